@@ -133,4 +133,4 @@ clean: ## Remove what was built (build/, dist/, reports/)
 	rm -rf build dist reports
 
 distclean: clean ## Remove everything that is not in git, what was installed (.venv, .triton, …) too
-	rm -rf .venv .triton .browser .bench-gateway .bench-peers
+	rm -rf .venv .triton .browser .bench-peers

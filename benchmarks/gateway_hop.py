@@ -1,193 +1,148 @@
-"""What the gateway adds to Triton, in medians of requests that are made in turn.
+"""The time that the gateway adds to a request: medians of requests to it and to Triton itself, made in turn.
 
-    python -m benchmarks.gateway_hop                                a model that takes hardly any time
+    python -m benchmarks.gateway_hop                                    a model that takes hardly any time
     python -m benchmarks.gateway_hop --repository build/cpu/gateway     those of a built gateway
 
-One client with plain sockets that stay open sends the same tensors to Triton over HTTP, with binary tensors, and to the
-gateway in each form that it takes, one request after the other, then from the start. The hop is the median of what a
-request took longer than the one to Triton in the same turn. Triton answers over gRPC a little later than over HTTP, so
-the gateway's client of it is measured likewise, beside gRPC's own. Processor time is the gateway's, or the client's.
+One client sends the same tensors over connections that stay open, in turn: to Triton over HTTP, with binary tensors,
+and to the gateway in each form that it takes. Beside the median of the time there are those of the difference from the
+time of Triton in the same turn, and of the ratio.
 """
 
 import argparse
 import base64
 import json
-import socket
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import closing
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from http.client import HTTPConnection
 from pathlib import Path
 from statistics import median
 
-import grpc
-import grpc.aio
-import uvloop
-from tritonclient.grpc import service_pb2 as kserve
+import numpy as np
+import tritonclient.http as http
 
-from benchmarks.gateway_direct import binary_headers, infer_path, infer_request, over_http
-from benchmarks.gateway_model import gateway_repository
-from benchmarks.http_load import post
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.gateway.asked import ATTRIBUTES, BINARY
-from triton_ensembles.gateway.channel import Channel
+from triton_ensembles.gateway.invocation import ATTRIBUTES, BINARY
 from triton_ensembles.gateway.table import Model, read_table
 from triton_ensembles.triton.gateway_server import TABLE, GatewayServer
 
-_SERVICE = "inference.GRPCInferenceService"
-_IMAGE = Path(__file__).parents[1] / "ensembles" / "resnet" / "ensemble" / "examples" / "flower.jpg"
-_TEXT = "The capital of France is [MASK]."
 _DIRECT = "Triton, HTTP"
-_FORMS = ("gateway, JSON", "gateway, raw bytes", "gateway, KServe v2")
 _WARM_UP = 20  # requests
+_IMAGE = Path(__file__).parents[1] / "ensembles" / "resnet" / "ensemble" / "examples" / "flower.jpg"
+_TEXT = b"The capital of France is [MASK]."
+_CHECKSUM = {
+    "crc32/config.pbtxt": """backend: "python"
+max_batch_size: 4
+input [ { name: "FILE" data_type: TYPE_UINT8 dims: [ -1 ] } ]
+output [ { name: "CRC32" data_type: TYPE_INT64 dims: [ 1 ] } ]
+instance_group [ { kind: KIND_CPU } ]
+""",
+    "crc32/1/model.py": """import zlib
+import numpy as np
+import triton_python_backend_utils as pb_utils
 
 
-@dataclass
-class Measured:
-    """One kind of request: seconds of each, and processor time of all."""
-
-    seconds: list[float] = field(default_factory=list)
-    processor: float = 0.0
-
-
-class Connection:
-    """A connection of HTTP/1.1 and one request, which is sent over it again and again."""
-
-    def __init__(self, port: int, path: str, headers: Mapping[str, object], body: bytes, status: int = 200) -> None:
-        self._status = str(status).encode()
-        self._request = post("127.0.0.1", port, path, {name: str(value) for name, value in headers.items()}, body)
-        self._socket = socket.create_connection(("127.0.0.1", port))
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._answers = self._socket.makefile("rb")
-
-    def send(self) -> None:
-        """Raises RuntimeError for an answer with another status."""
-        self._socket.sendall(self._request)
-        status, length = self._answers.readline(), 0
-        while (line := self._answers.readline()) != b"\r\n":
-            if line.lower().startswith(b"content-length:"):
-                length = int(line.partition(b":")[2])
-        body = self._answers.read(length)
-        if status.split()[1] != self._status:
-            raise RuntimeError(f"{status!r} {body[:300]!r}")
-
-    def close(self) -> None:
-        self._answers.close()
-        self._socket.close()
+class TritonPythonModel:
+    def execute(self, requests):
+        files = [pb_utils.get_input_tensor_by_name(request, "FILE").as_numpy() for request in requests]
+        sums = [pb_utils.Tensor("CRC32", np.array([[zlib.crc32(file)]], dtype=np.int64)) for file in files]
+        return [pb_utils.InferenceResponse([checksum]) for checksum in sums]
+""",
+    TABLE: """[[models]]
+name = "crc32"
+version = "1"
+model = "crc32"
+inputs.FILE = { field = "img", form = "base64" }
+result = "CRC32"
+""",
+}
+Send = Callable[[], None]
 
 
-def payloads(model: Model) -> dict[str, dict[str, bytes]]:
-    """By what they are, in words: the bytes of each field."""
-    forms = {source.field: source.form for source in model.inputs.values()}
-    if "json" in forms.values() or len(forms) > 1:
-        return {}
-    ((field, form),) = forms.items()
-    if form == "text":
-        return {"a sentence": {field: _TEXT.encode()}}
-    image = _IMAGE.read_bytes()
-    found = {f"a JPEG of {len(image) / 1000:.0f} kB": {field: image}}
-    return {"64 bytes": {field: bytes(64)}, "100 kB": {field: bytes(100_000)}} if model.name == "crc32" else found
+def write_checksum_model(folder: Path) -> Path:
+    """Write a repository, CRC-32 of a file and the gateway's table, into ``folder``, which is returned."""
+    for path, text in _CHECKSUM.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    return folder
 
 
-def measure(server: GatewayServer, model: Model, what: str, fields: Mapping[str, bytes], rounds: int) -> None:
-    """Print the medians for one payload."""
-    request = infer_request(server, model, fields)
-    forms = _forms(server, model, fields, request)
-    try:
-        measured = in_turn(forms, server.pid, rounds)
-    finally:
-        for each in forms.values():
-            each.close()
-    direct = measured[_DIRECT].seconds
-    clients = uvloop.run(_clients(server, request.SerializeToString(), rounds))
-    print(f"{model}, {what}: {rounds} requests of each       median          hop    processor time")
-    for name, found in (measured | clients).items():
-        hop = median(each - other for each, other in zip(found.seconds, direct, strict=True))
-        shown = f"{1e3 * hop:8.3f} ms" if name in _FORMS else f"{'':11}"
-        print(f"  {name:32} {1e3 * median(found.seconds):8.3f} ms  {shown}   {1e3 * found.processor / rounds:6.3f} ms")
+def payloads(model: Model) -> dict[str, bytes]:
+    """The value of the model's one input, by a description; none for models with other inputs."""
+    if model.name == "crc32":
+        return {"64 bytes": bytes(64), "100 kB": bytes(100_000)}
+    forms = ",".join(source.form for source in model.inputs.values())
+    return {"text": {"a sentence": _TEXT}, "base64": {"a JPEG of 143 kB": _IMAGE.read_bytes()}}.get(forms, {})
 
 
-def in_turn(forms: Mapping[str, Connection], pid: int, rounds: int) -> dict[str, Measured]:
-    """Seconds of each request, and processor time of the process ``pid``."""
-    measured = {name: Measured() for name in forms}
-    for number in range(_WARM_UP + rounds):
-        for name, connection in forms.items():
-            used, began = _processor_seconds(pid), time.perf_counter()
-            connection.send()
-            seconds = time.perf_counter() - began
-            if number >= _WARM_UP:
-                measured[name].seconds.append(seconds)
-                measured[name].processor += _processor_seconds(pid) - used
-    return measured
-
-
-def _processor_seconds(pid: int) -> float:
-    """Of its first thread, which is the gateway's only one."""
-    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
-
-
-def _forms(
-    server: GatewayServer, model: Model, fields: Mapping[str, bytes], request: kserve.ModelInferRequest
-) -> dict[str, Connection]:
-    """Triton itself, and the gateway in every form."""
-    text = next(iter(model.inputs.values())).form == "text"
-    given = {field: value.decode() if text else base64.b64encode(value).decode() for field, value in fields.items()}
-    asked = json.dumps({"modelname": model.name, "version": model.version, "payload": given}).encode()
+def requests_of(server: GatewayServer, model: Model, value: bytes) -> Mapping[str, Send]:
+    """The same request, by the way that it takes: to Triton, and to the gateway in each form."""
+    ((tensor, source),) = model.inputs.items()
+    text = source.form == "text"
+    array = np.array([[value]], np.object_) if text else np.frombuffer(value, np.uint8)[np.newaxis]
+    infer_input = http.InferInput(tensor, list(array.shape), "BYTES" if text else "UINT8")
+    infer_input.set_data_from_numpy(array)
+    outputs = [http.InferRequestedOutput(name) for name in model.outputs]
+    kserve, head = http.InferenceServerClient.generate_request_body([infer_input], outputs=outputs)
+    payload = {source.field: value.decode() if text else base64.b64encode(value).decode()}
+    fields = json.dumps({"modelname": model.name, "version": model.version, "payload": payload}).encode()
     named = {ATTRIBUTES: f"modelname={model.name};version={model.version}"}
-    head, body = over_http(request)
-    ports = server.ports
+    version, headers = model.model_version, {"Inference-Header-Content-Length": str(head)}
+    path = f"/v2/models/{model.served}{f'/versions/{version}' if version else ''}/infer"
+
+    def gateway(media_type: str, body: bytes, attributes: Mapping[str, str] = named) -> Send:
+        return _sender(server.sagemaker_url, "/invocations", body, {"Content-Type": media_type, **attributes})
+
     return {
-        _DIRECT: Connection(ports.http, infer_path(model), binary_headers(head), body),
-        "gateway, JSON": Connection(ports.sagemaker, "/invocations", {"Content-Type": "application/json"}, asked),
-        "gateway, raw bytes": Connection(
-            ports.sagemaker,
-            "/invocations",
-            {"Content-Type": "text/plain" if text else "image/jpeg", **named},
-            next(iter(fields.values())),
-        ),
-        "gateway, KServe v2": Connection(
-            ports.sagemaker, "/invocations", {"Content-Type": f"{BINARY};json-header-size={len(head)}", **named}, body
-        ),
-        "gateway, the server alone": Connection(ports.sagemaker, "/none", {}, b"", 404),
+        _DIRECT: _sender(server.http_url, path, kserve, headers),
+        "gateway, JSON": gateway("application/json", fields, {}),
+        "gateway, raw bytes": gateway("text/plain" if text else "image/jpeg", value),
+        "gateway, KServe v2": gateway(f"{BINARY};json-header-size={head}", kserve),
     }
 
 
-async def _clients(server: GatewayServer, message: bytes, rounds: int) -> dict[str, Measured]:
-    """Calls of Triton over gRPC, made in turn."""
-    url = f"127.0.0.1:{server.ports.grpc}"
-    options = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
-    async with grpc.aio.insecure_channel(url, options=options) as theirs:
-        with closing(Channel(url, _SERVICE)) as ours:
-            infer = theirs.unary_unary(f"/{_SERVICE}/ModelInfer")
-            calls: dict[str, Callable[[], Awaitable[bytes]]] = {
-                "Triton, gRPC, the gateway's": lambda: ours.call("ModelInfer", message),
-                "Triton, gRPC, grpc.aio": lambda: infer(message),
-            }
-            measured = {name: Measured() for name in calls}
-            for number in range(_WARM_UP + rounds):
-                for name, call in calls.items():
-                    began, used = time.perf_counter(), time.process_time()
-                    await call()
-                    if number >= _WARM_UP:
-                        measured[name].seconds.append(time.perf_counter() - began)
-                        measured[name].processor += time.process_time() - used
-    return measured
+def _sender(url: str, path: str, body: bytes, headers: Mapping[str, str]) -> Send:
+    connection = HTTPConnection(url)
+
+    def send() -> None:
+        connection.request("POST", path, body, dict(headers))
+        response = connection.getresponse()
+        content = response.read()
+        if response.status != 200:
+            raise RuntimeError(f"{response.status} {content[:300]!r}")
+
+    return send
+
+
+def seconds_in_turn(requests: Mapping[str, Send], rounds: int) -> dict[str, list[float]]:
+    """Seconds of each request, by way; those of one round stand at the same index."""
+    seconds: dict[str, list[float]] = {way: [] for way in requests}
+    for _ in range(_WARM_UP + rounds):
+        for way, send in requests.items():
+            began = time.perf_counter()
+            send()
+            seconds[way].append(time.perf_counter() - began)
+    return {way: times[_WARM_UP:] for way, times in seconds.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=1000, help="requests of each kind (1000)")
-    parser.add_argument("--repository", type=Path, help="a built gateway, with models.toml (a small model of its own)")
+    parser.add_argument("--repository", type=Path, help="a built gateway, with models.toml (the small model)")
     options = parser.parse_args()
     try:
         with tempfile.TemporaryDirectory(prefix="gateway-hop-") as folder:
-            repository = options.repository or gateway_repository(Path(folder))
+            repository = options.repository or write_checksum_model(Path(folder))
             with GatewayServer(repository) as server:
                 for model in read_table(repository / TABLE).models:
-                    for what, fields in payloads(model).items():
-                        measure(server, model, what, fields, options.rounds)
+                    for description, value in payloads(model).items():
+                        print(f"{model}, {description}: {options.rounds} requests of each")
+                        seconds = seconds_in_turn(requests_of(server, model, value), options.rounds)
+                        for way, times in seconds.items():
+                            hop = median(map(float.__sub__, times, seconds[_DIRECT]))
+                            ratio = median(map(float.__truediv__, times, seconds[_DIRECT]))
+                            print(f"  {way:20} {1e3 * median(times):8.3f} ms {1e3 * hop:+8.3f} ms {ratio:6.2f} times")
     except EnsembleError as error:
         sys.exit(f"error: {error}")
 

@@ -1,4 +1,4 @@
-"""Ask the models of the gateway by name and version, with plain boto3.
+"""Call the models of the gateway by name and version, with plain boto3.
 
     python examples/gateway_client.py ENDPOINT photograph.jpg …
 
@@ -18,16 +18,16 @@ import boto3
 def main(endpoint: str, photographs: list[str]) -> None:
     runtime = boto3.client("sagemaker-runtime")
 
-    def ask(name: str, payload: dict[str, str], version: str = "") -> Any:
+    def invoke(name: str, payload: dict[str, str], version: str = "") -> Any:
         body = json.dumps({"modelname": name, "version": version, "payload": payload})
         answer = runtime.invoke_endpoint(EndpointName=endpoint, ContentType="application/json", Body=body)
         return json.load(answer["Body"])["result"]
 
     for photograph in photographs:
         image = {"img": base64.b64encode(Path(photograph).read_bytes()).decode()}
-        print(f"{photograph}: {ask('resnet', image, version='2')}")
-        print(f"{photograph}: {ask('yolov5', image)}")
-    print(ask("bert_base", {"text": "The capital of France is [MASK]."}))
+        print(f"{photograph}: {invoke('resnet', image, version='2')}")
+        print(f"{photograph}: {invoke('yolov5', image)}")
+    print(invoke("bert_base", {"text": "The capital of France is [MASK]."}))
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ SLOW = (
     "ensembles/test_gateway_ensembles.py",
     "ensembles/test_resnet_pytorch.py",
     "ensembles/test_sagemaker.py",
+    "ensembles/test_yolov5.py",
     "environment/test_for_python.py",
     "environment/test_packed.py",
     "environment/test_rattler.py",

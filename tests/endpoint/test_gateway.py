@@ -85,8 +85,8 @@ def test_variants_share_the_requests_and_are_counted_apart(ask: Ask, local: Loca
 
 
 def invocations(local: LocalEndpoint, variant: str) -> float:
-    found = [sample for sample in samples(local, NAME) if sample.name == "sagemaker_Invocations_total"]
-    counted = [sample for sample in found if not sample.labels.get("target_model")]
+    counters = [sample for sample in samples(local, NAME) if sample.name == "sagemaker_Invocations_total"]
+    counted = [sample for sample in counters if not sample.labels.get("target_model")]
     return sum(sample.value for sample in counted if sample.labels["variant"] == variant)
 
 
@@ -94,8 +94,8 @@ def test_a_refusal_tells_boto3_what_there_is(ask: Ask, runtime: Any) -> None:
     with pytest.raises(runtime.exceptions.ModelError) as caught:
         ask("nobody", {})
     assert caught.value.response["OriginalStatusCode"] == 404
-    wanted = "there is no model 'nobody'; there are numbers, words, size, waits"
-    assert caught.value.response["OriginalMessage"] == wanted
+    message = "there is no model 'nobody'; there are numbers, words, size, waits"
+    assert caught.value.response["OriginalMessage"] == message
     raw = {"ContentType": "image/jpeg", "CustomAttributes": "modelname=size"}
     assert json.load(runtime.invoke_endpoint(EndpointName=NAME, Body=b"1234", **raw)["Body"])["result"] == [[4]]
 
@@ -132,12 +132,12 @@ def test_a_container_that_is_killed_is_replaced_and_only_what_was_under_way_fail
     ended = "the gateway's container ended by " + ("exiting" if killed == "tritonserver" else "signal 9")
     with urllib.request.urlopen(local.url) as page:
         assert ended in page.read().decode().replace("&#39;", "'")
-    assert killed == "gateway" or "tritonserver ended by itself with signal 9" in log_of(NAME).read_text()
+    assert killed == "gateway" or "tritonserver ended on its own with signal 9" in log_of(NAME).read_text()
 
 
 def failures(local: LocalEndpoint) -> float:
-    found = [each for each in samples(local, NAME) if each.name == "sagemaker_Invocation5XXErrors_total"]
-    return sum(each.value for each in found if each.labels["variant"] == "old")
+    counters = [counter for counter in samples(local, NAME) if counter.name == "sagemaker_Invocation5XXErrors_total"]
+    return sum(counter.value for counter in counters if counter.labels["variant"] == "old")
 
 
 def test_the_log_has_what_the_models_print(ask: Ask, log_of: Callable[[str], Path]) -> None:

@@ -2,17 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import tritonclient.http as http
+from PIL import Image
 
 from checkout import ENSEMBLES
 from triton_ensembles.examples.place import examples_folder
 from triton_ensembles.examples.tensor import pixels
 
+Array = npt.NDArray[Any]
 PHOTOGRAPHS = sorted(examples_folder(ENSEMBLES / "dali_inception").glob("*.jpg"))
+
+
+def rows(images: Sequence[bytes]) -> Array:
+    """Images of different lengths in one request: the shorter ones end in zeros."""
+    batch = np.zeros((len(images), max(map(len, images))), np.uint8)
+    for row, image in zip(batch, images, strict=True):
+        row[: len(image)] = np.frombuffer(image, np.uint8)
+    return batch
+
+
+def infer(
+    client: http.InferenceServerClient, model: str, inputs: Mapping[str, Array], version: str = ""
+) -> dict[str, Array]:
+    """The output tensors by name. Raises tritonclient's InferenceServerException with the server's reason."""
+    datatypes = {"uint8": "UINT8", "float32": "FP32", "int32": "INT32", "object": "BYTES"}
+    tensors = [http.InferInput(name, list(array.shape), datatypes[array.dtype.name]) for name, array in inputs.items()]
+    for tensor, array in zip(tensors, inputs.values(), strict=True):
+        tensor.set_data_from_numpy(np.ascontiguousarray(array))
+    result = client.infer(model, tensors, model_version=version)
+    return {output["name"]: result.as_numpy(output["name"]) for output in result.get_response()["outputs"]}
+
+
+def shots() -> dict[str, bytes]:
+    """The photographs, upright and lying on their side by their EXIF orientation, and one of odd and small sides."""
+    images = {path.stem: path.read_bytes() for path in PHOTOGRAPHS}
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    turned, small = Image.open(PHOTOGRAPHS[0]), Image.open(PHOTOGRAPHS[1]).resize((97, 61))
+    for name, picture, options in (("turned", turned, {"exif": exif}), ("small", small, {})):
+        stream = io.BytesIO()
+        picture.save(stream, "JPEG", quality=90, **options)
+        images[name] = stream.getvalue()
+    return images
+
+
+SHOTS = shots()
 
 
 def imagenet_pixels(image: bytes) -> npt.NDArray[np.float32]:
@@ -52,7 +92,7 @@ def classify_pixels(
 def _best(
     client: http.InferenceServerClient, model: str, tensor: http.InferInput, output: str, top: int
 ) -> list[tuple[float, int, str]]:
-    wanted = http.InferRequestedOutput(output, class_count=top)
-    rows = client.infer(model, [tensor], outputs=[wanted]).as_numpy(output)[0]
+    classification = http.InferRequestedOutput(output, class_count=top)
+    rows = client.infer(model, [tensor], outputs=[classification]).as_numpy(output)[0]
     fields = [row.decode("utf-8").split(":", 2) for row in rows]
     return [(float(value), int(index), label) for value, index, label in fields]

@@ -26,7 +26,7 @@ def test_the_table_of_the_project_is_valid() -> None:
 def test_the_first_version_of_a_name_is_the_default(tmp_path: Path) -> None:
     (tmp_path / "models.toml").write_text(GOOD + GOOD.replace("3", "2") + GOOD.replace('"a"', '"b"'))
     table = read_table(tmp_path / "models.toml")
-    assert {name: [each.version for each in models] for name, models in table.by_name.items()} == {
+    assert {name: [model.version for model in models] for name, models in table.by_name.items()} == {
         "a": ["3", "2"],
         "b": ["3"],
     }

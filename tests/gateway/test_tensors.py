@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tritonclient.grpc import InferResult
 from tritonclient.grpc import service_pb2 as kserve
 
 from triton_ensembles.gateway.errors import Refused
@@ -20,5 +21,5 @@ def test_outputs_that_make_no_rows_are_named(shape: tuple[int, ...]) -> None:
     image = {"I": Input(field="img", form="base64")}
     model = Model(name="m", version="1", model="m", inputs=image, result={"a": "A", "b": "B"})
     with pytest.raises(Refused, match="m version 1: its outputs A, B are not lists of one length") as caught:
-        decode(model, Signature({}, tensors), response)
+        decode(model, Signature({}, tensors), InferResult(response))
     assert caught.value.status == 500

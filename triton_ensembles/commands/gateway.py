@@ -6,7 +6,7 @@ import click
 
 from triton_ensembles.archive.manifest import python_of
 from triton_ensembles.archive.write import write_archive
-from triton_ensembles.building.gateway import NAME, ensembles_of, stage_gateway
+from triton_ensembles.building.gateway_repository import NAME, ensembles_of, stage_gateway
 from triton_ensembles.commands import options, output
 from triton_ensembles.commands.builds import build_all
 from triton_ensembles.commands.serve import wait
@@ -58,7 +58,7 @@ def gateway(
         raise EnsembleError(message, path=table_path, cure="write it as docs/gateway.md says")
     table = read_table(table_path)
     built_for = target_of(target, image, instance) if archive else options.target_served_here(target, image, instance)
-    names = ensembles_of(table, [each.name for each in find_ensembles(places.ensembles)], table_path, built_for)
+    names = ensembles_of(table, [ensemble.name for ensemble in find_ensembles(places.ensembles)], table_path, built_for)
     ports = Ports(http_port, grpc_port, metrics_port, port)
     if not archive:
         ports.refuse_busy(GatewayServer.port_names)  # before the build, which may take long

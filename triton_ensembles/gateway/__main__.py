@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import click
+import uvloop
 
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.gateway.container import Container
+from triton_ensembles.gateway.container import run
 from triton_ensembles.gateway.table import read_table
 
 
@@ -24,7 +25,7 @@ def main(table: Path, host: str, port: int, grpc: str, http: str, tritonserver: 
     Ends when one of the two does: with status 0 after SIGTERM, when requests under way have been answered.
     """
     try:
-        Container(read_table(table), host, port, grpc, http, tritonserver).run()
+        uvloop.run(run(read_table(table), host, port, grpc, http, tritonserver))
     except EnsembleError as error:
         raise SystemExit(f"error: {error}") from None
 

@@ -1,113 +1,124 @@
-"""The gateway as an ASGI application: /ping and /invocations of SageMaker's contract, and /metrics."""
+"""The gateway's routes: /ping and /invocations of SageMaker's contract, and /metrics."""
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any
 
+from aiohttp import web
+from aiohttp.typedefs import Handler
 from prometheus_client import CONTENT_TYPE_LATEST
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
-from triton_ensembles.gateway.asgi import JSON, Receive, Scope, Send, Watch, answer, headers_of, read_body
-from triton_ensembles.gateway.asked import Asked, KServe, read_request
 from triton_ensembles.gateway.errors import Refused
-from triton_ensembles.gateway.meters import Meters
+from triton_ensembles.gateway.invocation import ATTRIBUTES, Invocation, KServe, read_invocation
+from triton_ensembles.gateway.metrics import Metrics
 from triton_ensembles.gateway.table import Model, Table
 from triton_ensembles.gateway.tensors import decode, encode
 from triton_ensembles.gateway.triton import Triton
 
 _PING_SECONDS = 1.5  # SageMaker waits 2 s for the answer
-_READ = ("GET", "HEAD")
+_PATHS = ("/invocations", "/ping", "/metrics")
+_HEADERS = ("Content-Encoding", "Content-Type", ATTRIBUTES)
 
 
 class Gateway:
-    """Answers with the models of one table."""
+    """Answers with the models of one table.
+
+    To be run with ``handler_cancellation``, so that a request ends when its client goes away.
+    """
 
     def __init__(self, table: Table, triton: Triton) -> None:
-        self._table, self._triton, self._meters = table, triton, Meters(table)
-        self._routes = {
-            "/invocations": (("POST",), self._invocations),
-            "/ping": (_READ, self._ping),
-            "/metrics": (_READ, self._metrics),
-        }
+        self._table, self._triton, self._metrics = table, triton, Metrics(table)
+        self.application = web.Application(middlewares=[_as_json], client_max_size=table.largest_body)
+        self.application.router.add_post("/invocations", self._invocations, expect_handler=_continue)
+        self.application.router.add_get("/ping", self._ping)
+        self.application.router.add_get("/metrics", self._scrape)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI's entry, for HTTP alone."""
-        methods, respond = self._routes.get(scope["path"], ((), None))
-        if respond is None:
-            await _refuse(send, Refused(404, f"there is nothing here but {', '.join(self._routes)}"))
-        elif scope["method"] not in methods:
-            await _refuse(
-                send, Refused(405, f"{scope['path']} takes {' and '.join(methods)}"), allow=", ".join(methods)
-            )
-        else:
-            await respond(scope, receive, send)
-
-    async def _ping(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+    async def _ping(self, _request: web.Request) -> web.Response:
         """200 when every model of the table is ready and is what the table says; else 503 and why."""
-        asked = (self._not_listening(), *map(self._not_ready, self._table.models))
-        why = [each for each in await asyncio.gather(*map(_in_time, asked)) if each]
-        await (_refuse(send, Refused(503, "; ".join(why))) if why else answer(send, 200, b"\n", "text/plain"))
-
-    async def _not_listening(self) -> str:
-        return "" if await self._triton.listens() else "Triton is not ready: it does not listen for HTTP"
+        reasons = await asyncio.gather(*map(self._not_ready, self._table.models))
+        if any(reasons):
+            raise Refused(503, "; ".join(filter(None, reasons)))
+        return web.Response(text="\n")
 
     async def _not_ready(self, model: Model) -> str:
-        if not await self._triton.ready(model):
-            return f"{model} is not ready"
+        """The reason; "" when the model is ready."""
         try:
-            await self._triton.signature(model)
+            async with asyncio.timeout(_PING_SECONDS):
+                if not await self._triton.ready(model):
+                    return f"{model} is not ready"
+                await self._triton.signature(model)
+        except TimeoutError:
+            return f"Triton is not ready: no answer within {_PING_SECONDS:g} s"
         except Refused as refusal:
             return str(refusal)
         return ""
 
-    async def _metrics(self, _scope: Scope, _receive: Receive, send: Send) -> None:
-        await answer(send, 200, self._meters.text(), CONTENT_TYPE_LATEST)
+    async def _scrape(self, _request: web.Request) -> web.Response:
+        return _response(200, self._metrics.text(), CONTENT_TYPE_LATEST)
 
-    async def _invocations(self, scope: Scope, receive: Receive, send: Send) -> None:
-        model = None
+    async def _invocations(self, request: web.Request) -> web.Response:
         try:
-            headers = headers_of(scope)
-            asked = read_request(self._table, headers, await read_body(headers, receive, self._table.largest_body))
-            model = asked.model
-            late = Refused(504, f"{model} did not answer within {model.seconds:g} s")
-            with self._meters.measure(model), Watch(receive, model.seconds, late):
-                content, kind = await self._answer(asked)
-        except Refused as refusal:
-            if model is None:
-                self._meters.refused(refusal.status)
-            await _refuse(send, refusal)
-        else:
-            await answer(send, 200, content, kind)
+            invocation = await self._read(request)
+        except BaseException as error:
+            self._metrics.count_failure(error)
+            raise
+        model = invocation.model
+        with self._metrics.measure(model):
+            try:
+                async with asyncio.timeout(model.seconds):
+                    return await self._answer(invocation)
+            except TimeoutError:
+                raise Refused(504, f"{model} did not answer within {model.seconds:g} s") from None
 
-    async def _answer(self, asked: Asked) -> tuple[bytes, str]:
-        """The answer and its media type."""
-        model, payload = asked.model, asked.payload
+    async def _read(self, request: web.Request) -> Invocation:
+        headers = {name: ",".join(request.headers.getall(name, ())) for name in _HEADERS}
+        return read_invocation(self._table, headers, await request.read())
+
+    async def _answer(self, invocation: Invocation) -> web.Response:
+        model, payload = invocation.model, invocation.payload
         if isinstance(payload, KServe):
-            status, kind, content = await self._triton.forward(model, payload)
-            if status >= 400:
-                raise Refused(status, _message(content))
-            return content, kind
+            return _response(200, *await self._triton.forward(model, payload))
         signature = await self._triton.signature(model)
         result = decode(model, signature, await self._triton.infer(model, encode(model, signature, payload)))
-        said = {"modelname": model.name, "version": model.version, "result": result}
-        return to_json(said, inf_nan_mode="null"), JSON
+        answer = {"modelname": model.name, "version": model.version, "result": result}
+        return _response(200, to_json(answer, inf_nan_mode="null"))
 
 
-async def _in_time(why: Coroutine[Any, Any, str]) -> str:
+@web.middleware
+async def _as_json(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Answers errors as ``{"error": …}``."""
     try:
-        async with asyncio.timeout(_PING_SECONDS):
-            return await why
-    except TimeoutError:
-        return f"Triton is not ready: no answer within {_PING_SECONDS:g} s"
+        return await handler(request)
+    except Refused as refusal:
+        return _refusal(refusal)
+    except web.HTTPRequestEntityTooLarge:
+        return _too_large(request)
+    except web.HTTPNotFound:
+        return _refusal(Refused(404, f"there is nothing here but {', '.join(_PATHS)}"))
+    except web.HTTPMethodNotAllowed as error:
+        methods = sorted(error.allowed_methods)
+        return _refusal(Refused(405, f"{request.path} takes {' and '.join(methods)}"), Allow=", ".join(methods))
 
 
-async def _refuse(send: Send, refusal: Refused, **headers: str) -> None:
-    await answer(send, refusal.status, to_json(refusal.body), **headers)
+async def _continue(request: web.Request) -> web.Response | None:
+    """The answer to ``Expect: 100-continue``, before the body has been sent."""
+    if (request.content_length or 0) > request.client_max_size:
+        return _too_large(request)
+    await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    return None
 
 
-def _message(content: bytes) -> str:
-    """The text of Triton's ``{"error": "…"}``."""
-    try:
-        return str(from_json(content)["error"])
-    except (ValueError, KeyError, TypeError):
-        return content.decode(errors="replace")
+def _too_large(request: web.Request) -> web.Response:
+    most = f"{request.client_max_size} bytes, the most that is taken here"
+    response = _refusal(Refused(413, f"the body is larger than {most}"))
+    response.force_close()  # the rest of the body may be on its way
+    return response
+
+
+def _refusal(refusal: Refused, **headers: str) -> web.Response:
+    response = _response(refusal.status, to_json(refusal.body))
+    response.headers.update(headers)
+    return response
+
+
+def _response(status: int, body: bytes, media_type: str = "application/json") -> web.Response:
+    return web.Response(status=status, body=body, headers={"Content-Type": media_type})

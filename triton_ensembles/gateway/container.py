@@ -1,4 +1,4 @@
-"""What the container runs: Triton as a child, and the gateway's server. It ends when one of them does.
+"""The container's processes: Triton as a child, and the gateway's server. They end together.
 
 SageMaker replaces a container that ends, and not one whose Triton has died unnoticed.
 """
@@ -8,87 +8,60 @@ import os
 import signal
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import click
-import uvicorn
-import uvloop
+from aiohttp import web
 
 from triton_ensembles.gateway.application import Gateway
-from triton_ensembles.gateway.http1 import Http1
 from triton_ensembles.gateway.table import Table
 from triton_ensembles.gateway.triton import Triton
 from triton_ensembles.processes import die_with_parent
 
 _TRITON_SECONDS = 30.0  # that Triton may take to end
-_IDLE_SECONDS = (
-    75  # that a connection stays open without a request: longer than clients keep theirs, so none meets its end
-)
-_DRAIN_SECONDS = 60  # that requests under way may take at SIGTERM: as long as SageMaker waits for any
+_DRAIN_SECONDS = 60.0  # that requests under way may take at SIGTERM: as long as SageMaker waits for any
+_UNREAD_SECONDS = 2.0  # that a client may take to send the rest of a body which has been refused
 
 
-@dataclass(frozen=True)
-class Container:
-    """Where it listens, and the Triton that it starts.
+async def run(table: Table, host: str, port: int, grpc_url: str, http_url: str, tritonserver: Sequence[str]) -> None:
+    """Start Triton and serve the models until SIGTERM or SIGINT. When Triton ends before, so does the process, with 1.
 
     Args:
-        table: the models.
         host: the address to listen on: 0.0.0.0 in a container.
         port: SageMaker's, 8080.
         grpc_url: where Triton will listen, ``127.0.0.1:8001``.
         http_url: likewise, ``127.0.0.1:8000``.
         tritonserver: its command line.
     """
-
-    table: Table
-    host: str
-    port: int
-    grpc_url: str
-    http_url: str
-    tritonserver: Sequence[str]
-
-    def run(self) -> None:
-        """Run until SIGTERM or SIGINT. When Triton ends before, the process ends with status 1."""
-        uvloop.run(self._run())
-
-    async def _run(self) -> None:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: None)  # uvicorn raises the signal once more when it has drained
-        listening = _listen(self.host, self.port)
-        process = await asyncio.create_subprocess_exec(*self.tritonserver, preexec_fn=die_with_parent(adopt=True))
-        triton = Triton(self.grpc_url, self.http_url)
-        server = uvicorn.Server(
-            uvicorn.Config(
-                Gateway(self.table, triton),
-                http=Http1,
-                lifespan="off",
-                ws="none",
-                proxy_headers=False,
-                log_level="warning",
-                access_log=False,
-                timeout_keep_alive=_IDLE_SECONDS,
-                timeout_graceful_shutdown=_DRAIN_SECONDS,
-            )
-        )
-        watching = asyncio.create_task(_end_with(process))
-        try:
-            await server.serve([listening])
-        finally:
-            watching.cancel()
-            await triton.close()
-            await _end(process)
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    made = socket.create_server((host, port), backlog=1024)
-    made.setblocking(False)
-    return made
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    listening = socket.create_server((host, port), backlog=1024)  # before Triton starts, or a port in use is seen late
+    process = await asyncio.create_subprocess_exec(*tritonserver, preexec_fn=die_with_parent(adopt=True))
+    watching = asyncio.create_task(_end_with(process))
+    triton = Triton(grpc_url, http_url)
+    runner = web.AppRunner(
+        Gateway(table, triton).application,
+        handler_cancellation=True,
+        auto_decompress=False,
+        access_log=None,
+        lingering_time=_UNREAD_SECONDS,
+        shutdown_timeout=_DRAIN_SECONDS,
+    )
+    try:
+        await runner.setup()
+        await web.SockSite(runner, listening, backlog=1024).start()
+        await stopping.wait()
+    finally:
+        await runner.cleanup()  # when the requests under way have been answered
+        watching.cancel()
+        await triton.close()
+        await _end(process)
 
 
 async def _end_with(process: asyncio.subprocess.Process) -> None:
     status = await process.wait()
-    how = f"signal {-status}" if status < 0 else f"status {status}"
-    click.echo(f"error: tritonserver ended by itself with {how}, so the container ends", err=True)
+    cause = f"signal {-status}" if status < 0 else f"status {status}"
+    click.echo(f"error: tritonserver ended on its own with {cause}, so the container ends", err=True)
     os._exit(1)  # at once: until the container has ended, the platform sends requests that nobody can answer
 
 

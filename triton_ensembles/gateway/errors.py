@@ -1,4 +1,4 @@
-"""What clients are told when there is no answer."""
+"""The answer to clients whose request gets no result."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ class Refused(Exception):  # noqa: N818 - not a fault of the gateway
 
     Args:
         status: HTTP status.
-        known: what could have been asked for, by a key such as ``models``.
+        known: the values that there are, by a key such as ``models``.
     """
 
     def __init__(self, status: int, message: str, **known: Sequence[str]) -> None:

@@ -67,7 +67,7 @@ class Model(_Frozen):
 
     @model_validator(mode="after")
     def _is_whole(self) -> Model:
-        if twice := _repeated(each.field for each in self.inputs.values()):
+        if twice := _repeated(source.field for source in self.inputs.values()):
             raise ValueError(f"two inputs are made from the field {twice!r}")
         if not self.outputs:
             raise ValueError("result names no output tensor")
@@ -108,10 +108,10 @@ class Table(_Frozen):
     @cached_property
     def by_name(self) -> Mapping[str, Sequence[Model]]:
         """The versions of each name; the first is the one for requests without a version."""
-        found: dict[str, list[Model]] = {}
-        for each in self.models:
-            found.setdefault(each.name, []).append(each)
-        return found
+        versions: dict[str, list[Model]] = {}
+        for model in self.models:
+            versions.setdefault(model.name, []).append(model)
+        return versions
 
 
 def read_table(path: Path) -> Table:
@@ -124,30 +124,30 @@ def read_table(path: Path) -> Table:
     try:
         return Table.model_validate(tomllib.loads(text))
     except ValidationError as error:
-        faults = [_fault(each, text) for each in error.errors()]
+        faults = [_fault(fault, text) for fault in error.errors()]
         raise EnsembleError("\n".join(faults), path=path) from None
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        found = re.search(r"\(at line (\d+)", str(error))
+        place = re.search(r"\(at line (\d+)", str(error))
         message = f"this is not TOML: {str(error) or 'it is nested too deeply'}"
-        raise EnsembleError(message, path=path, line=int(found[1]) if found else None) from None
+        raise EnsembleError(message, path=path, line=int(place[1]) if place else None) from None
 
 
 def _fault(error: ErrorDetails, text: str) -> str:
-    where, said = list(error["loc"]), error["msg"].removeprefix("Value error, ")
+    where, message = list(error["loc"]), error["msg"].removeprefix("Value error, ")
     entry = _lines_of_models(text)[where[1]] if len(where) > 1 and isinstance(where[1], int) else 0
     if error["type"] == "extra_forbidden":
         key = str(where[-1])
         known = {name for model in (Table, Model, Input) for name in model.model_fields}
-        said = f"unknown key {key!r}" + (f"; did you mean {meant!r}?" if (meant := nearest(key, known)) else "")
+        message = f"unknown key {key!r}" + (f"; did you mean {meant!r}?" if (meant := nearest(key, known)) else "")
         where.pop()
     place = ".".join(str(part) for part in where if not isinstance(part, int))
-    return (f"line {entry}: " if entry else "") + (f"{place}: " if place else "") + said
+    return (f"line {entry}: " if entry else "") + (f"{place}: " if place else "") + message
 
 
 def _lines_of_models(text: str) -> list[int]:
     """The line of each ``[[models]]``; 0 for all of them in a file that writes its models otherwise."""
-    found = [number for number, line in enumerate(text.splitlines(), 1) if re.match(r"\s*\[\[\s*models\s*\]\]", line)]
-    return found + [0] * text.count("{")
+    lines = [number for number, line in enumerate(text.splitlines(), 1) if re.match(r"\s*\[\[\s*models\s*\]\]", line)]
+    return lines + [0] * text.count("{")
 
 
 def _repeated(names: object) -> str:

@@ -1,19 +1,32 @@
-"""Payloads to tensors, and tensors to results, as the table declares them. No model's numerics are here."""
+"""Payloads to tensors, and tensors to results, as the table declares them. The numerics of models are in Triton."""
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pybase64
-from tritonclient.grpc import service_pb2 as kserve
-from tritonclient.utils import deserialize_bytes_tensor, serialize_byte_tensor, triton_to_np_dtype
+from tritonclient.grpc import InferInput, InferResult
+from tritonclient.utils import triton_to_np_dtype
 
-from triton_ensembles.gateway.asked import Fields, Raw
 from triton_ensembles.gateway.errors import Refused
+from triton_ensembles.gateway.invocation import Fields, Raw
 from triton_ensembles.gateway.table import Form, Input, Model
+
+Array = npt.NDArray[Any]
+_KINDS = {
+    "b": "true and false",
+    **dict.fromkeys("iu", "integers"),
+    "f": "fractions",
+    "U": "strings",
+    "O": "null, objects, and numbers of more than 64 bits",
+}
+"""JSON's values, by the kind of dtype that numpy gives them."""
+
+_DATA_URL = re.compile(r"\s*data:[^,]{0,200};base64,", re.IGNORECASE)
+_URL_ALPHABET = str.maketrans("-_", "+/", " \t\r\n")
 
 
 @dataclass(frozen=True)
@@ -30,11 +43,6 @@ class Tensor:
     shape: tuple[int, ...]
     batches: bool
 
-    @cached_property
-    def dtype(self) -> np.dtype[Any]:
-        """numpy's: object for BYTES."""
-        return np.dtype(triton_to_np_dtype(self.datatype))
-
 
 @dataclass(frozen=True)
 class Signature:
@@ -46,50 +54,40 @@ class Signature:
 
 def misfit(model: Model, signature: Signature) -> str:
     """Why this entry of the table does not fit Triton's model; "" if it does."""
-    for kind, wanted, having in (
+    for kind, names, tensors in (
         ("input", model.inputs, signature.inputs),
         ("output", model.outputs, signature.outputs),
     ):
-        for name in wanted:
-            if name not in having:
-                return f"{model}: Triton's model {model.served} has no {kind} {name}; it has {', '.join(having)}"
+        for name in names:
+            if name not in tensors:
+                return f"{model}: Triton's model {model.served} has no {kind} {name}; it has {', '.join(tensors)}"
     if missing := signature.inputs.keys() - model.inputs.keys():
         return f"{model}: nothing says where the input {min(missing)} of Triton's model {model.served} comes from"
     for name, source in model.inputs.items():
         datatype = signature.inputs[name].datatype
         if source.form != "json" and datatype != "BYTES" and not (source.form == "base64" and datatype == "UINT8"):
-            return (
-                f"{model}: {source.form} becomes a BYTES tensor{' or a UINT8 one' if source.form == 'base64' else ''}, "
-                f"and {name} is {datatype}"
-            )
+            tensor = "a BYTES tensor or a UINT8 one" if source.form == "base64" else "a BYTES tensor"
+            return f"{model}: {source.form} becomes {tensor}, and {name} is {datatype}"
     return ""
 
 
-def encode(model: Model, signature: Signature, payload: Fields | Raw) -> kserve.ModelInferRequest:
-    """The request for one row. Raises :class:`Refused` (400) for a payload that names the wrong field or value."""
+def encode(model: Model, signature: Signature, payload: Fields | Raw) -> list[InferInput]:
+    """The input tensors of one row. Raises :class:`Refused` (400) for a payload that names the wrong field or value."""
     values = _values(model, payload)
-    request = kserve.ModelInferRequest(model_name=model.served, model_version=model.model_version)
+    inputs = []
     for name, source in model.inputs.items():
         tensor = signature.inputs[name]
-        shape, content = _ENCODERS[source.form](values[source.field], source, tensor)
-        request.inputs.add(name=name, datatype=tensor.datatype, shape=shape)
-        request.raw_input_contents.append(content)
-    for name in model.outputs:
-        request.outputs.add(name=name)
-    return request
+        array = _ENCODERS[source.form](values[source.field], source, tensor)
+        inputs.append(InferInput(name, array.shape, tensor.datatype).set_data_from_numpy(array))
+    return inputs
 
 
-def decode(model: Model, signature: Signature, response: kserve.ModelInferResponse) -> Any:
+def decode(model: Model, signature: Signature, response: InferResult) -> Any:
     """The client's result: what the table says of the response's one row."""
-    arrays = {}
-    for output, content in zip(response.outputs, response.raw_output_contents, strict=True):
-        tensor = signature.outputs[output.name]
-        array = _array(tensor, content).reshape(tuple(output.shape))
-        arrays[output.name] = (array[0] if tensor.batches else array).tolist()
+    columns = [_items(response.as_numpy(name), signature.outputs[name]) for name in model.outputs]
     if isinstance(model.result, str):
-        return arrays[model.result]
-    columns = [arrays[name] for name in model.outputs]
-    if not all(isinstance(each, list) for each in columns) or len(set(map(len, columns))) > 1:
+        return columns[0]
+    if not all(isinstance(column, list) for column in columns) or len(set(map(len, columns))) > 1:
         raise Refused(500, f"{model}: its outputs {', '.join(model.outputs)} are not lists of one length")
     rows = zip(*columns, strict=True)
     if isinstance(model.result, tuple):
@@ -97,57 +95,50 @@ def decode(model: Model, signature: Signature, response: kserve.ModelInferRespon
     return [dict(zip(model.result, row, strict=True)) for row in rows]
 
 
+def _items(array: Array, tensor: Tensor) -> Any:
+    if tensor.datatype == "BYTES":
+        texts = [value.decode(errors="replace") for value in array.flat]
+        array = np.array(texts, dtype=np.object_).reshape(array.shape)
+    return (array[0] if tensor.batches else array).tolist()
+
+
 def _values(model: Model, payload: Fields | Raw) -> Mapping[str, Any]:
     """By field."""
-    fields = {source.field: source.form for source in model.inputs.values()}
+    forms = {source.field: source.form for source in model.inputs.values()}
     if isinstance(payload, Raw):
-        wanted: Form = "text" if payload.text else "base64"
-        if list(fields.values()) != [wanted]:
-            needs = ", ".join(f"{field} ({form})" for field, form in fields.items())
-            raise Refused(400, f"{model} does not take one raw {'text' if payload.text else 'file'}: it needs {needs}")
-        return {next(iter(fields)): payload.body}
-    for field in fields:
+        if list(forms.values()) != ["text" if payload.text else "base64"]:
+            fields = ", ".join(f"{field} ({form})" for field, form in forms.items())
+            raise Refused(400, f"{model} does not take one raw {'text' if payload.text else 'file'}: it needs {fields}")
+        return {next(iter(forms)): payload.body}
+    for field in forms:
         if field not in payload.values:
-            raise Refused(400, f"payload.{field} is missing: {model} needs it", fields=list(fields))
+            raise Refused(400, f"payload.{field} is missing: {model} needs it", fields=list(forms))
     for field in payload.values:
-        if field not in fields:
-            raise Refused(400, f"payload.{field[:100]} is not a field of {model}", fields=list(fields))
+        if field not in forms:
+            raise Refused(400, f"payload.{field[:100]} is not a field of {model}", fields=list(forms))
     return payload.values
 
 
-Encoded = tuple[list[int], bytes]
-_JSON_KINDS = {
-    "b": "true and false",
-    **dict.fromkeys("iu", "integers"),
-    "f": "fractions",
-    "U": "strings",
-    "O": "null, objects, and numbers of more than 64 bits",
-}
-_DATA_URL = re.compile(r"\s*data:[^,]{0,200};base64,", re.IGNORECASE)
-_OTHER_BASE64 = str.maketrans("-_", "+/", " \t\r\n")
-
-
-def _encode_file(value: object, source: Input, tensor: Tensor) -> Encoded:
+def _encode_file(value: object, source: Input, tensor: Tensor) -> Array:
     if isinstance(value, str):
-        if found := _DATA_URL.match(value):
-            value = value[found.end() :]
+        prefix = _DATA_URL.match(value)
         try:
-            value = _decoded(value)
+            value = _decode_base64(value[prefix.end() :] if prefix else value)
         except ValueError as error:  # binascii.Error is one
             raise Refused(400, f"payload.{source.field} is not base64: {error}") from None
     return _encode_bytes(value, source, tensor)
 
 
-def _decoded(base64: str) -> bytes:
+def _decode_base64(text: str) -> bytes:
     """Also of the alphabet for URLs, of text in lines, and without padding. Raises ValueError."""
     try:
-        return pybase64.b64decode(base64, validate=True)
+        return pybase64.b64decode(text, validate=True)
     except ValueError:
-        plain = base64.translate(_OTHER_BASE64)
+        plain = text.translate(_URL_ALPHABET)
         return pybase64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
 
 
-def _encode_text(value: object, source: Input, tensor: Tensor) -> Encoded:
+def _encode_text(value: object, source: Input, tensor: Tensor) -> Array:
     try:
         value = value.encode() if isinstance(value, str) else value
         if isinstance(value, bytes):
@@ -157,44 +148,39 @@ def _encode_text(value: object, source: Input, tensor: Tensor) -> Encoded:
     return _encode_bytes(value, source, tensor)
 
 
-def _encode_bytes(value: object, source: Input, tensor: Tensor) -> Encoded:
+def _encode_bytes(value: object, source: Input, tensor: Tensor) -> Array:
     if not isinstance(value, bytes):
         raise Refused(400, f"payload.{source.field} must be a string")
     if not value:
         raise Refused(400, f"payload.{source.field} is empty")
-    ones = [1] * len(tensor.shape)
-    if tensor.datatype == "BYTES":
-        return ones, len(value).to_bytes(4, "little") + value
-    return [*ones[:-1], len(value)], value
+    array = np.array([value], np.object_) if tensor.datatype == "BYTES" else np.frombuffer(value, np.uint8)
+    return array.reshape([1] * (len(tensor.shape) - 1) + [-1])
 
 
-def _encode_json(value: object, source: Input, tensor: Tensor) -> Encoded:
-    place = f"payload.{source.field}"
+def _encode_json(value: object, source: Input, tensor: Tensor) -> Array:
     try:
         if tensor.datatype == "BYTES":
-            array = np.vectorize(_as_text, otypes=[np.object_])(np.array(value, dtype=np.object_))
+            array: Array = np.vectorize(_as_text, otypes=[np.object_])(np.array(value, dtype=np.object_))
         else:
-            array = _numbers(value, tensor.datatype, tensor.dtype)
+            array = _numbers(value, tensor.datatype)
     except (TypeError, ValueError, OverflowError) as error:
-        raise Refused(400, f"{place} cannot become a tensor of {tensor.datatype}: {error}") from None
-    if tensor.batches:
-        array = array[np.newaxis]
-    fits = len(array.shape) == len(tensor.shape) and all(
-        size in (-1, have) for size, have in zip(tensor.shape, array.shape, strict=True)
+        raise Refused(400, f"payload.{source.field} cannot become a tensor of {tensor.datatype}: {error}") from None
+    dimensions = tensor.shape[tensor.batches :]
+    fits = len(array.shape) == len(dimensions) and all(
+        dimension in (-1, size) for dimension, size in zip(dimensions, array.shape, strict=True)
     )
     if not fits:
-        wanted, given = list(tensor.shape[tensor.batches :]), list(array.shape[tensor.batches :])
-        raise Refused(400, f"{place} has the dimensions {given}, and the model takes {wanted} (-1 is any)")
-    content = serialize_byte_tensor(array).tobytes() if tensor.datatype == "BYTES" else array.tobytes()
-    return list(array.shape), content
+        sizes = f"{list(array.shape)}, and the model takes {list(dimensions)} (-1 is any)"
+        raise Refused(400, f"payload.{source.field} has the dimensions {sizes}")
+    return array[np.newaxis] if tensor.batches else array
 
 
-def _numbers(value: object, datatype: str, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    array = np.array(value)
+def _numbers(value: object, datatype: str) -> Array:
+    array, dtype = np.array(value), np.dtype(triton_to_np_dtype(datatype))
     if not array.size:
         return array.astype(dtype)
     if not np.can_cast(array.dtype, dtype, "same_kind"):
-        raise TypeError(f"{_JSON_KINDS.get(array.dtype.kind, array.dtype.name)} cannot be {datatype}")
+        raise TypeError(f"{_KINDS.get(array.dtype.kind, array.dtype.name)} cannot be {datatype}")
     if array.dtype.kind in "iu" and dtype.kind in "iu":
         limits = np.iinfo(dtype)
         if array.min() < limits.min or array.max() > limits.max:
@@ -212,14 +198,8 @@ def _as_text(value: object) -> bytes:
     return value.encode()
 
 
-_ENCODERS: Mapping[Form, Callable[[Any, Input, Tensor], Encoded]] = {
+_ENCODERS: Mapping[Form, Callable[[Any, Input, Tensor], Array]] = {
     "base64": _encode_file,
     "text": _encode_text,
     "json": _encode_json,
 }
-
-
-def _array(tensor: Tensor, content: bytes) -> np.ndarray[Any, Any]:
-    if tensor.datatype == "BYTES":
-        return np.array([each.decode(errors="replace") for each in deserialize_bytes_tensor(content)], dtype=np.object_)
-    return np.frombuffer(content, tensor.dtype)

@@ -1,68 +1,81 @@
-"""The Triton beside the gateway: KServe v2 over gRPC, on connections that stay open."""
+"""The client of the Triton beside the gateway.
+
+Inference is over gRPC, because only there does Triton learn that a request is no longer wanted; over HTTP (2.51.0) it
+computes on for a client that has gone. Bodies of KServe v2 pass through over HTTP, as they are.
+"""
 
 import asyncio
-from typing import Any
 
 import aiohttp
-from tritonclient.grpc import service_pb2 as kserve
+from pydantic_core import from_json
+from tritonclient.grpc import InferInput, InferRequestedOutput, InferResult
+from tritonclient.grpc.aio import InferenceServerClient
+from tritonclient.utils import InferenceServerException
 
-from triton_ensembles.gateway import http2
-from triton_ensembles.gateway.asked import BINARY, KServe
-from triton_ensembles.gateway.channel import Channel
 from triton_ensembles.gateway.errors import Refused
-from triton_ensembles.gateway.http2 import Lost, RpcError
+from triton_ensembles.gateway.invocation import BINARY, KServe
 from triton_ensembles.gateway.table import Model
 from triton_ensembles.gateway.tensors import Signature, Tensor, misfit
 
 _HEADER_LENGTH = "Inference-Header-Content-Length"
 _LOST_SECONDS = 5.0  # that a request waits when Triton is gone: the container ends meanwhile, and another one answers
+_CHANNEL = (
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.enable_http_proxy", 0),
+)
+_UNAVAILABLE = "StatusCode.UNAVAILABLE"
 _STATUS = {
-    http2.INVALID_ARGUMENT: 400,
-    http2.NOT_FOUND: 503,  # the table names it, so it is Triton that lacks it
-    http2.UNAVAILABLE: 503,
-    http2.RESOURCE_EXHAUSTED: 503,
+    "StatusCode.INVALID_ARGUMENT": 400,
+    "StatusCode.NOT_FOUND": 503,  # the table names it, so it is Triton that lacks it
+    "StatusCode.RESOURCE_EXHAUSTED": 503,
+    _UNAVAILABLE: 503,
 }
 
 
 class Triton:
     """The client of one server, for every model of a table. To be made on the event loop that uses it.
 
-    Its methods take as long as Triton does; one that is canceled is canceled at Triton.
+    Its methods take as long as Triton does.
 
     Args:
         grpc_url: ``127.0.0.1:8001``.
-        http_url: ``127.0.0.1:8000``, where bodies of KServe v2 go as they are.
+        http_url: ``127.0.0.1:8000``.
     """
 
     def __init__(self, grpc_url: str, http_url: str) -> None:
-        self._http_url = http_url
-        self._grpc = Channel(grpc_url, "inference.GRPCInferenceService")
         self._signatures: dict[Model, Signature] = {}
-        self._http = aiohttp.ClientSession(
+        self._client = InferenceServerClient(grpc_url, channel_args=_CHANNEL)
+        self._session = aiohttp.ClientSession(
+            f"http://{http_url}",
             connector=aiohttp.TCPConnector(limit=0),
             timeout=aiohttp.ClientTimeout(total=None),
             skip_auto_headers=("Accept-Encoding", "User-Agent"),
+            cookie_jar=aiohttp.DummyCookieJar(),
         )
 
+    async def ready(self, model: Model) -> bool:
+        """Whether Triton answers inference requests for the model, also over HTTP, which begins to listen last."""
+        return await self._succeeds(f"{_path(model)}/ready")
+
     async def signature(self, model: Model) -> Signature:
-        """Triton's description of the model, asked for until it fits the table.
+        """Triton's description of the model, requested until it fits the table.
 
         Raises:
             Refused: 503 while it is not ready, 500 when it does not fit.
         """
-        if found := self._signatures.get(model):
-            return found
-        named = {"name": model.served, "version": model.model_version}
-        about, configured = kserve.ModelMetadataRequest(**named), kserve.ModelConfigRequest(**named)
+        if signature := self._signatures.get(model):
+            return signature
         try:
-            metadata = await self._ask("ModelMetadata", about, kserve.ModelMetadataResponse)
-            config = await self._ask("ModelConfig", configured, kserve.ModelConfigResponse)
-        except RpcError as error:
-            await _wait_if_lost(error)
-            raise Refused(503, f"{model} is not ready: {error}") from None
+            metadata = await self._client.get_model_metadata(model.served, model.model_version)
+            config = await self._client.get_model_config(model.served, model.model_version)
+        except InferenceServerException as error:
+            await self._wait_if_lost(error)
+            raise Refused(503, f"{model} is not ready: {error.message()}") from None
         batches = config.config.max_batch_size > 0
         inputs, outputs = (
-            {each.name: Tensor(each.datatype, tuple(each.shape), batches) for each in tensors}
+            {tensor.name: Tensor(tensor.datatype, tuple(tensor.shape), batches) for tensor in tensors}
             for tensors in (metadata.inputs, metadata.outputs)
         )
         signature = Signature(inputs, outputs)
@@ -71,58 +84,69 @@ class Triton:
         self._signatures[model] = signature
         return signature
 
-    async def ready(self, model: Model) -> bool:
-        """Whether Triton answers inference requests for the model."""
-        request = kserve.ModelReadyRequest(name=model.served, version=model.model_version)
-        try:
-            return bool((await self._ask("ModelReady", request, kserve.ModelReadyResponse)).ready)
-        except RpcError:
-            return False
+    async def infer(self, model: Model, inputs: list[InferInput]) -> InferResult:
+        """The response to one request; when this is canceled, the request is canceled at Triton.
 
-    async def listens(self) -> bool:
-        """Whether Triton takes requests over HTTP, which it does a little later than over gRPC."""
+        Raises:
+            Refused: with Triton's own message: 400, 503 or 500.
+        """
+        outputs = [InferRequestedOutput(name) for name in model.outputs]
         try:
-            async with self._http.get(f"http://{self._http_url}/v2/health/live") as answer:
-                return answer.ok
-        except aiohttp.ClientError:
-            return False
+            return await self._client.infer(model.served, inputs, model.model_version, outputs)
+        except InferenceServerException as error:
+            await self._wait_if_lost(error)
+            status, subject = _STATUS.get(error.status(), 500), str(model)
+            if status == 400 and len(model.inputs) == 1:
+                (source,) = model.inputs.values()
+                subject = f"payload.{source.field} cannot be used by {model}"
+            raise Refused(status, f"{subject}: {error.message()}") from None
 
-    async def infer(self, model: Model, request: kserve.ModelInferRequest) -> kserve.ModelInferResponse:
-        """Raises :class:`Refused` with Triton's own message: 400, 503 or 500."""
-        try:
-            return await self._ask("ModelInfer", request, kserve.ModelInferResponse)
-        except RpcError as error:
-            await _wait_if_lost(error)
-            status, what = _STATUS.get(error.status, 500), str(model)
-            if status == 400 and len(fields := [f"payload.{each.field}" for each in model.inputs.values()]) == 1:
-                what = f"{fields[0]} cannot be used by {model}"
-            raise Refused(status, f"{what}: {error}") from None
+    async def forward(self, model: Model, body: KServe) -> tuple[bytes, str]:
+        """The body and the media type of Triton's answer to a body of KServe v2, which is sent as it is.
 
-    async def forward(self, model: Model, body: KServe) -> tuple[int, str, bytes]:
-        """Send a body of KServe v2 as it is. Returns the status, the media type and the body of Triton's answer."""
-        version = f"/versions/{model.model_version}" if model.model_version else ""
-        url = f"http://{self._http_url}/v2/models/{model.served}{version}/infer"
-        sent = {"Content-Type": "application/json"}
+        Raises:
+            Refused: with Triton's own status and message, or 503.
+        """
+        headers = {"Content-Type": "application/json"}
         if body.header_size is not None:
-            sent = {"Content-Type": "application/octet-stream", _HEADER_LENGTH: str(body.header_size)}
+            headers = {"Content-Type": "application/octet-stream", _HEADER_LENGTH: str(body.header_size)}
         try:
-            async with self._http.post(url, data=body.body, headers=sent) as answer:
-                content, size = await answer.read(), answer.headers.get(_HEADER_LENGTH)
+            async with self._session.post(f"{_path(model)}/infer", data=body.body, headers=headers) as response:
+                content = await response.read()
         except aiohttp.ClientError as error:
             await asyncio.sleep(_LOST_SECONDS)
             raise Refused(503, f"{model}: Triton cannot be reached: {error}") from None
-        kind = f"{BINARY};json-header-size={size}" if size else answer.headers.get("Content-Type", "application/json")
-        return answer.status, kind, content
+        if not response.ok:
+            raise Refused(response.status, _message(content))
+        if size := response.headers.get(_HEADER_LENGTH):
+            return content, f"{BINARY};json-header-size={size}"
+        return content, response.headers.get("Content-Type", "application/json")
 
     async def close(self) -> None:
-        self._grpc.close()
-        await self._http.close()
+        await self._client.close()
+        await self._session.close()
 
-    async def _ask(self, method: str, request: Any, answer: Any) -> Any:
-        """``answer``: the class of the message that the method answers with."""
-        return answer.FromString(await self._grpc.call(method, request.SerializeToString()))
+    async def _wait_if_lost(self, error: InferenceServerException) -> None:
+        """Models that are not ready are unavailable as a server that is gone is."""
+        if error.status() == _UNAVAILABLE and not await self._succeeds("/v2/health/live"):
+            await asyncio.sleep(_LOST_SECONDS)
+
+    async def _succeeds(self, path: str) -> bool:
+        try:
+            async with self._session.get(path) as response:
+                return response.ok
+        except aiohttp.ClientError:
+            return False
 
 
-async def _wait_if_lost(error: Exception) -> None:
-    if isinstance(error, Lost):
-        await asyncio.sleep(_LOST_SECONDS)
+def _path(model: Model) -> str:
+    version = f"/versions/{model.model_version}" if model.model_version else ""
+    return f"/v2/models/{model.served}{version}"
+
+
+def _message(content: bytes) -> str:
+    """The text of Triton's ``{"error": "…"}``."""
+    try:
+        return str(from_json(content)["error"])
+    except (ValueError, KeyError, TypeError):
+        return content.decode(errors="replace")

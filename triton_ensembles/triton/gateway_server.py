@@ -40,7 +40,7 @@ class GatewayServer(ServerProcess):
         super().__init__(
             ports, log, append_log=append_log, python=python, ready_seconds=ready_seconds, progress=progress
         )
-        own = ("http", "grpc", "metrics")
+        endpoints = ("http", "grpc", "metrics")  # of Triton
         options = {
             "table": os.fspath(folder.resolve() / TABLE),
             "host": LOOPBACK,
@@ -50,8 +50,8 @@ class GatewayServer(ServerProcess):
         self.command = ServerCommand(
             (
                 f"--model-repository={folder.resolve()}",
-                *(f"--{name}-address={LOOPBACK}" for name in own),
-                *(f"--{name}-port={getattr(self.ports, name)}" for name in own),
+                *(f"--{name}-address={LOOPBACK}" for name in endpoints),
+                *(f"--{name}-port={getattr(self.ports, name)}" for name in endpoints),
                 "--disable-auto-complete-config",
             ),
             {**(environment or {}), "PYTHONPATH": os.fspath(IMPORTED_FROM)},  # which stubs ignore

@@ -1,4 +1,4 @@
-"""Puts ensembles and the gateway's table into one folder: what its container finds in /opt/ml/model."""
+"""The gateway's repository: ensembles and the table in one folder, which its container finds in /opt/ml/model."""
 
 import json
 import shutil
@@ -21,40 +21,48 @@ NAME = "gateway"
 
 
 def ensembles_of(table: Table, having: Sequence[str], path: Path, target: Target) -> list[str]:
-    """The ensembles that the table needs, of those that the project has. Their names are those of Triton's models.
+    """The names of the ensembles that the table needs, which are those of Triton's models.
+
+    Args:
+        having: the project's ensembles.
+        path: the table's file.
 
     Raises:
-        EnsembleError: it names a model that no ensemble makes, or a version that ``target`` cannot have.
+        EnsembleError: the table names a model that no ensemble makes, or a version that ``target`` cannot have.
     """
-    if target.fuses and (pinned := [str(each) for each in table.models if each.steps_version]):
+    if target.fuses and (pinned := [str(model) for model in table.models if model.steps_version]):
         message = f"{pinned[0]} has a steps_version, and a fused ensemble has one version of each step"
         raise EnsembleError(message, path=path, cure="use --target cpu, or leave it out of the table")
-    wanted = list(dict.fromkeys(each.model for each in table.models))
-    for name in wanted:
+    names = list(dict.fromkeys(model.model for model in table.models))
+    for name in names:
         if name not in having:
             message = f"no ensemble of this project makes Triton's model {name!r}"
             raise EnsembleError(message, path=path, cure=f"there are {', '.join(having) or 'none'}")
-    return wanted
+    return names
 
 
 def stage_gateway(built: Sequence[Built], table: Table, path: Path, places: Places, target: Target) -> Path:
     """Write build/TARGET/gateway: the models of all of them, the table at ``path``, and a manifest. Returns the folder.
 
     Raises:
-        EnsembleError: they are for different Pythons, have faults together, or have not the version of a table's model.
+        EnsembleError: the ensembles are for different Pythons, have faults together, or lack the version of a model.
     """
-    python = python_of({each.name: each.repository for each in built})
+    python = python_of({ensemble.name: ensemble.repository for ensemble in built})
     folder = places.repository(target.name, NAME)
     remove(folder)
-    for each in built:
-        for source in sorted(path for path in each.repository.iterdir() if path.is_dir()):
+    for ensemble in built:
+        for source in sorted(path for path in ensemble.repository.iterdir() if path.is_dir()):
             shutil.copytree(source, folder / source.name, copy_function=place_file)
     for model in table.models:
         if model.steps_version:
             _write_version(folder, model, path)
     shutil.copy2(path, folder / TABLE)
-    weights = "random" if any(each.random for each in built) else "pretrained"
-    manifest = {"python": python, "weights": weights, "ensembles": {each.name: each.manifest for each in built}}
+    weights = "random" if any(ensemble.random for ensemble in built) else "pretrained"
+    manifest = {
+        "python": python,
+        "weights": weights,
+        "ensembles": {ensemble.name: ensemble.manifest for ensemble in built},
+    }
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
     refuse_faults(folder, target.destination, "the gateway's models have faults together")
     return folder

@@ -1,0 +1,187 @@
+"""A request to /invocations: its model and its payload.
+
+Three kinds of body are taken:
+
+- the gateway's own JSON, ``{"modelname": "resnet", "version": "1", "payload": {"img": "<base64>"}}``;
+- raw bytes of one input, ``image/jpeg`` or ``text/plain``;
+- KServe v2, JSON or with binary tensors, which Triton gets as it is.
+
+The last two name the model in ``X-Amzn-SageMaker-Custom-Attributes: modelname=resnet;version=1``.
+"""
+
+import json
+import re
+from codecs import BOM_UTF8
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from urllib.parse import unquote
+
+from pydantic_core import from_json
+
+from triton_ensembles.gateway.errors import Refused
+from triton_ensembles.gateway.table import Model, Table
+from triton_ensembles.spelling import nearest
+
+ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
+BINARY = "application/vnd.sagemaker-triton.binary+json"
+"""The media type of KServe v2 with binary tensors; ``json-header-size`` is the length of the JSON part."""
+
+_KEYS = ("modelname", "version", "payload")
+_SEPARATORS = re.compile(r"[;,]")
+_CHARSET = re.compile(r"""\bcharset\s*=\s*["']?([^\s;"']{1,40})""", re.IGNORECASE)
+_QUOTED = re.compile(r'^"(.*)"$')
+_HEADER_SIZE = re.compile(r"json-header-size=(\d{1,9})")
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The payload of the gateway's own JSON."""
+
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Raw:
+    """The bytes of one input. ``text`` tells an input that is made from text from one that is made from a file."""
+
+    body: bytes
+    text: bool
+
+
+@dataclass(frozen=True)
+class KServe:
+    """A body for Triton. ``header_size`` is the length of its JSON part in bytes, if binary tensors follow."""
+
+    body: bytes
+    header_size: int | None
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """The model that a request names, and its payload."""
+
+    model: Model
+    payload: Fields | Raw | KServe
+
+
+def read_invocation(table: Table, headers: Mapping[str, str], body: bytes) -> Invocation:
+    """Read a request. ``headers`` has Content-Type, Content-Encoding and :data:`ATTRIBUTES`; "" for those not sent.
+
+    Raises:
+        Refused: 400 for what cannot be read, 404 for unknown models, 415 for other media types and compressed bodies.
+    """
+    if (coding := headers["Content-Encoding"].strip().lower()) not in ("", "identity"):
+        raise Refused(415, f"Content-Encoding {coding!r} is not taken: send the body as it is")
+    media_type, _, parameters = headers["Content-Type"].partition(";")
+    media_type, attributes = media_type.strip().lower(), _attributes(headers[ATTRIBUTES])
+    if media_type == BINARY:
+        match = _HEADER_SIZE.search(parameters)
+        if match is None or int(match[1]) > len(body):
+            raise Refused(400, f"{BINARY} needs json-header-size, the length of the body's JSON part in bytes")
+        if size := int(match[1]):  # without a JSON part, the body is the only tensor
+            _require_inputs(_json(body[:size], "the JSON part of the body"))
+        return Invocation(_model_of(attributes, table), KServe(body, size))
+    if media_type == "text/plain":
+        _require_utf_8(parameters)
+    if media_type.startswith("image/") or media_type == "text/plain":
+        return Invocation(_model_of(attributes, table), Raw(body, text=media_type == "text/plain"))
+    if media_type in ("application/json", "") or body.lstrip()[:1] == b"{":  # clients that give no type send others
+        return _read_json(table, attributes, body)
+    if media_type == "application/octet-stream":
+        return Invocation(_model_of(attributes, table), Raw(body, text=False))
+    message = f"Content-Type {media_type!r} is not taken: send application/json, an image, text/plain, or {BINARY}"
+    raise Refused(415, message)
+
+
+def _read_json(table: Table, attributes: Mapping[str, str], body: bytes) -> Invocation:
+    content = _json(body, "the body")
+    if "inputs" in content and "payload" not in content:
+        _require_inputs(content)
+        return Invocation(_model_of({**attributes, **_names(content)}, table), KServe(body, None))
+    for key in content:
+        if key not in _KEYS:
+            suggestion = nearest(key, _KEYS)
+            raise Refused(400, f"unknown key {key[:100]!r}" + (f"; did you mean {suggestion!r}?" if suggestion else ""))
+    payload = content.get("payload")
+    names = {**attributes, **_names(content)}
+    if "modelname" not in names:
+        raise Refused(400, "modelname is missing", models=[*table.by_name])
+    model = _find(table, names["modelname"], names.get("version"))
+    if not isinstance(payload, dict):
+        raise Refused(400, "payload must be an object, such as " + _example(model))
+    return Invocation(model, Fields(payload))
+
+
+def _json(text: bytes, part: str) -> dict[str, Any]:
+    if not text:
+        raise Refused(400, f"{part} is empty")
+    try:
+        content = from_json(text.removeprefix(BOM_UTF8), allow_inf_nan=False)
+    except ValueError as error:
+        raise Refused(400, f"{part} is not JSON in UTF-8: {error}") from None
+    if not isinstance(content, dict):
+        raise Refused(400, f"{part} must be a JSON object, with modelname and payload, or with inputs of KServe v2")
+    return content
+
+
+def _require_inputs(content: Mapping[str, Any]) -> None:
+    if not isinstance(content.get("inputs"), list):
+        raise Refused(400, "inputs must be a list of tensors, as KServe v2 has it")
+
+
+def _model_of(attributes: Mapping[str, str], table: Table) -> Model:
+    if "modelname" not in attributes:
+        example = f"{ATTRIBUTES}: modelname={table.models[0].name};version={table.models[0].version}"
+        raise Refused(400, f"such a body says nothing of its model: name it by the header {example}")
+    return _find(table, attributes["modelname"], attributes.get("version"))
+
+
+def _names(content: Mapping[str, Any]) -> Mapping[str, str]:
+    """The name and version in a body; clients send versions as numbers also."""
+    names: dict[str, str] = {}
+    for key, types, description in (("modelname", str, "a string"), ("version", str | int, "a string or an integer")):
+        value = content.get(key)
+        if isinstance(value, bool) or not isinstance(value, types | None):
+            raise Refused(400, f"{key} must be {description}")
+        if value is not None:
+            names[key] = str(value)
+    return names
+
+
+def _find(table: Table, name: str, version: str | None) -> Model:
+    models = table.by_name.get(name, ())
+    if not models:
+        message = f"there is no model {name[:100]!r}; there are {', '.join(table.by_name)}"
+        raise Refused(404, message, models=[*table.by_name])
+    if not version:
+        return models[0]
+    for model in models:
+        if model.version == version:
+            return model
+    versions = [model.version for model in models]
+    raise Refused(404, f"{name} has no version {version[:100]!r}; it has {', '.join(versions)}", versions=versions)
+
+
+@lru_cache(maxsize=256)  # clients send the same again and again
+def _attributes(header: str) -> Mapping[str, str]:
+    """``modelname=resnet;version=1``, quoted or percent-encoded where need be; clients may add others of their own."""
+    pairs = (part.partition("=") for part in _SEPARATORS.split(header)) if header else ()
+    attributes: dict[str, str] = {}
+    for key, _, value in pairs:
+        key, value = key.strip().lower(), unquote(_QUOTED.sub(r"\1", value.strip()))
+        if value and key in ("modelname", "version") and attributes.setdefault(key, value) != value:
+            raise Refused(400, f"{ATTRIBUTES} names two of {key}: {attributes[key][:100]!r} and {value[:100]!r}")
+    return attributes
+
+
+def _require_utf_8(parameters: str) -> None:
+    match = _CHARSET.search(parameters)
+    if match and match[1].lower() not in ("utf-8", "utf8", "us-ascii"):
+        raise Refused(415, f"charset {match[1]!r} is not taken: send the text as UTF-8")
+
+
+def _example(model: Model) -> str:
+    values = {"base64": "<base64>", "text": "<text>", "json": []}
+    return json.dumps({source.field: values[source.form] for source in model.inputs.values()})
