@@ -78,7 +78,7 @@ class Watch:
             program = command_line(pid)
             if " -m triton_ensembles endpoint " in program:  # with the keeper that ends what it leaves behind
                 found["platform"].append(pid)
-            elif "endpoint.s3.serve" in program:
+            elif "endpoint.aws_services.serve" in program:
                 found["s3"].append(pid)
             elif "/tritonserver" in _program(pid):
                 found["tritonserver"].append(pid)

@@ -13,9 +13,8 @@ import uvloop
 from aiohttp import web
 from filelock import FileLock, Timeout
 
-from triton_ensembles.endpoint.connection import Server
+from triton_ensembles.endpoint.aws_services.process import s3_process
 from triton_ensembles.endpoint.platform import Platform
-from triton_ensembles.endpoint.s3.process import s3_process
 from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.ports import LOOPBACK
@@ -57,9 +56,9 @@ async def _serve(settings: Settings, ready: Callable[[str], None], stopping: Cal
         ):
             platform = Platform(settings, url, backing, session)
             runner = web.ServerRunner(
-                Server(
+                web.Server(
                     platform.router.handle,
-                    handler_cancellation=True,  # a connection that is reset needs no answer
+                    handler_cancellation=True,  # a client that is gone needs no answer
                     auto_decompress=False,  # bodies go to the container as they are
                     keepalive_timeout=_KEEP_ALIVE_SECONDS,
                     access_log=None,

@@ -12,18 +12,14 @@ from triton_ensembles.endpoint.api.errors import ApiError, NotSupportedLocally, 
 from triton_ensembles.endpoint.api.validation import operation_model, validate
 from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable
 from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
-from triton_ensembles.endpoint.scaling.autoscaler import CAPACITIES, DIMENSION, NAMESPACE, Activity, Autoscaler
+from triton_ensembles.endpoint.scaling.autoscaler import DIMENSION, NAMESPACE, Activity, Autoscaler
 from triton_ensembles.endpoint.scaling.policy import PREDEFINED
-from triton_ensembles.endpoint.scaling.schedule import UnreadableScheduleError, read_schedule
-from triton_ensembles.endpoint.scaling.steps import fault, read_steps
 
 _SERVICE = "application-autoscaling"
 _MOST_BYTES = 1 << 20
 _CHANGING = {"RegisterScalableTarget", "PutScalingPolicy", "DeleteScalingPolicy", "DeregisterScalableTarget"}
-_CHANGING |= {"PutScheduledAction", "DeleteScheduledAction"}
 _OPERATIONS = {*_CHANGING, "DescribeScalableTargets", "DescribeScalingPolicies", "DescribeScalingActivities"}
-_OPERATIONS |= {"DescribeScheduledActions"}
-_NEEDS_TARGET = {"PutScalingPolicy", "DeregisterScalableTarget", "PutScheduledAction"}
+_NEEDS_TARGET = {"PutScalingPolicy", "DeregisterScalableTarget"}
 _CUSTOMIZED = {"Namespace", "MetricName", "Dimensions", "Statistic", "Unit"}
 _TRACKING = {"TargetValue", "PredefinedMetricSpecification", "CustomizedMetricSpecification"}
 _TRACKING |= {"ScaleOutCooldown", "ScaleInCooldown", "DisableScaleIn"}
@@ -69,8 +65,6 @@ class AutoscalingApi:
             return reply(200, self._activities(given))
         if operation == "PutScalingPolicy":
             _check_policy(given)
-        if operation == "PutScheduledAction":
-            await self._check_action(given)
         if operation == "RegisterScalableTarget":
             await self._check_target(given)
         elif operation in _NEEDS_TARGET and await self._target(given) is None:
@@ -83,16 +77,9 @@ class AutoscalingApi:
                 f"No scaling policy found for service namespace: {NAMESPACE}, resource ID: {given['ResourceId']}, "
                 f"scalable dimension: {DIMENSION}, policy name: {given['PolicyName']}"
             )
-        if operation == "DeleteScheduledAction" and given["ScheduledActionName"] not in await self._actions(given):
-            raise ObjectNotFoundException(
-                f"No scheduled action found for service namespace: {NAMESPACE}, resource ID: {given['ResourceId']}, "
-                f"scalable dimension: {DIMENSION}, scheduled action name: {given['ScheduledActionName']}"
-            )
-        if operation == "DeregisterScalableTarget":  # its policies and actions go with it
+        if operation == "DeregisterScalableTarget":  # its policies go with it
             for policy in await self._policies(given):
                 await self._ask("DeleteScalingPolicy", {**_scope(given), "PolicyName": policy})
-            for action in await self._actions(given):
-                await self._ask("DeleteScheduledAction", {**_scope(given), "ScheduledActionName": action})
         status, answer = await self._ask(operation, given)
         if operation in _CHANGING and status == 200:
             self._autoscaler.look()
@@ -120,27 +107,6 @@ class AutoscalingApi:
         """The names of a target's policies."""
         _, answer = await self._ask("DescribeScalingPolicies", _scope(given))
         return [each["PolicyName"] for each in answer["ScalingPolicies"] if each["ResourceId"] == given["ResourceId"]]
-
-    async def _actions(self, given: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-        """A target's scheduled actions by name."""
-        _, answer = await self._ask("DescribeScheduledActions", _scope(given))
-        return {each["ScheduledActionName"]: each for each in answer["ScheduledActions"]}
-
-    async def _check_action(self, given: dict[str, Any]) -> None:
-        old = (await self._actions(given)).get(given["ScheduledActionName"], {}) if "ScalableDimension" in given else {}
-        schedule = given.get("Schedule") or old.get("Schedule")
-        wanted = given.get("ScalableTargetAction") or old.get("ScalableTargetAction") or {}
-        capacities = [wanted[name] for name in CAPACITIES if wanted.get(name) is not None]
-        if schedule is None or not capacities:
-            raise ValidationException("A new scheduled action needs a Schedule and a ScalableTargetAction")
-        if min(capacities) < 1 or capacities != sorted(capacities):
-            raise ValidationException(
-                f"The capacities {capacities} must be from 1 on, and the minimum at most the maximum"
-            )
-        try:
-            read_schedule(schedule, given.get("Timezone") or "", 0)
-        except UnreadableScheduleError as error:
-            raise ValidationException(str(error)) from error
 
     async def _ask(self, operation: str, given: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
         """moto's status and answer."""
@@ -177,15 +143,9 @@ def _check_scope(given: Mapping[str, Any]) -> None:
 
 def _check_policy(given: dict[str, Any]) -> None:
     """Refuse what would be kept without an effect."""
-    kind = given.setdefault("PolicyType", "StepScaling")  # AWS's default
-    if kind == "StepScaling":
-        if given.get("StepScalingPolicyConfiguration") is None:
-            raise ValidationException("The StepScalingPolicyConfiguration is missing")
-        if found := fault(read_steps(given)):
-            raise ValidationException(found)
-        return
+    kind = given.get("PolicyType") or "StepScaling"  # AWS's default
     if kind != "TargetTrackingScaling":
-        raise NotSupportedLocally(f"PolicyType {kind}", "TargetTrackingScaling and StepScaling are")
+        raise NotSupportedLocally(f"PolicyType {kind}", "TargetTrackingScaling is")
     settings = given.get("TargetTrackingScalingPolicyConfiguration")
     if settings is None:
         raise ValidationException("The TargetTrackingScalingPolicyConfiguration is missing")

@@ -37,7 +37,7 @@ class Metrics:
         # Only a TargetModel that the container has answered for gets a series: clients may send any name.
         where = (call.endpoint, call.variant, call.target_model if call.model_status else "")
         self.record("Invocations", 1, *where)
-        self.record("InvocationsPerInstance", 1 / call.instances, *where)
+        self.record("InvocationsPerInstance", 1 / call.instances, call.endpoint, call.variant)
         if 400 <= call.model_status < 500:
             self.record("Invocation4XXErrors", 1, *where)
         if call.model_status >= 500 or call.failed:

@@ -19,8 +19,6 @@ from dataclasses import dataclass
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
-from triton_ensembles.endpoint.metrics.prometheus import escaped
-
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _NAMESPACE = re.compile(r'namespace="[^"]*/models/(?P<hash>[0-9A-Za-z._]+)/model"')
 _MODEL = re.compile(r'(?:^|,)model="(?P<name>[^"]*)"')
@@ -216,3 +214,8 @@ class _Labels:
         if found and self._source.single:
             return next(iter(self._source.target_models.values()), "")
         return found["name"] if found and found["name"] in self._loaded else ""
+
+
+def escaped(value: str) -> str:
+    """The value of a label."""
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -96,7 +96,7 @@ class Pages:
         return web.Response(text=text, content_type=_FILES[path], headers=_SAFE)
 
     async def _prometheus(self, _: web.BaseRequest) -> web.StreamResponse:
-        own = self._metrics.prometheus.text()
+        own = await asyncio.to_thread(self._metrics.prometheus.text)  # a thousand models take a while
         triton = await self._triton.exposition(self._sources())
         return web.Response(
             body=own + triton.encode(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}

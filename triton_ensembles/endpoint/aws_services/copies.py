@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from moto.core.utils import str_to_rfc_1123_datetime
 from moto.s3.responses import S3Response
 
-from triton_ensembles.endpoint.s3.fault import Fault
+from triton_ensembles.endpoint.aws_services.fault import Fault
 
 _RANGE = re.compile(r"bytes=(?P<first>\d+)-(?P<last>\d+)")
 _LARGEST = 5 << 30  # bytes of one part

@@ -2,8 +2,7 @@
 
 moto also looks for a service in the path and in the body of an unsigned request. It takes some objects for other
 services then, and a body of the type application/x-www-form-urlencoded is used up: with curl's default type, an upload
-to a presigned URL would be empty. Here the signature alone says which service it is, and only a form that is posted to
-a bucket is read as a form.
+to a presigned URL would be empty. Here the signature alone says which service it is, and S3 has no forms.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import json
 import logging
 import traceback
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from threading import Lock
 from typing import Any
 from urllib.parse import parse_qs
@@ -23,9 +23,8 @@ from moto.moto_server.werkzeug_app import BackendRequest, create_backend_app
 from werkzeug.utils import cached_property
 
 from triton_ensembles.endpoint.api.signature import signed_service
-from triton_ensembles.endpoint.s3.fault import CONTENT_TYPE, Fault
-from triton_ensembles.endpoint.s3.forms import read_form
-from triton_ensembles.endpoint.s3.uploads import received
+from triton_ensembles.endpoint.aws_services.fault import CONTENT_TYPE, Fault
+from triton_ensembles.endpoint.aws_services.uploads import received
 
 _log = logging.getLogger(__name__)
 _MODULES = {"monitoring": "cloudwatch", "sts": "sts", "application-autoscaling": "applicationautoscaling"}
@@ -36,21 +35,7 @@ Start = Callable[..., Any]
 
 
 class S3Request(BackendRequest):  # type: ignore[misc]
-    """A request whose body is a form only where S3 takes one."""
-
-    def _load_form_data(self) -> None:
-        if "form" in self.__dict__ or not self._posts_form():
-            super()._load_form_data()
-            return
-        boundary = self.mimetype_params.get("boundary", "")
-        if self.mimetype != "multipart/form-data" or not boundary:
-            message = "Bucket POST must be of the enclosure-type multipart/form-data"
-            raise Fault("PreconditionFailed", message, "412 Precondition Failed")
-        form, files = read_form(self.stream, boundary.encode())
-        self.__dict__.update(form=form, files=files)
-
-    def _posts_form(self) -> bool:
-        return self.method == "POST" and self.path.strip("/").count("/") == 0 and "delete" not in self.args
+    """A request whose body is never read as a form."""
 
     @property
     def want_form_data_parsed(self) -> bool:
@@ -58,7 +43,7 @@ class S3Request(BackendRequest):  # type: ignore[misc]
 
     @cached_property
     def data(self) -> bytes:
-        body: bytes = self.get_data(cache=False, parse_form_data=True)  # not kept beside what is received
+        body: bytes = self.get_data(cache=False)  # not kept beside what is received
         return received(body, self.environ) if self.method == "PUT" else body
 
 
@@ -67,18 +52,23 @@ class Application:
 
     def __init__(self) -> None:
         self._lock = Lock()
+        self._completing = Lock()
         self._services: dict[str, Flask] = {}
 
     def __call__(self, environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
         headers = {"Authorization": environ.get("HTTP_AUTHORIZATION", "")}
         query = environ.get("QUERY_STRING", "")
         service = signed_service(f"?{query}", headers) or "s3"
+        uploads = parse_qs(query).get("uploadId", [])
+        completes = environ.get("REQUEST_METHOD") == "POST" and uploads
         try:
-            return self._service(_MODULES.get(service, "s3"))(environ, start_response)
+            # Of two programs that complete the same upload, the second finds the object: moto lets it repeat the call.
+            with self._completing if completes else nullcontext():
+                return self._service(_MODULES.get(service, "s3"))(environ, start_response)
         except Fault as fault:
             return _error(start_response, fault)
         except (ValueError, KeyError, RecursionError, ExpatError, OperationNotFoundError) as error:
-            if isinstance(error, KeyError) and error.args[0] in parse_qs(query).get("uploadId", []):
+            if isinstance(error, KeyError) and error.args[0] in uploads:
                 message = "The specified upload does not exist: it was completed or aborted, or has never been."
                 return _error(start_response, Fault("NoSuchUpload", message, "404 Not Found"))
             return _failure(start_response, "400 Bad Request")

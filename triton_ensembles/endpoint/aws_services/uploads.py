@@ -12,8 +12,8 @@ import hashlib
 import re
 from typing import Any
 
-from triton_ensembles.endpoint.s3.checksums import CHECKSUMS
-from triton_ensembles.endpoint.s3.fault import Fault
+from triton_ensembles.endpoint.aws_services.checksums import CHECKSUMS
+from triton_ensembles.endpoint.aws_services.fault import Fault
 
 _HEAD = re.compile(rb"(?P<size>[0-9A-Fa-f]{1,16})(;[^\r\n]*)?\r\n")
 _TRAILER = re.compile(rb"(?P<name>x-amz-checksum-[a-z0-9]+):[ \t]*(?P<value>[^\r\n]*?)[ \t]*\r?\n")
