@@ -107,7 +107,6 @@ STATISTICS = "Action=GetMetricStatistics&Namespace=a&MetricName=b&EndTime=2026-0
         ("application-autoscaling", "/", "AnyScaleFrontendService.X", "{}", '"NotSupportedLocally"'),
         ("s3", f"/{BUCKET}?delete", None, "<Delete>" * 50_000, "<Code>InvalidRequest<"),
         ("s3", f"/{BUCKET}?cors", None, "<CORSConfiguration>x</CORSConfiguration>", "<Code>InvalidRequest<"),
-        ("s3", f"/{BUCKET}?policy", None, "not JSON", "<Code>MalformedPolicy<"),
         ("s3", f"/{BUCKET}?lifecycle", None, "<a/>", "<Code>"),
         ("s3", f"/{BUCKET}/x?uploadId=gone", None, "<CompleteMultipartUpload/>", "<Code>NoSuchUpload<"),
     ],

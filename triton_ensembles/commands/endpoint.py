@@ -32,8 +32,8 @@ class Size(click.ParamType[int]):
     def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
             return value
-        found = _SIZE.fullmatch(value)
-        size = int(float(found["number"]) * _UNITS[found["unit"].upper()]) if found else 0
+        match = _SIZE.fullmatch(value)
+        size = int(float(match["number"]) * _UNITS[match["unit"].upper()]) if match else 0
         if size <= 0:
             self.fail(f"{value!r} is not a valid size: write it as 500M or 8G", param, ctx)
         return size

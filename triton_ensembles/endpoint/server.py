@@ -39,10 +39,10 @@ def run_endpoint(settings: Settings, ready: Callable[[str], None], stopping: Cal
 
 
 async def _serve(settings: Settings, ready: Callable[[str], None], stopping: Callable[[], None]) -> None:
-    asked = asyncio.Event()
+    stop_requested = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, asked.set)
+        loop.add_signal_handler(number, stop_requested.set)
     with _listen(settings.port) as listener:
         url = f"http://{LOOPBACK}:{listener.getsockname()[1]}"
         async with (
@@ -70,7 +70,7 @@ async def _serve(settings: Settings, ready: Callable[[str], None], stopping: Cal
             try:
                 await site.start()
                 ready(url)
-                await asked.wait()
+                await stop_requested.wait()
                 stopping()
             finally:
                 await platform.stop()  # it still listens, and answers 503

@@ -43,6 +43,7 @@ def test_an_object_is_made_of_parts_of_others(s3: Any, copy: Any) -> None:
     ("request_of", "code"),
     [
         ({"CopySourceIfMatch": '"0"'}, "PreconditionFailed"),
+        ({"CopySourceIfNoneMatch": '"0"'}, "NotImplemented"),
         ({"CopySourceRange": f"bytes=0-{len(BYTES)}"}, "InvalidArgument"),
         ({"CopySourceRange": "bytes=9-8"}, "InvalidArgument"),
         ({"CopySource": {"Bucket": BUCKET, "Key": "sources/missing"}}, "NoSuchKey"),

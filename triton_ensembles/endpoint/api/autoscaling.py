@@ -58,57 +58,52 @@ class AutoscalingApi:
             body = await Body(request, _MOST_BYTES).whole()
         except BodyTooLarge as error:
             raise ValidationException(f"The body is larger than {_MOST_BYTES} bytes") from error
-        given = parsed(body)
-        validate(model.input_shape, given)
-        _check_scope(given)
+        parameters = parsed(body)
+        validate(model.input_shape, parameters)
+        _check_scope(parameters)
         if operation == "DescribeScalingActivities":
-            return reply(200, self._activities(given))
+            return reply(200, self._activities(parameters))
         if operation == "PutScalingPolicy":
-            _check_policy(given)
+            _check_policy(parameters)
         if operation == "RegisterScalableTarget":
-            await self._check_target(given)
-        elif operation in _NEEDS_TARGET and await self._target(given) is None:
-            raise ObjectNotFoundException(
-                f"No scalable target found for service namespace: {NAMESPACE}, resource ID: {given['ResourceId']}, "
-                f"scalable dimension: {DIMENSION}"
-            )
-        if operation == "DeleteScalingPolicy" and given["PolicyName"] not in await self._policies(given):
-            raise ObjectNotFoundException(
-                f"No scaling policy found for service namespace: {NAMESPACE}, resource ID: {given['ResourceId']}, "
-                f"scalable dimension: {DIMENSION}, policy name: {given['PolicyName']}"
-            )
+            await self._check_target(parameters)
+        elif operation in _NEEDS_TARGET and await self._target(parameters) is None:
+            raise _not_found("scalable target", parameters)
+        if operation == "DeleteScalingPolicy" and parameters["PolicyName"] not in await self._policies(parameters):
+            raise _not_found("scaling policy", parameters, f", policy name: {parameters['PolicyName']}")
         if operation == "DeregisterScalableTarget":  # its policies go with it
-            for policy in await self._policies(given):
-                await self._ask("DeleteScalingPolicy", {**_scope(given), "PolicyName": policy})
-        status, answer = await self._ask(operation, given)
+            for policy in await self._policies(parameters):
+                await self._ask("DeleteScalingPolicy", {**_scope(parameters), "PolicyName": policy})
+        status, answer = await self._ask(operation, parameters)
         if operation in _CHANGING and status == 200:
             self._autoscaler.look()
         return reply(status, answer)
 
-    async def _check_target(self, given: Mapping[str, Any]) -> None:
-        if self._autoscaler.variant(given["ResourceId"]) is None:
+    async def _check_target(self, parameters: Mapping[str, Any]) -> None:
+        if self._autoscaler.variant(parameters["ResourceId"]) is None:
             raise ValidationException(
-                f"The resource {given['ResourceId']} does not exist: it must be endpoint/NAME/variant/NAME, of an "
+                f"The resource {parameters['ResourceId']} does not exist: it must be endpoint/NAME/variant/NAME, of an "
                 "endpoint in service"
             )
-        old = await self._target(given) or {}
-        least, most = (given.get(name, old.get(name)) for name in ("MinCapacity", "MaxCapacity"))
+        old = await self._target(parameters) or {}
+        least, most = (parameters.get(name, old.get(name)) for name in ("MinCapacity", "MaxCapacity"))
         if least is None or most is None:
             raise ValidationException("A new scalable target needs a MinCapacity and a MaxCapacity")
         if not 1 <= least <= most:
             raise ValidationException(f"The MinCapacity {least} must be from 1 to the MaxCapacity {most}")
 
-    async def _target(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
-        request = {"ResourceIds": [given["ResourceId"]], **_scope(given, "ScalableDimension")}
+    async def _target(self, parameters: Mapping[str, Any]) -> dict[str, Any] | None:
+        request = {"ResourceIds": [parameters["ResourceId"]], **_scope(parameters, "ScalableDimension")}
         _, answer = await self._ask("DescribeScalableTargets", request)
         return next(iter(answer["ScalableTargets"]), None)
 
-    async def _policies(self, given: Mapping[str, Any]) -> list[str]:
+    async def _policies(self, parameters: Mapping[str, Any]) -> list[str]:
         """The names of a target's policies."""
-        _, answer = await self._ask("DescribeScalingPolicies", _scope(given))
-        return [each["PolicyName"] for each in answer["ScalingPolicies"] if each["ResourceId"] == given["ResourceId"]]
+        _, answer = await self._ask("DescribeScalingPolicies", _scope(parameters))
+        policies, resource = answer["ScalingPolicies"], parameters["ResourceId"]
+        return [policy["PolicyName"] for policy in policies if policy["ResourceId"] == resource]
 
-    async def _ask(self, operation: str, given: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+    async def _ask(self, operation: str, parameters: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
         """moto's status and answer."""
         credential = f"Credential=local/20000101/{self._region}/{_SERVICE}/aws4_request"
         headers = {
@@ -116,37 +111,45 @@ class AutoscalingApi:
             "Content-Type": "application/x-amz-json-1.1",
             "Authorization": f"AWS4-HMAC-SHA256 {credential}, SignedHeaders=host, Signature=0",
         }
-        async with self._session.post(f"{self._base}/", data=json.dumps(given), headers=headers) as answer:
+        async with self._session.post(f"{self._base}/", data=json.dumps(parameters), headers=headers) as answer:
             body = await answer.read()
             if answer.status >= 400 and not body:  # not an answer of the service's own
                 raise ValidationException("A value of the request has the wrong format")
             return answer.status, json.loads(body or b"{}")
 
-    def _activities(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        resource = given.get("ResourceId")
-        shown = [_shown(each) for each in self._autoscaler.activities if resource in (None, each.resource_id)]
-        return {"ScalingActivities": shown[: given.get("MaxResults", len(shown))]}
+    def _activities(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        resource = parameters.get("ResourceId")
+        activities = self._autoscaler.activities
+        shown = [_shown(activity) for activity in activities if resource in (None, activity.resource_id)]
+        return {"ScalingActivities": shown[: parameters.get("MaxResults", len(shown))]}
 
 
-def _scope(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
+def _not_found(kind: str, parameters: Mapping[str, Any], name: str = "") -> ObjectNotFoundException:
+    return ObjectNotFoundException(
+        f"No {kind} found for service namespace: {NAMESPACE}, resource ID: {parameters['ResourceId']}, scalable "
+        f"dimension: {DIMENSION}{name}"
+    )
+
+
+def _scope(parameters: Mapping[str, Any], *names: str) -> dict[str, Any]:
     """The members that say which target is meant."""
-    wanted = names or ("ResourceId", "ScalableDimension")
-    return {name: given[name] for name in ("ServiceNamespace", *wanted) if name in given}
+    members = names or ("ResourceId", "ScalableDimension")
+    return {name: parameters[name] for name in ("ServiceNamespace", *members) if name in parameters}
 
 
-def _check_scope(given: Mapping[str, Any]) -> None:
-    if given.get("ServiceNamespace", NAMESPACE) != NAMESPACE:
-        raise NotSupportedLocally(f"ServiceNamespace {given['ServiceNamespace']}", f"{NAMESPACE} is")
-    if given.get("ScalableDimension", DIMENSION) != DIMENSION:
-        raise NotSupportedLocally(f"ScalableDimension {given['ScalableDimension']}", f"{DIMENSION} is")
+def _check_scope(parameters: Mapping[str, Any]) -> None:
+    if parameters.get("ServiceNamespace", NAMESPACE) != NAMESPACE:
+        raise NotSupportedLocally(f"ServiceNamespace {parameters['ServiceNamespace']}", f"{NAMESPACE} is")
+    if parameters.get("ScalableDimension", DIMENSION) != DIMENSION:
+        raise NotSupportedLocally(f"ScalableDimension {parameters['ScalableDimension']}", f"{DIMENSION} is")
 
 
-def _check_policy(given: dict[str, Any]) -> None:
+def _check_policy(parameters: dict[str, Any]) -> None:
     """Refuse what would be kept without an effect."""
-    kind = given.get("PolicyType") or "StepScaling"  # AWS's default
+    kind = parameters.get("PolicyType") or "StepScaling"  # AWS's default
     if kind != "TargetTrackingScaling":
         raise NotSupportedLocally(f"PolicyType {kind}", "TargetTrackingScaling is")
-    settings = given.get("TargetTrackingScalingPolicyConfiguration")
+    settings = parameters.get("TargetTrackingScalingPolicyConfiguration")
     if settings is None:
         raise ValidationException("The TargetTrackingScalingPolicyConfiguration is missing")
     predefined, custom = (settings.get(f"{name}MetricSpecification") for name in ("Predefined", "Customized"))

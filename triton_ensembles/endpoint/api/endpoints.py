@@ -78,7 +78,7 @@ class Endpoints(Resources[Endpoint]):
         shown: dict[str, Any] = {
             **self._summary(endpoint),
             "EndpointConfigName": endpoint.config_name,
-            "ProductionVariants": [_variant(each, endpoint) for each in endpoint.running],
+            "ProductionVariants": [_variant(variant, endpoint) for variant in endpoint.running],
         }
         return shown | ({"FailureReason": endpoint.failure} if endpoint.failure else {})
 
@@ -92,22 +92,22 @@ class Endpoints(Resources[Endpoint]):
         plans = self._configs.plan(config)
         if request.get("RetainAllVariantProperties"):
             excluded = request.get("ExcludeRetainedVariantProperties") or []
-            plans = _retained(endpoint, plans, {each["VariantPropertyType"] for each in excluded})
+            plans = _retained(endpoint, plans, {kind["VariantPropertyType"] for kind in excluded})
         endpoint.update(config, plans)
         return {"EndpointArn": endpoint.arn}
 
     def rescale(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """UpdateEndpointWeightsAndCapacities."""
         shares = {}
-        for wanted in request["DesiredWeightsAndCapacities"]:
+        for capacity in request["DesiredWeightsAndCapacities"]:
             supported = {"VariantName", "DesiredWeight", "DesiredInstanceCount"}
-            refuse_unsupported("UpdateEndpointWeightsAndCapacities", wanted, supported, "DesiredWeightsAndCapacities")
-            name = wanted["VariantName"]
+            refuse_unsupported("UpdateEndpointWeightsAndCapacities", capacity, supported, "DesiredWeightsAndCapacities")
+            name = capacity["VariantName"]
             if name in shares:
                 raise ValidationException(f'The variant "{name}" is given twice')
-            shares[name] = Share(wanted.get("DesiredWeight"), wanted.get("DesiredInstanceCount"))
+            shares[name] = Share(capacity.get("DesiredWeight"), capacity.get("DesiredInstanceCount"))
         endpoint = self._changeable(request["EndpointName"])
-        weights = {each.plan.name: each.plan.weight for each in endpoint.running}
+        weights = {variant.plan.name: variant.plan.weight for variant in endpoint.running}
         for name, share in shares.items():
             if name not in weights:
                 raise ValidationException(f'The endpoint "{endpoint.arn}" has no variant "{name}"')
@@ -180,7 +180,7 @@ def _variant(running: Variant, endpoint: Endpoint) -> dict[str, Any]:
 
 def _retained(endpoint: Endpoint, plans: tuple[VariantPlan, ...], excluded: set[str]) -> tuple[VariantPlan, ...]:
     """The plans with the weights and instance counts that the running variants of the same names have."""
-    running = {each.plan.name: each.plan for each in endpoint.running}
+    running = {variant.plan.name: variant.plan for variant in endpoint.running}
 
     def retained(plan: VariantPlan) -> VariantPlan:
         old = running.get(plan.name, plan)

@@ -115,21 +115,21 @@ def _choose(endpoint: Endpoint, parameters: Mapping[str, str], call: Call) -> Va
 
 def _read(request: web.BaseRequest) -> tuple[str, str, dict[str, str]]:
     """EndpointName, the end of the path, and the other members, validated. Raises ValidationError."""
-    found = _PATH.fullmatch(request.rel_url.raw_path)
-    if found is None or found["operation"] not in (_INVOKE, _STREAM):
+    match = _PATH.fullmatch(request.rel_url.raw_path)
+    if match is None or match["operation"] not in (_INVOKE, _STREAM):
         raise ValidationError(f"{request.rel_url.raw_path} is not supported locally", cure="use InvokeEndpoint")
-    name = unquote(found["name"])
-    given = {"EndpointName": name}
+    name = unquote(match["name"])
+    members = {"EndpointName": name}
     for header, value in request.headers.items():
         if member := _HEADERS.get(header.lower()):
-            given[member] = value
-    faults = [fault for member, value in given.items() for fault in _faults(member, value)]
+            members[member] = value
+    faults = [fault for member, value in members.items() for fault in _faults(member, value)]
     if faults:
         raise ValidationError(summary(faults))
-    for member in given:
+    for member in members:
         if member not in _SUPPORTED:
             raise ValidationError(f"{member} is not supported locally")
-    return name, found["operation"], given
+    return name, match["operation"], members
 
 
 @lru_cache(4096)  # most requests of a client differ only in the body

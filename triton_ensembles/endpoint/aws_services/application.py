@@ -76,8 +76,8 @@ class Application:
             return _failure(start_response, "501 Not Implemented")
         except _UNFIT as error:
             *_, place = traceback.extract_tb(error.__traceback__)
-            what = f"{environ.get('REQUEST_METHOD')} {environ.get('PATH_INFO')}?{query}"
-            _log.warning("%s: %r in %s, line %s", what, error, place.filename, place.lineno)
+            request = f"{environ.get('REQUEST_METHOD')} {environ.get('PATH_INFO')}?{query}"
+            _log.warning("%s: %r in %s, line %s", request, error, place.filename, place.lineno)
             return _error(start_response, Fault("InvalidRequest", _UNFIT_MESSAGE))
         except Exception:
             _log.exception("%s %s failed", environ.get("REQUEST_METHOD"), environ.get("PATH_INFO"))

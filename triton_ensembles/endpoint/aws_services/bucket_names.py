@@ -26,9 +26,9 @@ def install() -> None:
     """Make moto refuse other names: it only looks at their length."""
     create = S3Backend.create_bucket
 
-    def create_bucket(self: S3Backend, bucket_name: str, *rest: object, **named: object) -> object:
+    def create_bucket(self: S3Backend, bucket_name: str, *arguments: object, **options: object) -> object:
         if not allowed(bucket_name):
             raise InvalidBucketName
-        return create(self, bucket_name, *rest, **named)
+        return create(self, bucket_name, *arguments, **options)
 
     S3Backend.create_bucket = create_bucket

@@ -1,7 +1,6 @@
 """The parameters of STS and CloudWatch, compared with botocore's service models: moto only looks at some of them.
 
 Percentiles, which moto does not compute, and alarms that call scaling policies, which nothing evaluates, are refused.
-And the policies of buckets: moto keeps any text, and then fails at every request for the bucket.
 """
 
 from __future__ import annotations
@@ -10,8 +9,6 @@ from typing import Any
 
 from moto.core.parse import RequestParserError
 from moto.core.responses import BaseResponse
-from moto.iam.access_control import IAMPolicy
-from moto.s3.models import S3Backend
 
 from triton_ensembles.endpoint.api.control import parsed
 from triton_ensembles.endpoint.api.errors import (
@@ -50,17 +47,7 @@ def install() -> None:
         except ApiError as error:
             raise Fault(error.code, error.message) from error
 
-    put = S3Backend.put_bucket_policy
-
-    def put_bucket_policy(self: Any, bucket_name: str, policy: bytes) -> None:
-        try:
-            IAMPolicy(policy.decode()).is_action_permitted("s3:PutObject", f"arn:aws:s3:::{bucket_name}/key")
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise Fault("MalformedPolicy", f"The policy cannot be read: {error}") from error
-        put(self, bucket_name, policy)
-
     BaseResponse.parse_parameters = parse_parameters
-    S3Backend.put_bucket_policy = put_bucket_policy
 
 
 def _parse(parse: Any, response: Any, request: Any) -> None:

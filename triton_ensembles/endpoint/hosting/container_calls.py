@@ -46,8 +46,8 @@ class ContainerCalls:
         try:
             while self._must_wait(model):
                 await self._ended.wait()
-            for other in self._working:
-                call.beside = other.beside = True
+            for running in self._working:
+                call.beside = running.beside = True
             self._working.add(call)
             yield call
         finally:
@@ -64,6 +64,5 @@ class ContainerCalls:
 
     def _entangled(self, model: Model) -> bool:
         """Whether another archive has a step of the same name."""
-        return any(
-            other is not model and not model.steps.isdisjoint(other.steps) for other in list(self._models.values())
-        )
+        neighbors = [neighbor for neighbor in self._models.values() if neighbor is not model]
+        return any(not model.steps.isdisjoint(neighbor.steps) for neighbor in neighbors)

@@ -171,11 +171,11 @@ class Container:
         have started may outlive them, as it does in AWS's container. It is ended here: nothing else would end it.
         """
         pids = await asyncio.to_thread(self._pids, hash)
-        with handles(filter(is_stub, pids)) as stubs, handles(pid for pid in pids if not is_stub(pid)) as others:
+        with handles(filter(is_stub, pids)) as stubs, handles(pid for pid in pids if not is_stub(pid)) as children:
 
             def end() -> Left:
                 still = wait_for_handles(stubs, _GONE_SECONDS)
-                orphans = wait_for_handles(others, 0)
+                orphans = wait_for_handles(children, 0)
                 end_handles(orphans, _END_SECONDS)
                 return Left(len(still), len(orphans))
 
@@ -216,8 +216,8 @@ class Container:
         self._release_handle()
         self._up.clear()
         self._api.close()
-        found = os.waitid(os.P_PID, self._server.pid, os.WEXITED | os.WNOWAIT)
-        how = f"signal {found.si_status}" if found and found.si_code != os.CLD_EXITED else "exiting"
+        exit_state = os.waitid(os.P_PID, self._server.pid, os.WEXITED | os.WNOWAIT)
+        how = f"signal {exit_state.si_status}" if exit_state and exit_state.si_code != os.CLD_EXITED else "exiting"
         self.on_death(f"{self.name} ended by {how}")
         self._restarting = asyncio.get_running_loop().create_task(self._restart())
 

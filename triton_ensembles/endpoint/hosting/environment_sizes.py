@@ -34,7 +34,7 @@ def _bytes_of(entry: os.DirEntry[str]) -> int:
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
-        with os.scandir(folder) as found:
-            return list(found)
+        with os.scandir(folder) as entries:
+            return list(entries)
     except FileNotFoundError:  # the server has just removed it
         return []

@@ -52,8 +52,8 @@ class RecentError:
 
     def after(self, earlier: RecentError) -> RecentError:
         """This one, counted together with earlier ones of its kind."""
-        others = [name for name in (earlier.target_model, *earlier.others) if name != self.target_model]
-        return replace(self, times=earlier.times + 1, others=tuple(others[:_OTHERS]))
+        models = [name for name in (earlier.target_model, *earlier.others) if name != self.target_model]
+        return replace(self, times=earlier.times + 1, others=tuple(models[:_OTHERS]))
 
 
 @dataclass(frozen=True)

@@ -94,9 +94,9 @@ class Variant:
                 f"the path of '{self._root}' may only have letters, digits and ._-/+@=,: in it",
                 cure="choose another folder",
             )
-        self._python, other = await asyncio.to_thread(python_for, self._spec.image)
-        if other:
-            self._warn(other)
+        self._python, substitution = await asyncio.to_thread(python_for, self._spec.image)
+        if substitution:
+            self._warn(substitution)
         try:
             await self._add(self.plan.instance_count)
         except BaseException:

@@ -103,10 +103,10 @@ class Autoscaler:
 
     async def _look_at(self, target: Mapping[str, Any], policies: Sequence[Mapping[str, Any]]) -> None:
         resource = target["ResourceId"]
-        found = self.variant(resource)
-        if found is None or found[0].in_progress:
+        scaled = self.variant(resource)
+        if scaled is None or scaled[0].in_progress:
             return
-        endpoint, variant = found
+        endpoint, variant = scaled
         count = variant.plan.instance_count
         least, most = target["MinCapacity"], target["MaxCapacity"]
         desired, cause = min(max(count, least), most), f"the capacity must be from {least} to {most}"
