@@ -43,7 +43,7 @@ def keep() -> None:
 
 @contextmanager
 def _blocked() -> Iterator[None]:
-    """These signals come at the end of the block, when the new process is known."""
+    """Hold these signals back until the end of the block, when the new process is known."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
     try:
         yield

@@ -123,7 +123,7 @@ class Platform:
         return await self._forward.handle(request)
 
     async def _publish(self) -> None:
-        """Send moto's CloudWatch the statistics since the last time, now that somebody asks for them."""
+        """Send moto's CloudWatch the statistics since the last time, now that they are requested."""
         async with self._publishing:
             taken = self._metrics.minutes.take()
             for namespace, data in taken.items():

@@ -1,4 +1,4 @@
-"""The errors that clients get, with the reason and the fix; and that the endpoint goes on afterwards."""
+"""The errors that clients get, with the reason and the fix; and that the endpoint serves on afterwards."""
 
 from __future__ import annotations
 

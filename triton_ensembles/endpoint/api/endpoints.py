@@ -1,4 +1,4 @@
-"""The operations on endpoints: Create, Describe, List, Update (the weights and instance counts, too), Delete."""
+"""The operations on endpoints: Create, Describe, List, Update (also weights and instance counts), Delete."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +15,7 @@ from triton_ensembles.endpoint.hosting.spec import VariantPlan
 from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.settings import Settings
 
-# A boto3 waiter asks every 30 s, but an endpoint on a laptop is in service within a second or two. So the answer to a
+# A boto3 waiter calls every 30 s, but an endpoint on a laptop is in service within a second or two. So the answer to a
 # waiter is held back until then, for this long at most: boto3 waits 60 s for an answer.
 WAITER_SECONDS = 25
 
@@ -71,7 +71,7 @@ class Endpoints(Resources[Endpoint]):
         return reply
 
     async def describe(self, request: Mapping[str, Any], *, waiter: bool = False) -> dict[str, Any]:
-        """``waiter``: whether a boto3 waiter asks, which gets its answer when the endpoint has settled."""
+        """``waiter``: whether a boto3 waiter calls, which gets its answer when the endpoint has settled."""
         endpoint = self.get(request["EndpointName"])
         if waiter:
             await endpoint.wait_until_settled(WAITER_SECONDS)

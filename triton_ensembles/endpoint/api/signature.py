@@ -1,4 +1,4 @@
-"""What a request's signature reveals. It is not verified: the server listens on the loopback interface only."""
+"""The service that a request is signed for. Signatures are not verified: the server is on the loopback interface."""
 
 import re
 from collections.abc import Mapping

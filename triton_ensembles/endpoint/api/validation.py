@@ -68,7 +68,7 @@ def summary(faults: list[str]) -> str:
 
 
 def string_faults(metadata: Mapping[str, Any], value: str, path: str) -> Iterator[str]:
-    """What is wrong with a string at ``path`` by the ``metadata`` (min, max, pattern, enum) of its shape."""
+    """Faults of a string at ``path`` by the ``metadata`` (min, max, pattern, enum) of its shape."""
     yield from _length_faults(metadata, value, value, path)
     # Some patterns would take forever on a value that is too long, so they are not tried on it.
     pattern = metadata.get("pattern")

@@ -39,7 +39,9 @@ def received(body: bytes, environ: dict[str, Any]) -> bytes:
 
 
 def _joined(body: bytes, environ: dict[str, Any]) -> bytes:
-    place, view, pieces = 0, memoryview(body), []
+    view = memoryview(body)
+    pieces: list[memoryview] = []
+    place = 0
     while True:
         head = _HEAD.match(body, place)
         if head is None:

@@ -1,4 +1,4 @@
-"""Which loads and unloads of a container may overlap: all but those of archives with equal step names.
+"""The loads and unloads of a container that may overlap: all but those of archives with equal step names.
 
 Triton rebuilds an ensemble when another archive with a step of that name is loaded or unloaded. Two such calls at a
 time may wait for each other forever (measured on 2.51.0).

@@ -26,7 +26,7 @@ _POLL_SECONDS = 0.05
 
 
 class Left(NamedTuple):
-    """What was left of a model's processes after its unload: stubs that still run, and others, which were ended."""
+    """Processes of a model that were left after its unload: stubs that still run, and others, which were ended."""
 
     stubs: int
     others: int
@@ -45,7 +45,7 @@ class Container:
 
     Attributes:
         name: of what is started, for messages.
-        on_death: called with the reason whenever the server ends by itself. Its models are gone then.
+        on_death: called with the reason whenever the server ends on its own. Its models are gone then.
         on_restart: called whenever the server is ready again after that.
         stuck: the server is doing something that cannot be canceled, so ``stop`` kills it instead of waiting.
     """
@@ -121,7 +121,7 @@ class Container:
         return self._api
 
     async def kill(self, api: TritonApi, patience: float = 0.0) -> None:
-        """Kill the server behind ``api`` unless it ends by itself within ``patience`` seconds.
+        """Kill the server behind ``api`` unless it ends on its own within ``patience`` seconds.
 
         It is then restarted, as after a crash.
         """
@@ -211,7 +211,7 @@ class Container:
             return self._processes.find(self.server.pid).get(hash, []) if self._up.is_set() else []
 
     def _ended(self) -> None:
-        """The server has ended by itself: its models are gone, and it is restarted."""
+        """The server has ended on its own: its models are gone, and it is restarted."""
         assert self._server is not None and self._api is not None
         self._release_handle()
         self._up.clear()

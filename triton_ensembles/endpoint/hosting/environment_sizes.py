@@ -1,4 +1,4 @@
-"""How much of the disk the environments take that Triton has unpacked into /tmp."""
+"""Disk space of the environments that Triton has unpacked into /tmp."""
 
 import os
 from collections.abc import Iterable

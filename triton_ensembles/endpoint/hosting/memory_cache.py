@@ -152,7 +152,7 @@ class MemoryCache:
                 noted = True
                 model.stubs = usage.stubs.get(model.hash, 0)
                 own = usage.of_models.get(model.hash, 0)
-                grown = 0 if reserved.beside else usage.total - reserved.used  # in the server's process, too
+                grown = 0 if reserved.beside else usage.total - reserved.used  # also in the server's process
                 self._sizes.note_load(model, max(own, grown))
             if usage.total <= budget:
                 return

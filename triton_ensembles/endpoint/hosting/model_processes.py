@@ -31,7 +31,7 @@ _KEPT_SECONDS = 3.0  # meanwhile only others that share its pages may have come 
 
 @dataclass(frozen=True)
 class Usage:
-    """What a container uses at one moment.
+    """The memory and processes of a container at one moment.
 
     Attributes:
         total: bytes of the server and all its processes (PSS).
@@ -45,7 +45,7 @@ class Usage:
 
 
 class _Size(NamedTuple):
-    """Of a process: what the kernel counts as its pages, when it was measured, and its PSS then."""
+    """The size of a process: the kernel's count of its pages, the time of the measurement, and its PSS then."""
 
     pages: bytes
     at: float
@@ -95,11 +95,11 @@ class ModelProcesses:
         return by_hash
 
     def _is_stub(self, process: Process) -> bool:
-        """Whether it is a running stub."""
+        """Whether the process is a running stub."""
         return process in self._stubs or (not process.ended and is_stub(process.id))
 
     def _measured(self, pid: int) -> _Size:
-        """Its size, which is not measured again at once where it has neither taken nor returned a page.
+        """The size of a process, not measured again at once where it has neither taken nor returned a page.
 
         The kernel walks all pages of a process for it: with a hundred models, that is a tenth of a second of a core.
         """

@@ -67,7 +67,7 @@ class TritonApi:
         self._turns = Turns()
         self._session = _session()
         # The server loads and unloads in the thread of the connection, and leaves the other connections of that thread
-        # waiting. A new connection goes to a thread that is free: for each load and unload, and for what is asked
+        # waiting. A new connection goes to a thread that is free: for each load and unload, and for requests
         # meanwhile.
         self._new_connections = _session(force_close=True)
         self._busy = 0  # loads and unloads in progress

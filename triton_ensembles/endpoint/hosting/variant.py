@@ -123,11 +123,11 @@ class Variant:
 
     @property
     def stopping(self) -> bool:
-        """Whether it refuses new requests."""
+        """Whether the variant refuses new requests."""
         return self._stopping
 
     async def invoke(self, request: Invocation) -> Reply:
-        """The container's answer. Raises HostingError. Canceling it is safe: a load that it began goes on."""
+        """The container's answer. Raises HostingError. Canceling it is safe: a load that it began continues."""
         self._invocations += 1
         if self._stopping or not self._instances:
             raise ServiceUnavailable("the variant is not in service")

@@ -1,4 +1,4 @@
-"""What a visitor of the status page wants to see, as its URL says it: ``/?filter=bert&sort=memory&rows=all``."""
+"""The view that a visitor of the status page has chosen, as its URL says it: ``/?filter=bert&sort=memory&rows=all``."""
 
 from __future__ import annotations
 

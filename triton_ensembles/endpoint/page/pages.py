@@ -145,7 +145,7 @@ class Pages:
         )
 
     async def _step_times(self, views: Iterable[EndpointView]) -> dict[str, list[StepTimes]]:
-        """Of the models whose latencies are shown."""
+        """Times of the steps of the models whose latencies are shown."""
         shown = {
             (page.endpoint.name, variant.plan.name): frozenset(variant.timed)
             for page in views

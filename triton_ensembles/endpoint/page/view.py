@@ -35,14 +35,14 @@ class VariantView:
         return sorted({row.model.target_model for row in self.rows[:FOLDED]})
 
     def cure(self, row: Row) -> str:
-        """Of a broken model, from the errors; "" where there is none."""
+        """The cure of a broken model, from the errors; "" where there is none."""
         broken = row.model.broken
         return next((error.cure for error in self.status.errors if broken and broken in error.text), "")
 
 
 @dataclass(frozen=True)
 class Totals:
-    """Of all instances of an endpoint. ``conditions``: how many models are in each, on one instance or another."""
+    """Sums over all instances of an endpoint. ``conditions``: the number of models in each, on any instance."""
 
     models: int
     conditions: dict[str, int]
@@ -82,7 +82,7 @@ def view(endpoint: Endpoint, choice: Choice, order: Order) -> EndpointView:
 
 
 def latencies(endpoint: str, view: VariantView, metrics: Metrics, steps: Iterable[StepTimes]) -> Iterator[StepTimes]:
-    """Of the models that the view has ``timed``. ``steps``: Triton's own times."""
+    """Latencies of the models that the view has ``timed``. ``steps``: Triton's own times."""
     variant, steps = view.plan.name, list(steps)
     for model in view.timed:
         if metrics.latencies.of(endpoint, variant, model, "ModelLatency") is None:

@@ -64,7 +64,7 @@ class Proposal:
     cooldown: float
 
     def allowed(self, count: int, since: float, suspended: Mapping[str, bool]) -> bool:
-        """Whether it may change the present ``count``, ``since`` seconds after the last change."""
+        """Whether the proposal may change the present ``count``, ``since`` seconds after the last change."""
         direction = "DynamicScalingOutSuspended" if self.count > count else "DynamicScalingInSuspended"
         return since >= self.cooldown and not suspended.get(direction, False)
 
