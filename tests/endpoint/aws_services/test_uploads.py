@@ -19,7 +19,6 @@ import pytest
 import requests
 
 from tests.endpoint.conftest import BUCKET
-from triton_ensembles.endpoint.aws_services.bucket_names import allowed
 from triton_ensembles.endpoint.aws_services.checksums import CHECKSUMS
 from triton_ensembles.endpoint.local import LocalEndpoint
 
@@ -227,16 +226,6 @@ def test_no_name_of_an_object_leads_to_another_service(s3: Any, path: str) -> No
     url = s3.generate_presigned_url("put_object", Params={"Bucket": bucket, "Key": key})
     assert put(url, b"abc", {"Content-Type": FORM}) == 200
     assert s3.get_object(Bucket=bucket, Key=key)["Body"].read() == b"abc"
-
-
-def test_buckets_have_the_names_that_aws_allows(local: LocalEndpoint) -> None:
-    good = ["abc", "a.b-c.d", "3com", "metrics", "a" * 63]
-    bad = ["ab", "a" * 64, "Abc", "a_b", "-abc", "abc-", "a..b", "192.168.5.4", "xn--abc", "sthree-x", "x-s3alias"]
-    bad += ["x--ol-s3", "x.mrap", "x--x-s3", "x--table-s3", "amzn-s3-demo-x", "abc\n"]
-    assert [name for name in good if not allowed(name)] == []
-    assert [name for name in bad if allowed(name)] == []
-    reply = requests.put(f"{local.url}/a..b", headers={"Authorization": SIGNED}, timeout=300)
-    assert (reply.status_code, re.findall("<Code>(.*)</Code>", reply.text)) == (400, ["InvalidBucketName"])
 
 
 def test_what_moto_does_not_have_is_an_error_of_s3(local: LocalEndpoint) -> None:

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import json
 import logging
-import traceback
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from threading import Lock
 from typing import Any
 from urllib.parse import parse_qs
-from xml.parsers.expat import ExpatError
 
-from botocore.model import OperationNotFoundError
 from flask import Flask
 from moto.moto_server.werkzeug_app import BackendRequest, create_backend_app
 from werkzeug.utils import cached_property
@@ -28,9 +25,11 @@ from triton_ensembles.endpoint.aws_services.uploads import received
 
 _log = logging.getLogger(__name__)
 _MODULES = {"monitoring": "cloudwatch", "sts": "sts", "application-autoscaling": "applicationautoscaling"}
-# What moto's code raises when it comes upon something else than it expects: other XML, or none.
-_UNFIT = (AssertionError, AttributeError, LookupError, TypeError)
-_UNFIT_MESSAGE = "The parameters or the XML of the request are not those of this operation; s3.log has the details."
+_UNKNOWN = "this operation is not supported locally"
+_UNREADABLE = (
+    "The request cannot be read: its operation is unknown, or its parameters or XML are not those of the operation. "
+    "s3.log has the details."
+)
 Start = Callable[..., Any]
 
 
@@ -67,21 +66,17 @@ class Application:
                 return self._service(_MODULES.get(service, "s3"))(environ, start_response)
         except Fault as fault:
             return _error(start_response, fault)
-        except (ValueError, KeyError, RecursionError, ExpatError, OperationNotFoundError) as error:
+        except NotImplementedError:
+            return _error(start_response, Fault("NotImplemented", _UNKNOWN, "501 Not Implemented"))
+        except OSError as error:
+            _log.exception("%s %s failed", environ.get("REQUEST_METHOD"), environ.get("PATH_INFO"))
+            return _error(start_response, Fault("InternalError", str(error), "500 Internal Server Error"))
+        except Exception as error:  # moto's, which comes upon something else than it expects: other XML, or none
             if isinstance(error, KeyError) and error.args[0] in uploads:
                 message = "The specified upload does not exist: it was completed or aborted, or has never been."
                 return _error(start_response, Fault("NoSuchUpload", message, "404 Not Found"))
-            return _failure(start_response, "400 Bad Request")
-        except NotImplementedError:
-            return _failure(start_response, "501 Not Implemented")
-        except _UNFIT as error:
-            *_, place = traceback.extract_tb(error.__traceback__)
-            request = f"{environ.get('REQUEST_METHOD')} {environ.get('PATH_INFO')}?{query}"
-            _log.warning("%s: %r in %s, line %s", request, error, place.filename, place.lineno)
-            return _error(start_response, Fault("InvalidRequest", _UNFIT_MESSAGE))
-        except Exception:
-            _log.exception("%s %s failed", environ.get("REQUEST_METHOD"), environ.get("PATH_INFO"))
-            return _failure(start_response, "500 Internal Server Error")
+            _log.exception("%s %s?%s", environ.get("REQUEST_METHOD"), environ.get("PATH_INFO"), query)
+            return _error(start_response, Fault("InvalidRequest", _UNREADABLE))
 
     def _service(self, module: str) -> Flask:
         with self._lock:
@@ -96,9 +91,3 @@ class Application:
 def _error(start_response: Start, fault: Fault) -> list[bytes]:
     start_response(fault.status, [("Content-Type", CONTENT_TYPE)])
     return [json.dumps({"code": fault.code, "message": fault.message}).encode()]
-
-
-def _failure(start_response: Start, status: str) -> list[bytes]:
-    """An answer without words: forward.py writes them, in the format of the service."""
-    start_response(status, [("Content-Type", "text/html")])
-    return []
