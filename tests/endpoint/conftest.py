@@ -14,6 +14,7 @@ from botocore.exceptions import ClientError, WaiterError
 
 from tests.endpoint.browser import Browser, chromium
 from tests.endpoint.hosting import archives
+from tests.endpoint.hosting.conftest import COMPLETE
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.programs import ProgramError
 
@@ -54,7 +55,7 @@ class Deployer:
     made: list[str]
 
     def model(self, name: str, url: str = f"s3://{BUCKET}/", mode: str = "MultiModel", **container: Any) -> str:
-        container = {"Image": IMAGE, "ModelDataUrl": url, "Mode": mode} | container
+        container = {"Image": IMAGE, "ModelDataUrl": url, "Mode": mode, "Environment": COMPLETE} | container
         self.sagemaker.create_model(ModelName=name, PrimaryContainer=container)
         return name
 
@@ -102,13 +103,11 @@ def shared(local: LocalEndpoint, sagemaker: Any, s3: Any) -> str:
 def deployer(local: LocalEndpoint, sagemaker: Any) -> Iterator[Deployer]:
     deployer = Deployer(local, sagemaker, [])
     yield deployer
-    for name in deployer.made:
+    for name in deployer.made:  # and go on while they stop: no two tests use the same name
         with suppress(ClientError, WaiterError):  # not before it is in service, or has failed
             sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=name, WaiterConfig=SOON)
         with suppress(ClientError):
             sagemaker.delete_endpoint(EndpointName=name)
-    for name in deployer.made:
-        sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=name, WaiterConfig=SOON)
 
 
 @pytest.fixture

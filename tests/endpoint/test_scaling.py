@@ -128,7 +128,6 @@ def test_auto_scaling_changes_the_number_of_instances(
     assert "the policy load tracks Load at 70" in activities[1]["Cause"]
 
     for wrong, code in (
-        ({"PolicyType": "StepScaling"}, "ValidationException"),
         ({"PolicyType": "PredictiveScaling"}, "NotSupportedLocally"),
         ({"TargetTrackingScalingPolicyConfiguration": {"TargetValue": 1.0}}, "ValidationException"),
     ):
@@ -138,84 +137,26 @@ def test_auto_scaling_changes_the_number_of_instances(
     assert not scaling.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"]
 
 
-def test_an_alarm_that_calls_a_step_scaling_policy_changes_the_number_of_instances(
-    deployer: Deployer, local: LocalEndpoint, sagemaker: Any
-) -> None:
-    """As AWS's notebook of step scaling does it."""
-    deployer.multi_model("stepped")
+def test_other_ways_to_scale_are_refused_with_the_cure(local: LocalEndpoint, shared: str, refused: Refused) -> None:
     scaling, cloudwatch = local.client("application-autoscaling"), local.client("cloudwatch")
     target = {
         "ServiceNamespace": "sagemaker",
-        "ResourceId": f"endpoint/stepped/variant/{VARIANT}",
+        "ResourceId": f"endpoint/{shared}/variant/{VARIANT}",
         "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
     }
-    scaling.register_scalable_target(**target, MinCapacity=1, MaxCapacity=4)
-
-    def put(name: str, *steps: dict[str, float]) -> str:
-        settings = {"AdjustmentType": "ChangeInCapacity", "Cooldown": 0, "StepAdjustments": steps}
-        kind = {"PolicyType": "StepScaling", "StepScalingPolicyConfiguration": settings}
-        return str(scaling.put_scaling_policy(**target, PolicyName=name, **kind)["PolicyARN"])
-
-    def alarm(name: str, policy: str, comparison: str, threshold: float) -> None:
-        metric = {"Namespace": "Own", "MetricName": "Steps", "Statistic": "Maximum", "Period": 60}
-        rule = {"EvaluationPeriods": 2, "Threshold": threshold, "ComparisonOperator": comparison}
-        cloudwatch.put_metric_alarm(AlarmName=name, **metric, **rule, AlarmActions=[policy])
-
-    def state(name: str) -> str:
-        (found,) = cloudwatch.describe_alarms(AlarmNames=[name])["MetricAlarms"]
-        return str(found["StateValue"])
-
-    minute = datetime.now(UTC).replace(second=0, microsecond=0)
-    for ago in range(-3, 4):  # the test may run over the end of a minute
-        datum = {"MetricName": "Steps", "Value": 45.0, "Timestamp": minute - timedelta(minutes=ago)}
-        cloudwatch.put_metric_data(Namespace="Own", MetricData=[datum])
-    first, second = {"MetricIntervalUpperBound": 20, "MetricIntervalLowerBound": 0}, {"MetricIntervalLowerBound": 20}
-    up = put("up", {**first, "ScalingAdjustment": 1}, {**second, "ScalingAdjustment": 3})
-    alarm("high", up, "GreaterThanThreshold", 20.0)
-    scaling.register_scalable_target(**target)  # it looks at once
-    wait_until(lambda: counts(sagemaker, "stepped") == (4, 4))
-    assert state("high") == "ALARM"
-    cloudwatch.delete_alarms(AlarmNames=["high"])
-    down = put("down", {"MetricIntervalUpperBound": 0, "ScalingAdjustment": -3})
-    alarm("low", down, "LessThanThreshold", 50.0)
-    scaling.register_scalable_target(**target)
-    wait_until(lambda: counts(sagemaker, "stepped") == (1, 1))
-    activities = scaling.describe_scaling_activities(ServiceNamespace="sagemaker")["ScalingActivities"]
-    causes = [each["Cause"] for each in activities if "/stepped/" in each["ResourceId"]]
-    assert causes == [
-        f"the alarm {alarm} in state ALARM calls the policy {policy}"
-        for alarm, policy in (("low", "down"), ("high", "up"))
-    ]
-    scaling.deregister_scalable_target(**target)
-
-
-def test_a_scheduled_action_changes_the_capacities(
-    deployer: Deployer, local: LocalEndpoint, sagemaker: Any, refused: Refused
-) -> None:
-    deployer.multi_model("planned")
-    scaling = local.client("application-autoscaling")
-    target = {
-        "ServiceNamespace": "sagemaker",
-        "ResourceId": f"endpoint/planned/variant/{VARIANT}",
-        "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
-    }
-    action = {**target, "ScheduledActionName": "morning", "ScalableTargetAction": {"MinCapacity": 2, "MaxCapacity": 3}}
-    soon = (datetime.now(UTC) + timedelta(seconds=2)).strftime("at(%Y-%m-%dT%H:%M:%S)")
-    assert refused(scaling.put_scheduled_action, **action, Schedule=soon)[0] == "ObjectNotFoundException"
-    scaling.register_scalable_target(**target, MinCapacity=1, MaxCapacity=1)
-    for wrong in ({"Schedule": "daily"}, {"Schedule": soon, "ScalableTargetAction": {"MinCapacity": 0}}):
-        assert refused(scaling.put_scheduled_action, **(action | wrong))[0] == "ValidationException"
-    soon = (datetime.now(UTC) + timedelta(seconds=2)).strftime("at(%Y-%m-%dT%H:%M:%S)")
-    scaling.put_scheduled_action(**action, Schedule=soon)
-    (described,) = scaling.describe_scheduled_actions(ServiceNamespace="sagemaker")["ScheduledActions"]
-    assert (described["Schedule"], described["ScalableTargetAction"]["MaxCapacity"]) == (soon, 3)
-    # Each of these calls has it look at once, and changes nothing else.
-    wait_until(lambda: scaling.register_scalable_target(**target) and counts(sagemaker, "planned") == (2, 2))
-    (now,) = scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"]
-    assert (now["MinCapacity"], now["MaxCapacity"]) == (2, 3)
-    assert refused(scaling.delete_scheduled_action, **target, ScheduledActionName="x")[0] == "ObjectNotFoundException"
-    scaling.deregister_scalable_target(**target)  # its actions go with it
-    assert not scaling.describe_scheduled_actions(ServiceNamespace="sagemaker")["ScheduledActions"]
+    arn = f"arn:aws:autoscaling:us-east-1:123456789012:scalingPolicy:0:resource/sagemaker/{target['ResourceId']}:p"
+    alarm = {"AlarmName": "a", "AlarmActions": [arn], "EvaluationPeriods": 1, "Threshold": 1.0}
+    alarm |= {"ComparisonOperator": "GreaterThanThreshold", "Namespace": "n", "MetricName": "m", "Statistic": "Sum"}
+    steps = {"PolicyType": "StepScaling", "StepScalingPolicyConfiguration": {"AdjustmentType": "ExactCapacity"}}
+    action = {"ScheduledActionName": "morning", "Schedule": "rate(1 day)"}
+    for call, words in (
+        (lambda: refused(scaling.put_scaling_policy, **target, PolicyName="p", **steps), "TargetTrackingScaling is"),
+        (lambda: refused(scaling.put_scaling_policy, **target, PolicyName="p"), "TargetTrackingScaling is"),
+        (lambda: refused(scaling.put_scheduled_action, **target, **action), "RegisterScalableTarget"),
+        (lambda: refused(cloudwatch.put_metric_alarm, Period=60, **alarm), "TargetTrackingScaling"),
+    ):
+        code, message = call()
+        assert (code, words in message) == ("NotSupportedLocally", True), message
 
 
 @pytest.mark.parametrize(

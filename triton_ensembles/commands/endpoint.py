@@ -32,8 +32,8 @@ class Size(click.ParamType[int]):
     def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
             return value
-        found = _SIZE.fullmatch(value)
-        size = int(float(found["number"]) * _UNITS[found["unit"].upper()]) if found else 0
+        match = _SIZE.fullmatch(value)
+        size = int(float(match["number"]) * _UNITS[match["unit"].upper()]) if match else 0
         if size <= 0:
             self.fail(f"{value!r} is not a valid size: write it as 500M or 8G", param, ctx)
         return size
@@ -83,7 +83,7 @@ def endpoint(
 
     boto3 code runs against it unchanged once the printed lines are exported. With arguments, it begins with a
     multi-model endpoint over them: archives as they are, model repositories packed, ensembles of the project built.
-    Each is refused with what check finds if SageMaker's container would refuse it. The last lines show how boto3 asks
+    Each is refused with what check finds if SageMaker's container would refuse it. The last lines show how boto3 calls
     each of them.
 
     \b
@@ -109,7 +109,7 @@ def endpoint(
             try:
                 assert hosted is not None
                 create_endpoint(url, region, hosted.archives, hosted.image, completes=hosted.completes)
-                click.echo(f"\nthe endpoint {ENDPOINT} is in service; with these variables, Python asks it:\n")
+                click.echo(f"\nthe endpoint {ENDPOINT} is in service; with these variables, Python calls it:\n")
                 click.echo('import boto3, json\nruntime = boto3.client("sagemaker-runtime")')
                 for target_model, config in hosted.configs.items():
                     click.echo(invocation(target_model, config))
@@ -124,7 +124,7 @@ def endpoint(
                 click.echo(f"export {name}={value}")
             if hosted is None:
                 finish()
-            else:  # it asks the server that calls this
+            else:  # it calls the server that waits for this
                 threading.Thread(target=create, args=(url,), daemon=True).start()
 
         keep()

@@ -1,4 +1,4 @@
-"""What a started endpoint prints: the variables for boto3, and the last line."""
+"""The lines that a started endpoint prints: the variables for boto3, and the last line."""
 
 LAST_LINE = "Ctrl-C stops it"
 

@@ -23,8 +23,8 @@ class Deployment:
         """Start all variants. When one fails, stop the others and raise its error."""
         try:
             async with asyncio.TaskGroup() as starting:
-                for each in self.variants.values():
-                    starting.create_task(each.start())
+                for variant in self.variants.values():
+                    starting.create_task(variant.start())
         except BaseException as error:
             await self.stop()
             if isinstance(error, BaseExceptionGroup):
@@ -46,5 +46,5 @@ class Deployment:
         """A random variant, in proportion to the weights."""
         if len(self.variants) == 1:
             return next(iter(self.variants))
-        weights = [each.plan.weight for each in self.variants.values()]
+        weights = [variant.plan.weight for variant in self.variants.values()]
         return random.choices(list(self.variants), weights)[0]

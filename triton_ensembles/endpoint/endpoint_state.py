@@ -27,7 +27,7 @@ _REASON_LENGTH = 1024  # of FailureReason in the service model
 
 
 class Status(StrEnum):
-    """Those values of EndpointStatus that occur here."""
+    """The values of EndpointStatus that occur here."""
 
     CREATING = "Creating"
     IN_SERVICE = "InService"
@@ -43,7 +43,7 @@ _SETTLED = {Status.IN_SERVICE, Status.FAILED}
 
 @dataclass(frozen=True)
 class Share:
-    """What UpdateEndpointWeightsAndCapacities changes of a variant; None where it stays."""
+    """The changes of UpdateEndpointWeightsAndCapacities to a variant; None where a value stays."""
 
     weight: float | None = None
     instance_count: int | None = None

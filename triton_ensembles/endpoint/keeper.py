@@ -43,7 +43,7 @@ def keep() -> None:
 
 @contextmanager
 def _blocked() -> Iterator[None]:
-    """These signals come at the end of the block, when the new process is known."""
+    """Hold these signals back until the end of the block, when the new process is known."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
     try:
         yield
@@ -60,14 +60,14 @@ def _end_what_is_left(server: int) -> None:
     """End all orphans of the endpoint's process ``server``, and remove what its tritonservers have left."""
     leftovers = Leftovers.of_all(server)
     for _ in range(_ROUNDS):
-        left = descendants(os.getpid())
-        if not left:
+        orphans = descendants(os.getpid())
+        if not orphans:
             break
-        for pid in left:
+        for pid in orphans:
             leftovers.environments.find(pid)
-        with handles(left) as found:
-            send(found, signal.SIGKILL)
-            wait_for_handles(found, _KILL_SECONDS)
+        with handles(orphans) as open_handles:
+            send(open_handles, signal.SIGKILL)
+            wait_for_handles(open_handles, _KILL_SECONDS)
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass

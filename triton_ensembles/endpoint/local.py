@@ -48,7 +48,7 @@ class LocalEndpoint(RunningEndpoint):
             *arguments,
         )
         super().__init__("", region)
-        self._has_own_s3 = any(each.startswith("--s3-url") for each in arguments)
+        self._has_own_s3 = any(argument.startswith("--s3-url") for argument in arguments)
         self._process: subprocess.Popen[str] | None = None
         self.root = Path(root)
         self.lines: list[str] = []  # what it has printed so far
@@ -105,8 +105,8 @@ class LocalEndpoint(RunningEndpoint):
         """Read until it says that it is ready; False when it ends before."""
         for line in stream:
             self.lines.append(line.rstrip())
-            if found := _URL.match(line):
-                self.url = found["url"]
+            if match := _URL.match(line):
+                self.url = match["url"]
             if line.rstrip().endswith(LAST_LINE):
                 return True
         return False

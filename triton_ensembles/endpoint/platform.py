@@ -18,6 +18,7 @@ from triton_ensembles.endpoint.api.refusal import refusal
 from triton_ensembles.endpoint.api.runtime import Runtime
 from triton_ensembles.endpoint.api.signature import signed_service
 from triton_ensembles.endpoint.api.tags import Tags
+from triton_ensembles.endpoint.aws_services.forward import Forward
 from triton_ensembles.endpoint.endpoint_state import Endpoint, Status
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.hosting.objects import S3Objects
@@ -26,7 +27,6 @@ from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.page.pages import Pages
 from triton_ensembles.endpoint.router import Router
-from triton_ensembles.endpoint.s3.forward import Forward
 from triton_ensembles.endpoint.scaling.autoscaler import Autoscaler
 from triton_ensembles.endpoint.settings import Settings
 
@@ -123,7 +123,7 @@ class Platform:
         return await self._forward.handle(request)
 
     async def _publish(self) -> None:
-        """Send moto's CloudWatch the statistics since the last time, now that somebody asks for them."""
+        """Send moto's CloudWatch the statistics since the last time, now that they are requested."""
         async with self._publishing:
             taken = self._metrics.minutes.take()
             for namespace, data in taken.items():

@@ -89,8 +89,8 @@ async def _refuse(request: web.BaseRequest, service: str) -> web.StreamResponse:
     if request.content_type == "application/x-www-form-urlencoded":
         form = parse_qs((await Body(request, _FORM_BYTES).whole()).decode(errors="replace"))
         operation = form.get("Action", [""])[0]
-    what = f"{service}:{operation}" if operation else service
-    raise NotSupportedLocally(what, "SageMaker, its runtime, Application Auto Scaling, S3, STS and CloudWatch are")
+    feature = f"{service}:{operation}" if operation else service
+    raise NotSupportedLocally(feature, "SageMaker, its runtime, Application Auto Scaling, S3, STS and CloudWatch are")
 
 
 def _foreign(request: web.BaseRequest) -> web.Response | None:

@@ -13,9 +13,8 @@ import uvloop
 from aiohttp import web
 from filelock import FileLock, Timeout
 
-from triton_ensembles.endpoint.connection import Server
+from triton_ensembles.endpoint.aws_services.process import s3_process
 from triton_ensembles.endpoint.platform import Platform
-from triton_ensembles.endpoint.s3.process import s3_process
 from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.ports import LOOPBACK
@@ -40,10 +39,10 @@ def run_endpoint(settings: Settings, ready: Callable[[str], None], stopping: Cal
 
 
 async def _serve(settings: Settings, ready: Callable[[str], None], stopping: Callable[[], None]) -> None:
-    asked = asyncio.Event()
+    stop_requested = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, asked.set)
+        loop.add_signal_handler(number, stop_requested.set)
     with _listen(settings.port) as listener:
         url = f"http://{LOOPBACK}:{listener.getsockname()[1]}"
         async with (
@@ -57,9 +56,9 @@ async def _serve(settings: Settings, ready: Callable[[str], None], stopping: Cal
         ):
             platform = Platform(settings, url, backing, session)
             runner = web.ServerRunner(
-                Server(
+                web.Server(
                     platform.router.handle,
-                    handler_cancellation=True,  # a connection that is reset needs no answer
+                    handler_cancellation=True,  # a client that is gone needs no answer
                     auto_decompress=False,  # bodies go to the container as they are
                     keepalive_timeout=_KEEP_ALIVE_SECONDS,
                     access_log=None,
@@ -71,7 +70,7 @@ async def _serve(settings: Settings, ready: Callable[[str], None], stopping: Cal
             try:
                 await site.start()
                 ready(url)
-                await asked.wait()
+                await stop_requested.wait()
                 stopping()
             finally:
                 await platform.stop()  # it still listens, and answers 503

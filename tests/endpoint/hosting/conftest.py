@@ -22,6 +22,8 @@ from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.processes import descendants
 
 GIB = 1 << 30
+# The configs here are complete. Otherwise Triton starts every model once more, and sleeps for a second.
+COMPLETE = {"SAGEMAKER_TRITON_ADDITIONAL_ARGS": "--disable-auto-complete-config"}
 
 
 @pytest.fixture(scope="session")
@@ -109,14 +111,14 @@ class Host:
         instances: int = 1,
         url: str = "s3://models/",
         mode: str = "MultiModel",
-        environment: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] = {},
         image: str = "image",
         cache: str = "Enabled",
         **budgets: Any,
     ) -> Variant:
         # AWS waits 60 s for a model; a test waits as long as a busy machine needs.
         limits = {"memory_bytes": 4 * GIB, "disk_bytes": 4 * GIB, "invoke_seconds": 500, "drain_seconds": 5} | budgets
-        spec = ContainerSpec(image, url, mode, environment or {}, cache)  # type: ignore[arg-type]
+        spec = ContainerSpec(image, url, mode, COMPLETE | dict(environment), cache)  # type: ignore[arg-type]
         self._started = Variant(
             VariantPlan("AllTraffic", spec, Budgets(**limits), instances, "ml.m5.large", 1.0),
             objects=self.objects,
@@ -170,6 +172,12 @@ class Host:
         if self._started is not None:
             await self._started.stop()
 
+    async def discard(self) -> None:
+        """Close it without the seconds in which Triton ends its models."""
+        for instance in self._started._instances if self._started is not None else ():
+            instance._container.stuck = True
+        await self.close()
+
 
 async def whole(reply: Reply) -> bytes:
     if isinstance(reply.body, bytes):
@@ -189,4 +197,13 @@ async def host(tmp_path: Path, anyio_backend: object) -> AsyncIterator[Host]:
     """A variant of one's own: start it with the options that the test is about."""
     host = Host(tmp_path)
     yield host
-    await host.close()
+    await host.discard()
+
+
+@pytest.fixture(scope="module")
+async def shared(tmp_path_factory: pytest.TempPathFactory, anyio_backend: object) -> AsyncIterator[Host]:
+    """The variant of the tests of a module that neither kill it nor fill its memory; each has keys of its own."""
+    host = Host(tmp_path_factory.mktemp("shared"))
+    await host.start()
+    yield host
+    await host.discard()

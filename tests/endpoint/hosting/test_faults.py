@@ -1,4 +1,4 @@
-"""The errors that clients get, with the reason and the fix; and that the endpoint goes on afterwards."""
+"""The errors that clients get, with the reason and the fix; and that the endpoint serves on afterwards."""
 
 from __future__ import annotations
 
@@ -27,16 +27,6 @@ pytestmark = pytest.mark.anyio
 GOOD = "good.tar.gz"
 
 
-@pytest.fixture(scope="module")
-async def shared(tmp_path_factory: pytest.TempPathFactory, anyio_backend: object) -> AsyncIterator[Host]:
-    """One variant for the faults that must not harm it."""
-    host = Host(tmp_path_factory.mktemp("faults"))
-    host.put(GOOD, model())
-    await host.start()
-    yield host
-    await host.close()
-
-
 @pytest.fixture(autouse=True)
 async def unharmed(request: pytest.FixtureRequest) -> AsyncIterator[None]:
     """After each fault the shared variant serves on, by the same server, with nothing left of the archive."""
@@ -45,6 +35,7 @@ async def unharmed(request: pytest.FixtureRequest) -> AsyncIterator[None]:
         return
     host: Host = request.getfixturevalue("shared")
     before = host.pid()
+    host.put(GOOD, model())
     yield
     assert await host.ask(GOOD, 4) == [4]
     assert host.pid() == before
@@ -113,7 +104,7 @@ async def test_an_archive_without_a_model_says_so(shared: Host) -> None:
     ) as caught:
         await shared.ask("empty.tar.gz")
     assert caught.value.original_status == 400
-    assert "load failed for model" in caught.value.original_message
+    assert "failed to poll from model repository" in caught.value.original_message
 
 
 async def test_of_two_ensembles_one_answers_and_a_warning_says_so(shared: Host) -> None:

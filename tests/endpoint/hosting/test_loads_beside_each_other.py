@@ -15,7 +15,6 @@ from triton_ensembles.processes import descendants, proportional_set_size
 pytestmark = pytest.mark.anyio
 
 MIB, GIB = 1 << 20, 1 << 30
-COMPLETE = {"SAGEMAKER_TRITON_ADDITIONAL_ARGS": "--disable-auto-complete-config"}
 
 
 async def test_the_memory_stays_within_the_budget_while_many_models_come_and_go(host: Host) -> None:
@@ -23,7 +22,7 @@ async def test_the_memory_stays_within_the_budget_while_many_models_come_and_go(
     for name in names:
         host.put(name, model(initialize="self.ballast = np.ones(60 << 17)"))
     budget = 300 * MIB  # two fit: the server takes about 35 MiB, each of the others 80
-    await host.start(memory_bytes=budget, environment=COMPLETE)
+    await host.start(memory_bytes=budget)
     pid = host.pid()
     samples: list[int] = []
 
@@ -63,7 +62,7 @@ async def test_a_load_waits_neither_for_another_load_nor_for_an_unload_where_the
     ).encode()
     host.put("ends.tar.gz", ends)
     host.put("quick.tar.gz", model())
-    await host.start(cache="Disabled", environment=COMPLETE)
+    await host.start(cache="Disabled")
     await known(host, "slow.tar.gz", "ends.tar.gz", "quick.tar.gz")
     flag.touch()
     slow = asyncio.create_task(host.ask("slow.tar.gz", 1))
@@ -88,7 +87,7 @@ async def test_models_of_unknown_size_are_loaded_one_at_a_time_unless_there_is_a
         gate.folder.mkdir()
         host.put(f"large{number}.tar.gz", model(initialize=f"{gate.wait}; self.ballast = np.ones(80 << 17)"))
     budget = 4 * GIB if ample else 330 * MIB  # the server takes about 35 MiB, each small model 45
-    await host.start(memory_bytes=budget, environment=COMPLETE)
+    await host.start(memory_bytes=budget)
     for number in range(5):
         await host.ask(f"small{number}.tar.gz")
     asked = [asyncio.create_task(host.ask(f"large{number}.tar.gz", number)) for number in range(2)]
@@ -113,7 +112,7 @@ async def test_only_the_model_that_takes_the_server_with_it_is_blamed(host: Host
         files = model(initialize="time.sleep(0.5)")
         files["identity/1/model.py"] += b"\n    def finalize(self):\n        time.sleep(3)\n"
         host.put(name, files)
-    await host.start(cache="Disabled", environment=COMPLETE)
+    await host.start(cache="Disabled")
     await known(host, *good, "evil.tar.gz")
     flag.touch()
 
@@ -137,7 +136,7 @@ async def test_a_load_that_fails_beside_others_has_its_own_reason(host: Host, tm
     for name in names:
         raising = f"if os.path.exists({str(flag)!r}): time.sleep(0.2); raise RuntimeError('it is {name}')"
         host.put(f"{name}.tar.gz", model(initialize=raising))
-    await host.start(cache="Disabled", environment=COMPLETE)
+    await host.start(cache="Disabled")
     await known(host, *(f"{name}.tar.gz" for name in names))
     flag.touch()
     failures = await asyncio.gather(*(host.ask(f"{name}.tar.gz") for name in names), return_exceptions=True)
@@ -153,7 +152,7 @@ async def test_archives_with_equal_step_names_do_not_wait_for_each_other_forever
     for number, name in enumerate(names):
         step = model("step", execute=f"x = x + {number}")
         host.put(name, ensemble("ensemble", "step") | step)
-    await host.start(cache="Disabled", environment=COMPLETE)
+    await host.start(cache="Disabled")
     for _ in range(2):
         assert await asyncio.gather(*(host.ask(name, 10) for name in names)) == [[10], [11], [12]]
 
@@ -163,7 +162,7 @@ async def test_a_model_that_is_known_not_to_fit_beside_those_in_use_is_not_loade
     heavy = "self.ballast = np.ones(100 << 17)"
     host.put("busy.tar.gz", model(initialize=heavy, execute=f"if x[0] > 1: {gate.wait}"))
     host.put("other.tar.gz", model(initialize=heavy))
-    await host.start(memory_bytes=220 * MIB, environment=COMPLETE)
+    await host.start(memory_bytes=220 * MIB)
     await host.ask("other.tar.gz")
     await host.ask("busy.tar.gz", 0)
     long = asyncio.create_task(host.ask("busy.tar.gz", 6))

@@ -15,66 +15,63 @@ from triton_ensembles.endpoint.hosting.model import ModelState
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_model_is_fetched_loaded_and_answers(host: Host) -> None:
-    host.put("team/one.tar.gz", model())
-    await host.start()
-    assert host.variant.snapshot().instances[0].models == ()
-    assert await host.ask("team/one.tar.gz", 1, 2, 3) == [1, 2, 3]
-    status = host.model("team/one.tar.gz")
+async def test_a_model_is_fetched_loaded_and_answers(shared: Host) -> None:
+    shared.put("team/one.tar.gz", model())
+    assert shared.model("team/one.tar.gz") is None
+    before = {name: len(shared.observer.values(name)) for name in ("ModelCacheHit", "LoadedModelCount", "ModelLatency")}
+    assert await shared.ask("team/one.tar.gz", 1, 2, 3) == [1, 2, 3]
+    status = shared.model("team/one.tar.gz")
     assert status is not None
     assert status.state is ModelState.LOADED
     assert status.cold_start is not None and status.cold_start.load > 0 and status.cold_start.download > 0
     assert (status.misses, status.hits, status.loads, status.in_use) == (1, 0, 1, 0)
-    assert await host.ask("team/one.tar.gz", 4) == [4]
-    again = host.model("team/one.tar.gz")
+    assert await shared.ask("team/one.tar.gz", 4) == [4]
+    again = shared.model("team/one.tar.gz")
     assert again is not None and (again.hits, again.loads) == (1, 1)
-    assert host.observer.values("ModelCacheHit") == [0, 1]
-    assert host.observer.values("LoadedModelCount") == [1]
-    assert len(host.observer.values("ModelLatency")) == 2
+    new = {name: shared.observer.values(name)[count:] for name, count in before.items()}
+    assert new["ModelCacheHit"] == [0, 1]
+    assert len(new["LoadedModelCount"]) == 1
+    assert len(new["ModelLatency"]) == 2
 
 
-async def test_a_hundred_requests_for_a_cold_model_load_it_once(host: Host) -> None:
-    host.put("one.tar.gz", model())
-    await host.start()
-    answers = await asyncio.gather(*(host.ask("one.tar.gz", number) for number in range(100)))
+async def test_a_hundred_requests_for_a_cold_model_load_it_once(shared: Host) -> None:
+    shared.put("hot.tar.gz", model())
+    downloads = len(shared.observer.values("ModelDownloadingTime"))
+    answers = await asyncio.gather(*(shared.ask("hot.tar.gz", number) for number in range(100)))
     assert answers == [[number] for number in range(100)]
-    status = host.model("one.tar.gz")
+    status = shared.model("hot.tar.gz")
     assert status is not None and status.loads == 1
-    assert len(host.observer.values("ModelDownloadingTime")) == 1
-    assert host.log.read_text().count("Loading SageMaker TargetModel: one.tar.gz") == 1
+    assert len(shared.observer.values("ModelDownloadingTime")) == downloads + 1
+    assert shared.log.read_text().count("Loading SageMaker TargetModel: hot.tar.gz") == 1
 
 
-async def test_a_new_key_needs_nothing_and_a_new_object_under_an_old_key_is_not_picked_up(host: Host) -> None:
-    host.put("one.tar.gz", model(execute="x = x + 1"))
-    await host.start()
-    assert await host.ask("one.tar.gz", 1) == [2]
-    host.put("one.tar.gz", model(execute="x = x + 10"))
-    host.put("two.tar.gz", model(execute="x = x + 100"))
-    assert await host.ask("one.tar.gz", 1) == [2]
-    assert await host.ask("two.tar.gz", 1) == [101]
+async def test_a_new_key_needs_nothing_and_a_new_object_under_an_old_key_is_not_picked_up(shared: Host) -> None:
+    shared.put("one.tar.gz", model(execute="x = x + 1"))
+    assert await shared.ask("one.tar.gz", 1) == [2]
+    shared.put("one.tar.gz", model(execute="x = x + 10"))
+    shared.put("two.tar.gz", model(execute="x = x + 100"))
+    assert await shared.ask("one.tar.gz", 1) == [2]
+    assert await shared.ask("two.tar.gz", 1) == [101]
 
 
-async def test_an_ensemble_answers_and_its_steps_are_not_the_model(host: Host) -> None:
-    host.put("pipe.tar.gz", ensemble("pipe", "pipe.step") | model("pipe.step", execute="x = x * 2"))
-    await host.start()
-    assert await host.ask("pipe.tar.gz", 3) == [6]
+async def test_an_ensemble_answers_and_its_steps_are_not_the_model(shared: Host) -> None:
+    shared.put("pipe.tar.gz", ensemble("pipe", "pipe.step") | model("pipe.step", execute="x = x * 2"))
+    assert await shared.ask("pipe.tar.gz", 3) == [6]
 
 
-async def test_archives_whose_steps_have_the_same_names_answer_for_themselves(host: Host) -> None:
+async def test_archives_whose_steps_have_the_same_names_answer_for_themselves(shared: Host) -> None:
     """AWS's example archives have such steps. Triton may reload the other archive's steps, but must not mix them up."""
-    for name, execute in (("one", "x = x + 1"), ("two", "x = x + 2")):
-        host.put(f"{name}.tar.gz", ensemble("ensemble", "step") | model("step", execute=execute))
-    await host.start()
+    for name, execute in (("twin1", "x = x + 1"), ("twin2", "x = x + 2")):
+        shared.put(f"{name}.tar.gz", ensemble("ensemble", "step") | model("step", execute=execute))
     for _ in range(2):
-        assert await host.ask("one.tar.gz", 1) == [2]
-        assert await host.ask("two.tar.gz", 1) == [3]
+        assert await shared.ask("twin1.tar.gz", 1) == [2]
+        assert await shared.ask("twin2.tar.gz", 1) == [3]
 
 
-async def test_a_config_at_the_root_of_the_archive_is_the_model(host: Host) -> None:
+async def test_a_config_at_the_root_of_the_archive_is_the_model(shared: Host) -> None:
     files = {name.partition("/")[2]: content for name, content in model("model").items()}
-    host.put("flat.tar.gz", files)
-    await host.start()
-    assert await host.ask("flat.tar.gz", 3) == [3]
+    shared.put("flat.tar.gz", files)
+    assert await shared.ask("flat.tar.gz", 3) == [3]
 
 
 async def test_after_a_minute_the_client_gets_a_429_while_the_load_goes_on(host: Host, tmp_path: Path) -> None:

@@ -35,6 +35,8 @@ class HalfS3(ThreadingHTTPServer):
     def __init__(self, content: bytes, breaks: int) -> None:
         super().__init__(("127.0.0.1", 0), _HalfAnswers)
         self.content, self.breaks = content, breaks
+        self.reached, self.gate = threading.Event(), threading.Event()  # a connection breaks when the gate is open
+        self.gate.set()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -56,6 +58,8 @@ class _HalfAnswers(BaseHTTPRequestHandler):
         if self.server.breaks > 0:
             self.server.breaks -= 1
             self.wfile.write(self.server.content[: len(self.server.content) // 2])
+            self.server.reached.set()
+            self.server.gate.wait(300)
             self.connection.close()
         else:
             self.wfile.write(self.server.content)
@@ -144,9 +148,11 @@ async def test_a_file_system_that_is_full_is_the_models_error_and_unloaded_model
 
 async def test_a_canceled_download_ends(tmp_path: Path) -> None:
     with HalfS3(LARGE, breaks=1000) as server:
+        server.gate.clear()
         task = asyncio.create_task(S3Objects(client(server.url)).fetch("s3://models/a", tmp_path / "x"))
-        await asyncio.sleep(0.2)
+        await asyncio.to_thread(server.reached.wait, 300)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        server.gate.set()
         server.shutdown()

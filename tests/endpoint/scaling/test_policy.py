@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from triton_ensembles.endpoint.scaling.policy import Metric, TargetTracking, read_policy
+from triton_ensembles.endpoint.scaling.policy import Metric, Proposal, TargetTracking, chosen, read_policy
 
 NONE: list[float | None] = [None] * 15
 
@@ -49,3 +49,25 @@ def test_the_predefined_metric_is_invocations_per_instance() -> None:
     dimensions = (("EndpointName", "e"), ("VariantName", "v"))
     assert found.metric == Metric("AWS/SageMaker", "InvocationsPerInstance", dimensions, "Sum")
     assert (found.target, found.in_cooldown, found.out_cooldown, found.may_scale_in) == (70, 10, 300, True)
+
+
+@pytest.mark.parametrize(
+    ("counts", "count"),
+    [
+        ([2, 2], None),
+        ([3, 5, 1], 5),  # the most that any policy wants
+        ([1, 1], 1),
+        ([1, 2], None),  # all must agree to have fewer
+    ],
+)
+def test_of_several_policies_the_one_with_the_most_instances_counts(counts: list[int], count: int | None) -> None:
+    proposal = chosen([Proposal(number, "", 10) for number in counts], 2, 10, {})
+    assert (proposal and proposal.count) == count
+
+
+def test_a_cooldown_or_a_suspended_direction_keeps_the_count() -> None:
+    more, fewer = Proposal(3, "", 10), Proposal(1, "", 10)
+    assert chosen([more], 2, 9, {}) is None
+    assert chosen([more], 2, 10, {"DynamicScalingOutSuspended": True}) is None
+    assert chosen([fewer], 2, 10, {"DynamicScalingInSuspended": True}) is None
+    assert chosen([more], 2, 10, {"DynamicScalingInSuspended": True}) == more

@@ -12,18 +12,14 @@ from triton_ensembles.endpoint.api.errors import ApiError, NotSupportedLocally, 
 from triton_ensembles.endpoint.api.validation import operation_model, validate
 from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable
 from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
-from triton_ensembles.endpoint.scaling.autoscaler import CAPACITIES, DIMENSION, NAMESPACE, Activity, Autoscaler
+from triton_ensembles.endpoint.scaling.autoscaler import DIMENSION, NAMESPACE, Activity, Autoscaler
 from triton_ensembles.endpoint.scaling.policy import PREDEFINED
-from triton_ensembles.endpoint.scaling.schedule import UnreadableScheduleError, read_schedule
-from triton_ensembles.endpoint.scaling.steps import fault, read_steps
 
 _SERVICE = "application-autoscaling"
 _MOST_BYTES = 1 << 20
 _CHANGING = {"RegisterScalableTarget", "PutScalingPolicy", "DeleteScalingPolicy", "DeregisterScalableTarget"}
-_CHANGING |= {"PutScheduledAction", "DeleteScheduledAction"}
 _OPERATIONS = {*_CHANGING, "DescribeScalableTargets", "DescribeScalingPolicies", "DescribeScalingActivities"}
-_OPERATIONS |= {"DescribeScheduledActions"}
-_NEEDS_TARGET = {"PutScalingPolicy", "DeregisterScalableTarget", "PutScheduledAction"}
+_NEEDS_TARGET = {"PutScalingPolicy", "DeregisterScalableTarget"}
 _CUSTOMIZED = {"Namespace", "MetricName", "Dimensions", "Statistic", "Unit"}
 _TRACKING = {"TargetValue", "PredefinedMetricSpecification", "CustomizedMetricSpecification"}
 _TRACKING |= {"ScaleOutCooldown", "ScaleInCooldown", "DisableScaleIn"}
@@ -62,87 +58,52 @@ class AutoscalingApi:
             body = await Body(request, _MOST_BYTES).whole()
         except BodyTooLarge as error:
             raise ValidationException(f"The body is larger than {_MOST_BYTES} bytes") from error
-        given = parsed(body)
-        validate(model.input_shape, given)
-        _check_scope(given)
+        parameters = parsed(body)
+        validate(model.input_shape, parameters)
+        _check_scope(parameters)
         if operation == "DescribeScalingActivities":
-            return reply(200, self._activities(given))
+            return reply(200, self._activities(parameters))
         if operation == "PutScalingPolicy":
-            _check_policy(given)
-        if operation == "PutScheduledAction":
-            await self._check_action(given)
+            _check_policy(parameters)
         if operation == "RegisterScalableTarget":
-            await self._check_target(given)
-        elif operation in _NEEDS_TARGET and await self._target(given) is None:
-            raise ObjectNotFoundException(
-                f"No scalable target found for service namespace: {NAMESPACE}, resource ID: {given['ResourceId']}, "
-                f"scalable dimension: {DIMENSION}"
-            )
-        if operation == "DeleteScalingPolicy" and given["PolicyName"] not in await self._policies(given):
-            raise ObjectNotFoundException(
-                f"No scaling policy found for service namespace: {NAMESPACE}, resource ID: {given['ResourceId']}, "
-                f"scalable dimension: {DIMENSION}, policy name: {given['PolicyName']}"
-            )
-        if operation == "DeleteScheduledAction" and given["ScheduledActionName"] not in await self._actions(given):
-            raise ObjectNotFoundException(
-                f"No scheduled action found for service namespace: {NAMESPACE}, resource ID: {given['ResourceId']}, "
-                f"scalable dimension: {DIMENSION}, scheduled action name: {given['ScheduledActionName']}"
-            )
-        if operation == "DeregisterScalableTarget":  # its policies and actions go with it
-            for policy in await self._policies(given):
-                await self._ask("DeleteScalingPolicy", {**_scope(given), "PolicyName": policy})
-            for action in await self._actions(given):
-                await self._ask("DeleteScheduledAction", {**_scope(given), "ScheduledActionName": action})
-        status, answer = await self._ask(operation, given)
+            await self._check_target(parameters)
+        elif operation in _NEEDS_TARGET and await self._target(parameters) is None:
+            raise _not_found("scalable target", parameters)
+        if operation == "DeleteScalingPolicy" and parameters["PolicyName"] not in await self._policies(parameters):
+            raise _not_found("scaling policy", parameters, f", policy name: {parameters['PolicyName']}")
+        if operation == "DeregisterScalableTarget":  # its policies go with it
+            for policy in await self._policies(parameters):
+                await self._ask("DeleteScalingPolicy", {**_scope(parameters), "PolicyName": policy})
+        status, answer = await self._ask(operation, parameters)
         if operation in _CHANGING and status == 200:
             self._autoscaler.look()
         return reply(status, answer)
 
-    async def _check_target(self, given: Mapping[str, Any]) -> None:
-        if self._autoscaler.variant(given["ResourceId"]) is None:
+    async def _check_target(self, parameters: Mapping[str, Any]) -> None:
+        if self._autoscaler.variant(parameters["ResourceId"]) is None:
             raise ValidationException(
-                f"The resource {given['ResourceId']} does not exist: it must be endpoint/NAME/variant/NAME, of an "
+                f"The resource {parameters['ResourceId']} does not exist: it must be endpoint/NAME/variant/NAME, of an "
                 "endpoint in service"
             )
-        old = await self._target(given) or {}
-        least, most = (given.get(name, old.get(name)) for name in ("MinCapacity", "MaxCapacity"))
+        old = await self._target(parameters) or {}
+        least, most = (parameters.get(name, old.get(name)) for name in ("MinCapacity", "MaxCapacity"))
         if least is None or most is None:
             raise ValidationException("A new scalable target needs a MinCapacity and a MaxCapacity")
         if not 1 <= least <= most:
             raise ValidationException(f"The MinCapacity {least} must be from 1 to the MaxCapacity {most}")
 
-    async def _target(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
-        request = {"ResourceIds": [given["ResourceId"]], **_scope(given, "ScalableDimension")}
+    async def _target(self, parameters: Mapping[str, Any]) -> dict[str, Any] | None:
+        request = {"ResourceIds": [parameters["ResourceId"]], **_scope(parameters, "ScalableDimension")}
         _, answer = await self._ask("DescribeScalableTargets", request)
         return next(iter(answer["ScalableTargets"]), None)
 
-    async def _policies(self, given: Mapping[str, Any]) -> list[str]:
+    async def _policies(self, parameters: Mapping[str, Any]) -> list[str]:
         """The names of a target's policies."""
-        _, answer = await self._ask("DescribeScalingPolicies", _scope(given))
-        return [each["PolicyName"] for each in answer["ScalingPolicies"] if each["ResourceId"] == given["ResourceId"]]
+        _, answer = await self._ask("DescribeScalingPolicies", _scope(parameters))
+        policies, resource = answer["ScalingPolicies"], parameters["ResourceId"]
+        return [policy["PolicyName"] for policy in policies if policy["ResourceId"] == resource]
 
-    async def _actions(self, given: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-        """A target's scheduled actions by name."""
-        _, answer = await self._ask("DescribeScheduledActions", _scope(given))
-        return {each["ScheduledActionName"]: each for each in answer["ScheduledActions"]}
-
-    async def _check_action(self, given: dict[str, Any]) -> None:
-        old = (await self._actions(given)).get(given["ScheduledActionName"], {}) if "ScalableDimension" in given else {}
-        schedule = given.get("Schedule") or old.get("Schedule")
-        wanted = given.get("ScalableTargetAction") or old.get("ScalableTargetAction") or {}
-        capacities = [wanted[name] for name in CAPACITIES if wanted.get(name) is not None]
-        if schedule is None or not capacities:
-            raise ValidationException("A new scheduled action needs a Schedule and a ScalableTargetAction")
-        if min(capacities) < 1 or capacities != sorted(capacities):
-            raise ValidationException(
-                f"The capacities {capacities} must be from 1 on, and the minimum at most the maximum"
-            )
-        try:
-            read_schedule(schedule, given.get("Timezone") or "", 0)
-        except UnreadableScheduleError as error:
-            raise ValidationException(str(error)) from error
-
-    async def _ask(self, operation: str, given: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+    async def _ask(self, operation: str, parameters: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
         """moto's status and answer."""
         credential = f"Credential=local/20000101/{self._region}/{_SERVICE}/aws4_request"
         headers = {
@@ -150,43 +111,45 @@ class AutoscalingApi:
             "Content-Type": "application/x-amz-json-1.1",
             "Authorization": f"AWS4-HMAC-SHA256 {credential}, SignedHeaders=host, Signature=0",
         }
-        async with self._session.post(f"{self._base}/", data=json.dumps(given), headers=headers) as answer:
+        async with self._session.post(f"{self._base}/", data=json.dumps(parameters), headers=headers) as answer:
             body = await answer.read()
             if answer.status >= 400 and not body:  # not an answer of the service's own
                 raise ValidationException("A value of the request has the wrong format")
             return answer.status, json.loads(body or b"{}")
 
-    def _activities(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        resource = given.get("ResourceId")
-        shown = [_shown(each) for each in self._autoscaler.activities if resource in (None, each.resource_id)]
-        return {"ScalingActivities": shown[: given.get("MaxResults", len(shown))]}
+    def _activities(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        resource = parameters.get("ResourceId")
+        activities = self._autoscaler.activities
+        shown = [_shown(activity) for activity in activities if resource in (None, activity.resource_id)]
+        return {"ScalingActivities": shown[: parameters.get("MaxResults", len(shown))]}
 
 
-def _scope(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
+def _not_found(kind: str, parameters: Mapping[str, Any], name: str = "") -> ObjectNotFoundException:
+    return ObjectNotFoundException(
+        f"No {kind} found for service namespace: {NAMESPACE}, resource ID: {parameters['ResourceId']}, scalable "
+        f"dimension: {DIMENSION}{name}"
+    )
+
+
+def _scope(parameters: Mapping[str, Any], *names: str) -> dict[str, Any]:
     """The members that say which target is meant."""
-    wanted = names or ("ResourceId", "ScalableDimension")
-    return {name: given[name] for name in ("ServiceNamespace", *wanted) if name in given}
+    members = names or ("ResourceId", "ScalableDimension")
+    return {name: parameters[name] for name in ("ServiceNamespace", *members) if name in parameters}
 
 
-def _check_scope(given: Mapping[str, Any]) -> None:
-    if given.get("ServiceNamespace", NAMESPACE) != NAMESPACE:
-        raise NotSupportedLocally(f"ServiceNamespace {given['ServiceNamespace']}", f"{NAMESPACE} is")
-    if given.get("ScalableDimension", DIMENSION) != DIMENSION:
-        raise NotSupportedLocally(f"ScalableDimension {given['ScalableDimension']}", f"{DIMENSION} is")
+def _check_scope(parameters: Mapping[str, Any]) -> None:
+    if parameters.get("ServiceNamespace", NAMESPACE) != NAMESPACE:
+        raise NotSupportedLocally(f"ServiceNamespace {parameters['ServiceNamespace']}", f"{NAMESPACE} is")
+    if parameters.get("ScalableDimension", DIMENSION) != DIMENSION:
+        raise NotSupportedLocally(f"ScalableDimension {parameters['ScalableDimension']}", f"{DIMENSION} is")
 
 
-def _check_policy(given: dict[str, Any]) -> None:
+def _check_policy(parameters: dict[str, Any]) -> None:
     """Refuse what would be kept without an effect."""
-    kind = given.setdefault("PolicyType", "StepScaling")  # AWS's default
-    if kind == "StepScaling":
-        if given.get("StepScalingPolicyConfiguration") is None:
-            raise ValidationException("The StepScalingPolicyConfiguration is missing")
-        if found := fault(read_steps(given)):
-            raise ValidationException(found)
-        return
+    kind = parameters.get("PolicyType") or "StepScaling"  # AWS's default
     if kind != "TargetTrackingScaling":
-        raise NotSupportedLocally(f"PolicyType {kind}", "TargetTrackingScaling and StepScaling are")
-    settings = given.get("TargetTrackingScalingPolicyConfiguration")
+        raise NotSupportedLocally(f"PolicyType {kind}", "TargetTrackingScaling is")
+    settings = parameters.get("TargetTrackingScalingPolicyConfiguration")
     if settings is None:
         raise ValidationException("The TargetTrackingScalingPolicyConfiguration is missing")
     predefined, custom = (settings.get(f"{name}MetricSpecification") for name in ("Predefined", "Customized"))

@@ -1,4 +1,4 @@
-"""The operations on endpoints: Create, Describe, List, Update (the weights and instance counts, too), Delete."""
+"""The operations on endpoints: Create, Describe, List, Update (also weights and instance counts), Delete."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +15,7 @@ from triton_ensembles.endpoint.hosting.spec import VariantPlan
 from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.settings import Settings
 
-# A boto3 waiter asks every 30 s, but an endpoint on a laptop is in service within a second or two. So the answer to a
+# A boto3 waiter calls every 30 s, but an endpoint on a laptop is in service within a second or two. So the answer to a
 # waiter is held back until then, for this long at most: boto3 waits 60 s for an answer.
 WAITER_SECONDS = 25
 
@@ -71,14 +71,14 @@ class Endpoints(Resources[Endpoint]):
         return reply
 
     async def describe(self, request: Mapping[str, Any], *, waiter: bool = False) -> dict[str, Any]:
-        """``waiter``: whether a boto3 waiter asks, which gets its answer when the endpoint has settled."""
+        """``waiter``: whether a boto3 waiter calls, which gets its answer when the endpoint has settled."""
         endpoint = self.get(request["EndpointName"])
         if waiter:
             await endpoint.wait_until_settled(WAITER_SECONDS)
         shown: dict[str, Any] = {
             **self._summary(endpoint),
             "EndpointConfigName": endpoint.config_name,
-            "ProductionVariants": [_variant(each, endpoint) for each in endpoint.running],
+            "ProductionVariants": [_variant(variant, endpoint) for variant in endpoint.running],
         }
         return shown | ({"FailureReason": endpoint.failure} if endpoint.failure else {})
 
@@ -92,22 +92,22 @@ class Endpoints(Resources[Endpoint]):
         plans = self._configs.plan(config)
         if request.get("RetainAllVariantProperties"):
             excluded = request.get("ExcludeRetainedVariantProperties") or []
-            plans = _retained(endpoint, plans, {each["VariantPropertyType"] for each in excluded})
+            plans = _retained(endpoint, plans, {kind["VariantPropertyType"] for kind in excluded})
         endpoint.update(config, plans)
         return {"EndpointArn": endpoint.arn}
 
     def rescale(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """UpdateEndpointWeightsAndCapacities."""
         shares = {}
-        for wanted in request["DesiredWeightsAndCapacities"]:
+        for capacity in request["DesiredWeightsAndCapacities"]:
             supported = {"VariantName", "DesiredWeight", "DesiredInstanceCount"}
-            refuse_unsupported("UpdateEndpointWeightsAndCapacities", wanted, supported, "DesiredWeightsAndCapacities")
-            name = wanted["VariantName"]
+            refuse_unsupported("UpdateEndpointWeightsAndCapacities", capacity, supported, "DesiredWeightsAndCapacities")
+            name = capacity["VariantName"]
             if name in shares:
                 raise ValidationException(f'The variant "{name}" is given twice')
-            shares[name] = Share(wanted.get("DesiredWeight"), wanted.get("DesiredInstanceCount"))
+            shares[name] = Share(capacity.get("DesiredWeight"), capacity.get("DesiredInstanceCount"))
         endpoint = self._changeable(request["EndpointName"])
-        weights = {each.plan.name: each.plan.weight for each in endpoint.running}
+        weights = {variant.plan.name: variant.plan.weight for variant in endpoint.running}
         for name, share in shares.items():
             if name not in weights:
                 raise ValidationException(f'The endpoint "{endpoint.arn}" has no variant "{name}"')
@@ -180,7 +180,7 @@ def _variant(running: Variant, endpoint: Endpoint) -> dict[str, Any]:
 
 def _retained(endpoint: Endpoint, plans: tuple[VariantPlan, ...], excluded: set[str]) -> tuple[VariantPlan, ...]:
     """The plans with the weights and instance counts that the running variants of the same names have."""
-    running = {each.plan.name: each.plan for each in endpoint.running}
+    running = {variant.plan.name: variant.plan for variant in endpoint.running}
 
     def retained(plan: VariantPlan) -> VariantPlan:
         old = running.get(plan.name, plan)

@@ -36,5 +36,5 @@ class ServiceUnavailable(ApiError):  # noqa: N818
 class NotSupportedLocally(ApiError):  # noqa: N818
     """AWS has this, the local endpoint does not. No AWS error has this code, so the two cannot be confused."""
 
-    def __init__(self, what: str, cure: str = "") -> None:
-        super().__init__(f"{what} is not supported locally" + (f"; {cure}" if cure else ""))
+    def __init__(self, feature: str, cure: str = "") -> None:
+        super().__init__(f"{feature} is not supported locally" + (f"; {cure}" if cure else ""))

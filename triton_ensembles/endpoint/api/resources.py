@@ -1,4 +1,4 @@
-"""What the resources of the control plane (models, endpoint configurations, endpoints) have in common."""
+"""The common part of the control plane's resources: models, endpoint configurations, endpoints."""
 
 import time
 from collections.abc import Mapping

@@ -6,9 +6,9 @@ POST /endpoints/{EndpointName}/invocations-response-stream
 
 import json
 import logging
-import random
 import re
 import time
+import uuid
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -103,7 +103,7 @@ class Runtime:
         reply = await variant.invoke(invocation)
         call.model_status, call.model_seconds = reply.status, reply.model_seconds
         if operation == _STREAM:
-            return await response_stream.send(request, reply, call.variant, _request_id())
+            return await response_stream.send(request, reply, call.variant, str(uuid.uuid4()))
         return await _send(request, reply, call.variant)
 
 
@@ -115,21 +115,21 @@ def _choose(endpoint: Endpoint, parameters: Mapping[str, str], call: Call) -> Va
 
 def _read(request: web.BaseRequest) -> tuple[str, str, dict[str, str]]:
     """EndpointName, the end of the path, and the other members, validated. Raises ValidationError."""
-    found = _PATH.fullmatch(request.rel_url.raw_path)
-    if found is None or found["operation"] not in (_INVOKE, _STREAM):
+    match = _PATH.fullmatch(request.rel_url.raw_path)
+    if match is None or match["operation"] not in (_INVOKE, _STREAM):
         raise ValidationError(f"{request.rel_url.raw_path} is not supported locally", cure="use InvokeEndpoint")
-    name = unquote(found["name"])
-    given = {"EndpointName": name}
+    name = unquote(match["name"])
+    members = {"EndpointName": name}
     for header, value in request.headers.items():
         if member := _HEADERS.get(header.lower()):
-            given[member] = value
-    faults = [fault for member, value in given.items() for fault in _faults(member, value)]
+            members[member] = value
+    faults = [fault for member, value in members.items() for fault in _faults(member, value)]
     if faults:
         raise ValidationError(summary(faults))
-    for member in given:
+    for member in members:
         if member not in _SUPPORTED:
             raise ValidationError(f"{member} is not supported locally")
-    return name, found["operation"], given
+    return name, match["operation"], members
 
 
 @lru_cache(4096)  # most requests of a client differ only in the body
@@ -138,7 +138,7 @@ def _faults(member: str, value: str) -> tuple[str, ...]:
 
 
 async def _send(request: web.BaseRequest, reply: Reply, variant: str) -> web.StreamResponse:
-    headers = {**reply.headers, "x-Amzn-Invoked-Production-Variant": variant, "x-amzn-RequestId": _request_id()}
+    headers = {**reply.headers, "x-Amzn-Invoked-Production-Variant": variant, "x-amzn-RequestId": str(uuid.uuid4())}
     if isinstance(reply.body, bytes):
         return web.Response(status=reply.status, headers=headers, body=reply.body)
     response = web.StreamResponse(status=reply.status, headers=headers)
@@ -167,12 +167,6 @@ def _error_response(error: HostingError, log: Path, *, multi_model: bool) -> web
     return _json(error.status, body, error.code)
 
 
-def _request_id() -> str:
-    """A UUID of version 4. It is not secret, so it comes from a generator that does not ask the kernel."""
-    digits = f"{random.getrandbits(128):032x}"
-    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
-
-
 def _json(status: int, body: Mapping[str, Any], code: str = "") -> web.Response:
-    headers = {"x-amzn-RequestId": _request_id()} | ({"x-amzn-ErrorType": code} if code else {})
+    headers = {"x-amzn-RequestId": str(uuid.uuid4())} | ({"x-amzn-ErrorType": code} if code else {})
     return web.Response(status=status, body=json.dumps(body).encode(), content_type="application/json", headers=headers)

@@ -1,4 +1,4 @@
-"""What a request's signature reveals. It is not verified: the server listens on the loopback interface only."""
+"""The service that a request is signed for. Signatures are not verified: the server is on the loopback interface."""
 
 import re
 from collections.abc import Mapping
@@ -13,17 +13,17 @@ _FEATURES = re.compile(r"\bm/(?P<features>[A-Za-z0-9+,-]+)")
 def signed_service(path_qs: str, headers: Mapping[str, str]) -> str | None:
     """The service's signing name ("sagemaker", "s3", "monitoring", …), or None for an unsigned request."""
     authorization = headers.get("Authorization", "")
-    if found := _SCOPE.search(authorization):
-        return found["service"]
+    if match := _SCOPE.search(authorization):
+        return match["service"]
     if authorization.startswith("AWS "):  # only S3 still uses signature version 2
         return "s3"
-    if found := _PRESIGNED.search(path_qs):
-        parts = unquote(found["scope"]).split("/")
+    if match := _PRESIGNED.search(path_qs):
+        parts = unquote(match["scope"]).split("/")
         return parts[3] if len(parts) == 5 else "s3"
     return None
 
 
 def from_waiter(headers: Mapping[str, str]) -> bool:
     """Whether a boto3 waiter sent the request."""
-    found = _FEATURES.search(headers.get("User-Agent", ""))
-    return found is not None and "B" in found["features"].split(",")
+    match = _FEATURES.search(headers.get("User-Agent", ""))
+    return match is not None and "B" in match["features"].split(",")

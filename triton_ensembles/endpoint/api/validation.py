@@ -46,12 +46,12 @@ def operation_model(service: str, operation: str) -> OperationModel | None:
     return model.operation_model(operation) if operation in model.operation_names else None
 
 
-def refuse_unsupported(operation: str, given: Mapping[str, Any], supported: Collection[str], where: str = "") -> None:
+def refuse_unsupported(operation: str, members: Mapping[str, Any], supported: Collection[str], where: str = "") -> None:
     """Raise NotSupportedLocally for the first member that has a value (not empty, not False) but is not supported.
 
     Silently ignored, it would seem to have an effect.
     """
-    for name, value in given.items():
+    for name, value in members.items():
         if value and name not in supported:
             raise NotSupportedLocally(f"{name} in {where or operation}")
 
@@ -68,7 +68,7 @@ def summary(faults: list[str]) -> str:
 
 
 def string_faults(metadata: Mapping[str, Any], value: str, path: str) -> Iterator[str]:
-    """What is wrong with a string at ``path`` by the ``metadata`` (min, max, pattern, enum) of its shape."""
+    """Faults of a string at ``path`` by the ``metadata`` (min, max, pattern, enum) of its shape."""
     yield from _length_faults(metadata, value, value, path)
     # Some patterns would take forever on a value that is too long, so they are not tried on it.
     pattern = metadata.get("pattern")
@@ -81,8 +81,8 @@ def string_faults(metadata: Mapping[str, Any], value: str, path: str) -> Iterato
 
 def _faults(shape: Shape, value: Any, path: str) -> Iterator[str]:
     kind = shape.type_name
-    wanted: Any = _PYTHON.get(kind, object)
-    if not isinstance(value, wanted) or (kind != "boolean" and isinstance(value, bool)):
+    types: Any = _PYTHON.get(kind, object)
+    if not isinstance(value, types) or (kind != "boolean" and isinstance(value, bool)):
         raise SerializationException(f"{path or 'the request'} must be of type {kind}, not {type(value).__name__}")
     if kind == "structure":
         yield from _structure_faults(shape, value, path)
@@ -106,12 +106,12 @@ def _faults(shape: Shape, value: Any, path: str) -> Iterator[str]:
 def _structure_faults(shape: Shape, value: dict[str, Any], path: str) -> Iterator[str]:
     for name, member in shape.members.items():
         place = f"{path}.{name[0].lower()}{name[1:]}".lstrip(".")
-        given = value.get(name)
-        if given is None:
+        content = value.get(name)
+        if content is None:
             if name in shape.required_members:
                 yield f"Value null at '{place}' failed to satisfy constraint: Member must not be null"
         else:
-            yield from _faults(member, given, place)
+            yield from _faults(member, content, place)
 
 
 def _length_faults(metadata: Mapping[str, Any], sized: Any, value: Any, path: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Which loads and unloads of a container may overlap: all but those of archives with equal step names.
+"""The loads and unloads of a container that may overlap: all but those of archives with equal step names.
 
 Triton rebuilds an ensemble when another archive with a step of that name is loaded or unloaded. Two such calls at a
 time may wait for each other forever (measured on 2.51.0).
@@ -46,8 +46,8 @@ class ContainerCalls:
         try:
             while self._must_wait(model):
                 await self._ended.wait()
-            for other in self._working:
-                call.beside = other.beside = True
+            for running in self._working:
+                call.beside = running.beside = True
             self._working.add(call)
             yield call
         finally:
@@ -64,6 +64,5 @@ class ContainerCalls:
 
     def _entangled(self, model: Model) -> bool:
         """Whether another archive has a step of the same name."""
-        return any(
-            other is not model and not model.steps.isdisjoint(other.steps) for other in list(self._models.values())
-        )
+        neighbors = [neighbor for neighbor in self._models.values() if neighbor is not model]
+        return any(not model.steps.isdisjoint(neighbor.steps) for neighbor in neighbors)

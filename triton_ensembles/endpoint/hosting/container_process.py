@@ -26,7 +26,7 @@ _POLL_SECONDS = 0.05
 
 
 class Left(NamedTuple):
-    """What was left of a model's processes after its unload: stubs that still run, and others, which were ended."""
+    """Processes of a model that were left after its unload: stubs that still run, and others, which were ended."""
 
     stubs: int
     others: int
@@ -45,7 +45,7 @@ class Container:
 
     Attributes:
         name: of what is started, for messages.
-        on_death: called with the reason whenever the server ends by itself. Its models are gone then.
+        on_death: called with the reason whenever the server ends on its own. Its models are gone then.
         on_restart: called whenever the server is ready again after that.
         stuck: the server is doing something that cannot be canceled, so ``stop`` kills it instead of waiting.
     """
@@ -125,7 +125,7 @@ class Container:
         return self._api
 
     async def kill(self, api: TritonApi, patience: float = 0.0) -> None:
-        """Kill the server behind ``api`` unless it ends by itself within ``patience`` seconds.
+        """Kill the server behind ``api`` unless it ends on its own within ``patience`` seconds.
 
         It is then restarted, as after a crash.
         """
@@ -184,11 +184,11 @@ class Container:
         have started may outlive them, as it does in AWS's container. It is ended here: nothing else would end it.
         """
         pids = await asyncio.to_thread(self._pids, hash)
-        with handles(filter(is_stub, pids)) as stubs, handles(pid for pid in pids if not is_stub(pid)) as others:
+        with handles(filter(is_stub, pids)) as stubs, handles(pid for pid in pids if not is_stub(pid)) as children:
 
             def end() -> Left:
                 still = wait_for_handles(stubs, _GONE_SECONDS)
-                orphans = wait_for_handles(others, 0)
+                orphans = wait_for_handles(children, 0)
                 end_handles(orphans, _END_SECONDS)
                 return Left(len(still), len(orphans))
 
@@ -220,13 +220,13 @@ class Container:
             return self._processes.find(self.server.pid).get(hash, []) if self._up.is_set() else []
 
     def _ended(self) -> None:
-        """The server has ended by itself: its models are gone, and it is restarted."""
+        """The server has ended on its own: its models are gone, and it is restarted."""
         assert self._server is not None and self._api is not None
         self._release_handle()
         self._up.clear()
         self._api.close()
-        found = os.waitid(os.P_PID, self._server.pid, os.WEXITED | os.WNOWAIT)
-        how = f"signal {found.si_status}" if found and found.si_code != os.CLD_EXITED else "exiting"
+        exit_state = os.waitid(os.P_PID, self._server.pid, os.WEXITED | os.WNOWAIT)
+        how = f"signal {exit_state.si_status}" if exit_state and exit_state.si_code != os.CLD_EXITED else "exiting"
         self.on_death(f"{self.name} ended by {how}")
         self._restarting = asyncio.get_running_loop().create_task(self._restart())
 

@@ -1,4 +1,4 @@
-"""Which Python runs the steps of a container: that of its image, where this machine can."""
+"""The Python that runs the steps of a container: that of its image, where this machine can."""
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination

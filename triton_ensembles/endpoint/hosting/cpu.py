@@ -29,8 +29,10 @@ def family_seconds(pids: Iterable[int]) -> float:
 
 
 def _seconds(pid: int, fields: int = 2) -> float:
-    """Of a process with all its threads; 0 when it has ended. proc(5): utime, stime, cutime and cstime are fields 14 to
-    17, of which the last two are of children that have ended."""
+    """Seconds of a process with all its threads; 0 when it has ended.
+
+    proc(5): utime, stime, cutime and cstime are fields 14 to 17; the last two are of children that have ended.
+    """
     try:
         words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

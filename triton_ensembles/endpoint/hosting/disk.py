@@ -161,10 +161,10 @@ class Disk:
         def reserve(size: int) -> None:
             nonlocal allowance, reservation
             if size > allowance:
-                wanted = max(size - allowance, min(_GRANT, self.free))
-                reservation = asyncio.run_coroutine_threadsafe(grant(wanted), loop)
+                grant_size = max(size - allowance, min(_GRANT, self.free))
+                reservation = asyncio.run_coroutine_threadsafe(grant(grant_size), loop)
                 reservation.result()
-                allowance += wanted
+                allowance += grant_size
             if canceled:
                 raise InterruptedError("the extraction was canceled")
             allowance -= size

@@ -69,8 +69,8 @@ class DiskCache:
                 raise self._not_enough_room(newcomer, 0)
 
     async def _evict(self, newcomer: Model, why: str) -> bool:
-        others = [other for other in self._models.values() if other is not newcomer]
-        victim = least_recently_used(other for other in others if other.idle_on_disk)
+        candidates = [candidate for candidate in self._models.values() if candidate is not newcomer]
+        victim = least_recently_used(candidate for candidate in candidates if candidate.idle_on_disk)
         if victim is not None:
             await self.delete(victim)
             self._report.event("model-deleted", f"{victim.target_model} is deleted from the disk: {why}")
@@ -79,7 +79,7 @@ class DiskCache:
 
     def _not_enough_room(self, model: Model, size: int) -> Exception:
         others_in_use = any(
-            other.disk_bytes or other.load_task for other in self._models.values() if other is not model
+            neighbor.disk_bytes or neighbor.load_task for neighbor in self._models.values() if neighbor is not model
         )
         return self._disk.not_enough_room(model, size, others_in_use)
 

@@ -1,4 +1,4 @@
-"""How much of the disk the environments take that Triton has unpacked into /tmp."""
+"""Disk space of the environments that Triton has unpacked into /tmp."""
 
 import os
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ def _bytes_of(entry: os.DirEntry[str]) -> int:
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
-        with os.scandir(folder) as found:
-            return list(found)
+        with os.scandir(folder) as entries:
+            return list(entries)
     except FileNotFoundError:  # the server has just removed it
         return []

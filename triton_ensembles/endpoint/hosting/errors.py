@@ -41,7 +41,7 @@ class ModelError(HostingError):
 
 
 class ModelNotReadyException(HostingError):  # noqa: N818 (AWS's own name)
-    """The model is still being downloaded or loaded after 60 s; the load goes on."""
+    """The model is still being downloaded or loaded after 60 s; the load continues."""
 
     status = 429
 

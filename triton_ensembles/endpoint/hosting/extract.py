@@ -67,7 +67,7 @@ def _extract(file: IO[bytes], folder: Path, reserve: Callable[[int], None]) -> i
     budget = Budget()
     tar = TarStream(GzipStream(file, budget), budget)
     size = 0
-    made: set[str] = set()
+    folders: set[str] = set()
     for number, member in enumerate(tar):
         if number == _MANY:
             place = file.tell()
@@ -76,7 +76,7 @@ def _extract(file: IO[bytes], folder: Path, reserve: Callable[[int], None]) -> i
             file.seek(place)
         path = _checked(member)
         budget.take_entry(member.name)
-        needed = _MOST_SLACK * (1 + _new_folders(path, made, budget)) + (member.stored if member.is_file else 0)
+        needed = _MOST_SLACK * (1 + _new_folders(path, folders, budget)) + (member.stored if member.is_file else 0)
         reserve(needed)
         size += needed
         try:
@@ -91,12 +91,12 @@ def _extract(file: IO[bytes], folder: Path, reserve: Callable[[int], None]) -> i
     return size
 
 
-def _new_folders(path: str, made: set[str], budget: Budget) -> int:
+def _new_folders(path: str, folders: set[str], budget: Budget) -> int:
     """The number of folders that ``path`` implies and that no member before it did."""
     count = 0
     folder = path.rpartition("/")[0]
-    while folder and folder not in made:
-        made.add(folder)
+    while folder and folder not in folders:
+        folders.add(folder)
         budget.take_entry(folder)
         count += 1
         folder = folder.rpartition("/")[0]

@@ -47,7 +47,7 @@ class Instance:
 
     @property
     def models(self) -> int:
-        """How many models are on its disk or on their way to it."""
+        """The number of models on the instance's disk or on their way to it."""
         return self._models.count
 
     def state(self, target_model: str | None) -> ModelState | None:

@@ -171,7 +171,7 @@ class MemoryCache:
                 noted = True
                 model.stubs = usage.stubs.get(model.hash, 0)
                 own = usage.of_models.get(model.hash, 0)
-                grown = 0 if reserved.beside else usage.total - reserved.used  # in the server's process, too
+                grown = 0 if reserved.beside else usage.total - reserved.used  # also in the server's process
                 self._sizes.note_load(model, max(own, grown))
             if usage.total <= budget:
                 return
@@ -179,7 +179,7 @@ class MemoryCache:
             if unloads := list(self._admission.unloading.values()):
                 await asyncio.wait(unloads, return_when=asyncio.FIRST_COMPLETED)
             elif not fits:
-                busy = any(other.loaded and other.in_use for other in self._models.values())
+                busy = any(candidate.loaded and candidate.in_use for candidate in self._models.values())
                 await self._unload(model)
                 raise faults.not_enough_room(model.target_model, "memory", usage.total, budget, busy)
 
@@ -324,15 +324,15 @@ class MemoryCache:
         self._report.event("model-evicted" if evicted else "model-unloaded", f"{text}: {evicted}" if evicted else text)
         self._report_count()
 
-    def _warn_of(self, model: Model, left: Left) -> None:
+    def _warn_of(self, model: Model, leftovers: Left) -> None:
         name = model.target_model
-        if left.stubs:
+        if leftovers.stubs:
             self._report.warning(name, f"processes of '{name}' are still running after its unload")
-        if left.others:
+        if leftovers.others:
             self._report.warning(
                 name,
-                f"'{name}' had started {left.others} processes that outlived it, and were ended: AWS's container keeps "
-                "them, and their memory",
+                f"'{name}' had started {leftovers.others} processes that outlived it, and were ended: AWS's container "
+                "keeps them, and their memory",
                 "end them in the model's finalize",
             )
 

@@ -2,7 +2,7 @@
 
     requested -> downloaded -> unpacked -> loaded -> invoked -> idle -> unloaded -> on disk -> deleted
 
-- One task downloads and loads a model, however many requests wait for it. It goes on when a request gives up.
+- One task downloads and loads a model, however many requests wait for it. It continues when a request gives up.
 - Downloads and extractions of several models overlap, and so do loads and unloads, within the memory budget.
 - As on AWS, a copy on the disk is used as long as it is there, even after another object is uploaded under its key. An
   archive that failed to load is deleted, so that a corrected upload is downloaded.
@@ -53,7 +53,7 @@ class ModelCache:
         """The model, loaded and counted as in use until :meth:`release`.
 
         Raises:
-            ModelNotReadyException: after ``invoke_seconds``; the load goes on.
+            ModelNotReadyException: after ``invoke_seconds``; the load continues.
             HostingError: it cannot be downloaded or loaded.
         """
         assert target_model is not None
@@ -96,7 +96,7 @@ class ModelCache:
         return await self._memory.evict("the container answered 507 to an invocation", spare=model)
 
     def loads(self) -> dict[Model, int]:
-        """How often each model that is loaded now has been loaded."""
+        """The number of loads of each model that is loaded now."""
         return {model: model.loads for model in self._models.values() if model.loaded}
 
     def note_usage(self, usage: Usage, loads: Mapping[Model, int]) -> None:
@@ -121,7 +121,7 @@ class ModelCache:
 
     @property
     def count(self) -> int:
-        """How many models there are, loaded or not."""
+        """The number of models, loaded or not."""
         return len(self._models)
 
     def all(self) -> list[Model]:
@@ -138,7 +138,7 @@ class ModelCache:
                 raise ModelNotReadyException(
                     f"model '{model.target_model}' is not ready after {self._budgets.invoke_seconds:.0f} s: "
                     f"it is {model.condition}",
-                    cure=f"try again: the load goes on, for up to {self._budgets.load_seconds:.0f} s",
+                    cure=f"try again: the load continues, for up to {self._budgets.load_seconds:.0f} s",
                 )
             if task.cancelled():
                 raise ServiceUnavailable("the endpoint is stopping")

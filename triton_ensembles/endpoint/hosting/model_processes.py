@@ -31,7 +31,7 @@ _KEPT_SECONDS = 3.0  # meanwhile only others that share its pages may have come 
 
 @dataclass(frozen=True)
 class Usage:
-    """What a container uses at one moment.
+    """The memory and processes of a container at one moment.
 
     Attributes:
         total: bytes of the server and all its processes (PSS).
@@ -45,7 +45,7 @@ class Usage:
 
 
 class _Size(NamedTuple):
-    """Of a process: what the kernel counts as its pages, when it was measured, and its PSS then."""
+    """The size of a process: the kernel's count of its pages, the time of the measurement, and its PSS then."""
 
     pages: bytes
     at: float
@@ -62,19 +62,23 @@ class ModelProcesses:
 
     def find(self, server: int) -> dict[str, list[int]]:
         """The processes of each model by hash; under "" those that no model is known for. Stubs come first."""
-        return {hash: [each.id for each in found] for hash, found in self._find(server).items()}
+        return {hash: [process.id for process in processes] for hash, processes in self._find(server).items()}
 
     def usage(self, server: int) -> Usage:
-        found = self._find(server)
-        self._sizes = {each.id: self._measured(each.id) for processes in found.values() for each in processes}
-        sizes = {hash: sum(self._sizes[each.id].bytes for each in processes) for hash, processes in found.items()}
-        stubs = {hash: sum(map(self._is_stub, processes)) for hash, processes in found.items() if hash}
+        by_hash = self._find(server)
+        self._sizes = {
+            process.id: self._measured(process.id) for processes in by_hash.values() for process in processes
+        }
+        sizes = {
+            hash: sum(self._sizes[process.id].bytes for process in processes) for hash, processes in by_hash.items()
+        }
+        stubs = {hash: sum(map(self._is_stub, processes)) for hash, processes in by_hash.items() if hash}
         total = sum(sizes.values()) + proportional_set_size([server])
         return Usage(total, {hash: size for hash, size in sizes.items() if hash}, stubs)
 
     def _find(self, server: int) -> dict[str, list[Process]]:
         """As :meth:`find`. Of a known stub that runs, the command line is not read again: there may be hundreds."""
-        found: dict[str, list[Process]] = {}
+        by_hash: dict[str, list[Process]] = {}
         owners: dict[Process, str] = {}
         stubs: set[Process] = set()
         for family in families(server):
@@ -85,17 +89,17 @@ class ModelProcesses:
             elif stub := _MODEL.search(command_line(child.id)):
                 stubs.add(child)
                 hash = stub["hash"]
-            owners |= {each._replace(ended=False): hash for each in family if hash}
-            found.setdefault(hash, []).extend(family)
+            owners |= {process._replace(ended=False): hash for process in family if hash}
+            by_hash.setdefault(hash, []).extend(family)
         self._owners, self._stubs = owners, stubs
-        return found
+        return by_hash
 
     def _is_stub(self, process: Process) -> bool:
-        """Whether it is a running stub."""
+        """Whether the process is a running stub."""
         return process in self._stubs or (not process.ended and is_stub(process.id))
 
     def _measured(self, pid: int) -> _Size:
-        """Its size, which is not measured again at once where it has neither taken nor returned a page.
+        """The size of a process, not measured again at once where it has neither taken nor returned a page.
 
         The kernel walks all pages of a process for it: with a hundred models, that is a tenth of a second of a core.
         """
@@ -106,8 +110,8 @@ class ModelProcesses:
 
     def end_orphans(self) -> None:
         """End what is left of the processes of a server that has ended, as far as an earlier look has found them."""
-        with handles(each.id for each in self._owners if is_there(each)) as left:
-            send(left, signal.SIGKILL)
+        with handles(process.id for process in self._owners if is_there(process)) as orphans:
+            send(orphans, signal.SIGKILL)
         self._owners = {}
 
 

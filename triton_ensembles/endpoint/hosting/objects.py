@@ -25,8 +25,8 @@ class DownloadFailed(EnsembleError):  # noqa: N818
 
 def split_url(url: str) -> tuple[str, str]:
     """Bucket and key of ``s3://bucket/key``."""
-    scheme, _, rest = url.partition("://")
-    bucket, _, key = rest.partition("/")
+    scheme, _, path = url.partition("://")
+    bucket, _, key = path.partition("/")
     if scheme != "s3" or not bucket or not key:
         raise ObjectMissing(f"'{url}' is not the URL of an S3 object", cure="write it as s3://bucket/key")
     return bucket, key

@@ -1,4 +1,4 @@
-"""What an instance reports: metrics, events, and recent errors for the status page."""
+"""Reports of an instance: metrics, events, and recent errors for the status page."""
 
 from collections import deque
 from collections.abc import Callable

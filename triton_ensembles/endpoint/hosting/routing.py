@@ -1,9 +1,9 @@
-"""Which instance of a variant answers a request: the one that can answer soonest.
+"""The choice of the instance that answers a request: the one that can answer soonest.
 
     Where the model is loaded; else where it is being loaded; else where it is on the disk; else any. Of several, the
     least busy one; of several such, the one with the fewest models.
 
-AWS sends a model's requests to where it is loaded, too. It copies a model that is asked often to further instances,
+AWS also sends a model's requests to where it is loaded. It copies a model that is requested often to further instances,
 which does not happen here.
 """
 

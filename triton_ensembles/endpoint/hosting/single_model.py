@@ -14,7 +14,7 @@ from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec
 
 
 class SingleModel:
-    """What :class:`ModelCache` is for a multi-model instance."""
+    """The counterpart of :class:`ModelCache` for an instance with one model."""
 
     def __init__(self, spec: ContainerSpec, container: Container, disk: Disk, budgets: Budgets, report: Report) -> None:
         self._url = spec.model_data_url
@@ -74,7 +74,7 @@ class SingleModel:
         return False
 
     def loads(self) -> dict[Model, int]:
-        """How often the model has been loaded, if it is loaded now."""
+        """The number of loads of the model, if it is loaded now."""
         return {self._model: self._model.loads} if self._model.loaded else {}
 
     def note_usage(self, usage: Usage, loads: Mapping[Model, int]) -> None:

@@ -51,9 +51,9 @@ class RecentError:
         return self.instance, text, self.cure
 
     def after(self, earlier: RecentError) -> RecentError:
-        """This one, counted together with earlier ones of its kind."""
-        others = [name for name in (earlier.target_model, *earlier.others) if name != self.target_model]
-        return replace(self, times=earlier.times + 1, others=tuple(others[:_OTHERS]))
+        """The error, counted together with an earlier one of its kind."""
+        models = [name for name in (earlier.target_model, *earlier.others) if name != self.target_model]
+        return replace(self, times=earlier.times + 1, others=tuple(models[:_OTHERS]))
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ class TritonApi:
         self._turns = Turns()
         self._session = _session()
         # The server loads and unloads in the thread of the connection, and leaves the other connections of that thread
-        # waiting. A new connection goes to a thread that is free: for each load and unload, and for what is asked
+        # waiting. A new connection goes to a thread that is free: for each load and unload, and for requests
         # meanwhile.
         self._new_connections = _session(force_close=True)
         self._busy = 0  # loads and unloads in progress
@@ -141,11 +141,11 @@ class TritonApi:
         if answer.status >= 400:
             raise ContainerAnswered(answer.status, message)
 
-    async def _watch_log(self, text: str, found: Callable[[], None]) -> None:
+    async def _watch_log(self, text: str, begun: Callable[[], None]) -> None:
         start, limit = self._log.stat().st_size, time.monotonic() + _BEGIN_SECONDS
         while time.monotonic() < limit and text not in read_log(self._log, start):
             await asyncio.sleep(_LOG_SECONDS)
-        found()
+        begun()
 
     async def _request(
         self,
@@ -198,7 +198,7 @@ async def _before_the_last(pieces: AsyncIterator[bytes], begin: Callable[[], Awa
 
 def _headers(request: Invocation) -> dict[str, str]:
     """InvokeEndpoint's headers as the container sees them on SageMaker; only those that the client sent."""
-    given = {
+    headers = {
         "Content-Type": request.content_type,
         "Accept": request.accept,
         TARGET_MODEL: request.target_model,
@@ -206,7 +206,7 @@ def _headers(request: Invocation) -> dict[str, str]:
         "X-Amzn-SageMaker-Inference-Id": request.inference_id,
         "Content-Length": None if request.content_length is None else str(request.content_length),
     }
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in headers.items() if value is not None}
 
 
 def _message(body: bytes) -> str:

@@ -96,9 +96,9 @@ class Variant:
                 f"the path of '{self._root}' may only have letters, digits and ._-/+@=,: in it",
                 cure="choose another folder",
             )
-        self._python, other = await asyncio.to_thread(python_for, self._spec.image)
-        if other:
-            self._warn(other)
+        self._python, substitution = await asyncio.to_thread(python_for, self._spec.image)
+        if substitution:
+            self._warn(substitution)
         try:
             await self._add(self.plan.instance_count)
         except BaseException:
@@ -125,11 +125,11 @@ class Variant:
 
     @property
     def stopping(self) -> bool:
-        """Whether it refuses new requests."""
+        """Whether the variant refuses new requests."""
         return self._stopping
 
     async def invoke(self, request: Invocation) -> Reply:
-        """The container's answer. Raises HostingError. Canceling it is safe: a load that it began goes on."""
+        """The container's answer. Raises HostingError. Canceling it is safe: a load that it began continues."""
         self._invocations += 1
         if self._stopping or not self._instances:
             raise ServiceUnavailable("the variant is not in service")

@@ -1,4 +1,4 @@
-"""What is counted and timed, by CloudWatch's names: for Prometheus, for CloudWatch's own API and for the status page.
+"""Counts and times by CloudWatch's names: for Prometheus, for CloudWatch's own API and for the status page.
 
 names.py       the metrics, their namespaces and units
 record.py      Metrics, which records every event and passes it on to the others

@@ -24,7 +24,7 @@ class CloudWatchMetric:
 
     @property
     def of_instance(self) -> bool:
-        """Whether it describes the present state of an instance."""
+        """Whether the metric describes the present state of an instance."""
         return self.sampled or self.namespace in (INSTANCES, LOCAL)
 
 

@@ -12,14 +12,14 @@ _TIMED = ("ModelLatency", "OverheadLatency", "ModelLoadingWaitTime")
 
 @dataclass
 class Call:
-    """What is known about one InvokeEndpoint when it ends. ``started`` is a time of time.perf_counter()."""
+    """The facts of one InvokeEndpoint when it ends. ``started`` is a time of time.perf_counter()."""
 
     started: float
     endpoint: str = ""
     variant: str = ""
     target_model: str = ""
     instances: int = 1
-    model_status: int = 0  # the container's HTTP status; 0 when it was not asked or did not answer
+    model_status: int = 0  # the container's HTTP status; 0 when it was not called or did not answer
     model_seconds: float | None = None
     failed: bool = False  # the container gave no answer
 
@@ -37,7 +37,7 @@ class Metrics:
         # Only a TargetModel that the container has answered for gets a series: clients may send any name.
         where = (call.endpoint, call.variant, call.target_model if call.model_status else "")
         self.record("Invocations", 1, *where)
-        self.record("InvocationsPerInstance", 1 / call.instances, *where)
+        self.record("InvocationsPerInstance", 1 / call.instances, call.endpoint, call.variant)
         if 400 <= call.model_status < 500:
             self.record("Invocation4XXErrors", 1, *where)
         if call.model_status >= 500 or call.failed:

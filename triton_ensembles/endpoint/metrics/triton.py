@@ -19,8 +19,6 @@ from dataclasses import dataclass
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
-from triton_ensembles.endpoint.metrics.prometheus import escaped
-
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _NAMESPACE = re.compile(r'namespace="[^"]*/models/(?P<hash>[0-9A-Za-z._]+)/model"')
 _MODEL = re.compile(r'(?:^|,)model="(?P<name>[^"]*)"')
@@ -126,7 +124,7 @@ def step_times(exposition: str) -> dict[str, list[StepTimes]]:
 
     Quantiles of several instances cannot be combined: they are those of the slowest instance.
     """
-    found: dict[tuple[str, str, str, str], StepTimes] = {}
+    steps: dict[tuple[str, str, str, str], StepTimes] = {}
     totals: dict[tuple[str, str, str, str], float] = {}
     lines = (line for line in exposition.splitlines() if 'target_model=""' not in line)
     for family in text_string_to_metric_families("\n".join(lines)):
@@ -136,7 +134,7 @@ def step_times(exposition: str) -> dict[str, list[StepTimes]]:
                 continue
             where = f"{labels['endpoint']}/{labels['variant']}"
             key = (where, labels["target_model"], labels["model"], labels.get("step", ""))
-            step = found.setdefault(key, StepTimes(key[1], key[3] or key[2]))
+            step = steps.setdefault(key, StepTimes(key[1], key[3] or key[2]))
             metric = sample.name.removesuffix("_total")  # which the parser adds to counters
             if metric in _REQUESTS:
                 step.count += int(sample.value)
@@ -147,7 +145,7 @@ def step_times(exposition: str) -> dict[str, list[StepTimes]]:
                 if sample.value == sample.value:  # not NaN: there were recent requests
                     setattr(step, name, max(getattr(step, name) or 0.0, sample.value / 1000))
     times: dict[str, list[StepTimes]] = {}
-    for key, step in found.items():
+    for key, step in steps.items():
         if step.count:
             step.average = totals.get(key, 0.0) / step.count / 1000
             times.setdefault(key[0], []).append(step)
@@ -175,12 +173,12 @@ def _merge(families: _Families, source: Source, text: str, names: tuple[str, ...
             families.setdefault(name, {})[line] = None
         elif line.startswith(names):
             before, _, value = line.rpartition(" ")  # a label may have any character in it, but a value has none
-            name, _, given = before.partition("{")
+            name, _, model_labels = before.partition("{")
             if name not in of:
                 of[name] = _family(families, name)
-            if given not in known:
-                known[given] = labels_of(given)
-            family, (target, labels) = of[name], known[given]
+            if model_labels not in known:
+                known[model_labels] = labels_of(model_labels)
+            family, (target, labels) = of[name], known[model_labels]
             if family is not None and (target or (target == "" and not name.startswith(_FUSED))):
                 family[f"{name}{{{labels} {value}"] = None
 
@@ -200,19 +198,24 @@ class _Labels:
         self._loaded = frozenset(source.target_models.values())
         self._added = "".join(f'{name}="{escaped(value)}",' for name, value in source.labels.items())
 
-    def __call__(self, given: str) -> tuple[str | None, str]:
+    def __call__(self, model_labels: str) -> tuple[str | None, str]:
         """The target model of a line with the labels ``given``, and all labels that it gets, both up to the brace.
 
         The target model is "" if the line is about none, and None if it is about one that is not loaded.
         """
-        target = None if given and given[-1] != "}" else self._target_model(given)
+        target = None if model_labels and model_labels[-1] != "}" else self._target_model(model_labels)
         added = f'{self._added}target_model="{escaped(target or "")}"'
-        return target, f"{added},{given}" if len(given) > 1 else f"{added}}}"
+        return target, f"{added},{model_labels}" if len(model_labels) > 1 else f"{added}}}"
 
-    def _target_model(self, given: str) -> str | None:
-        if found := _NAMESPACE.search(given):
-            return self._source.target_models.get(found["hash"])
-        found = _MODEL.search(given)
-        if found and self._source.single:
+    def _target_model(self, model_labels: str) -> str | None:
+        if match := _NAMESPACE.search(model_labels):
+            return self._source.target_models.get(match["hash"])
+        match = _MODEL.search(model_labels)
+        if match and self._source.single:
             return next(iter(self._source.target_models.values()), "")
-        return found["name"] if found and found["name"] in self._loaded else ""
+        return match["name"] if match and match["name"] in self._loaded else ""
+
+
+def escaped(value: str) -> str:
+    """The value of a label."""
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

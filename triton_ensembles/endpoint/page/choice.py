@@ -1,4 +1,4 @@
-"""What a visitor of the status page wants to see, as its URL says it: ``/?filter=bert&sort=memory&rows=all``."""
+"""The view that a visitor of the status page has chosen, as its URL says it: ``/?filter=bert&sort=memory&rows=all``."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ class Choice:
     def link(self, **changes: str | bool) -> str:
         """The URL of the page with these fields changed."""
         to = replace(self, **changes)  # type: ignore[arg-type]
-        given = {"filter": to.filter, "sort": to.sort if to.sort != SORTS[0] else "", "rows": "all" * to.all_rows}
-        query = urlencode({name: value for name, value in given.items() if value})
+        fields = {"filter": to.filter, "sort": to.sort if to.sort != SORTS[0] else "", "rows": "all" * to.all_rows}
+        query = urlencode({name: value for name, value in fields.items() if value})
         return f"/?{query}" if query else "/"

@@ -96,7 +96,7 @@ class Pages:
         return web.Response(text=text, content_type=_FILES[path], headers=_SAFE)
 
     async def _prometheus(self, _: web.BaseRequest) -> web.StreamResponse:
-        own = self._metrics.prometheus.text()
+        own = await asyncio.to_thread(self._metrics.prometheus.text)  # a thousand models take a while
         triton = await self._triton.exposition(self._sources())
         return web.Response(
             body=own + triton.encode(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
@@ -128,10 +128,10 @@ class Pages:
         views = [view(endpoint, visit.choice, visit.order) for endpoint in self._endpoints]
         steps = await self._step_times(views)
         times = {}
-        for each in views:
-            for variant in each.variants:
-                key = f"{each.endpoint.name}/{variant.plan.name}"
-                times[key] = list(latencies(each.endpoint.name, variant, self._metrics, steps.get(key, [])))
+        for page in views:
+            for variant in page.variants:
+                key = f"{page.endpoint.name}/{variant.plan.name}"
+                times[key] = list(latencies(page.endpoint.name, variant, self._metrics, steps.get(key, [])))
         return await asyncio.to_thread(  # a thousand rows take a while
             self._templates.get_template(template).render,
             url=self._url,
@@ -145,11 +145,11 @@ class Pages:
         )
 
     async def _step_times(self, views: Iterable[EndpointView]) -> dict[str, list[StepTimes]]:
-        """Of the models whose latencies are shown."""
+        """Times of the steps of the models whose latencies are shown."""
         shown = {
-            (each.endpoint.name, variant.plan.name): frozenset(variant.timed)
-            for each in views
-            for variant in each.variants
+            (page.endpoint.name, variant.plan.name): frozenset(variant.timed)
+            for page in views
+            for variant in page.variants
         }
         return await self._triton.step_times(self._sources(shown), _STEPS_SECONDS)
 
@@ -158,7 +158,7 @@ class Pages:
         for endpoint in self._endpoints:
             for running in endpoint.running:
                 single = running.plan.spec.mode == "SingleModel"
-                wanted = None if only is None else only.get((endpoint.name, running.plan.name), frozenset())
+                target_models = None if only is None else only.get((endpoint.name, running.plan.name), frozenset())
                 for instance in running.snapshot().instances:
                     if instance.metrics_url and instance.ready:
                         loaded = [model for model in instance.models if model.loaded]
@@ -168,7 +168,7 @@ class Pages:
                             {
                                 model.hash: model.target_model
                                 for model in loaded
-                                if wanted is None or model.target_model in wanted
+                                if target_models is None or model.target_model in target_models
                             },
                             single,
                         )

@@ -28,8 +28,8 @@ class Row:
 
     def matches(self, filter: str) -> bool:
         """Whether ``filter`` is the condition or a part of the name."""
-        wanted = filter.strip().lower()
-        return wanted == self.condition or wanted in self.model.target_model.lower()
+        text = filter.strip().lower()
+        return text == self.condition or text in self.model.target_model.lower()
 
 
 def rows_of(variant: str, instances: Iterable[InstanceStatus]) -> list[Row]:

@@ -35,14 +35,14 @@ class VariantView:
         return sorted({row.model.target_model for row in self.rows[:FOLDED]})
 
     def cure(self, row: Row) -> str:
-        """Of a broken model, from the errors; "" where there is none."""
+        """The cure of a broken model, from the errors; "" where there is none."""
         broken = row.model.broken
         return next((error.cure for error in self.status.errors if broken and broken in error.text), "")
 
 
 @dataclass(frozen=True)
 class Totals:
-    """Of all instances of an endpoint. ``conditions``: how many models are in each, on one instance or another."""
+    """Sums over all instances of an endpoint. ``conditions``: the number of models in each, on any instance."""
 
     models: int
     conditions: dict[str, int]
@@ -82,31 +82,31 @@ def view(endpoint: Endpoint, choice: Choice, order: Order) -> EndpointView:
 
 
 def latencies(endpoint: str, view: VariantView, metrics: Metrics, steps: Iterable[StepTimes]) -> Iterator[StepTimes]:
-    """Of the models that the view has ``timed``. ``steps``: Triton's own times."""
+    """Latencies of the models that the view has ``timed``. ``steps``: Triton's own times."""
     variant, steps = view.plan.name, list(steps)
     for model in view.timed:
         if metrics.latencies.of(endpoint, variant, model, "ModelLatency") is None:
             continue  # it has not answered yet
         for metric, step in _LATENCIES.items():
-            if found := metrics.latencies.of(endpoint, variant, model, metric):
-                yield StepTimes(model, step, found.count, p50=found.p50, p90=found.p90, p99=found.p99)
-        for each in sorted(steps, key=lambda each: (each.step != model, each.step)):
-            if each.target_model == model:
-                yield replace(each, step="total in Triton") if each.step == model else each
+            if recent := metrics.latencies.of(endpoint, variant, model, metric):
+                yield StepTimes(model, step, recent.count, p50=recent.p50, p90=recent.p90, p99=recent.p99)
+        for step_time in sorted(steps, key=lambda step_time: (step_time.step != model, step_time.step)):
+            if step_time.target_model == model:
+                yield replace(step_time, step="total in Triton") if step_time.step == model else step_time
 
 
 def _totals(variants: list[VariantView], rows: list[Row]) -> Totals:
     counted = Counter(row.condition for row in rows)
-    instances = [(each, variant.plan.budgets) for variant in variants for each in variant.status.instances]
+    instances = [(instance, variant.plan.budgets) for variant in variants for instance in variant.status.instances]
     return Totals(
         models=len({row.model.target_model for row in rows}),
         conditions={condition: counted[condition] for condition in CONDITIONS},
         invocations=sum(variant.status.invocations for variant in variants),
-        in_flight=sum(each.in_flight for each, _ in instances),
-        not_ready=sum(each.not_ready for each, _ in instances),
-        restarts=sum(each.restarts for each, _ in instances),
-        memory_bytes=sum(each.memory_bytes for each, _ in instances),
+        in_flight=sum(instance.in_flight for instance, _ in instances),
+        not_ready=sum(instance.not_ready for instance, _ in instances),
+        restarts=sum(instance.restarts for instance, _ in instances),
+        memory_bytes=sum(instance.memory_bytes for instance, _ in instances),
         memory_budget=sum(budgets.memory_bytes for _, budgets in instances),
-        disk_bytes=sum(each.disk_bytes for each, _ in instances),
+        disk_bytes=sum(instance.disk_bytes for instance, _ in instances),
         disk_budget=sum(budgets.disk_bytes for _, budgets in instances),
     )

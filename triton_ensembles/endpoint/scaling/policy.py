@@ -51,11 +51,38 @@ class TargetTracking:
         return count
 
 
+@dataclass(frozen=True)
+class Proposal:
+    """The number of instances that a policy wants.
+
+    Attributes:
+        cooldown: seconds that must have passed since the last change.
+    """
+
+    count: int
+    cause: str
+    cooldown: float
+
+    def allowed(self, count: int, since: float, suspended: Mapping[str, bool]) -> bool:
+        """Whether the proposal may change the present ``count``, ``since`` seconds after the last change."""
+        direction = "DynamicScalingOutSuspended" if self.count > count else "DynamicScalingInSuspended"
+        return since >= self.cooldown and not suspended.get(direction, False)
+
+
+def chosen(proposals: Sequence[Proposal], count: int, since: float, suspended: Mapping[str, bool]) -> Proposal | None:
+    """The proposal with the most instances. All policies must agree to have fewer than ``count``."""
+    changes = [proposal for proposal in proposals if proposal.count != count]
+    changes = [proposal for proposal in changes if proposal.allowed(count, since, suspended)]
+    more = [proposal for proposal in changes if proposal.count > count]
+    fewer = changes if len(changes) == len(proposals) else []
+    return max(more or fewer, key=lambda proposal: proposal.count, default=None)
+
+
 def read_policy(policy: Mapping[str, Any], endpoint: str, variant: str) -> TargetTracking:
     """A policy of DescribeScalingPolicies or PutScalingPolicy."""
     settings = policy["TargetTrackingScalingPolicyConfiguration"]
     if custom := settings.get("CustomizedMetricSpecification"):
-        dimensions = tuple((each["Name"], each["Value"]) for each in custom.get("Dimensions") or [])
+        dimensions = tuple((dimension["Name"], dimension["Value"]) for dimension in custom.get("Dimensions") or [])
         metric = Metric(custom["Namespace"], custom["MetricName"], dimensions, custom["Statistic"])
     else:
         dimensions = (("EndpointName", endpoint), ("VariantName", variant))

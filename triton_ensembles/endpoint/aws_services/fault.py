@@ -1,4 +1,4 @@
-"""What is refused in the S3 process, and how forward.py hears of it: it writes errors in the format of the service."""
+"""Refusals of the S3 process, passed to forward.py, which writes errors in the format of the service."""
 
 CONTENT_TYPE = "application/x-refusal+json"  # {"code": …, "message": …}
 

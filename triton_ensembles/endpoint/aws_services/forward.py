@@ -7,10 +7,11 @@ from aiohttp import web
 from multidict import CIMultiDict
 from yarl import URL
 
+from triton_ensembles.endpoint.api.errors import NotSupportedLocally
 from triton_ensembles.endpoint.api.refusal import refusal
 from triton_ensembles.endpoint.api.signature import signed_service
+from triton_ensembles.endpoint.aws_services.fault import CONTENT_TYPE
 from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
-from triton_ensembles.endpoint.s3.fault import CONTENT_TYPE
 
 # Hop-by-hop headers (RFC 9110, 7.6.1). Expect is answered here.
 _HOP = {"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect", "proxy-connection"}
@@ -22,6 +23,7 @@ _FAILURES = {
     411: ("MissingContentLength", "You must provide the Content-Length HTTP header."),
     501: ("NotImplemented", "this operation is not supported locally"),
 }
+_FORM_CURE = "send the object with PUT, for example to a URL of generate_presigned_url('put_object')"
 _MOST_BYTES = 5 << 30  # S3's limit of one PUT
 _VIRTUAL_HOST = re.compile(r"(?P<bucket>[a-z0-9][a-z0-9.-]+)\.localhost(:\d+)?")
 
@@ -34,6 +36,8 @@ class Forward:
         self._base = base
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.method == "POST" and request.content_type == "multipart/form-data":
+            raise NotSupportedLocally("a form that is posted to a bucket", _FORM_CURE)
         try:
             body = Body(request, _MOST_BYTES)
         except BodyTooLarge:

@@ -12,8 +12,8 @@ import hashlib
 import re
 from typing import Any
 
-from triton_ensembles.endpoint.s3.checksums import CHECKSUMS
-from triton_ensembles.endpoint.s3.fault import Fault
+from triton_ensembles.endpoint.aws_services.checksums import CHECKSUMS
+from triton_ensembles.endpoint.aws_services.fault import Fault
 
 _HEAD = re.compile(rb"(?P<size>[0-9A-Fa-f]{1,16})(;[^\r\n]*)?\r\n")
 _TRAILER = re.compile(rb"(?P<name>x-amz-checksum-[a-z0-9]+):[ \t]*(?P<value>[^\r\n]*?)[ \t]*\r?\n")
@@ -39,7 +39,9 @@ def received(body: bytes, environ: dict[str, Any]) -> bytes:
 
 
 def _joined(body: bytes, environ: dict[str, Any]) -> bytes:
-    place, view, pieces = 0, memoryview(body), []
+    view = memoryview(body)
+    pieces: list[memoryview] = []
+    place = 0
     while True:
         head = _HEAD.match(body, place)
         if head is None:
@@ -63,17 +65,17 @@ def _compare(body: bytes, environ: dict[str, Any]) -> None:
     digest = environ.get(_KIND, "")
     if _DIGEST.fullmatch(digest) and hashlib.sha256(body).hexdigest() != digest:
         raise Fault("XAmzContentSHA256Mismatch", "The provided 'x-amz-content-sha256' header does not match the body.")
-    given = environ.get("HTTP_CONTENT_MD5")
-    if given and _decoded(given, 16) != hashlib.md5(body, usedforsecurity=False).digest():
+    checksum = environ.get("HTTP_CONTENT_MD5")
+    if checksum and _decoded(checksum, 16) != hashlib.md5(body, usedforsecurity=False).digest():
         raise Fault("BadDigest", "The Content-MD5 you specified did not match what we received.")
     for name, compute in CHECKSUMS.items():
-        if (given := environ.get(f"HTTP_X_AMZ_CHECKSUM_{name}")) and _decoded(given, None) != compute(body):
+        if (checksum := environ.get(f"HTTP_X_AMZ_CHECKSUM_{name}")) and _decoded(checksum, None) != compute(body):
             raise Fault("BadDigest", f"The {name} you specified did not match the calculated checksum.")
 
 
-def _decoded(given: str, length: int | None) -> bytes:
+def _decoded(text: str, length: int | None) -> bytes:
     try:
-        digest = base64.b64decode(given, validate=True)
+        digest = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         digest = b""
     if not digest or len(digest) != (length or len(digest)):

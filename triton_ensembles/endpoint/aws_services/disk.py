@@ -11,14 +11,13 @@ import hashlib
 import io
 import mmap
 import os
-from collections.abc import Callable, Iterator
-from threading import RLock
+from collections.abc import Iterator
 from typing import Any
 
 from moto.s3 import models
 from moto.s3.exceptions import EntityTooSmall, InvalidPart, MalformedXML
 
-from triton_ensembles.endpoint.s3 import checksums
+from triton_ensembles.endpoint.aws_services import checksums
 
 _CHUNK = 1 << 20
 _IN_MEMORY = 64 * 1024  # smaller values are handled as bytes
@@ -82,19 +81,7 @@ class DiskKey(_Key):  # type: ignore[misc]
 
 
 class DiskMultipart(_Multipart):  # type: ignore[misc]
-    """moto's multipart upload, assembled on disk.
-
-    Attributes:
-        changing: held by the request that stores a part or completes it: several programs may fill the same upload.
-    """
-
-    def __init__(self, *arguments: Any, **more: Any) -> None:
-        super().__init__(*arguments, **more)
-        self.changing = RLock()
-
-    def set_part(self, part_id: int, value: bytes) -> Any:
-        with self.changing:
-            return super().set_part(part_id, value)
+    """moto's multipart upload, assembled on disk."""
 
     def complete(self, body: Iterator[tuple[int, str]]) -> tuple[Any, str, tuple[str, str, int] | None]:
         """The value, its ETag (MD5 of the parts' MD5s, and their number), and its checksum's type, text and parts."""
@@ -112,8 +99,8 @@ class DiskMultipart(_Multipart):  # type: ignore[misc]
         digests = b"".join(bytes.fromhex(part.etag.strip('"')) for part in parts)
         etag = f"{hashlib.md5(digests, usedforsecurity=False).hexdigest()}-{len(parts)}"
         value, checksum = whole.value, self._checksum(parts, whole)
-        for each in (*parts, whole):
-            each.dispose()  # the value's own descriptor keeps the file
+        for key in (*parts, whole):
+            key.dispose()  # the value's own descriptor keeps the file
         return value, etag, checksum
 
     def _checked(self, number: int, etag: str) -> DiskKey:
@@ -123,33 +110,19 @@ class DiskMultipart(_Multipart):  # type: ignore[misc]
         return part
 
     def _checksum(self, parts: list[DiskKey], whole: DiskKey) -> tuple[str, str, int] | None:
-        builder: Any = models.MultipartChecksumBuilder(
-            self.metadata.get("x-amz-checksum-algorithm"), self.metadata.get("x-amz-checksum-type")
-        )
-        if builder.checksum_type == "COMPOSITE":
-            for part in parts:
-                builder.addPart(_buffer(part.value))
-            composite: tuple[str, str, int] = builder.build()
-            return composite
-        text = checksums.compute_checksum(_buffer(whole.value), builder.checksum_algorithm).decode()
-        return builder.checksum_type, text, 1
+        algorithm = self.metadata.get("x-amz-checksum-algorithm")
+        if algorithm not in checksums.CHECKSUMS:
+            return None
+        if self.metadata.get("x-amz-checksum-type") == "FULL_OBJECT" or algorithm == "CRC64NVME":
+            return "FULL_OBJECT", checksums.compute_checksum(_buffer(whole.value), algorithm).decode(), 1
+        digests = b"".join(checksums.compute_checksum(_buffer(part.value), algorithm, False) for part in parts)
+        return "COMPOSITE", checksums.compute_checksum(digests, algorithm).decode(), len(parts)
 
 
 def install() -> None:
     """Make moto use these classes in this process."""
     models.FakeKey, models.FakeMultipart = DiskKey, DiskMultipart
-    models.S3Backend.complete_multipart_upload = _one_after_the_other(models.S3Backend.complete_multipart_upload)
     checksums.install(_buffer)
-
-
-def _one_after_the_other(complete: Callable[..., Any]) -> Callable[..., Any]:
-    """Of two programs that complete the same upload, the second finds that there is none any more, but the object."""
-
-    def complete_in_turn(backend: Any, bucket_name: str, multipart_id: str, *rest: Any, **more: Any) -> Any:
-        with backend.get_bucket(bucket_name).multiparts[multipart_id].changing:
-            return complete(backend, bucket_name, multipart_id, *rest, **more)
-
-    return complete_in_turn
 
 
 def _buffer(value: Any) -> Any:

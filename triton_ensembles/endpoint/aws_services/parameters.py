@@ -1,6 +1,6 @@
 """The parameters of STS and CloudWatch, compared with botocore's service models: moto only looks at some of them.
 
-And the policies of buckets: moto keeps any text, and then fails at every request for the bucket.
+Percentiles, which moto does not compute, and alarms that call scaling policies, which nothing evaluates, are refused.
 """
 
 from __future__ import annotations
@@ -9,14 +9,19 @@ from typing import Any
 
 from moto.core.parse import RequestParserError
 from moto.core.responses import BaseResponse
-from moto.iam.access_control import IAMPolicy
-from moto.s3.models import S3Backend
 
 from triton_ensembles.endpoint.api.control import parsed
-from triton_ensembles.endpoint.api.errors import ApiError, SerializationException, ValidationException
+from triton_ensembles.endpoint.api.errors import (
+    ApiError,
+    NotSupportedLocally,
+    SerializationException,
+    ValidationException,
+)
 from triton_ensembles.endpoint.api.validation import operation_model, validate
-from triton_ensembles.endpoint.s3.fault import Fault
+from triton_ensembles.endpoint.aws_services.fault import Fault
 
+_STATISTICS = ("Sum", "Average", "Minimum", "Maximum", "SampleCount")
+_ACTIONS = ("AlarmActions", "OKActions", "InsufficientDataActions")
 _UNREADABLE = (RequestParserError, ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
@@ -36,22 +41,13 @@ def install() -> None:
             _parse(parse, self, request)
             if not in_json:
                 validate(operation.input_shape, self.params)
+            _refuse(operation.name, self.params)
         except ValidationException as error:  # these services call it so
             raise Fault("ValidationError", error.message) from error
         except ApiError as error:
             raise Fault(error.code, error.message) from error
 
-    put = S3Backend.put_bucket_policy
-
-    def put_bucket_policy(self: Any, bucket_name: str, policy: bytes) -> None:
-        try:
-            IAMPolicy(policy.decode()).is_action_permitted("s3:PutObject", f"arn:aws:s3:::{bucket_name}/key")
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise Fault("MalformedPolicy", f"The policy cannot be read: {error}") from error
-        put(self, bucket_name, policy)
-
     BaseResponse.parse_parameters = parse_parameters
-    S3Backend.put_bucket_policy = put_bucket_policy
 
 
 def _parse(parse: Any, response: Any, request: Any) -> None:
@@ -59,3 +55,19 @@ def _parse(parse: Any, response: Any, request: Any) -> None:
         parse(response, request)
     except _UNREADABLE as error:
         raise SerializationException(f"a value of the request has the wrong format: {error}") from error
+
+
+def _refuse(operation: str, parameters: dict[str, Any]) -> None:
+    """Raise NotSupportedLocally for what would be kept or left out without a word."""
+    statistics = list(parameters.get("ExtendedStatistics") or [])
+    for query in parameters.get("MetricDataQueries") or []:
+        statistics.append((query.get("MetricStat") or {}).get("Stat"))
+    for statistic in statistics:
+        if statistic not in (None, *_STATISTICS):
+            cure = f"ask for {', '.join(_STATISTICS)}; the status page has p50, p90 and p99 of each model"
+            raise NotSupportedLocally(f"the statistic {statistic} of CloudWatch", cure)
+    actions = [arn for name in _ACTIONS for arn in parameters.get(name) or []]
+    if operation == "PutMetricAlarm" and any(":scalingPolicy:" in arn for arn in actions):
+        raise NotSupportedLocally(
+            "an alarm that calls a scaling policy", "use a policy of the type TargetTrackingScaling"
+        )

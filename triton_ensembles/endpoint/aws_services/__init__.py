@@ -3,13 +3,11 @@
 process.py       starts and stops it
 serve.py         what runs in it
 application.py   the services, chosen by the signature alone
-uploads.py       bodies without their chunks, compared with their checksums; forms.py: what browsers post to a bucket
-checksums.py     the checksums that S3 knows; crc.py: two that Python lacks
+uploads.py       bodies without their chunks, compared with their checksums
+checksums.py     the checksums that S3 knows
 disk.py          keeps moto's objects on disk and sends them from there
 copies.py        the conditions and limits of copied parts
-bucket_names.py  AWS's rules of names
-parameters.py    of STS and CloudWatch, compared with botocore's models
+parameters.py    of STS and CloudWatch, compared with botocore's models; percentiles and scaling alarms are refused
 fault.py         what is refused, in words that forward.py puts into the format of the service
-percentiles.py   CloudWatch's statistics such as p99
 forward.py       passes requests on to it, streamed both ways
 """

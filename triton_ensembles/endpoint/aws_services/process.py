@@ -34,7 +34,7 @@ async def s3_process(scratch: Path, log: Path, region: str) -> AsyncIterator[str
     """
     with log.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "triton_ensembles.endpoint.s3.serve"),
+            *(sys.executable, "-m", "triton_ensembles.endpoint.aws_services.serve"),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,

@@ -1,4 +1,4 @@
-"""The process that serves S3: ``python -m triton_ensembles.endpoint.s3.serve``
+"""The process that serves S3: ``python -m triton_ensembles.endpoint.aws_services.serve``
 
 It listens on a free port of the loopback interface, prints the port as its only line, and ends on SIGTERM. Objects are
 unnamed files in the folder TMPDIR, and vanish with the process.
@@ -16,16 +16,16 @@ os.environ.setdefault("MOTO_S3_DEFAULT_KEY_BUFFER_SIZE", str(64 * 1024))
 from moto.moto_server.werkzeug_app import MotoRequestHandler
 from werkzeug.serving import make_server
 
-from triton_ensembles.endpoint.s3 import bucket_names, copies, disk, parameters, percentiles
-from triton_ensembles.endpoint.s3.application import Application
+from triton_ensembles.endpoint.aws_services import copies, disk, parameters
+from triton_ensembles.endpoint.aws_services.application import Application
 
 
 def main() -> None:
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # one open file for each object
-    for each in (disk, copies, bucket_names, parameters, percentiles):
-        each.install()
+    for module in (disk, copies, parameters):
+        module.install()
     server = make_server("127.0.0.1", 0, Application(), threaded=True, request_handler=MotoRequestHandler)
     # Ctrl-C reaches the whole process group; this process ends when its parent tells it to.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

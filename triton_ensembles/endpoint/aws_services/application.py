@@ -1,0 +1,93 @@
+"""moto's services as one WSGI application, which keeps requests as they are.
+
+moto also looks for a service in the path and in the body of an unsigned request. It takes some objects for other
+services then, and a body of the type application/x-www-form-urlencoded is used up: with curl's default type, an upload
+to a presigned URL would be empty. Here the signature alone says which service it is, and S3 has no forms.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from threading import Lock
+from typing import Any
+from urllib.parse import parse_qs
+
+from flask import Flask
+from moto.moto_server.werkzeug_app import BackendRequest, create_backend_app
+from werkzeug.utils import cached_property
+
+from triton_ensembles.endpoint.api.signature import signed_service
+from triton_ensembles.endpoint.aws_services.fault import CONTENT_TYPE, Fault
+from triton_ensembles.endpoint.aws_services.uploads import received
+
+_log = logging.getLogger(__name__)
+_MODULES = {"monitoring": "cloudwatch", "sts": "sts", "application-autoscaling": "applicationautoscaling"}
+_UNKNOWN = "this operation is not supported locally"
+_UNREADABLE = (
+    "The request cannot be read: its operation is unknown, or its parameters or XML are not those of the operation. "
+    "s3.log has the details."
+)
+Start = Callable[..., Any]
+
+
+class S3Request(BackendRequest):  # type: ignore[misc]
+    """A request whose body is never read as a form."""
+
+    @property
+    def want_form_data_parsed(self) -> bool:
+        return False
+
+    @cached_property
+    def data(self) -> bytes:
+        body: bytes = self.get_data(cache=False)  # not kept beside what is received
+        return received(body, self.environ) if self.method == "PUT" else body
+
+
+class Application:
+    """The WSGI application."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._completing = Lock()
+        self._services: dict[str, Flask] = {}
+
+    def __call__(self, environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
+        headers = {"Authorization": environ.get("HTTP_AUTHORIZATION", "")}
+        query = environ.get("QUERY_STRING", "")
+        service = signed_service(f"?{query}", headers) or "s3"
+        uploads = parse_qs(query).get("uploadId", [])
+        completes = environ.get("REQUEST_METHOD") == "POST" and uploads
+        try:
+            # Of two programs that complete the same upload, the second finds the object: moto lets it repeat the call.
+            with self._completing if completes else nullcontext():
+                return self._service(_MODULES.get(service, "s3"))(environ, start_response)
+        except Fault as fault:
+            return _error(start_response, fault)
+        except NotImplementedError:
+            return _error(start_response, Fault("NotImplemented", _UNKNOWN, "501 Not Implemented"))
+        except OSError as error:
+            _log.exception("%s %s failed", environ.get("REQUEST_METHOD"), environ.get("PATH_INFO"))
+            return _error(start_response, Fault("InternalError", str(error), "500 Internal Server Error"))
+        except Exception as error:  # moto's, which comes upon something else than it expects: other XML, or none
+            if isinstance(error, KeyError) and error.args[0] in uploads:
+                message = "The specified upload does not exist: it was completed or aborted, or has never been."
+                return _error(start_response, Fault("NoSuchUpload", message, "404 Not Found"))
+            _log.exception("%s %s?%s", environ.get("REQUEST_METHOD"), environ.get("PATH_INFO"), query)
+            return _error(start_response, Fault("InvalidRequest", _UNREADABLE))
+
+    def _service(self, module: str) -> Flask:
+        with self._lock:
+            if module not in self._services:
+                application = create_backend_app(module)
+                if module == "s3":
+                    application.request_class = S3Request
+                self._services[module] = application
+            return self._services[module]
+
+
+def _error(start_response: Start, fault: Fault) -> list[bytes]:
+    start_response(fault.status, [("Content-Type", CONTENT_TYPE)])
+    return [json.dumps({"code": fault.code, "message": fault.message}).encode()]
