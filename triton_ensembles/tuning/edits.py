@@ -18,9 +18,8 @@ from triton_ensembles.recipe.places import RECIPE
 from triton_ensembles.triton.model_config import CONFIG
 from triton_ensembles.tuning.config_edit import FieldPath, Scalar, edit_config
 from triton_ensembles.tuning.knobs import THREADS
-from triton_ensembles.tuning.recipe_edit import edit_recipe
+from triton_ensembles.tuning.recipe_edit import Keys, edit_recipe
 from triton_ensembles.tuning.space import Candidate, Setting
-from triton_ensembles.tuning.toml_spans import Keys
 
 _LONGEST = 16 << 20  # bytes
 _BATCHING = "dynamic_batching"
@@ -140,7 +139,7 @@ class Files:
         key = THREADS[backend]
         in_recipe = key in self._plan.recipe.parameters.get(step, {})
         if key in self._plan.configs[step].parameters and not in_recipe:
-            config["parameters", key, "string_value"] = value
+            config["parameters", key, "value", "string_value"] = value
         else:
             recipe["parameters", step, key] = value
 
