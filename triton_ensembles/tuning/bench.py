@@ -10,9 +10,9 @@ from tritonclient.utils import InferenceServerException
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.folder import Examples
-from triton_ensembles.perf.analyzer import ClientTimes, NoAnswerError
+from triton_ensembles.perf.analyzer import ClientTimes
 from triton_ensembles.perf.inputs import UserInputs, inputs_for
-from triton_ensembles.perf.load_generator import WINDOWS, LoadGenerator
+from triton_ensembles.perf.load_generator import LoadGenerator, in_windows
 from triton_ensembles.progress import Progress
 from triton_ensembles.triton.home import find_home
 from triton_ensembles.triton.server import TritonServer
@@ -121,14 +121,13 @@ class ServedBench:
         return Point(concurrency, times.throughput, times.p50_ms, times.p99_ms)
 
     def _times(self, generator: LoadGenerator, concurrency: int) -> ClientTimes:
-        while True:
-            try:
-                return generator.measure(concurrency, self.seconds, self._limit())
-            except NoAnswerError:
-                if self.seconds >= WINDOWS * LONGEST_WINDOW:
-                    raise
-                self.seconds = min(2 * self.seconds, WINDOWS * LONGEST_WINDOW)
-                self._progress(f"no answer within a window; from now on {self.seconds:.1f} s for a measurement")
+        times, self.seconds = in_windows(
+            lambda seconds: generator.measure(concurrency, seconds, self._limit()),
+            self.seconds,
+            self._progress,
+            LONGEST_WINDOW,
+        )
+        return times
 
     def _load(self, name: str) -> None:
         start = self._log.stat().st_size
