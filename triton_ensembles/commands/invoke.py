@@ -9,9 +9,10 @@ from triton_ensembles.commands import options
 from triton_ensembles.commands import output as output_of
 from triton_ensembles.commands.archives import project_archives
 from triton_ensembles.commands.reports import summary_of
-from triton_ensembles.deploy.archives import SUFFIX, read_archive
+from triton_ensembles.deploy.archives import read_archive
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.invocation import PATIENCE, Answer, invoke_model
+from triton_ensembles.deploy.keys import SUFFIX, archive_names
 from triton_ensembles.deploy.payload import Payload, payload_of, read_answer
 from triton_ensembles.deploy.target_model import find_target_model
 from triton_ensembles.errors import EnsembleError
@@ -116,9 +117,8 @@ def _built(folder: Path, name: str) -> str:
 
 def _examples(ensembles: Path, name: str, texts: tuple[str, ...], photo: Path | None) -> tuple[Request, ...]:
     """The example requests of the ensemble that the archive ``name`` holds, or its first one with other content."""
-    archive = name.removesuffix(SUFFIX).rpartition("/")[2]
-    # An uploaded archive is called NAME-DIGEST.tar.gz.
-    folders = [each for each in find_ensembles(ensembles) if each.name in (archive, archive.rpartition("-")[0])]
+    names = archive_names(f"{name.removesuffix(SUFFIX).rpartition('/')[2]}{SUFFIX}")
+    folders = [folder for folder in find_ensembles(ensembles) if folder.name in names]
     examples = read_examples(folders[0]) if folders else None
     if examples is None or not examples.requests:
         raise EnsembleError(f"there are no example requests for {name}", cure="give the request with --body FILE")

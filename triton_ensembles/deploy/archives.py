@@ -13,12 +13,12 @@ from triton_ensembles.check import check
 from triton_ensembles.check.fault import Severity
 from triton_ensembles.check.formats import printed
 from triton_ensembles.check.formats.text import summary
+from triton_ensembles.deploy.keys import SUFFIX, archive_key
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import file_digest, parse_json
 from triton_ensembles.paths import COMMAND
 from triton_ensembles.triton.destination import Destination
 
-SUFFIX = ".tar.gz"
 _LARGEST_MANIFEST = 1 << 20
 
 
@@ -53,9 +53,8 @@ class Archive:
 
     @property
     def key(self) -> str:
-        """Its name in S3, ``bert_trt-0a1b2c3d4e5f.tar.gz``: AWS ignores that the object under a key has changed while
-        its model is loaded ("use a new and unique name"), so the key contains a digest of the content."""
-        return f"{self.name}-{self.sha256[:12]}{SUFFIX}"
+        """Where it is in S3, relative to its prefix: its TargetModel."""
+        return archive_key(self.name, self.sha256)
 
 
 def read_archive(path: Path) -> Archive:

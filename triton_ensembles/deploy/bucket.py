@@ -18,6 +18,12 @@ class S3Prefix:
     bucket: str
     prefix: str
 
+    @classmethod
+    def of_url(cls, url: str) -> "S3Prefix":
+        """The prefix of a ModelDataUrl."""
+        bucket, _, prefix = url.removeprefix("s3://").partition("/")
+        return cls(bucket, prefix)
+
     @property
     def url(self) -> str:
         return f"s3://{self.bucket}/{self.folder}"

@@ -63,8 +63,7 @@ def _variant_lines(aws: Aws, variant: dict[str, Any], configured: dict[str, Any]
     url = container.get("ModelDataUrl", "")
     yield f"  models   {url}"
     if container.get("Mode") == "MultiModel" and url.startswith("s3://"):
-        bucket, _, prefix = url.removeprefix("s3://").partition("/")
-        yield from _archive_lines(aws, S3Prefix(bucket, prefix))
+        yield from _archive_lines(aws, S3Prefix.of_url(url))
 
 
 def _archive_lines(aws: Aws, place: S3Prefix) -> Iterator[str]:

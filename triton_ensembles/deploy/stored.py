@@ -1,20 +1,17 @@
 """The archives that are in S3: which, since when, whose, and their deletion."""
 
-import re
 from datetime import datetime
 from typing import Any
 
 from botocore.exceptions import ClientError
 
-from triton_ensembles.deploy.archives import SUFFIX, Archive
-from triton_ensembles.deploy.assembly import PARTS
+from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.deploy.aws import Aws, if_exists, is_missing
 from triton_ensembles.deploy.bucket import S3Prefix, delete_bucket
+from triton_ensembles.deploy.keys import PARTS, SUFFIX, has_digest
 from triton_ensembles.deploy.resource_names import MADE_BY, OURS, UNKNOWN_WEIGHTS
 from triton_ensembles.deploy.rollback import Progress
 from triton_ensembles.errors import EnsembleError
-
-_OUR_KEY = re.compile(rf"-[0-9a-f]{{12}}{re.escape(SUFFIX)}$")
 
 
 def metadata_of(archive: Archive) -> dict[str, str]:
@@ -93,7 +90,7 @@ def _delete_unfinished(aws: Aws, place: S3Prefix, progress: Progress) -> None:
             return
         raise
     for each in uploads:
-        if _OUR_KEY.search(each["Key"]) or each["Key"].startswith(place.folder + PARTS):
+        if has_digest(each["Key"]) or each["Key"].startswith(place.folder + PARTS):
             if_exists(aws.s3.abort_multipart_upload, **where, Key=each["Key"], UploadId=each["UploadId"])
             progress(f"deleted the unfinished upload of s3://{place.bucket}/{each['Key']}")
     for key in left:
