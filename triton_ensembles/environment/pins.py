@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -56,15 +56,11 @@ class Pins:
         file.write_text("".join(f"{line}\n" for line in self.given if not line.startswith(_CONDA)), encoding="utf-8")
         return ["--require-hashes", "--requirement", str(file)]
 
-    def conda_spec(self, spec: EnvironmentSpec) -> EnvironmentSpec:
-        """``spec`` without its pip section, and with just the given packages of conda's channels, if any are."""
-        specs = spec.conda_specs
-        if self.given:
-            specs = tuple(line.removeprefix(_CONDA) for line in self.given if line.startswith(_CONDA))
-        channels = [f"  - {json.dumps(each)}" for each in spec.channels]
-        lines = [f"name: {json.dumps(spec.name)}", "channels:", *channels, "dependencies:"]
-        lines += [f"  - {json.dumps(each)}" for each in specs]
-        return replace(spec, conda_specs=specs, text="\n".join(lines) + "\n", pip_packages=())
+    def conda_specs(self, spec: EnvironmentSpec) -> tuple[str, ...]:
+        """The match specifications of ``spec``, or exactly the given packages of conda's channels."""
+        if not self.given:
+            return spec.conda_specs
+        return tuple(line.removeprefix(_CONDA) for line in self.given if line.startswith(_CONDA))
 
     def refusal(self, reason: str) -> EnsembleError:
         """Why pip did not install the given packages: they no longer exist as they were locked, or one is missing."""

@@ -1,24 +1,16 @@
-"""The programs and libraries that can install an environment, in the order in which they are tried."""
+"""The providers that can install an environment, in the order in which they are tried."""
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
-from triton_ensembles.environment.conda import ProviderUnavailableError, install_with_program, install_with_rattler
+from triton_ensembles.environment.conda import ProviderUnavailableError, install_with_rattler
 from triton_ensembles.environment.pins import Pins
 from triton_ensembles.environment.pypi import install_from_pypi
 from triton_ensembles.environment.spec import EnvironmentSpec
 from triton_ensembles.errors import EnsembleError
 
-_Install = Callable[[EnvironmentSpec, Path, Callable[[str], object], Pins], None]
-
-PROVIDERS: dict[str, _Install] = {
-    "mamba": partial(install_with_program, "mamba"),
-    "micromamba": partial(install_with_program, "micromamba"),
-    "conda": partial(install_with_program, "conda"),
-    "rattler": install_with_rattler,
-    "pypi": install_from_pypi,
-}
+PROVIDERS = {"rattler": install_with_rattler, "pypi": install_from_pypi}
+_PROGRAMS = ("mamba", "micromamba", "conda")
 
 
 def install(
@@ -36,6 +28,8 @@ def install(
     Raises:
         EnsembleError: the file has no solution, or ``provider`` is not available.
     """
+    if provider in _PROGRAMS:
+        raise EnsembleError(f"the program {provider} is no longer used", cure="use rattler, which reads the same files")
     if provider not in (None, *PROVIDERS):
         raise EnsembleError(f"there is no provider {provider!r}", cure=f"choose one of {', '.join(PROVIDERS)}")
     pins = pins or Pins()

@@ -1,8 +1,7 @@
 """The content of an environment file.
 
 The file is conda's ``environment.yml``: ``name``, ``channels``, ``dependencies`` (match specifications and one ``pip:``
-list). conda and mamba read it themselves; the other providers need it parsed, and every user wants its faults found
-before minutes of solving.
+list).
 """
 
 from __future__ import annotations
@@ -84,13 +83,8 @@ class EnvironmentSpec:
         """The same packages for another Python (``"3.10"``)."""
         pinned = f"python={minor}"
         specs = [pinned if re.match(r"python(?![\w.-])", spec) else spec for spec in self.conda_specs]
-        text = re.sub(
-            r"(?m)^(\s*-\s*)([\"']?)python(?![\w.-])[^#\n\"']*?\2(\s*(#.*)?)$", rf"\g<1>{pinned}\g<3>", self.text
-        )
-        if pinned not in specs:
-            specs.insert(0, pinned)
-            text = re.sub(r"(?m)^(dependencies:\s*)$", rf"\g<1>\n  - {pinned}", text)
-        return replace(self, text=text, python=minor, conda_specs=tuple(specs), exactly=exactly)
+        specs = specs if pinned in specs else [pinned, *specs]
+        return replace(self, python=minor, conda_specs=tuple(specs), exactly=exactly)
 
     def line_of(self, name: str) -> int | None:
         """The line of the file that asks for the package ``name``, however it is written; None if no line does."""
