@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-Progress = Callable[[str], object]  # is called with one line of text for each step
+from triton_ensembles.progress import Progress
+
 # Takes the kind and name of a resource, as users are told, and what deletes it, also where it does not exist. It is
 # called before the resource is requested: a request may have succeeded although its answer was lost.
 Created = Callable[[str, Callable[[], object]], None]

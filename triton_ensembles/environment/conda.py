@@ -2,13 +2,13 @@
 
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 from triton_ensembles.environment.pins import Pins
 from triton_ensembles.environment.pypi import pip_install
 from triton_ensembles.environment.spec import EnvironmentSpec
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.progress import Progress
 
 # What reqwest says of a host that cannot be reached, and rattler of a channel in a folder that is gone.
 _UNREACHABLE = re.compile(
@@ -18,18 +18,10 @@ _UNREACHABLE = re.compile(
 
 
 class ProviderUnavailableError(Exception):
-    """A provider is not installed here or cannot reach its channels, so that the next one is tried.
-
-    The text is one line for the user. ``installed`` is false for a provider that is not installed, which is usual and
-    therefore not reported.
-    """
-
-    def __init__(self, message: str, *, installed: bool = True) -> None:
-        super().__init__(message)
-        self.installed = installed
+    """A provider is not installed here or cannot reach its channels: a line for people. The next one is tried."""
 
 
-def install_with_rattler(spec: EnvironmentSpec, prefix: Path, progress: Callable[[str], object], pins: Pins) -> None:
+def install_with_rattler(spec: EnvironmentSpec, prefix: Path, progress: Progress, pins: Pins) -> None:
     """Solve ``spec`` for linux-64 from its channels (names, URLs, ``file://`` folders) and install it.
 
     The pip section is installed afterwards, by pip, which locks it.
@@ -41,7 +33,7 @@ def install_with_rattler(spec: EnvironmentSpec, prefix: Path, progress: Callable
     try:
         import rattler  # noqa: F401
     except ImportError as error:
-        raise ProviderUnavailableError("the library py-rattler is not installed", installed=False) from error
+        raise ProviderUnavailableError("the library py-rattler is not installed") from error
     progress(f"solving and installing {spec.name} with py-rattler")
     import asyncio  # check imports this module, and solves nothing
 

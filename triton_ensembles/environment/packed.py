@@ -6,7 +6,7 @@ Triton before 23.07 takes only a .tar.gz (python_backend #266), and is not built
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from triton_ensembles.environment.pins import Pins
 from triton_ensembles.environment.providers import install
 from triton_ensembles.environment.spec import EnvironmentSpec
 from triton_ensembles.files import content_digest, size_of, write_whole
+from triton_ensembles.progress import Progress
 
 # An installer's own records: the files it wrote (wrong after excluding some) and where they came from.
 _INSTALLER_FILES = frozenset(("RECORD", "INSTALLER", "REQUESTED", "direct_url.json"))
@@ -54,7 +55,7 @@ def make_packed_environment(
     *,
     destination: Path,
     exclude: Iterable[str] = (),
-    progress: Callable[[str], object] = lambda _: None,
+    progress: Progress = lambda _: None,
     provider: str | None = None,
     pins: Pins | None = None,
 ) -> PackedEnvironment:

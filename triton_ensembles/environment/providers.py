@@ -1,6 +1,5 @@
 """The providers that can install an environment, in the order in which they are tried."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from triton_ensembles.environment.conda import ProviderUnavailableError, install_with_rattler
@@ -8,22 +7,19 @@ from triton_ensembles.environment.pins import Pins
 from triton_ensembles.environment.pypi import install_from_pypi
 from triton_ensembles.environment.spec import EnvironmentSpec
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.progress import Progress
 
 PROVIDERS = {"rattler": install_with_rattler, "pypi": install_from_pypi}
 _PROGRAMS = ("mamba", "micromamba", "conda")
 
 
 def install(
-    spec: EnvironmentSpec,
-    prefix: Path,
-    progress: Callable[[str], object],
-    provider: str | None = None,
-    pins: Pins | None = None,
+    spec: EnvironmentSpec, prefix: Path, progress: Progress, provider: str | None = None, pins: Pins | None = None
 ) -> str:
     """Install ``spec`` into the new folder ``prefix`` and return the provider's name.
 
-    The first of :data:`PROVIDERS` that is available is used, or ``provider`` if it is given. One that is installed but
-    cannot reach its channels is reported to ``progress``, and the next is tried.
+    The first of :data:`PROVIDERS` that is available is used, or ``provider`` if it is given. One that is not is
+    reported to ``progress``, and the next is tried.
 
     Raises:
         EnsembleError: the file has no solution, or ``provider`` is not available.
@@ -41,8 +37,7 @@ def install(
         except ProviderUnavailableError as error:
             if provider:
                 raise EnsembleError(str(error), path=spec.path) from error
-            if error.installed:
-                progress(f"{error}; trying the next provider")
+            progress(f"{error}; trying the next provider")
     raise EnsembleError(  # pypi is never unavailable
         "its lock was made with a conda channel, and none can be reached",
         path=spec.path,

@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
@@ -16,8 +16,10 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 from triton_ensembles.environment.conda_pack import DEFAULT_EXCLUDE
 from triton_ensembles.environment.libraries import required_glibc
 from triton_ensembles.environment.pins import Pins
+from triton_ensembles.environment.pypi import refuse_missing_pip
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.programs import ProgramError, output_of
+from triton_ensembles.progress import Progress
 from triton_ensembles.triton.machine import glibc_version
 
 #: Minor versions of Python that a refusal names, where they have the wheel.
@@ -60,7 +62,7 @@ def install_wheels(
     exclude: Iterable[str] = (),
     dependencies: bool = True,
     pins: Pins | None = None,
-    progress: Callable[[str], object] = lambda _: None,
+    progress: Progress = lambda _: None,
 ) -> dict[str, str]:
     """Unpack the wheels of ``requirements`` into the folder ``destination``, as they lie in ``site-packages``.
 
@@ -113,10 +115,7 @@ def _download(
     try:
         _run_pip(arguments, python, glibc)
     except ProgramError as error:
-        if "No module named pip" in error.output:
-            raise EnsembleError(
-                f"{sys.executable} has no pip", cure=f"{sys.executable} -m ensurepip --upgrade"
-            ) from error
+        refuse_missing_pip(error)
         if pins.given:
             raise pins.refusal(error.reason) from error
         if missing := _MISSING.search(error.output):
