@@ -144,7 +144,7 @@ def test_a_server_that_ends_under_load_is_reported(built: dict[str, Built], tmp_
             os.kill(server, signal.SIGTERM)  # after SIGKILL its stubs and shared memory would remain
             os.waitid(os.P_PID, server, os.WEXITED | os.WNOWAIT)
 
-    with pytest.raises(EnsembleError, match="tritonserver ended by itself under load of bert_trt"):
+    with pytest.raises(EnsembleError, match="tritonserver ended on its own under load of bert_trt"):
         measure(
             {"bert_trt": built["bert_trt"].repository},
             ensembles=ENSEMBLES,

@@ -26,10 +26,10 @@ _UNITS_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0}
 def _milliseconds(context: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
     if text is None:
         return None
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(us|ms|s)", text.strip())
-    if not found or not float(found[1]):
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(us|ms|s)", text.strip())
+    if not match or not float(match[1]):
         raise click.BadParameter(f"{text!r} is not a time above 0 such as 50ms or 1.5s", context, parameter)
-    return float(found[1]) * _UNITS_MS[found[2]]
+    return float(match[1]) * _UNITS_MS[match[2]]
 
 
 def _finite(context: click.Context, parameter: click.Parameter, number: float | None) -> float | None:

@@ -49,7 +49,7 @@ def upload(
     say = output.progress()
     say(f"check: {refuse_faulty(chosen, Destination(common_target(chosen, target)))}")
     place = archive_prefix(aws, endpoint, bucket, prefix)
-    total = sum(each.size for each in chosen) / 1e6
+    total = sum(archive.size for archive in chosen) / 1e6
     say(f"archives to store in {place.url}: {len(chosen)}, {total:.1f} MB")
     say("cost: S3 storage only, nothing per hour")
     if dry_run:
@@ -66,8 +66,14 @@ def upload(
             "uploaded": count,
             "bytes_sent": size,
             "archives": [
-                {"name": each.name, "key": each.key, "size": each.size, "sha256": each.sha256, "weights": each.weights}
-                for each in chosen
+                {
+                    "name": archive.name,
+                    "key": archive.key,
+                    "size": archive.size,
+                    "sha256": archive.sha256,
+                    "weights": archive.weights,
+                }
+                for archive in chosen
             ],
         }
     )

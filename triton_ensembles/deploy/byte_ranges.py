@@ -58,7 +58,7 @@ class SharedMembers:
             self._places.setdefault((member.digest, member.length), (archive.key, member.start))
 
     def _joined(self, members: Members, least: int) -> list[ByteRange]:
-        """What lies side by side becomes one range. Copies of less than ``least`` bytes become what is sent."""
+        """Neighbors become one range. Copies of less than ``least`` bytes become what is sent."""
         copies: list[ByteRange] = []
         for member in members.members:
             place = self._places.get((member.digest, member.length))
@@ -85,5 +85,5 @@ def _append(ranges: list[ByteRange], part: ByteRange) -> None:
 
 
 def bytes_sent(ranges: Iterable[ByteRange]) -> int:
-    """How many bytes of an archive in these ranges go over the wire."""
+    """The number of bytes of an archive in these ranges that go over the wire."""
     return sum(part.length for part in ranges if isinstance(part, FileRange))

@@ -21,7 +21,7 @@ from triton_ensembles.deploy.transfer import Meter
 LARGEST_COPY = 5 << 30  # bytes: S3's limit of one UploadPartCopy
 MOST_PARTS = 10_000
 PART = 16 << 20  # bytes: what a part that is sent usually has
-# The checksum of the whole object, which S3 computes from those of its parts, copied ones too.
+# The checksum of the whole object, which S3 computes from those of its parts, also of copied ones.
 _CHECKSUM = {"ChecksumAlgorithm": "CRC32", "ChecksumType": "FULL_OBJECT"}
 
 

@@ -1,4 +1,4 @@
-"""What this run has created, so that a failure halfway leaves nothing behind."""
+"""The resources that this run has created, so that a failure halfway leaves nothing behind."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,10 +23,10 @@ def rollback(progress: Progress) -> Iterator[Created]:
     try:
         yield lambda what, delete: resources.append((what, delete))
     except BaseException:
-        for what, delete in reversed(resources):
-            progress(f"rolling back: deleting the {what}")
+        for resource, delete in reversed(resources):
+            progress(f"rolling back: deleting the {resource}")
             try:
                 delete()
             except Exception as failure:
-                progress(f"could not delete the {what}: {failure}")
+                progress(f"could not delete the {resource}: {failure}")
         raise

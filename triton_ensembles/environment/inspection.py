@@ -1,4 +1,4 @@
-"""What an unpacked environment holds, found by running its Python as Triton does; and the byte code of its modules."""
+"""The content of an unpacked environment, found by running its Python as Triton does; and byte code of its modules."""
 
 import json
 import re
@@ -43,7 +43,7 @@ print(json.dumps(sorted({getattr(spec, "origin", None) or "" for spec in specs})
 
 @dataclass(frozen=True)
 class EnvironmentFacts:
-    """What an unpacked environment holds.
+    """The content of an unpacked environment.
 
     Args:
         python: its minor version, such as ``"3.11"``.
@@ -69,19 +69,19 @@ def inspect_environment(tree: Path, spec: EnvironmentSpec) -> EnvironmentFacts:
     library = tree / "lib" / f"libpython{facts['python']}.so.1.0"
     if not library.is_file():
         raise EnsembleError(f"{library.name}, which Triton's stub loads, is not in the environment", path=spec.path)
-    found = {_normal(name): (version, modules) for name, (version, modules) in facts["packages"].items()}
-    packages = _conda_packages(tree) | {name: version for name, (version, _) in found.items()}
+    distributions = {_normal(name): (version, modules) for name, (version, modules) in facts["packages"].items()}
+    packages = _conda_packages(tree) | {name: version for name, (version, _) in distributions.items()}
 
-    wanted = {_normal(package.name) for package in spec.packages}
-    wanted |= {_normal(Requirement(text).name) for text in spec.pip_packages}
-    absent = wanted - packages.keys()
+    requested = {_normal(package.name) for package in spec.packages}
+    requested |= {_normal(Requirement(text).name) for text in spec.pip_packages}
+    absent = requested - packages.keys()
     if absent:
         raise EnsembleError(
             f"nothing is left of {', '.join(sorted(absent))} in the packed environment",
             path=spec.path,
             cure="remove patterns from `exclude`",
         )
-    modules = sorted(module for name in wanted & found.keys() for module in found[name][1])
+    modules = sorted(module for name in requested & distributions.keys() for module in distributions[name][1])
     sources = tuple(
         Path(name) for name in _run_script(tree, spec, _IMPORT, json.dumps(modules)) if name.endswith(".py")
     )
@@ -112,7 +112,7 @@ def _run_script(tree: Path, spec: EnvironmentSpec, script: str, *arguments: str)
 
 
 def clean_environment(tree: Path) -> dict[str, str]:
-    """What Triton sets for its stub (PATH, LD_LIBRARY_PATH), and nothing else that affects Python or the loader."""
+    """The variables that Triton sets for its stub (PATH, LD_LIBRARY_PATH), and no other that affects Python."""
     return {"PATH": f"{tree}/bin:/usr/bin:/bin", "LD_LIBRARY_PATH": f"{tree}/lib", "LANG": "C.UTF-8"}
 
 

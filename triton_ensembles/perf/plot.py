@@ -113,17 +113,17 @@ def _parts(report: Report) -> Iterator[tuple[list[float], dict[str, Any]]]:
     for index, step in enumerate(report.steps):
         red, green, blue, _ = palette(index % 10)
         pale = tuple(0.45 * channel + 0.55 for channel in (red, green, blue))
-        steps = [point.steps[index] for point in report.points]
-        if waited := [each.queue_ms for each in steps if each.queue_ms is not None]:
+        times = [point.steps[index] for point in report.points]
+        if waited := [time.queue_ms for time in times if time.queue_ms is not None]:
             yield waited, {"label": f"{step}: queue", "color": pale, "hatch": "////"}
-        yield [each.compute_ms for each in steps], {"label": f"{step}: compute", "color": (red, green, blue)}
+        yield ([time.compute_ms for time in times], {"label": f"{step}: compute", "color": (red, green, blue)})
     yield [point.rest_ms for point in report.points], {"label": "client, network, scheduler", "color": GRAY}
 
 
-def _label_axes(axes: Axes, report: Report, what: str) -> None:
+def _label_axes(axes: Axes, report: Report, title: str) -> None:
     points: tuple[Point, ...] = report.points
     axes.set_xticks(range(len(points)), [str(point.client.concurrency) for point in points])
     axes.set_xlim(-0.6, len(points) - 0.4)
     axes.set_xlabel("concurrent requests")
-    axes.set_title(what, fontsize=11, loc="left", color=INK)
+    axes.set_title(title, fontsize=11, loc="left", color=INK)
     axes.spines[["top", "right"]].set_visible(False)

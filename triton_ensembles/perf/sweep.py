@@ -95,7 +95,7 @@ def measure(
                 report = _sweep(generator, client, steps, inputs, built_as(repository), points, seconds, progress)
             except (EnsembleError, InferenceServerException, OSError) as error:
                 if not server.alive():
-                    raise EnsembleError(f"tritonserver ended by itself under load of {name}", path=log) from error
+                    raise EnsembleError(f"tritonserver ended on its own under load of {name}", path=log) from error
                 known = error
                 if not isinstance(known, EnsembleError):
                     known = EnsembleError(f"the server does not answer for {name}: {error}", path=log)

@@ -106,7 +106,7 @@ class ServedBench:
             client.unload_model(name, unload_dependents=True)
             until = time.monotonic() + _UNLOAD_SECONDS
             while time.monotonic() < until and any(
-                _is_loaded(each, name) for each in client.get_model_repository_index()
+                _is_loaded(entry, name) for entry in client.get_model_repository_index()
             ):
                 time.sleep(0.05)
 
@@ -139,17 +139,17 @@ class ServedBench:
             raise self._rejected(error, "it does not load", reasons) from error
 
     def _compare(self, client: http.InferenceServerClient, name: str, candidate: Candidate, *, batched: bool) -> None:
-        found = answers(client, name, self._rows, batched=batched)
+        outputs = answers(client, name, self._rows, batched=batched)
         if candidate != PRESENT:
-            if differs := difference(found, self._wanted):
+            if differs := difference(outputs, self._wanted):
                 raise RejectedError(f"its answers differ: {differs}")
-        elif difference(answers(client, name, self._rows, batched=batched), found):
+        elif difference(answers(client, name, self._rows, batched=batched), outputs):
             self.compared = False
             self._progress("answers are not compared: the present settings answer one request in two ways")
         else:
-            self._wanted = found
+            self._wanted = outputs
 
-    def _rejected(self, error: Exception, what: str, reason: str = "") -> RejectedError:
+    def _rejected(self, error: Exception, failure: str, reason: str = "") -> RejectedError:
         """The rejection for an error; a server that ended with it is started again."""
         ended = not self._server.alive() or self._server.crashed()
         stuck = isinstance(error, OSError | TimeoutError) or "timed out" in str(error)
@@ -158,7 +158,7 @@ class ServedBench:
             self._running.close()
             self._start()
         text = reason or (error.headline if isinstance(error, EnsembleError) else str(error))
-        return RejectedError(f"{what}: {'tritonserver ended: ' if ended else ''}{' '.join(text.split())}")
+        return RejectedError(f"{failure}: {'tritonserver ended: ' if ended else ''}{' '.join(text.split())}")
 
     def _start(self) -> None:
         self._generators.clear()

@@ -1,4 +1,4 @@
-"""What a candidate is in the files of an ensemble: the recipe and the config.pbtxt of its steps, edited.
+"""The files of an ensemble with the settings of a candidate: the recipe and the config.pbtxt of its steps, edited.
 
 The copies that a search measures and the files that ``--write`` replaces are made by the same edits.
 """
@@ -33,8 +33,8 @@ class Files:
     """
 
     def __init__(self, plan: BuildPlan, settings: Sequence[Setting]) -> None:
-        self._plan, self._settings = plan, {each.name: each for each in settings}
-        steps = sorted({each.step for each in settings})
+        self._plan, self._settings = plan, {setting.name: setting for setting in settings}
+        steps = sorted({setting.step for setting in settings})
         paths = [plan.folder / RECIPE, *(plan.folder / step / CONFIG for step in steps)]
         self._texts = {path: read_text(path, _LONGEST) for path in paths}
 
@@ -57,10 +57,10 @@ class Files:
         return {path: text for path, text in texts.items() if text != self._texts[path]}
 
     def diff(self, candidate: Candidate) -> str:
-        """What the candidate changes, as a unified diff."""
+        """The changes of the candidate, as a unified diff."""
         parts: list[str] = []
         for path, text in self.edited(candidate).items():
-            before, after = (each.splitlines(keepends=True) for each in (self._texts[path], text))
+            before, after = (version.splitlines(keepends=True) for version in (self._texts[path], text))
             parts += difflib.unified_diff(before, after, shown(path), shown(path))
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in parts)
 

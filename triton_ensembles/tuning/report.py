@@ -29,7 +29,7 @@ class TuningReport(Conditions):
     diff: str
 
     def document(self) -> dict[str, Any]:
-        """What NAME.json holds."""
+        """The content of NAME.json."""
         outcome, records = self.outcome, self.outcome.records
         on_front = set(records.front())
         return {
@@ -68,7 +68,7 @@ class TuningReport(Conditions):
             "ratio_of": counts,
             "rounds": [round(ratio, 3) for ratio in final.ratios],
             "settings_median": asdict(median_point(final.points)),
-            "present_median": asdict(median_point(final.others)),
+            "present_median": asdict(median_point(final.references)),
         }
 
 
@@ -83,7 +83,7 @@ def csv_rows(report: TuningReport) -> list[list[str]]:
         values = [trial.candidate.value(setting) for setting in report.settings]
         numbers = [f"{value:.3f}" for value in (point.throughput, point.p50_ms, point.p99_ms)]
         marks = [str(trial.rounds), "yes" if trial in on_front else "", dropped]
-        rows.append([str(point.concurrency), *numbers, *marks, *("" if each is None else str(each) for each in values)])
+        rows.append([str(point.concurrency), *numbers, *marks, *("" if cell is None else str(cell) for cell in values)])
     return rows
 
 
@@ -100,7 +100,7 @@ def tables(report: TuningReport) -> str:
     lines = [
         "front of latency against throughput, over all candidates:",
         aligned(rows, last_is_text=True),
-        f"* {bound} is as wanted; medians of so many rounds",
+        f"* {bound} is as wanted; medians of that number of rounds",
     ]
     lines += [f"dropped: {candidate}: {reason}" for candidate, reason in outcome.records.dropped.items()]
     return "\n".join([*lines, "", *_verdict(report)])
@@ -113,7 +113,7 @@ def _verdict(report: TuningReport) -> list[str]:
     if final is not None:
         held = goal.measures_throughput(final.points)
         what = "the throughput of" if held else "as low a p99 as with"
-        ours, theirs = median_point(final.points), median_point(final.others)
+        ours, theirs = median_point(final.points), median_point(final.references)
         low, high = min(final.ratios), max(final.ratios)
         lines.append(
             f"{'' if outcome.proven else f'{outcome.challenger}: '}{final.ratio:.2f} times {what} the present "
