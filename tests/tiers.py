@@ -45,7 +45,6 @@ SLOW = (
     "environment/test_for_python.py",
     "environment/test_packed.py",
     "environment/test_rattler.py",
-    "environment/test_triton.py",
     "perf/test_measure.py::test_a_short_sweep_of_all",
     "perf/test_measure.py::test_windows_are_lengthened_until_requests_are_answered",
     "planning/test_observed.py",

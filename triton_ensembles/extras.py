@@ -8,7 +8,7 @@ from triton_ensembles.paths import IS_CHECKOUT, SETUP
 MODULES = {
     "serve": (
         *("aiohttp", "boto3", "botocore", "flask", "grpc", "jinja2", "matplotlib", "moto", "multidict"),
-        *("numpy", "prometheus_client", "pybase64", "regex", "tritonclient", "urllib3", "uvloop"),
+        *("numpy", "prometheus_client", "pybase64", "regex", "tomlkit", "tritonclient", "urllib3", "uvloop"),
         *("werkzeug", "yarl"),
     ),
     "build": (

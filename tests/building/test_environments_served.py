@@ -1,4 +1,4 @@
-"""The three forms of an environment, built and served by the real server."""
+"""Both forms of an environment, built and served by the real server."""
 
 import json
 import zipfile
@@ -122,16 +122,6 @@ def test_a_folder_is_used_where_it_lies_by_both_steps(project: Path) -> None:
         "environment-shared",
         "environment-python-of-no-image",
     }
-
-
-def test_a_tar_is_extracted_once_for_both_steps(project: Path) -> None:
-    """Otherwise the form that images of before 23.07 need is lost, or doubled in /tmp."""
-    made = built(project, "tar")
-    assert (made.repository / "tools_env.tar.gz").is_file()
-    first, package, second, _ = facts(made.repository, project / "log")
-    assert "python_env_" in first and first == second
-    assert package.startswith(first)
-    assert "environment-tar" in {fault.rule for fault in check([made.archive]).faults}
 
 
 def test_wheels_lie_beside_the_model_py_that_imports_them(project: Path) -> None:

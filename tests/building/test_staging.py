@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from checkout import ENSEMBLES
-from triton_ensembles.building.environment_forms import kind_for
 from triton_ensembles.building.environments import MadeEnvironment
 from triton_ensembles.building.plan import plan_build
 from triton_ensembles.building.staging import stage
@@ -38,11 +37,8 @@ def staged(folder: Path, *, stub: Path | None = None, target: Target = CPU) -> P
         file.write_text(path)
     (wanted,) = plan.recipe.environments.values()
     packed = made / "environment"
-    if kind_for(wanted, target) == "tar":
-        packed.write_text("packed")
-    else:
-        (packed / "bin").mkdir(parents=True)
-        (packed / "bin" / "activate").write_text("export PATH")
+    (packed / "bin").mkdir(parents=True)
+    (packed / "bin" / "activate").write_text("export PATH")
     destination = folder.parents[1] / "staged"
     environments = {"processing": MadeEnvironment(packed, wanted.steps, stub, {})}
     stage(plan, destination, artifacts=artifacts, environments=environments)
@@ -126,21 +122,16 @@ def test_python_steps_share_the_environment_in_the_folder_of_the_first(folder: P
     assert not list(repository.rglob(STUB))
 
 
-@pytest.mark.parametrize("wanted", ["the recipe", "an image before 23.07"])
-def test_a_tar_lies_at_the_root_for_all_steps(folder: Path, wanted: str) -> None:
-    """Otherwise an image of before 23.07, which takes no folder, does not load the ensemble."""
-    target = replace(CPU, release=releases()["23.06"]) if wanted != "the recipe" else CPU
-    if wanted == "the recipe":
-        recipe = (folder / RECIPE).read_text()
-        (folder / RECIPE).write_text(
-            recipe.replace("[environments.processing]", '[environments.processing]\nkind = "tar"')
-        )
-    else:
-        lines = list(plan_build(folder, target).descriptions())
-        assert any("the environment processing is a .tar.gz, because" in line for line in lines)
-    repository = staged(folder, target=target)
-    assert environment_paths(repository) == ["$$TRITON_MODEL_DIRECTORY/../processing_env.tar.gz"] * 2
-    assert [path.name for path in repository.rglob("*.tar.gz")] == ["processing_env.tar.gz"]
+def test_an_image_that_takes_no_folder_is_refused(folder: Path) -> None:
+    """Otherwise it does not load the ensemble."""
+    target = replace(CPU, release=releases()["23.06"])
+    with pytest.raises(EnsembleError, match="takes no environment as a folder, and processing is one; build for an"):
+        plan_build(folder, target)
+    recipe = (folder / RECIPE).read_text()
+    (folder / RECIPE).write_text(
+        recipe.replace("[environments.processing]", '[environments.processing]\nkind = "wheels"')
+    )
+    assert plan_build(folder, target).recipe.environments["processing"].kind == "wheels"
 
 
 def test_a_step_has_one_environment(folder: Path) -> None:

@@ -49,20 +49,21 @@ def sleeper(file: Path, pipe: Path) -> Path:
 
 @pytest.fixture
 def stuck(tmp_path: Path) -> Stuck:
-    """The environment of the step is to be solved by a micromamba that never ends."""
+    """The environment of the step is made from an installed Python, with an ldd that never ends."""
     write_ensemble(tmp_path, "doubler")
     recipe = tmp_path / "ensembles" / "doubler" / "ensemble.toml"
     recipe.write_text('description = "one"\n[environments.own]\nfile = "own.yml"\nsteps = ["double"]\n')
-    (tmp_path / "own.yml").write_text("dependencies:\n  - python=3.11\n  - numpy=1.26.4\n")
+    (tmp_path / "own.yml").write_text(
+        f"channels: ['file://{tmp_path}/none']\ndependencies: [python=3.11, numpy=1.26.4]\n"
+    )
     pipe, programs, temporary = tmp_path / "pipe", tmp_path / "bin", tmp_path / "tmp"
     os.mkfifo(pipe)
     programs.mkdir()
     temporary.mkdir()
-    for name in ("mamba", "micromamba", "conda"):
-        inner = sleeper(programs / f"{name}-child", pipe)
-        # A program whose own child does the work, as pip and conda have.
-        (programs / name).write_text(f"#!/bin/sh\n{shlex.quote(os.fspath(inner))}\nexit 1\n")
-        (programs / name).chmod(0o755)
+    inner = sleeper(programs / "ldd-child", pipe)
+    # A program whose own child does the work, as pip has.
+    (programs / "ldd").write_text(f"#!/bin/sh\n{shlex.quote(os.fspath(inner))}\nexit 1\n")
+    (programs / "ldd").chmod(0o755)
     path = os.pathsep.join((os.fspath(programs), os.environ["PATH"]))
     return Stuck(tmp_path, pipe, os.environ | {"PATH": path, "TMPDIR": os.fspath(temporary)}, temporary)
 

@@ -19,7 +19,8 @@ from triton_ensembles.deploy.archives import Archive, read_archive
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.stored import delete_uploaded, stored_archives, unfinished
-from triton_ensembles.deploy.uploads import plan_upload, upload_archives
+from triton_ensembles.deploy.uploads import list_uploads, upload_archives
+from triton_ensembles.errors import EnsembleError
 
 MIB = 1 << 20
 Clones = Callable[..., list[Archive]]
@@ -73,7 +74,7 @@ def test_clones_are_sent_for_the_bytes_of_one(
 ) -> None:
     """Each of them comes back as it is on this machine, and the prefix holds nothing else."""
     archives = clones(2, **files)
-    expected = plan_upload(aws, place, archives, lines.append).bytes_to_send
+    expected = list_uploads(aws, place, archives, lines.append).bytes_to_send
     uploaded = upload_archives(aws, place, archives, lines.append)
     assert (uploaded.archives, uploaded.sent) == (2, expected)
     assert uploaded.sent < archives[0].size * 1.05
@@ -102,7 +103,7 @@ def test_much_that_cannot_be_copied_is_said_with_the_cure(
 ) -> None:
     """An environment of a thousand small files costs 8 MB for each clone, and people would wonder why."""
     archives = clones(3, weights=7 * MIB, **{f"z{number:02}": small for number in range(20)})
-    plan_upload(aws, S3Prefix("some-bucket", "triton-ensembles"), archives, lines.append)
+    list_uploads(aws, S3Prefix("some-bucket", "triton-ensembles"), archives, lines.append)
     said = [line for line in lines if line.startswith("note: 2 archives") and "clone --common-environments" in line]
     assert len(said) == bool(small)
 
@@ -168,38 +169,31 @@ def test_what_a_server_without_checksums_has_made_is_not_trusted(
     assert len([line for line in lines if "computes no checksum" in line]) == 1
 
 
-def test_an_interrupted_upload_is_continued(
+def test_an_interrupted_upload_leaves_no_parts(
     aws: Aws, place: S3Prefix, clones: Clones, lines: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Parts that were sent are not sent again; undeploy removes what is never continued."""
-    monkeypatch.setattr("triton_ensembles.deploy.uploads.AT_ONCE", 1)
-    monkeypatch.setattr("triton_ensembles.deploy.multipart.PART", 5 * MIB)
-    monkeypatch.setattr("triton_ensembles.deploy.sending._SINGLE", 5 * MIB)
-    (archive,) = clones(1, weights=17 * MIB)
+    """AWS would bill them. A run that was killed could not delete them, so undeploy does."""
+    (archive,) = clones(1, weights=40 * MIB)
     send, calls = aws.s3.upload_part, 0
 
-    def stop_at_third(**request: Any) -> Any:
+    def fail_at_third(**request: Any) -> Any:
         nonlocal calls
         calls += 1
         if calls == 3:
-            raise KeyboardInterrupt
+            raise ClientError({"Error": {"Code": "SlowDown", "Message": "no"}}, "UploadPart")
         return send(**request)
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(aws.s3, "upload_part", stop_at_third)
+    with monkeypatch.context() as patch, pytest.raises(EnsembleError, match="SlowDown"):
+        patch.setattr(aws.s3, "upload_part", fail_at_third)
         upload_archives(aws, place, [archive], lines.append)
-    assert stored_archives(aws, place) == {}
-    assert len(unfinished(aws, place, "")) == 1
-    uploaded = upload_archives(aws, place, [archive], lines.append)
-    assert uploaded.sent == archive.size - 2 * 5 * MIB
-    assert hashes(aws, place) == wanted([archive])
+    assert aws.s3.list_buckets()["Buckets"] == []
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        calls = 0
-        patch.setattr(aws.s3, "upload_part", stop_at_third)
-        aws.s3.delete_object(Bucket=place.bucket, Key=place.folder + archive.key)
-        upload_archives(aws, place, [archive], lines.append)
+    uploaded = upload_archives(aws, place, [archive], lines.append)
+    assert uploaded.sent == archive.size
+    assert hashes(aws, place) == wanted([archive])
+    aws.s3.create_multipart_upload(Bucket=place.bucket, Key=place.folder + archive.key)
     delete_uploaded(aws, place, lines.append)
+    assert [line for line in lines if line.startswith("deleted the unfinished upload")]
     assert aws.s3.list_buckets()["Buckets"] == []
 
 

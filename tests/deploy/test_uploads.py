@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from tests.deploy.conftest import MakeArchive
 from triton_ensembles.deploy.aws import Aws
@@ -72,27 +75,53 @@ def test_a_bucket_that_existed_before_is_kept(
 def test_an_interrupted_upload_keeps_what_is_complete(
     aws: Aws, place: S3Prefix, make_archive: MakeArchive, lines: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same command goes on from there. A bucket in which nothing is complete is deleted again."""
+    """The same command uploads the rest. A bucket in which nothing is complete is deleted again."""
     archives = [make_archive("one"), make_archive("two")]
     send, refused = aws.s3.put_object, ["one", "two"]
 
     def fail(Key: str, **request: Any) -> Any:  # noqa: N803
         if any(name in Key for name in refused):
-            raise KeyboardInterrupt
+            raise ClientError({"Error": {"Code": "SlowDown", "Message": "no"}}, "PutObject")
         return send(Key=Key, **request)
 
     monkeypatch.setattr("triton_ensembles.deploy.uploads.AT_ONCE", 1)
     monkeypatch.setattr(aws.s3, "put_object", fail)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(EnsembleError, match="SlowDown"):
         upload_archives(aws, place, archives, lines.append)
     assert aws.s3.list_buckets()["Buckets"] == []
 
     refused.remove("one")
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(EnsembleError, match="SlowDown"):
         upload_archives(aws, place, archives, lines.append)
     assert keys(aws, place) == [archives[0].key]
     refused.clear()
     assert upload_archives(aws, place, archives, lines.append).archives == 1
+
+
+def test_ctrl_c_stops_what_is_being_sent(
+    aws: Aws, place: S3Prefix, make_archive: MakeArchive, lines: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise people wait until the archives under way are complete."""
+    started, send = threading.Event(), aws.s3.put_object
+
+    def read(Body: Any, **request: Any) -> Any:  # noqa: N803
+        started.set()
+        for _ in range(300):  # s3transfer ends the reading of a body that was cancelled
+            Body.read(1)
+            time.sleep(0.1)
+        return send(Body=Body, **request)
+
+    def interrupt(*_: Any) -> Any:
+        started.wait()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(aws.s3, "put_object", read)
+    monkeypatch.setattr("triton_ensembles.deploy.uploads.wait", interrupt)
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        upload_archives(aws, place, [make_archive("one")], lines.append)
+    assert time.monotonic() - began < 10
+    assert aws.s3.list_buckets()["Buckets"] == []
 
 
 def test_an_object_with_other_content_is_not_overwritten(

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import shutil
 import sys
-import tarfile
 from pathlib import Path
 
 import pytest
 
-from checkout import ROOT
 from triton_ensembles.environment import make_packed_environment
 from triton_ensembles.environment.pins import Pins
 from triton_ensembles.environment.prefix import make_prefix
@@ -21,21 +19,6 @@ from .conftest import WriteFile, run_bare
 from .test_wheels import add_wheel
 
 pytest.importorskip("rattler")
-_MICROMAMBA = f"""
-import os
-import sys
-from pathlib import Path
-sys.path.insert(0, {str(ROOT)!r})
-from triton_ensembles.environment import read_environment_file
-from triton_ensembles.environment.conda import install_with_rattler
-from triton_ensembles.environment.pins import Pins
-create, yes, option, prefix, file_option, file = sys.argv[1:]
-assert (create, yes, option, file_option) == ("create", "--yes", "--prefix", "--file")
-spec = read_environment_file(Path(file))
-assert not spec.pip_packages
-install_with_rattler(spec, Path(prefix), print, Pins())
-os._exit(0)
-"""
 MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
@@ -84,15 +67,11 @@ def test_an_environment_from_a_channel_runs_in_another_folder(
     """Otherwise a machine with py-rattler and a channel gets no environment, or one bound to its folder."""
     spec = environment_file(spec_text(channel, "greeting=1"))
     lines: list[str] = []
-    packed = make_packed_environment(
-        spec, destination=tmp_path / "env.tar.gz", progress=lines.append, provider="rattler"
-    )
+    packed = make_packed_environment(spec, destination=tmp_path / "env", progress=lines.append, provider="rattler")
     assert (packed.provider, packed.python) == ("rattler", MINOR)
     assert packed.packages["greeting"] == "1.0"
 
-    elsewhere = tmp_path / "elsewhere"
-    with tarfile.open(packed.path) as archive:
-        archive.extractall(elsewhere)
+    elsewhere = packed.path.rename(tmp_path / "elsewhere")
     assert (elsewhere / "bin" / "activate").is_file()
     code = "import greeting, sys; print(greeting.TEXT, sys.prefix)"
     assert run_bare(elsewhere / "bin" / "python3", code) == f"hello from 1.0 {elsewhere}"
@@ -101,7 +80,7 @@ def test_an_environment_from_a_channel_runs_in_another_folder(
     assert b"triton-environment-" not in compiled
     assert len(compiled) == len(b"\x7fELF\0\xff" + PLACEHOLDER.encode() + b"/ssl\0\xfe rest")
 
-    again = make_packed_environment(spec, destination=tmp_path / "again.tar.gz", provider="rattler")
+    again = make_packed_environment(spec, destination=tmp_path / "again", provider="rattler")
     assert again.sha256 == packed.sha256
 
 
@@ -111,13 +90,13 @@ def test_a_version_that_does_not_exist_stops_the_build(
     """Otherwise the packages come from PyPI, where another package may have that name."""
     spec = environment_file(spec_text(channel, "greeting=3"))
     with pytest.raises(EnsembleError, match=r"no solution.*greeting"):
-        make_packed_environment(spec, destination=tmp_path / "env.tar.gz")
+        make_packed_environment(spec, destination=tmp_path / "env")
 
 
 def test_after_a_missing_channel_the_next_provider_is_tried(environment_file: WriteFile, tmp_path: Path) -> None:
     text = f"channels: ['file://{tmp_path}/none']\ndependencies: ['idna==3.10']\n"
     lines: list[str] = []
-    packed = make_packed_environment(environment_file(text), destination=tmp_path / "env.tar.gz", progress=lines.append)
+    packed = make_packed_environment(environment_file(text), destination=tmp_path / "env", progress=lines.append)
     assert packed.provider == "pypi"
     assert any(line.startswith("py-rattler cannot reach its channels") for line in lines)
 
@@ -128,10 +107,10 @@ def test_pinned_packages_are_installed_whatever_else_would_fit(
     """Otherwise a lock is written that does not hold for environments from channels."""
     first = Pins()
     old = environment_file(spec_text(channel, "greeting=1"))
-    packed = make_packed_environment(old, destination=tmp_path / "old.tar.gz", provider="rattler", pins=first)
+    packed = make_packed_environment(old, destination=tmp_path / "old", provider="rattler", pins=first)
     assert any(line.startswith("conda greeting ==1.0 ") for line in first.found)
     anything = environment_file(spec_text(channel, "greeting"))
-    again = make_packed_environment(anything, destination=tmp_path / "new.tar.gz", pins=Pins(tuple(first.found)))
+    again = make_packed_environment(anything, destination=tmp_path / "new", pins=Pins(tuple(first.found)))
     assert again.sha256 == packed.sha256
 
 
@@ -146,20 +125,13 @@ def test_the_pip_section_of_an_environment_from_a_channel_is_locked_too(
     add_wheel(index, "alpha", requires="beta")
     add_wheel(index, "beta", "1.0")
     spec = environment_file(spec_text(channel, "greeting=1") + "  - pip:\n    - alpha\n")
-    first, programs = Pins(), tmp_path / "bin"
-    # micromamba as far as the build uses it, on top of py-rattler's solver and installer.
-    programs.mkdir()
-    (programs / "micromamba").write_text(f"#!{sys.executable}\n{_MICROMAMBA}")
-    (programs / "micromamba").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
-    packed = make_packed_environment(spec, destination=tmp_path / "one.tar.gz", provider="micromamba", pins=first)
+    first = Pins()
+    packed = make_packed_environment(spec, destination=tmp_path / "one", provider="rattler", pins=first)
     assert [line.partition(" ")[0] for line in first.found if not line.startswith("conda ")] == [
         "alpha==1.0",
         "beta==1.0",
     ]
     assert {line.split()[1] for line in first.found if line.startswith("conda ")} == {"greeting", "python"}
     add_wheel(index, "beta", "2.0")
-    for provider in ("micromamba", "rattler"):
-        pins = Pins(tuple(first.found))
-        again = make_packed_environment(spec, destination=tmp_path / f"{provider}.tar.gz", provider=provider, pins=pins)
-        assert again.packages == packed.packages and again.packages["beta"] == "1.0"
+    again = make_packed_environment(spec, destination=tmp_path / "again", pins=Pins(tuple(first.found)))
+    assert again.packages == packed.packages and again.packages["beta"] == "1.0"

@@ -132,6 +132,11 @@ def test_a_recipe_in_another_encoding_is_refused_with_the_cure(encoding: str, tm
             "accuracy = 0.99",
             "is 'imagenet', 'photographs' or 'sentences', or a script of the project",
         ),
+        (
+            "[engines.step]",
+            '[environments.e]\nfile = "e.yml"\nsteps = ["step"]\nkind = "tar"\n[engines.step]',
+            "delete this line: every image since 23.07 takes the folder",
+        ),
         ('maker = "copy"', 'maker = "gguf"', "by maker = 'script'"),
         (
             'maker = "copy"',

@@ -15,7 +15,7 @@ COUNT: FieldPath = ("instance_group", 0, "count")
 DELAY: FieldPath = ("dynamic_batching", "max_queue_delay_microseconds")
 SIZES: FieldPath = ("dynamic_batching", "preferred_batch_size")
 ROWS: FieldPath = ("max_batch_size",)
-PARAMETER: FieldPath = ("parameters", "t", "string_value")
+PARAMETER: FieldPath = ("parameters", "t", "value", "string_value")
 
 CASES: list[tuple[str, FieldPath, Scalar, str]] = [
     ("max_batch_size: 8 # rows\n", ROWS, 16, "max_batch_size: 16 # rows\n"),
@@ -42,12 +42,6 @@ CASES: list[tuple[str, FieldPath, Scalar, str]] = [
         SIZES,
         (16,),
         "dynamic_batching { preferred_batch_size: [ 16 ] }",
-    ),
-    (
-        "dynamic_batching { preferred_batch_size: 4 preferred_batch_size: 8 }",
-        SIZES,
-        (2, 6),
-        "dynamic_batching { preferred_batch_size: [ 2, 6 ]  }",
     ),
     ("instance_group [ { count: 1 kind: KIND_CPU } ]", COUNT, 2, "instance_group [ { count: 2 kind: KIND_CPU } ]"),
     ("instance_group { kind: KIND_CPU }", COUNT, 2, "instance_group { kind: KIND_CPU count: 2 }"),

@@ -71,18 +71,14 @@ def _shrinks(block: bytes) -> bool:
     return len(zlib.compress(block, 1)) < _WORTHWHILE * len(block)
 
 
-def write_archive(
-    tree: Path, destination: Path, *, links: bool = False, progress: Callable[[str], object] = lambda _: None
-) -> None:
+def write_archive(tree: Path, destination: Path, *, progress: Callable[[str], object] = lambda _: None) -> None:
     """Write the archive of ``tree`` to ``destination``, which is replaced only once the archive is complete.
 
     Args:
-        links: whether symbolic links are allowed. SageMaker refuses archives with links; an environment's own archive
-            needs them.
         progress: called with a line after every 64 MB.
 
     Raises:
-        EnsembleError: the tree holds a special file, or a link that is not allowed.
+        EnsembleError: the tree holds a special file or a link, which SageMaker refuses.
     """
     destination.parent.mkdir(parents=True, exist_ok=True)
     with write_whole(destination) as partial, partial.open("wb") as raw:
@@ -94,7 +90,7 @@ def write_archive(
         ):
             reported = 0
             for name, path in sorted((path.relative_to(tree).as_posix(), path) for path in tree.rglob("*")):
-                _add(tar, path, name, links)
+                _add(tar, path, name)
                 if stream.taken - reported > _PROGRESS_BYTES:
                     reported = stream.taken
                     progress(f"packing {destination.name}: {reported / 1e6:.0f} MB so far")
@@ -102,16 +98,13 @@ def write_archive(
         os.fsync(raw.fileno())
 
 
-def _add(tar: tarfile.TarFile, path: Path, name: str, links: bool) -> None:
+def _add(tar: tarfile.TarFile, path: Path, name: str) -> None:
     member = tarfile.TarInfo(name)
     member.mtime = _FIXED_TIME
     member.uname = member.gname = "root"
-    if path.is_symlink() and links:
-        member.type, member.mode, member.linkname = tarfile.SYMTYPE, 0o777, os.fspath(path.readlink())
-        tar.addfile(member)
-    elif path.is_symlink() or not (path.is_file() or path.is_dir()):
+    if path.is_symlink() or not (path.is_file() or path.is_dir()):
         raise EnsembleError("SageMaker refuses archives with links or special files", path=path)
-    elif path.is_dir():
+    if path.is_dir():
         member.type, member.mode = tarfile.DIRTYPE, 0o755
         tar.addfile(member)
     else:

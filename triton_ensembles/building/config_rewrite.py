@@ -46,9 +46,9 @@ def _parameters(step: str, recipe: Recipe, target: Target, names: Mapping[str, s
     parameters = dict(recipe.parameters.get(step, {}))
     if target.instance_kind == ModelInstanceGroup.KIND_GPU:
         parameters |= recipe.gpu.parameters.get(step, {})
-    for name, environment in recipe.environments.items():
+    for environment in recipe.environments.values():
         if step in environment.steps and not target.fuses:
-            path = execution_env_path(step, name, environment, target, names)
+            path = execution_env_path(step, environment, names)
             if path:
                 parameters["EXECUTION_ENV_PATH"] = path
     return parameters

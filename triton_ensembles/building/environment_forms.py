@@ -2,7 +2,6 @@
 
 * folder: ``environment/`` in the folder of its first step; the others refer to it there. A folder beside the models
   would be taken for a model.
-* tar: ``NAME_env.tar.gz`` at the root. Triton extracts it once for all steps, and never removes what it extracted.
 * wheels: no environment, only the packages' files beside model.py.
 """
 
@@ -10,7 +9,8 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from triton_ensembles.recipe.schema import Environment, EnvironmentKind
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.recipe.schema import Environment, Recipe
 from triton_ensembles.triton.model_config import ModelConfig
 from triton_ensembles.triton.releases import version
 from triton_ensembles.triton.targets import Target
@@ -22,29 +22,32 @@ _FOLDER = "environment"
 _TAKES_FOLDERS = (23, 7)  # python_backend #266
 
 
-def kind_for(environment: Environment, target: Target) -> EnvironmentKind:
-    """The recipe's kind, except where Triton cannot take a folder."""
-    if environment.kind == "folder" and version(target.release.release) < _TAKES_FOLDERS:
-        return "tar"
-    return environment.kind
+def refuse_old_image(recipe: Recipe, target: Target) -> None:
+    """Refuse packed environments for a release that takes none as a folder.
+
+    Raises:
+        EnsembleError: the recipe has one.
+    """
+    packed = [name for name, environment in recipe.environments.items() if environment.kind == "folder"]
+    if packed and not target.fuses and version(target.release.release) < _TAKES_FOLDERS:
+        raise EnsembleError(
+            f"{target.server} takes no environment as a folder, and {packed[0]} is one",
+            cure='build for an image since 23.07, or write kind = "wheels" for packages that wheels bring',
+        )
 
 
-def environment_member(name: str, environment: Environment, target: Target, models: Mapping[str, str]) -> str:
+def environment_member(environment: Environment, models: Mapping[str, str]) -> str:
     """The path of a packed environment in the archive. ``models`` are the names of the models by step."""
-    if kind_for(environment, target) == "tar":
-        return f"{name}_env.tar.gz"
     return f"{models[environment.steps[0]]}/{_FOLDER}"
 
 
-def execution_env_path(
-    step: str, name: str, environment: Environment, target: Target, models: Mapping[str, str]
-) -> str:
+def execution_env_path(step: str, environment: Environment, models: Mapping[str, str]) -> str:
     """EXECUTION_ENV_PATH of ``step``; "" if it needs none."""
-    if kind_for(environment, target) == "wheels":
+    if environment.kind == "wheels":
         return ""
-    member = environment_member(name, environment, target, models)
-    model, _, inner = member.partition("/")
-    return f"{_MODEL_FOLDER}/{inner}" if inner and model == models[step] else f"{_MODEL_FOLDER}/../{member}"
+    if step == environment.steps[0]:
+        return f"{_MODEL_FOLDER}/{_FOLDER}"
+    return f"{_MODEL_FOLDER}/../{environment_member(environment, models)}"
 
 
 def rename_beside(config: ModelConfig, models: Mapping[str, str]) -> None:

@@ -1,13 +1,10 @@
 """The environments of a recipe, for the Python of the server that will run them."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from triton_ensembles import environment, programs
-from triton_ensembles.archive import write
-from triton_ensembles.building.environment_forms import kind_for
 from triton_ensembles.building.lock import Lock
 from triton_ensembles.building.plan import BuildPlan
 from triton_ensembles.building.step_wheels import make_wheels, steps_that_import
@@ -16,14 +13,11 @@ from triton_ensembles.environment import make_packed_environment, read_environme
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import digest, file_digest, size_of
 from triton_ensembles.progress import Progress
-from triton_ensembles.recipe.schema import Environment, EnvironmentKind
+from triton_ensembles.recipe.schema import Environment
 from triton_ensembles.triton import interpreter
 from triton_ensembles.triton.home import VERSION, find_home, server_python
 from triton_ensembles.triton.releases import version
 from triton_ensembles.triton.targets import Target
-
-# Names in the store; staging gives them others.
-_STORED: Mapping[EnvironmentKind, str] = {"folder": "environment", "tar": "environment.tar.gz"}
 
 
 @dataclass(frozen=True)
@@ -31,7 +25,7 @@ class MadeEnvironment:
     """An environment in the store.
 
     Attributes:
-        path: the folder or .tar.gz of a packed environment, or the folder of unpacked wheels.
+        path: the folder of a packed environment, or of unpacked wheels.
         steps: those that get it.
         stub: the Triton stub for its Python, when the server's own stub is for another Python.
         record: its entry in the manifest.
@@ -61,23 +55,23 @@ def environment_code() -> dict[str, str]:
     """The digests of all code that affects an environment."""
     assert environment.__file__ is not None
     files = sorted(Path(environment.__file__).parent.glob("*.py"))
-    return {f"environment.{path.stem}": file_digest(path) for path in files} | code_of(write, programs, interpreter)
+    return {f"environment.{path.stem}": file_digest(path) for path in files} | code_of(programs, interpreter)
 
 
 def _make(wanted: Environment, plan: BuildPlan, store: Store, progress: Progress) -> MadeEnvironment:
-    kind, stub, steps = kind_for(wanted, plan.target), None, wanted.steps
-    if kind == "wheels":
+    stub, steps = None, wanted.steps
+    if wanted.kind == "wheels":
         entry = make_wheels(wanted, plan, store, environment_code(), progress)
         steps = steps_that_import(entry.path, wanted, plan, progress)
     else:
-        entry = _pack(wanted, kind, plan, store, progress)
+        entry = _pack(wanted, plan, store, progress)
         _refuse_newer_glibc(entry, plan.root / wanted.file, plan.target)
         stub = _stub(entry.facts["python"], plan.root / wanted.file, plan.target)
-    record = {"kind": kind, "sha256": entry.sha256, "size": size_of(entry.path), "file": wanted.file, **entry.facts}
-    return MadeEnvironment(entry.path, steps, stub, record)
+    record = {"kind": wanted.kind, "sha256": entry.sha256, "size": size_of(entry.path), "file": wanted.file}
+    return MadeEnvironment(entry.path, steps, stub, record | entry.facts)
 
 
-def _pack(wanted: Environment, kind: EnvironmentKind, plan: BuildPlan, store: Store, progress: Progress) -> Entry:
+def _pack(wanted: Environment, plan: BuildPlan, store: Store, progress: Progress) -> Entry:
     target, file = plan.target, plan.root / wanted.file
     spec = read_environment_file(file)
     if target.python:
@@ -98,14 +92,13 @@ def _pack(wanted: Environment, kind: EnvironmentKind, plan: BuildPlan, store: St
         }
 
     origin = {
-        "kind": kind,
         "file": file_digest(file),
         "exclude": wanted.exclude,
         "python": target.python or server_python(),
         "code": environment_code(),
         "lock": lock.lines,
     }
-    entry = store.get_or_make(digest(origin), _STORED[kind], make)[0]
+    entry = store.get_or_make(digest(origin), "environment", make)[0]
     lock.write(entry.facts.pop("lock"), progress)
     return entry
 

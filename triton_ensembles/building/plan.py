@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from triton_ensembles.building.config_rewrite import rewrite_configs
-from triton_ensembles.building.environment_forms import kind_for
+from triton_ensembles.building.environment_forms import refuse_old_image
 from triton_ensembles.building.model_selection import SelectedModel, select_models
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.place import FOLDER as EXAMPLES
@@ -74,14 +74,10 @@ class BuildPlan:
         return versions
 
     def descriptions(self) -> Iterator[str]:
-        """Decisions of the target: the backend and the file of each step with a model file, and what is not as the
-        recipe says."""
+        """Decisions of the target: the backend and the file of each step with a model file."""
         for step, model in self.selected.items():
             why = f", because {self.target.server} has no {model.instead_of}" if model.instead_of else ""
             yield f"{step}: {model.backend} runs {model.file.name}{why}"
-        for name, environment in self.recipe.environments.items():
-            if kind_for(environment, self.target) != environment.kind:
-                yield f"the environment {name} is a .tar.gz, because {self.target.server} takes no folder (23.07 does)"
 
 
 def plan_build(folder: Path, target: Target, root: Path | None = None) -> BuildPlan:
@@ -94,6 +90,7 @@ def plan_build(folder: Path, target: Target, root: Path | None = None) -> BuildP
         EnsembleError: the folder or its recipe is not valid, or the target cannot run a step.
     """
     recipe = read_recipe(folder)
+    refuse_old_image(recipe, target)
     configs = read_models(folder)
     ensemble = find_ensemble(folder, configs)
     _refuse_unknown_steps(folder, recipe, configs)

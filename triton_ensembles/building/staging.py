@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from triton_ensembles.building.environment_forms import environment_member, environments_beside, kind_for
+from triton_ensembles.building.environment_forms import environment_member, environments_beside
 from triton_ensembles.building.environments import MadeEnvironment
 from triton_ensembles.building.plan import BuildPlan, written_paths
 from triton_ensembles.check.suppression.comments import carried
@@ -43,11 +43,11 @@ def stage(
     models = {step: config.name for step, config in plan.configs.items()}
     for name, environment in environments.items():
         spec = plan.recipe.environments[name]
-        if kind_for(spec, plan.target) == "wheels":
+        if spec.kind == "wheels":
             for step in environment.steps:
                 _place_wheels(environment.path, destination / models[step], plan.folder / step)
         else:
-            place(environment.path, destination / environment_member(name, spec, plan.target, models))
+            place(environment.path, destination / environment_member(spec, models))
         if environment.stub:
             for step in environment.steps:
                 shutil.copy2(environment.stub, destination / models[step] / STUB)

@@ -6,7 +6,8 @@ from pathlib import Path
 import click
 
 from triton_ensembles.commands import options
-from triton_ensembles.deploy.archives import SUFFIX, Archive, find_archives, read_archive, refuse_random
+from triton_ensembles.deploy.archives import Archive, find_archives, read_archive, refuse_random
+from triton_ensembles.deploy.keys import SUFFIX
 from triton_ensembles.errors import shown
 from triton_ensembles.recipe.places import find_ensembles
 

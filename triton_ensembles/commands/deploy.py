@@ -91,7 +91,7 @@ def deploy(
         click.echo(f"note: the image {uri} names no release, so the archives were not checked against its content")
     _refuse_missing(aws, place, chosen)
     variables = _variables(environment)
-    if all(each.weights for each in chosen):  # only the manifests of our builds say where weights come from
+    if all(archive.weights for archive in chosen):  # only the manifests of our builds say where weights come from
         variables = {"SAGEMAKER_TRITON_ADDITIONAL_ARGS": "--disable-auto-complete-config"} | variables
     desired = DesiredEndpoint(endpoint, role, uri, instance, count, place.url, common_weights(chosen), cache, variables)
     click.echo(f"will create in {aws.region}, unless it exists already:")
@@ -120,16 +120,16 @@ def _chosen_image(
 
 def _refuse_missing(aws: Aws, place: S3Prefix, archives: Sequence[Archive]) -> None:
     with aws_errors(f"list {place.url}"):
-        missing = [each.key for each in archives if not is_uploaded(aws, place, each)]
+        missing = [archive.key for archive in archives if not is_uploaded(aws, place, archive)]
         if missing:
             raise EnsembleError(f"{place.url} does not contain {', '.join(missing)}", cure="run upload first")
-        others = len(stored_archives(aws, place).keys() - {each.key for each in archives})
-    if others:
-        click.echo(f"note: other archives under {place.url}, served too and not checked now: {others}")
+        unchecked = len(stored_archives(aws, place).keys() - {archive.key for archive in archives})
+    if unchecked:
+        click.echo(f"note: other archives under {place.url}, served too and not checked now: {unchecked}")
 
 
 def _variables(settings: Sequence[str]) -> dict[str, str]:
-    pairs = [each.partition("=") for each in settings]
+    pairs = [setting.partition("=") for setting in settings]
     for key, equals, _ in pairs:
         if not key or not equals:
             raise click.UsageError(f"--env takes KEY=VALUE, not '{key}'")

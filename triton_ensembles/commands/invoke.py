@@ -9,9 +9,10 @@ from triton_ensembles.commands import options
 from triton_ensembles.commands import output as output_of
 from triton_ensembles.commands.archives import project_archives
 from triton_ensembles.commands.reports import summary_of
-from triton_ensembles.deploy.archives import SUFFIX, read_archive
+from triton_ensembles.deploy.archives import read_archive
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.invocation import PATIENCE, Answer, invoke_model
+from triton_ensembles.deploy.keys import SUFFIX, archive_names
 from triton_ensembles.deploy.payload import Payload, payload_of, read_answer
 from triton_ensembles.deploy.target_model import find_target_model
 from triton_ensembles.errors import EnsembleError
@@ -51,7 +52,7 @@ def invoke(
     A MODEL is a TargetModel as it is (my/model.tar.gz), or a name without a digest: bert_trt is the endpoint's
     bert_trt-3009f6f36df9.tar.gz. If the endpoint has several of that name, it is the one in dist/TARGET, or else the
     one that was uploaded last. Without any MODEL, all ensembles of the project that have an archive in
-    dist/TARGET are asked. One that does not answer does not stop the others; the exit code is then 1.
+    dist/TARGET are invoked. One that does not answer does not stop the others; the exit code is then 1.
 
     \b
     --format json: {"answers": [{model, request, seconds, tries, content_type,
@@ -60,8 +61,8 @@ def invoke(
     """
     aws, places = Aws(), options.current_places()
     folder = places.dist / target
-    asked = models or tuple(each.name for each in project_archives(target))
-    if output and len(asked) > 1:
+    names = models or tuple(archive.name for archive in project_archives(target))
+    if output and len(names) > 1:
         raise click.UsageError("--output takes the answer of one MODEL")
     say, records, failed = output_of.progress(), [], dict[str, EnsembleError]()
 
@@ -72,7 +73,7 @@ def invoke(
         if body:
             requests = [(Payload(_body(body), content_type), None)]
         else:
-            requests = [(payload_of(each), each) for each in _examples(places.ensembles, name, texts, photo)]
+            requests = [(payload_of(request), request) for request in _examples(places.ensembles, name, texts, photo)]
         for payload, example in requests:
             answer = invoke_model(aws, endpoint, key, payload, say, patience)
             records.append(_record(key, example, answer))
@@ -85,20 +86,20 @@ def invoke(
             for line in _lines(answer, example):
                 output_of.result(f"  {line}")
 
-    for name in asked:
+    for name in names:
         try:
             ask(name)
         except EnsembleError as error:
             failed[name] = error
-            if len(asked) > 1:
+            if len(names) > 1:
                 click.echo(f"[{name}] error: {error}", err=True)
     failures = [{"model": name, "error": str(error)} for name, error in failed.items()]
     output_of.document({"answers": records, "failed": failures})
     if failed:
         raise (
-            failed[asked[0]]
-            if len(asked) == 1
-            else EnsembleError(summary_of(failed, len(asked), "did not answer", "models"))
+            failed[names[0]]
+            if len(names) == 1
+            else EnsembleError(summary_of(failed, len(names), "did not answer", "models"))
         )
 
 
@@ -116,9 +117,8 @@ def _built(folder: Path, name: str) -> str:
 
 def _examples(ensembles: Path, name: str, texts: tuple[str, ...], photo: Path | None) -> tuple[Request, ...]:
     """The example requests of the ensemble that the archive ``name`` holds, or its first one with other content."""
-    archive = name.removesuffix(SUFFIX).rpartition("/")[2]
-    # An uploaded archive is called NAME-DIGEST.tar.gz.
-    folders = [each for each in find_ensembles(ensembles) if each.name in (archive, archive.rpartition("-")[0])]
+    names = archive_names(f"{name.removesuffix(SUFFIX).rpartition('/')[2]}{SUFFIX}")
+    folders = [folder for folder in find_ensembles(ensembles) if folder.name in names]
     examples = read_examples(folders[0]) if folders else None
     if examples is None or not examples.requests:
         raise EnsembleError(f"there are no example requests for {name}", cure="give the request with --body FILE")
@@ -133,8 +133,9 @@ def _record(model: str, example: Request | None, answer: Answer) -> dict[str, An
     if answer.content_type.startswith("application/"):
         read = read_answer(answer.body, answer.content_type)
         outputs = [
-            {key: each[key] for key in ("name", "datatype", "shape")} | {"data": _values(read.as_numpy(each["name"]))}
-            for each in read.get_response().get("outputs", [])
+            {key: output[key] for key in ("name", "datatype", "shape")}
+            | {"data": _values(read.as_numpy(output["name"]))}
+            for output in read.get_response().get("outputs", [])
         ]
     facts = {"model": model, "request": example.label if example else None, "seconds": answer.seconds}
     return facts | {"tries": answer.tries, "content_type": answer.content_type, "outputs": outputs}
@@ -142,7 +143,7 @@ def _record(model: str, example: Request | None, answer: Answer) -> dict[str, An
 
 def _values(values: Any) -> list[Any]:
     return [
-        each.decode("utf-8", "replace") if isinstance(each, bytes) else each for each in values.reshape(-1).tolist()
+        value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in values.reshape(-1).tolist()
     ]
 
 

@@ -65,13 +65,13 @@ def _refuse_wrong_inputs(selected: Chosen, shapes: Sequence[str]) -> None:
 
 def _measured(all_served: Sequence[Served]) -> dict[str, tuple[Path, Path]]:
     """The repository of each model that is measured, and the folder that may hold its example requests."""
-    found = {}
-    for each in all_served:
-        is_source = (each.path / RECIPE).is_file()
-        for top in each.tops:
-            examples = examples_folder(each.path).parent if is_source else each.repository / top
-            found[top] = (each.repository, examples)
-    return found
+    models = {}
+    for served in all_served:
+        is_source = (served.path / RECIPE).is_file()
+        for top in served.tops:
+            examples = examples_folder(served.path).parent if is_source else served.repository / top
+            models[top] = (served.repository, examples)
+    return models
 
 
 @click.command()

@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import partial
 from pathlib import Path
 
 import click
@@ -13,9 +14,9 @@ from triton_ensembles.commands.builds import build_all, timed_progress
 from triton_ensembles.commands.request_options import requests
 from triton_ensembles.errors import shown
 from triton_ensembles.perf.inputs import UserInputs
+from triton_ensembles.perf.report_files import write_report
 from triton_ensembles.tuning.goal import Goal
-from triton_ensembles.tuning.report import tables
-from triton_ensembles.tuning.report_files import write_report
+from triton_ensembles.tuning.report import csv_rows, tables
 from triton_ensembles.tuning.tune import MINUTES, MOST, SECONDS, Load, read_subject
 from triton_ensembles.tuning.tune import tune as search
 
@@ -25,10 +26,10 @@ _UNITS_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0}
 def _milliseconds(context: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
     if text is None:
         return None
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(us|ms|s)", text.strip())
-    if not found or not float(found[1]):
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(us|ms|s)", text.strip())
+    if not match or not float(match[1]):
         raise click.BadParameter(f"{text!r} is not a time above 0 such as 50ms or 1.5s", context, parameter)
-    return float(found[1]) * _UNITS_MS[found[2]]
+    return float(match[1]) * _UNITS_MS[match[2]]
 
 
 def _finite(context: click.Context, parameter: click.Parameter, number: float | None) -> float | None:
@@ -136,12 +137,15 @@ def tune(
         progress=timed_progress(name),
     )
     outcome = report.outcome
-    made = write_report(report, output or places.reports / "tune" / (served.name if served.fuses else ""))
+    from triton_ensembles.tuning.plot import draw  # matplotlib takes a second to load
+
+    output = output or places.reports / "tune" / (served.name if served.fuses else "")
+    files = write_report(name, output, csv_rows(report), report.document(), partial(draw, report))
     written = subject.files.write(outcome.best) if write and outcome.proven else []
     output_of.document(report.document() | {"written": [str(path) for path in written]})
     output_of.result(f"\n{report.name}", bold=True)
     output_of.result(tables(report))
-    output_of.result("  ".join(shown(path) for path in made))
+    output_of.result("  ".join(shown(path) for path in files))
     if report.diff:
         output_of.result(f"\n{report.diff}".rstrip("\n"))
     if written:

@@ -10,7 +10,7 @@ from triton_ensembles.deploy.archives import refuse_faulty
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.bucket import archive_prefix
 from triton_ensembles.deploy.placement import common_target
-from triton_ensembles.deploy.uploads import plan_upload, upload_archives
+from triton_ensembles.deploy.uploads import list_uploads, upload_archives
 from triton_ensembles.triton.destination import Destination
 
 
@@ -39,8 +39,7 @@ def upload(
     not sent again, and nothing is overwritten. A running endpoint over this prefix serves a new archive at once.
 
     What archives have in common, such as the weights of clones, is sent once: S3 makes the others from parts of the
-    first. After Ctrl-C or a failure, what is complete stays in S3, and so do the parts sent of larger archives: the
-    same command goes on from there, and undeploy deletes them.
+    first. After Ctrl-C or a failure, the archives that are complete stay in S3: the same command uploads the others.
 
     --format json: {"prefix": URL, "uploaded": number, "bytes_sent": number, "archives": [{name, key, size, sha256,
     weights}]}; with --dry-run, what would be uploaded and sent
@@ -50,12 +49,12 @@ def upload(
     say = output.progress()
     say(f"check: {refuse_faulty(chosen, Destination(common_target(chosen, target)))}")
     place = archive_prefix(aws, endpoint, bucket, prefix)
-    total = sum(each.size for each in chosen) / 1e6
+    total = sum(archive.size for archive in chosen) / 1e6
     say(f"archives to store in {place.url}: {len(chosen)}, {total:.1f} MB")
     say("cost: S3 storage only, nothing per hour")
     if dry_run:
-        plan = plan_upload(aws, place, chosen, say)
-        count, size = len(plan.missing), plan.bytes_to_send
+        uploads = list_uploads(aws, place, chosen, say)
+        count, size = len(uploads.missing), uploads.bytes_to_send
         line = f"archives to upload: {count}, {total:.1f} MB, of which {size / 1e6:.1f} MB are sent"
     else:
         uploaded = upload_archives(aws, place, chosen, say)
@@ -67,8 +66,14 @@ def upload(
             "uploaded": count,
             "bytes_sent": size,
             "archives": [
-                {"name": each.name, "key": each.key, "size": each.size, "sha256": each.sha256, "weights": each.weights}
-                for each in chosen
+                {
+                    "name": archive.name,
+                    "key": archive.key,
+                    "size": archive.size,
+                    "sha256": archive.sha256,
+                    "weights": archive.weights,
+                }
+                for archive in chosen
             ],
         }
     )

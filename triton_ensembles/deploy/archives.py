@@ -13,12 +13,12 @@ from triton_ensembles.check import check
 from triton_ensembles.check.fault import Severity
 from triton_ensembles.check.formats import printed
 from triton_ensembles.check.formats.text import summary
+from triton_ensembles.deploy.keys import SUFFIX, archive_key
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import file_digest, parse_json
 from triton_ensembles.paths import COMMAND
 from triton_ensembles.triton.destination import Destination
 
-SUFFIX = ".tar.gz"
 _LARGEST_MANIFEST = 1 << 20
 
 
@@ -53,9 +53,8 @@ class Archive:
 
     @property
     def key(self) -> str:
-        """Its name in S3, ``bert_trt-0a1b2c3d4e5f.tar.gz``: AWS ignores that the object under a key has changed while
-        its model is loaded ("use a new and unique name"), so the key contains a digest of the content."""
-        return f"{self.name}-{self.sha256[:12]}{SUFFIX}"
+        """Where it is in S3, relative to its prefix: its TargetModel."""
+        return archive_key(self.name, self.sha256)
 
 
 def read_archive(path: Path) -> Archive:
@@ -72,8 +71,8 @@ def read_archive(path: Path) -> Archive:
         raise EnsembleError(f"SageMaker's multi-model endpoints serve archives named *{SUFFIX}", path=path)
     manifest = _manifest(path)
     known = ("weights", "target", "image", "instance", "python")
-    said = {key: value for key in known if isinstance(value := manifest.get(key), str)}
-    return Archive(path, path.name.removesuffix(SUFFIX), file_digest(path), path.stat().st_size, **said)
+    facts = {key: value for key in known if isinstance(value := manifest.get(key), str)}
+    return Archive(path, path.name.removesuffix(SUFFIX), file_digest(path), path.stat().st_size, **facts)
 
 
 def find_archives(folder: Path, ensembles: Iterable[str]) -> list[Archive]:
@@ -94,13 +93,13 @@ def find_archives(folder: Path, ensembles: Iterable[str]) -> list[Archive]:
 
 
 def common_weights(archives: Sequence[Archive]) -> str:
-    """What the weights of all archives are: "random" when one's are, "pretrained" when all are, "provided" when some
+    """The weights of all archives together: "random" when one's are, "pretrained" when all are, "provided" when some
     came by hand, "" when one's are unknown."""
-    found = {each.weights for each in archives}
-    if "random" in found:
+    weights = {archive.weights for archive in archives}
+    if "random" in weights:
         return "random"
-    if found <= {"pretrained", "provided"}:
-        return "provided" if "provided" in found else "pretrained" if found else ""
+    if weights <= {"pretrained", "provided"}:
+        return "provided" if "provided" in weights else "pretrained" if weights else ""
     return ""
 
 
@@ -110,7 +109,7 @@ def refuse_random(archives: Sequence[Archive], *, allowed: bool) -> list[str]:
     Raises:
         EnsembleError: there are any, and they are not ``allowed``.
     """
-    random = [each.name for each in archives if each.weights == "random"]
+    random = [archive.name for archive in archives if archive.weights == "random"]
     if random and not allowed:
         raise EnsembleError(
             f"these archives have random weights, so their answers mean nothing: {', '.join(random)}",
@@ -125,7 +124,7 @@ def refuse_faulty(archives: Sequence[Archive], target: Destination) -> str:
     Raises:
         EnsembleError: ``check`` finds errors; the message has all of them, a line or more for each.
     """
-    report = check([each.path for each in archives], target)
+    report = check([archive.path for archive in archives], target)
     errors = tuple(fault for fault in report.faults if fault.severity is Severity.ERROR)
     if errors:
         shown = printed("text", replace(report, faults=errors), 0).rsplit("\n", 1)[0]

@@ -6,9 +6,9 @@ from typing import Any
 
 from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists
 from triton_ensembles.deploy.resource_names import AUTOSCALED, VARIANT, write_tags
-from triton_ensembles.deploy.rollback import Progress
 from triton_ensembles.deploy.sagemaker_endpoint import existing_endpoint, instance_type, refuse_foreign
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.progress import Progress
 from triton_ensembles.triton.releases import instance_of
 
 _NAMESPACE, _DIMENSION = "sagemaker", "sagemaker:variant:DesiredInstanceCount"
@@ -18,7 +18,7 @@ GPU_TARGET = 60.0
 
 
 class Metric(StrEnum):
-    """What the policy keeps at its target."""
+    """The metric that a policy keeps at its target."""
 
     GPU = "gpu"
     INVOCATIONS = "invocations"
@@ -42,12 +42,12 @@ class ScalingPolicy:
     scale_out_cooldown: int = 200
 
     def __str__(self) -> str:
-        what = {
+        metric = {
             Metric.GPU: f"GPUUtilization at {self.target:g} %",
             Metric.INVOCATIONS: f"SageMakerVariantInvocationsPerInstance at {self.target:g} per minute",
         }[self.metric]
         return (
-            f"{self.least} to {self.most} instances, {what}; cooldown {self.scale_in_cooldown} s in, "
+            f"{self.least} to {self.most} instances, {metric}; cooldown {self.scale_in_cooldown} s in, "
             f"{self.scale_out_cooldown} s out"
         )
 
@@ -82,10 +82,10 @@ def autoscale_endpoint(aws: Aws, endpoint: str, policy: ScalingPolicy, progress:
             although the policy is for one; or AWS's reason.
     """
     with aws_errors(f"set up auto scaling of {endpoint}"):
-        found = existing_endpoint(aws, endpoint)
-        if found["EndpointStatus"] not in _RUNNING:
-            raise EnsembleError(f"the endpoint {endpoint} is {found['EndpointStatus']}", cure="deploy it first")
-        refuse_foreign(aws, found)
+        description = existing_endpoint(aws, endpoint)
+        if description["EndpointStatus"] not in _RUNNING:
+            raise EnsembleError(f"the endpoint {endpoint} is {description['EndpointStatus']}", cure="deploy it first")
+        refuse_foreign(aws, description)
         instance = instance_type(aws, endpoint)
         known = instance_of(instance)
         if policy.metric is Metric.GPU and known is not None and not known.gpus:
@@ -94,7 +94,7 @@ def autoscale_endpoint(aws: Aws, endpoint: str, policy: ScalingPolicy, progress:
                 cure="use --metric invocations",
             )
         # The tag first: undeploy asks Application Auto Scaling only where it finds it.
-        aws.sagemaker.add_tags(ResourceArn=found["EndpointArn"], Tags=write_tags({AUTOSCALED: VARIANT}))
+        aws.sagemaker.add_tags(ResourceArn=description["EndpointArn"], Tags=write_tags({AUTOSCALED: VARIANT}))
         target = _target(endpoint, VARIANT)
         aws.scaling.register_scalable_target(**target, MinCapacity=policy.least, MaxCapacity=policy.most)
         progress(f"registered {target['ResourceId']}: {policy.least} to {policy.most} instances")
@@ -106,9 +106,9 @@ def autoscale_endpoint(aws: Aws, endpoint: str, policy: ScalingPolicy, progress:
         )
         progress(f"put the policy {_policy_name(endpoint)}: {policy}")
         # Of several policies on one variant the one that wants the most instances wins, so people should know of them.
-        for each in aws.scaling.describe_scaling_policies(**target)["ScalingPolicies"]:
-            if each["PolicyName"] != _policy_name(endpoint):
-                progress(f"note: the policy {each['PolicyName']} scales {endpoint} too")
+        for existing in aws.scaling.describe_scaling_policies(**target)["ScalingPolicies"]:
+            if existing["PolicyName"] != _policy_name(endpoint):
+                progress(f"note: the policy {existing['PolicyName']} also scales {endpoint}")
 
 
 def remove_scaling(aws: Aws, endpoint: str, variant: str, progress: Progress) -> int:
@@ -133,7 +133,9 @@ def describe_scaling(aws: Aws, endpoint: str, variant: str) -> list[str]:
     described = aws.scaling.describe_scalable_targets(
         ServiceNamespace=_NAMESPACE, ResourceIds=[target["ResourceId"]], ScalableDimension=_DIMENSION
     )
-    lines = [f"{each['MinCapacity']} to {each['MaxCapacity']} instances" for each in described["ScalableTargets"]]
+    lines = [
+        f"{scalable['MinCapacity']} to {scalable['MaxCapacity']} instances" for scalable in described["ScalableTargets"]
+    ]
     for policy in aws.scaling.describe_scaling_policies(**target)["ScalingPolicies"]:
         tracking = policy["TargetTrackingScalingPolicyConfiguration"]
         metric = tracking.get("PredefinedMetricSpecification", {}).get("PredefinedMetricType") or tracking.get(

@@ -7,8 +7,9 @@ from botocore.exceptions import ClientError
 
 from triton_ensembles.deploy.aws import Aws, aws_errors, error_code, if_exists
 from triton_ensembles.deploy.resource_names import MADE_BY, OURS, read_tags, write_tags
-from triton_ensembles.deploy.rollback import Created, Progress
+from triton_ensembles.deploy.rollback import Created
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,12 @@ class S3Prefix:
 
     bucket: str
     prefix: str
+
+    @classmethod
+    def of_url(cls, url: str) -> "S3Prefix":
+        """The prefix of a ModelDataUrl."""
+        bucket, _, prefix = url.removeprefix("s3://").partition("/")
+        return cls(bucket, prefix)
 
     @property
     def url(self) -> str:

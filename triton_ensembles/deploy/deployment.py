@@ -6,9 +6,10 @@ from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists
 from triton_ensembles.deploy.desired_endpoint import CONFIG, MODEL, DesiredEndpoint, Kind
 from triton_ensembles.deploy.removal import delete_unused
 from triton_ensembles.deploy.resource_names import AUTOSCALED, UNKNOWN_WEIGHTS, WEIGHTS, write_tags
-from triton_ensembles.deploy.rollback import Progress, rollback
+from triton_ensembles.deploy.rollback import rollback
 from triton_ensembles.deploy.sagemaker_endpoint import Description, delete_endpoint, refuse_foreign, wait_until_settled
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.progress import Progress
 
 
 def deploy_endpoint(aws: Aws, desired: DesiredEndpoint, progress: Progress, timeout: float) -> str:
@@ -25,16 +26,16 @@ def deploy_endpoint(aws: Aws, desired: DesiredEndpoint, progress: Progress, time
     """
     name = desired.name
     with aws_errors(f"deploy {name}"), rollback(progress) as created:
-        found = wait_until_settled(aws, name, progress, timeout)
-        tags = refuse_foreign(aws, found) if found else {}
-        if found and found["EndpointStatus"] in ("Failed", "OutOfService"):
-            progress(f"{name} is {found['EndpointStatus']} and cannot be updated: recreating it")
+        existing = wait_until_settled(aws, name, progress, timeout)
+        tags = refuse_foreign(aws, existing) if existing else {}
+        if existing and existing["EndpointStatus"] in ("Failed", "OutOfService"):
+            progress(f"{name} is {existing['EndpointStatus']} and cannot be updated: recreating it")
             delete_endpoint(aws, name, progress, timeout)
-            found = None
+            existing = None
         new_tags = write_tags({WEIGHTS: desired.weights or UNKNOWN_WEIGHTS})
-        if found and found["EndpointConfigName"] == desired.config_name:
-            _refuse_broken(found, desired)
-            aws.sagemaker.add_tags(ResourceArn=found["EndpointArn"], Tags=new_tags)
+        if existing and existing["EndpointConfigName"] == desired.config_name:
+            _refuse_broken(existing, desired)
+            aws.sagemaker.add_tags(ResourceArn=existing["EndpointArn"], Tags=new_tags)
             return "unchanged"
         for kind, request in ((MODEL, desired.model), (CONFIG, desired.config)):
             key = f"{kind.key}Name"
@@ -44,11 +45,11 @@ def deploy_endpoint(aws: Aws, desired: DesiredEndpoint, progress: Progress, time
                 created(f"{kind.noun} {request[key]}", delete)
                 kind.operation(aws, "create")(**request, Tags=write_tags())
         names = {"EndpointName": name, "EndpointConfigName": desired.config_name}
-        if found is None:
+        if existing is None:
             created(f"endpoint {name}", partial(delete_endpoint, aws, name, progress, timeout))
             aws.sagemaker.create_endpoint(**names, Tags=new_tags)
         else:
-            progress(f"updating {name} from {found['EndpointConfigName']} to {desired.config_name}")
+            progress(f"updating {name} from {existing['EndpointConfigName']} to {desired.config_name}")
             # The scaling policy then decides how many instances run.
             keep = {"RetainAllVariantProperties": True} if AUTOSCALED in tags else {}
             aws.sagemaker.update_endpoint(**names, **keep)
@@ -56,12 +57,12 @@ def deploy_endpoint(aws: Aws, desired: DesiredEndpoint, progress: Progress, time
         if now is None:
             raise EnsembleError(f"the endpoint {name} was deleted by someone else during the deployment")
         _refuse_broken(now, desired)
-        if found is not None:
+        if existing is not None:
             aws.sagemaker.add_tags(ResourceArn=now["EndpointArn"], Tags=new_tags)
     # Only now: SageMaker cannot update an endpoint whose present configuration is gone.
     with aws_errors(f"delete what {name} no longer uses"):
         delete_unused(aws, name, progress, keep=(desired.model_name, desired.config_name))
-    return "created" if found is None else "updated"
+    return "created" if existing is None else "updated"
 
 
 def _refuse_broken(now: Description, desired: DesiredEndpoint) -> None:

@@ -18,8 +18,8 @@ class Kind:
 
     def operation(self, aws: Aws, verb: str) -> Callable[..., Any]:
         """The operation ``verb`` of boto3 on resources of this kind."""
-        found: Callable[..., Any] = getattr(aws.sagemaker, f"{verb}_{self.snake}")
-        return found
+        operation: Callable[..., Any] = getattr(aws.sagemaker, f"{verb}_{self.snake}")
+        return operation
 
     def delete(self, aws: Aws, name: str) -> None:
         """Delete the resource, if it exists."""

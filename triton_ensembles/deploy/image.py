@@ -52,7 +52,9 @@ def image_uri(tag: str, region: str, instance: str) -> str:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     owners = {row["region"]: row["account"] for row in rows if release in row["releases"].split()}
     if region not in owners:
-        known = sorted({found for row in rows if row["region"] == region for found in row["releases"].split()})
+        known = sorted(
+            {known_release for row in rows if row["region"] == region for known_release in row["releases"].split()}
+        )
         raise EnsembleError(
             f"the account in which AWS keeps release {release} of its Triton image in {region} is unknown"
             + (f" (known releases there: {', '.join(known)})" if known else ""),

@@ -14,10 +14,10 @@ def common_target(archives: Sequence[Archive], otherwise: str) -> str:
     Raises:
         EnsembleError: they were built for several targets, and ``otherwise`` is none of them.
     """
-    found = {each.target for each in archives if each.target}
-    if len(found) > 1 and otherwise not in found:
-        raise _different("targets", {each.name: each.target for each in archives}, "choose one with --target")
-    return found.pop() if len(found) == 1 else otherwise
+    targets = {archive.target for archive in archives if archive.target}
+    if len(targets) > 1 and otherwise not in targets:
+        raise _different("targets", {archive.name: archive.target for archive in archives}, "choose one with --target")
+    return targets.pop() if len(targets) == 1 else otherwise
 
 
 def chosen_instance(archives: Sequence[Archive], target: str) -> str:
@@ -26,10 +26,10 @@ def chosen_instance(archives: Sequence[Archive], target: str) -> str:
     Raises:
         EnsembleError: they were built for several.
     """
-    found = {each.name: each.instance for each in archives if each.instance}
-    if len(set(found.values())) > 1:
-        raise _different("instance types", found, "choose one with --instance")
-    return next(iter(found.values()), DEFAULTS[target].instance)
+    instances = {archive.name: archive.instance for archive in archives if archive.instance}
+    if len(set(instances.values())) > 1:
+        raise _different("instance types", instances, "choose one with --instance")
+    return next(iter(instances.values()), DEFAULTS[target].instance)
 
 
 def chosen_image(archives: Sequence[Archive], target: str, region: str, instance: str) -> str:
@@ -38,11 +38,13 @@ def chosen_image(archives: Sequence[Archive], target: str, region: str, instance
     Raises:
         EnsembleError: they were built for several images, or as :func:`default_image`.
     """
-    found = {each.name: each.image for each in archives if each.image or each.is_for_own_server}
-    if len(set(found.values())) > 1:
+    images = {archive.name: archive.image for archive in archives if archive.image or archive.is_for_own_server}
+    if len(set(images.values())) > 1:
         cure = "build them all for one image, or choose one with --image"
-        raise _different("images", {name: image or "the server on this machine" for name, image in found.items()}, cure)
-    return default_image(target, next(iter(found.values()), ""), region, instance)
+        raise _different(
+            "images", {name: image or "the server on this machine" for name, image in images.items()}, cure
+        )
+    return default_image(target, next(iter(images.values()), ""), region, instance)
 
 
 def refuse_own_server(archives: Sequence[Archive]) -> None:
@@ -51,16 +53,16 @@ def refuse_own_server(archives: Sequence[Archive]) -> None:
     Raises:
         EnsembleError: there are any.
     """
-    found = [each for each in archives if each.is_for_own_server]
-    if found:
-        python = f" (Python {found[0].python})" if found[0].python else ""
+    own = [archive for archive in archives if archive.is_for_own_server]
+    if own:
+        python = f" (Python {own[0].python})" if own[0].python else ""
         raise EnsembleError(
             f"AWS has no image for these archives, which were built for the server on this machine{python}: "
-            + ", ".join(each.name for each in found),
+            + ", ".join(archive.name for archive in own),
             cure="build them for an image of AWS, with --target fused --image 24.09 (make: TARGET=fused IMAGE=24.09)",
         )
 
 
-def _different(what: str, found: dict[str, str], cure: str) -> EnsembleError:
-    pairs = ", ".join(f"{name} for {value or 'an unknown one'}" for name, value in found.items())
-    return EnsembleError(f"these archives were built for different {what}: {pairs}", cure=cure)
+def _different(plural: str, by_archive: dict[str, str], cure: str) -> EnsembleError:
+    pairs = ", ".join(f"{name} for {value or 'an unknown one'}" for name, value in by_archive.items())
+    return EnsembleError(f"these archives were built for different {plural}: {pairs}", cure=cure)

@@ -1,4 +1,4 @@
-"""What an instance costs per hour, from AWS's price list: a table in a repository would soon be out of date."""
+"""The price of an instance per hour, from AWS's price list: a table in a repository would soon be out of date."""
 
 import json
 from dataclasses import dataclass
@@ -23,13 +23,15 @@ def hosting_price(aws: Aws, instance: str) -> Price | None:
 
     The filters are those of awslabs/llmeter (SageMakerRTEndpointCompute). The caller needs pricing:GetProducts.
     """
-    wanted = {"component": "Hosting", "instanceName": instance, "regionCode": aws.region}
-    filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in wanted.items()]
+    fields = {"component": "Hosting", "instanceName": instance, "regionCode": aws.region}
+    filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in fields.items()]
     try:
-        found = aws.pricing.get_products(ServiceCode="AmazonSageMaker", Filters=filters, MaxResults=2)["PriceList"]
-        (product,) = map(json.loads, found)
+        products = aws.pricing.get_products(ServiceCode="AmazonSageMaker", Filters=filters, MaxResults=2)["PriceList"]
+        (product,) = map(json.loads, products)
         (term,) = product["terms"]["OnDemand"].values()
-        (hourly,) = (each for each in term["priceDimensions"].values() if each["unit"].lower().startswith("hr"))
+        (hourly,) = (
+            dimension for dimension in term["priceDimensions"].values() if dimension["unit"].lower().startswith("hr")
+        )
         return Price(float(hourly["pricePerUnit"]["USD"]), str(product["publicationDate"])[:10])
     except (ClientError, BotoCoreError, ValueError, KeyError, TypeError):
         return None

@@ -17,7 +17,7 @@ from triton_ensembles.triton.model_config import DataType, ModelConfig
 from triton_ensembles.triton.releases import releases, version
 
 ENDPOINT = "triton-ensembles"
-"""Its name, which is the one that the commands on endpoints take by default."""
+"""The name of the endpoint: the one that the commands on endpoints take by default."""
 _BUCKET = "triton-ensembles"
 _ROLE = "arn:aws:iam::123456789012:role/local"
 _INSTANCE = "ml.c5.xlarge"
@@ -34,14 +34,14 @@ def image_for(python: str) -> str:
     """
     if python in ("", server_python()):
         return PIP_SERVER
-    found = [release for release in releases().values() if release.python == python]
-    if not found:
+    matching = [release for release in releases().values() if release.python == python]
+    if not matching:
         known = sorted({release.python for release in releases().values() if release.python}, key=version)
         raise EnsembleError(
             f"a step needs Python {python}, and no image of Triton has it",
             cure=f"pack an environment for Python {server_python()}, or for that of an image ({', '.join(known)})",
         )
-    newest = max(found, key=lambda release: version(release.release))
+    newest = max(matching, key=lambda release: version(release.release))
     return f"sagemaker-tritonserver:{newest.release}-py3-cpu"
 
 
@@ -77,10 +77,10 @@ def create_endpoint(
     }
     sagemaker.create_endpoint_config(EndpointConfigName=ENDPOINT, ProductionVariants=[variant])
     sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName=ENDPOINT)
-    while (found := sagemaker.describe_endpoint(EndpointName=ENDPOINT))["EndpointStatus"] == "Creating":
+    while (description := sagemaker.describe_endpoint(EndpointName=ENDPOINT))["EndpointStatus"] == "Creating":
         time.sleep(_POLL_SECONDS)
-    if found["EndpointStatus"] != "InService":
-        raise EnsembleError(f"the endpoint did not get into service: {found.get('FailureReason', '')}")
+    if description["EndpointStatus"] != "InService":
+        raise EnsembleError(f"the endpoint did not get into service: {description.get('FailureReason', '')}")
 
 
 def invocation(target_model: str, config: ModelConfig) -> str:

@@ -7,10 +7,10 @@ from triton_ensembles.deploy.aws import Aws, aws_errors
 from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.desired_endpoint import CONFIG, MODEL
 from triton_ensembles.deploy.resource_names import AUTOSCALED, MADE_BY, OURS, is_derived
-from triton_ensembles.deploy.rollback import Progress
 from triton_ensembles.deploy.sagemaker_endpoint import delete_endpoint, find_endpoint, refuse_foreign, tags_of
 from triton_ensembles.deploy.stored import delete_uploaded
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.progress import Progress
 
 
 def delete_unused(aws: Aws, endpoint: str, progress: Progress, keep: Collection[str] = ()) -> int:
@@ -21,8 +21,8 @@ def delete_unused(aws: Aws, endpoint: str, progress: Progress, keep: Collection[
     deleted = 0
     for kind in (CONFIG, MODEL):
         pages = aws.sagemaker.get_paginator(f"list_{kind.snake}s").paginate(NameContains=endpoint)
-        for each in [each for page in pages for each in page[f"{kind.key}s"]]:
-            name, arn = each[f"{kind.key}Name"], each[f"{kind.key}Arn"]
+        for resource in [resource for page in pages for resource in page[f"{kind.key}s"]]:
+            name, arn = resource[f"{kind.key}Name"], resource[f"{kind.key}Arn"]
             if name not in keep and is_derived(endpoint, name) and tags_of(aws, arn).get(MADE_BY) == OURS:
                 kind.delete(aws, name)
                 progress(f"deleted the {kind.noun} {name}")
@@ -51,8 +51,8 @@ def undeploy_endpoint(aws: Aws, endpoint: str, place: S3Prefix | None, progress:
         return deleted
 
     with aws_errors(f"describe {endpoint}"):
-        found = find_endpoint(aws, endpoint)
-        tags = refuse_foreign(aws, found) if found else {}
+        description = find_endpoint(aws, endpoint)
+        tags = refuse_foreign(aws, description) if description else {}
     steps: dict[str, Callable[[], int]] = {}
     if AUTOSCALED in tags:
         steps["auto scaling"] = lambda: remove_scaling(aws, endpoint, tags[AUTOSCALED], progress)
@@ -61,13 +61,13 @@ def undeploy_endpoint(aws: Aws, endpoint: str, place: S3Prefix | None, progress:
     if place:
         steps["archives"] = lambda: delete_uploaded(aws, place, progress)
     deleted, failures = 0, []
-    for what, step in steps.items():
+    for resources, step in steps.items():
         try:
-            with aws_errors(f"delete the {what}"):
+            with aws_errors(f"delete the {resources}"):
                 deleted += step()
         except EnsembleError as error:
             progress(str(error))
-            failures.append(what)
+            failures.append(resources)
     if failures:
         raise EnsembleError(f"could not delete all of {endpoint}: {', '.join(failures)}", cure="run undeploy again")
     return deleted

@@ -1,9 +1,10 @@
-"""What this run has created, so that a failure halfway leaves nothing behind."""
+"""The resources that this run has created, so that a failure halfway leaves nothing behind."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-Progress = Callable[[str], object]  # is called with one line of text for each step
+from triton_ensembles.progress import Progress
+
 # Takes the kind and name of a resource, as users are told, and what deletes it, also where it does not exist. It is
 # called before the resource is requested: a request may have succeeded although its answer was lost.
 Created = Callable[[str, Callable[[], object]], None]
@@ -22,10 +23,10 @@ def rollback(progress: Progress) -> Iterator[Created]:
     try:
         yield lambda what, delete: resources.append((what, delete))
     except BaseException:
-        for what, delete in reversed(resources):
-            progress(f"rolling back: deleting the {what}")
+        for resource, delete in reversed(resources):
+            progress(f"rolling back: deleting the {resource}")
             try:
                 delete()
             except Exception as failure:
-                progress(f"could not delete the {what}: {failure}")
+                progress(f"could not delete the {resource}: {failure}")
         raise

@@ -7,8 +7,8 @@ from botocore.exceptions import ClientError
 
 from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists, is_busy
 from triton_ensembles.deploy.resource_names import MADE_BY, OURS, read_tags
-from triton_ensembles.deploy.rollback import Progress
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.progress import Progress
 
 # The states of DescribeEndpoint that end by themselves; the others last until someone acts.
 _TRANSIENT = frozenset({"Creating", "Updating", "SystemUpdating", "RollingBack", "Deleting"})
@@ -26,10 +26,10 @@ def find_endpoint(aws: Aws, endpoint: str) -> Description | None:
 
 def existing_endpoint(aws: Aws, endpoint: str) -> Description:
     """DescribeEndpoint's answer. Raises :class:`EnsembleError` when there is no such endpoint."""
-    found = find_endpoint(aws, endpoint)
-    if found is None:
+    description = find_endpoint(aws, endpoint)
+    if description is None:
         raise EnsembleError(f"the endpoint {endpoint} does not exist", cure="deploy it first")
-    return found
+    return description
 
 
 def instance_type(aws: Aws, endpoint: str) -> str:
@@ -50,16 +50,16 @@ def tags_of(aws: Aws, arn: str) -> dict[str, str]:
     return read_tags(tag for page in pages for tag in page["Tags"])
 
 
-def refuse_foreign(aws: Aws, found: Description) -> dict[str, str]:
+def refuse_foreign(aws: Aws, description: Description) -> dict[str, str]:
     """The tags of the endpoint that DescribeEndpoint has ``found``.
 
     Raises:
         EnsembleError: this tool did not create the endpoint.
     """
-    tags = tags_of(aws, found["EndpointArn"])
+    tags = tags_of(aws, description["EndpointArn"])
     if tags.get(MADE_BY) != OURS:
         raise EnsembleError(
-            f"the endpoint {found['EndpointName']} exists and was not created by this tool, so it is left alone",
+            f"the endpoint {description['EndpointName']} exists and was not created by this tool, so it is left alone",
             cure="use another --endpoint",
         )
     return tags
@@ -74,13 +74,13 @@ def wait_until_settled(aws: Aws, endpoint: str, progress: Progress, timeout: flo
     started = reported = time.monotonic()
     pause, before = _FIRST_PAUSE, ""
     while True:
-        found = find_endpoint(aws, endpoint)
-        status = found["EndpointStatus"] if found else "deleted"
+        description = find_endpoint(aws, endpoint)
+        status = description["EndpointStatus"] if description else "deleted"
         now = time.monotonic()
         if status not in _TRANSIENT:
             if before:
                 progress(f"{endpoint}: {status} after {now - started:.0f} s")
-            return found
+            return description
         if status != before or now - reported > _REPORT_INTERVAL:
             progress(f"{endpoint}: {status} ({now - started:.0f} s)")
             reported = now
@@ -97,7 +97,7 @@ def delete_endpoint(aws: Aws, endpoint: str, progress: Progress, timeout: float)
     """Delete the endpoint and wait until it is gone; False when there was no such endpoint.
 
     SageMaker refuses to delete an endpoint that is being created or updated, so this waits for that to end: an
-    endpoint that is left alone goes on costing money.
+    endpoint that is left alone still costs money.
 
     Raises:
         EnsembleError: it still exists after ``timeout`` seconds.
@@ -113,7 +113,7 @@ def delete_endpoint(aws: Aws, endpoint: str, progress: Progress, timeout: float)
         except ClientError as error:
             if not is_busy(error):
                 raise
-    left = max(_DELETION_SECONDS, deadline - time.monotonic())
-    if wait_until_settled(aws, endpoint, progress, left) is not None:
+    seconds = max(_DELETION_SECONDS, deadline - time.monotonic())
+    if wait_until_settled(aws, endpoint, progress, seconds) is not None:
         raise EnsembleError(f"the endpoint {endpoint} still exists", cure="run undeploy again")
     return True

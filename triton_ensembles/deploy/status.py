@@ -21,16 +21,16 @@ def endpoint_status(aws: Aws, endpoint: str) -> tuple[bool, list[str]]:
         EnsembleError: AWS's reason.
     """
     with aws_errors(f"describe {endpoint}"):
-        found = find_endpoint(aws, endpoint)
-        if found is None:
+        description = find_endpoint(aws, endpoint)
+        if description is None:
             return False, [f"{endpoint}: does not exist"]
-        return found["EndpointStatus"] == "InService", list(_lines(aws, endpoint, found))
+        return description["EndpointStatus"] == "InService", list(_lines(aws, endpoint, description))
 
 
-def _lines(aws: Aws, endpoint: str, found: dict[str, Any]) -> Iterator[str]:
-    tags = tags_of(aws, found["EndpointArn"])
-    yield f"{endpoint}: {found['EndpointStatus']}"
-    if reason := found.get("FailureReason"):
+def _lines(aws: Aws, endpoint: str, description: dict[str, Any]) -> Iterator[str]:
+    tags = tags_of(aws, description["EndpointArn"])
+    yield f"{endpoint}: {description['EndpointStatus']}"
+    if reason := description.get("FailureReason"):
         yield f"  reason   {reason}"
     if tags.get(MADE_BY) != OURS:
         yield "  not created by this tool"
@@ -38,11 +38,11 @@ def _lines(aws: Aws, endpoint: str, found: dict[str, Any]) -> Iterator[str]:
         yield "  weights  RANDOM: the answers mean nothing"
     elif tags.get(WEIGHTS) == "provided":
         yield "  weights  provided: some came by hand, so nothing says what they are"
-    name = found["EndpointConfigName"]
+    name = description["EndpointConfigName"]
     config = if_exists(aws.sagemaker.describe_endpoint_config, EndpointConfigName=name)
-    variants = {each["VariantName"]: each for each in config["ProductionVariants"]} if config else {}
+    variants = {configured["VariantName"]: configured for configured in config["ProductionVariants"]} if config else {}
     yield f"  config   {name}{'' if config else ' (deleted)'}"
-    for variant in found.get("ProductionVariants", ()):
+    for variant in description.get("ProductionVariants", ()):
         yield from _variant_lines(aws, variant, variants.get(variant["VariantName"], {}))
     if AUTOSCALED in tags:
         for line in describe_scaling(aws, endpoint, tags[AUTOSCALED]):
@@ -63,8 +63,7 @@ def _variant_lines(aws: Aws, variant: dict[str, Any], configured: dict[str, Any]
     url = container.get("ModelDataUrl", "")
     yield f"  models   {url}"
     if container.get("Mode") == "MultiModel" and url.startswith("s3://"):
-        bucket, _, prefix = url.removeprefix("s3://").partition("/")
-        yield from _archive_lines(aws, S3Prefix(bucket, prefix))
+        yield from _archive_lines(aws, S3Prefix.of_url(url))
 
 
 def _archive_lines(aws: Aws, place: S3Prefix) -> Iterator[str]:

@@ -1,24 +1,21 @@
 """The archives that are in S3: which, since when, whose, and their deletion."""
 
-import re
 from datetime import datetime
 from typing import Any
 
 from botocore.exceptions import ClientError
 
-from triton_ensembles.deploy.archives import SUFFIX, Archive
-from triton_ensembles.deploy.assembly import PARTS
+from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.deploy.aws import Aws, if_exists, is_missing
 from triton_ensembles.deploy.bucket import S3Prefix, delete_bucket
+from triton_ensembles.deploy.keys import PARTS, SUFFIX, has_digest
 from triton_ensembles.deploy.resource_names import MADE_BY, OURS, UNKNOWN_WEIGHTS
-from triton_ensembles.deploy.rollback import Progress
 from triton_ensembles.errors import EnsembleError
-
-_OUR_KEY = re.compile(rf"-[0-9a-f]{{12}}{re.escape(SUFFIX)}$")
+from triton_ensembles.progress import Progress
 
 
 def metadata_of(archive: Archive) -> dict[str, str]:
-    """What an archive's object says of itself."""
+    """The metadata of an archive's object."""
     return {MADE_BY: OURS, "sha256": archive.sha256, "weights": archive.weights or UNKNOWN_WEIGHTS}
 
 
@@ -34,15 +31,15 @@ def uploaded_etag(aws: Aws, place: S3Prefix, archive: Archive) -> str | None:
         EnsembleError: its key holds another file.
         ClientError: S3's reason.
     """
-    found = _head(aws, place, archive.key)
-    if found is None:
+    head = _head(aws, place, archive.key)
+    if head is None:
         return None
-    if found["Metadata"].get("sha256") != archive.sha256 or found["ContentLength"] != archive.size:
+    if head["Metadata"].get("sha256") != archive.sha256 or head["ContentLength"] != archive.size:
         raise EnsembleError(
             f"{place.url}{archive.key} is another file than {archive.path.name}",
             cure="delete it, or use another --prefix",
         )
-    return str(found["ETag"])
+    return str(head["ETag"])
 
 
 def stored_archives(aws: Aws, place: S3Prefix) -> dict[str, int]:
@@ -50,18 +47,18 @@ def stored_archives(aws: Aws, place: S3Prefix) -> dict[str, int]:
 
     Empty when there is no such bucket. Raises :class:`ClientError` with any other reason of S3.
     """
-    return {key: each["Size"] for key, each in _objects(aws, place).items()}
+    return {key: stored["Size"] for key, stored in _objects(aws, place).items()}
 
 
 def upload_times(aws: Aws, place: S3Prefix) -> dict[str, datetime]:
     """As :func:`stored_archives`, with the time of each archive's upload."""
-    return {key: each["LastModified"] for key, each in _objects(aws, place).items()}
+    return {key: stored["LastModified"] for key, stored in _objects(aws, place).items()}
 
 
 def weights_of(aws: Aws, place: S3Prefix, key: str) -> str:
     """The weights that ``upload`` noted, or "not-stated"; "" for an archive that it did not upload."""
-    found = _head(aws, place, key)
-    return found["Metadata"].get("weights", "") if found and _is_ours(found) else ""
+    head = _head(aws, place, key)
+    return head["Metadata"].get("weights", "") if head and _is_ours(head) else ""
 
 
 def delete_uploaded(aws: Aws, place: S3Prefix, progress: Progress) -> int:
@@ -87,35 +84,35 @@ def _delete_unfinished(aws: Aws, place: S3Prefix, progress: Progress) -> None:
     try:
         uploads = unfinished(aws, place, place.folder)
         steps = aws.s3.get_paginator("list_objects_v2").paginate(**where, Prefix=place.folder + PARTS)
-        left = [each["Key"] for page in steps for each in page.get("Contents", ())]
+        part_keys = [entry["Key"] for page in steps for entry in page.get("Contents", ())]
     except ClientError as error:
         if is_missing(error):
             return
         raise
-    for each in uploads:
-        if _OUR_KEY.search(each["Key"]) or each["Key"].startswith(place.folder + PARTS):
-            if_exists(aws.s3.abort_multipart_upload, **where, Key=each["Key"], UploadId=each["UploadId"])
-            progress(f"deleted the unfinished upload of s3://{place.bucket}/{each['Key']}")
-    for key in left:
+    for entry in uploads:
+        if has_digest(entry["Key"]) or entry["Key"].startswith(place.folder + PARTS):
+            if_exists(aws.s3.abort_multipart_upload, **where, Key=entry["Key"], UploadId=entry["UploadId"])
+            progress(f"deleted the unfinished upload of s3://{place.bucket}/{entry['Key']}")
+    for key in part_keys:
         aws.s3.delete_object(**where, Key=key)
 
 
 def unfinished(aws: Aws, place: S3Prefix, prefix: str) -> list[dict[str, Any]]:
     """The multipart uploads to keys with this beginning that were neither completed nor aborted, the oldest first."""
     pages = aws.s3.get_paginator("list_multipart_uploads").paginate(Bucket=place.bucket, Prefix=prefix)
-    found = [each for page in pages for each in page.get("Uploads", ())]
-    return sorted(found, key=lambda each: str(each.get("Initiated", "")))
+    uploads = [upload for page in pages for upload in page.get("Uploads", ())]
+    return sorted(uploads, key=lambda upload: str(upload.get("Initiated", "")))
 
 
 def _objects(aws: Aws, place: S3Prefix) -> dict[str, Any]:
     pages = aws.s3.get_paginator("list_objects_v2").paginate(Bucket=place.bucket, Prefix=place.folder)
     try:
-        found = [each for page in pages for each in page.get("Contents", ()) if each["Key"].endswith(SUFFIX)]
+        archives = [stored for page in pages for stored in page.get("Contents", ()) if stored["Key"].endswith(SUFFIX)]
     except ClientError as error:
         if is_missing(error):
             return {}
         raise
-    return {each["Key"].removeprefix(place.folder): each for each in found}
+    return {stored["Key"].removeprefix(place.folder): stored for stored in archives}
 
 
 def _head(aws: Aws, place: S3Prefix, key: str) -> dict[str, Any] | None:

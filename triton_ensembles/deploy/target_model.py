@@ -1,11 +1,10 @@
 """The TargetModel that a name without a digest stands for."""
 
-import re
 from datetime import datetime
 
-from triton_ensembles.deploy.archives import SUFFIX
 from triton_ensembles.deploy.aws import Aws, aws_errors
 from triton_ensembles.deploy.bucket import S3Prefix
+from triton_ensembles.deploy.keys import archive_names
 from triton_ensembles.deploy.sagemaker_endpoint import existing_endpoint
 from triton_ensembles.deploy.stored import upload_times
 from triton_ensembles.errors import EnsembleError
@@ -30,20 +29,17 @@ def find_target_model(aws: Aws, endpoint: str, name: str, built: str = "") -> st
         if built:
             return built
         raise
-    own = re.compile(rf"{re.escape(name)}(-[0-9a-f]{{12}})?{re.escape(SUFFIX)}")
-    found = {key: time for key, time in times.items() if own.fullmatch(key)}
-    if built in found:
+    archives = {key: time for key, time in times.items() if name in archive_names(key)}
+    if built in archives:
         return built
-    if not found:
+    if not archives:
         known = ", ".join(sorted(times)[:5]) or "none"
         raise EnsembleError(f"{endpoint} has no archive of {name!r}", cure=f"upload it; it has {known}")
-    return max(found, key=lambda key: found[key])
+    return max(archives, key=lambda key: archives[key])
 
 
 def _archives(aws: Aws, endpoint: str) -> dict[str, datetime]:
     config = existing_endpoint(aws, endpoint)["EndpointConfigName"]
     variants = aws.sagemaker.describe_endpoint_config(EndpointConfigName=config)["ProductionVariants"]
     model = aws.sagemaker.describe_model(ModelName=variants[0]["ModelName"])
-    url = model["PrimaryContainer"].get("ModelDataUrl", "")
-    bucket, _, prefix = url.removeprefix("s3://").partition("/")
-    return upload_times(aws, S3Prefix(bucket, prefix))
+    return upload_times(aws, S3Prefix.of_url(model["PrimaryContainer"].get("ModelDataUrl", "")))

@@ -1,7 +1,7 @@
 """Packed Python environments for Triton's Python steps.
 
 spec = read_environment_file(Path("envs/processing.yml"))
-packed = make_packed_environment(spec, destination=Path("processing_env.tar.gz"), progress=print)
+packed = make_packed_environment(spec, destination=Path("environment"), progress=print)
 """
 
 from triton_ensembles.environment.packed import PackedEnvironment, make_packed_environment

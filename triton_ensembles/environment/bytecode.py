@@ -1,7 +1,7 @@
-"""Byte code for a folder of modules that another Python imports, so that it compiles nothing when a model loads."""
+"""Byte code for modules that another Python imports, so that it compiles nothing when a model loads."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from triton_ensembles.programs import ProgramError, output_of, run_step
@@ -37,23 +37,33 @@ def compile_imported(folder: Path, modules: Iterable[str], python: str, progress
     if interpreter is None:
         progress(f"no byte code, so that models load more slowly: there is no Python {python} on this machine")
         return
-    real = folder.resolve()
-    command: list[str | Path] = [interpreter.executable, "-B", "-I", "-c", _IMPORT, real, json.dumps(sorted(modules))]
+    names = json.dumps(sorted(modules))
+    command: list[str | Path] = [interpreter.executable, "-B", "-I", "-c", _IMPORT, folder.resolve(), names]
     try:
         lines = output_of(command, cwd=folder).splitlines()
     except ProgramError:
         return
-    sources = [Path(name) for name in json.loads(lines[-1]) if name.endswith(".py")]
-    compile_files(folder, [path for path in sources if path.resolve().is_relative_to(real)], python)
+    compile_files(folder, [Path(name) for name in json.loads(lines[-1])], python)
 
 
 def compile_files(folder: Path, files: Iterable[Path], python: str) -> None:
-    """Compile ``files``, which lie below ``folder``. The same sources give the same bytes."""
+    """Compile those of ``files`` that lie below ``folder``, if a Python ``python`` is on this machine."""
     interpreter = find_interpreter(python)
-    if interpreter is None:
-        return
+    if interpreter is not None:
+        compile_with([interpreter.executable], folder, files)
+
+
+def compile_with(
+    python: Sequence[str | Path], folder: Path, files: Iterable[Path], environment: Mapping[str, str] | None = None
+) -> None:
+    """Compile the ``.py`` files that lie below ``folder`` with the command ``python``.
+
+    The same sources give the same bytes, which stay valid whatever time stamps the sources get (``unchecked-hash``,
+    PEP 552).
+    """
     real = folder.resolve()
-    names = sorted(path.resolve().relative_to(real).as_posix() for path in files)
+    sources = (path.resolve() for path in files if path.suffix == ".py")
+    names = sorted(path.relative_to(real).as_posix() for path in sources if path.is_relative_to(real))
     # Byte code holds sets in the order of their hashes, which must therefore not be random.
-    command: list[str | Path] = ["env", "PYTHONHASHSEED=0", interpreter.executable, "-B", "-s", "-c", _COMPILE]
-    run_step("a module cannot be compiled", [*command, json.dumps(names)], cwd=folder)
+    command: list[str | Path] = ["env", "PYTHONHASHSEED=0", *python, "-B", "-s", "-c", _COMPILE, json.dumps(names)]
+    run_step("a module cannot be compiled", command, environment=environment, cwd=folder)

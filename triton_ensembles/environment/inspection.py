@@ -1,4 +1,4 @@
-"""What an unpacked environment holds, found by running its Python as Triton does; and the byte code of its modules."""
+"""The content of an unpacked environment, found by running its Python as Triton does; and byte code of its modules."""
 
 import json
 import re
@@ -9,6 +9,7 @@ from typing import Any
 
 from packaging.requirements import Requirement
 
+from triton_ensembles.environment.bytecode import compile_with
 from triton_ensembles.environment.spec import EnvironmentSpec
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.programs import run_step
@@ -38,17 +39,11 @@ for module in json.loads(sys.argv[1]):
 specs = [getattr(module, "__spec__", None) for module in list(sys.modules.values())]
 print(json.dumps(sorted({getattr(spec, "origin", None) or "" for spec in specs})))
 """
-# The file name inside the code is relative: the importer replaces it with the real one when it loads the code.
-_COMPILE = """
-import json, py_compile, sys
-for name in json.loads(sys.argv[1]):
-    py_compile.compile(name, dfile=name, doraise=True, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
-"""
 
 
 @dataclass(frozen=True)
 class EnvironmentFacts:
-    """What an unpacked environment holds.
+    """The content of an unpacked environment.
 
     Args:
         python: its minor version, such as ``"3.11"``.
@@ -74,19 +69,19 @@ def inspect_environment(tree: Path, spec: EnvironmentSpec) -> EnvironmentFacts:
     library = tree / "lib" / f"libpython{facts['python']}.so.1.0"
     if not library.is_file():
         raise EnsembleError(f"{library.name}, which Triton's stub loads, is not in the environment", path=spec.path)
-    found = {_normal(name): (version, modules) for name, (version, modules) in facts["packages"].items()}
-    packages = _conda_packages(tree) | {name: version for name, (version, _) in found.items()}
+    distributions = {_normal(name): (version, modules) for name, (version, modules) in facts["packages"].items()}
+    packages = _conda_packages(tree) | {name: version for name, (version, _) in distributions.items()}
 
-    wanted = {_normal(package.name) for package in spec.packages}
-    wanted |= {_normal(Requirement(text).name) for text in spec.pip_packages}
-    absent = wanted - packages.keys()
+    requested = {_normal(package.name) for package in spec.packages}
+    requested |= {_normal(Requirement(text).name) for text in spec.pip_packages}
+    absent = requested - packages.keys()
     if absent:
         raise EnsembleError(
             f"nothing is left of {', '.join(sorted(absent))} in the packed environment",
             path=spec.path,
-            cure="exclude less",
+            cure="remove patterns from `exclude`",
         )
-    modules = sorted(module for name in wanted & found.keys() for module in found[name][1])
+    modules = sorted(module for name in requested & distributions.keys() for module in distributions[name][1])
     sources = tuple(
         Path(name) for name in _run_script(tree, spec, _IMPORT, json.dumps(modules)) if name.endswith(".py")
     )
@@ -98,17 +93,9 @@ def compile_sources(tree: Path, sources: Iterable[Path]) -> None:
 
     Triton unpacks the environment on every machine, and the first import would compile every module. Measured with
     numpy and tokenizers: 0.2 s with byte code, 0.7 s without. Byte code of the modules that this import reads adds 1 MB
-    to an archive of 27 MB; byte code of everything would add 6.5 MB for modules that hardly any step imports. It is of
-    the kind ``unchecked-hash`` (PEP 552), which stays valid whatever time stamps the sources get.
+    to an archive of 27 MB; byte code of everything would add 6.5 MB for modules that hardly any step imports.
     """
-    real = tree.resolve()
-    names = sorted(
-        path.resolve().relative_to(real).as_posix() for path in sources if path.resolve().is_relative_to(real)
-    )
-    # Byte code holds sets in the order of their hashes, which must therefore not be random.
-    settings = {**clean_environment(tree), "PYTHONHASHSEED": "0"}
-    command: list[str | Path] = [tree / "bin" / "python3", "-B", "-s", "-c", _COMPILE, json.dumps(names)]
-    run_step("a module of the environment cannot be compiled", command, environment=settings, cwd=tree)
+    compile_with([tree / "bin" / "python3"], tree, sources, clean_environment(tree))
 
 
 def _run_script(tree: Path, spec: EnvironmentSpec, script: str, *arguments: str) -> Any:
@@ -119,13 +106,13 @@ def _run_script(tree: Path, spec: EnvironmentSpec, script: str, *arguments: str)
         environment=clean_environment(tree),
         cwd=tree,
         path=spec.path,
-        cure="add what is missing to its dependencies, or exclude less",
+        cure="add what is missing to its dependencies, or remove patterns from `exclude`",
     )
     return json.loads(output.splitlines()[-1])
 
 
 def clean_environment(tree: Path) -> dict[str, str]:
-    """What Triton sets for its stub (PATH, LD_LIBRARY_PATH), and nothing else that affects Python or the loader."""
+    """The variables that Triton sets for its stub (PATH, LD_LIBRARY_PATH), and no other that affects Python."""
     return {"PATH": f"{tree}/bin:/usr/bin:/bin", "LD_LIBRARY_PATH": f"{tree}/lib", "LANG": "C.UTF-8"}
 
 

@@ -6,7 +6,7 @@ into ``<prefix>/lib``, and every file finds them relative to itself (``$ORIGIN``
 
 * glibc's own, which belong to the machine's kernel and loader;
 * libstdc++ and libgcc_s: Triton's stub needs those of *its* image, and has ``<prefix>/lib`` before them in
-  LD_LIBRARY_PATH, so that it would not start with an older copy there. Manylinux wheels expect the system's, too.
+  LD_LIBRARY_PATH, so that it would not start with an older copy there. Manylinux wheels also expect the system's.
 """
 
 import re
@@ -41,14 +41,14 @@ def make_relocatable(library: Path, executable: Path, modules: Iterable[Path]) -
     """
     kept: list[tuple[Path, bool]] = []
     for module in modules:
-        found, missing = _dependencies(module)
+        needed, missing = _dependencies(module)
         if missing:
             module.unlink()
             continue
-        for name, source in found.items():
+        for name, source in needed.items():
             if not (library / name).exists():
                 shutil.copyfile(source, library / name)
-        kept.append((module, bool(found)))
+        kept.append((module, bool(needed)))
     if strip := shutil.which("strip"):
         # Before patchelf: strip rearranges sections and cannot handle what patchelf writes.
         files = [executable, *library.glob("*.so*"), *(module for module, _ in kept)]
@@ -79,18 +79,18 @@ def _dependencies(file: Path) -> tuple[dict[str, Path], list[str]]:
     ``ldd`` asks the loader itself, so indirect dependencies are included.
     """
     answer = run_step("ldd cannot read this file", ["ldd", file], path=file)
-    found = {
+    paths = {
         name: Path(path.strip()).resolve()
         for name, path in _DEPENDENCY.findall(answer)
         if not _NOT_COPIED.fullmatch(name) and not name.startswith("libpython")
     }
-    return found, _MISSING.findall(answer)
+    return paths, _MISSING.findall(answer)
 
 
 def needed_libraries(files: Iterable[Path]) -> set[str]:
     """The names of the libraries that the ELF files among ``files`` ask the loader for (DT_NEEDED)."""
-    found = [_patchelf(file, "--print-needed").split() for file in files if _is_dynamic(file)]
-    return {name for names in found for name in names}
+    needed = [_patchelf(file, "--print-needed").split() for file in files if _is_dynamic(file)]
+    return {name for names in needed for name in names}
 
 
 def own_name(library: Path) -> str:

@@ -44,22 +44,22 @@ def _links(tree: Path) -> Iterator[Path]:
 
 def _keep_needed_names(tree: Path, links: Iterable[Path]) -> None:
     """Give each library that has links beside it a name that is needed; remove the links that are not."""
-    found: dict[Path, list[Path]] = {}
+    links_by_library: dict[Path, list[Path]] = {}
     for link in links:
         target = link.resolve()
         if ".so" in link.name and target.is_file() and target.parent == link.parent.resolve():
-            found.setdefault(target, []).append(link)
-    if not found:
+            links_by_library.setdefault(target, []).append(link)
+    if not links_by_library:
         return
     needed = needed_libraries(path for path in tree.rglob("*.so*") if path.is_file() and not path.is_symlink())
     needed |= needed_libraries(path for path in (tree / "bin").iterdir() if path.is_file() and not path.is_symlink())
-    for library, others in found.items():
-        wanted = needed | {own_name(library) or library.name}
-        kept = [link for link in others if link.name in wanted]
-        for link in others:
+    for library, aliases in links_by_library.items():
+        names = needed | {own_name(library) or library.name}
+        kept = [link for link in aliases if link.name in names]
+        for link in aliases:
             if link not in kept:
                 link.unlink()
-        if kept and library.name not in wanted:
+        if kept and library.name not in names:
             kept[0].unlink()
             library.rename(kept[0])
             for link in kept[1:]:

@@ -1,17 +1,15 @@
-"""From an environment file to the folder or archive that Triton's EXECUTION_ENV_PATH names.
+"""From an environment file to the folder that Triton's EXECUTION_ENV_PATH names, and which is used where it lies.
 
-A folder is used where it lies. An archive is extracted by Triton, into a folder of /tmp that stays until the server
-ends (pb_env.cc).
+Triton before 23.07 takes only a .tar.gz (python_backend #266), and is not built for. It extracts that into a folder of
+/tmp, which stays until the server ends (pb_env.cc).
 """
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_ensembles.archive.tree import is_archive
-from triton_ensembles.archive.write import write_archive
 from triton_ensembles.environment.conda_pack import pack_prefix
 from triton_ensembles.environment.inspection import compile_sources, inspect_environment
 from triton_ensembles.environment.libraries import required_glibc
@@ -20,6 +18,7 @@ from triton_ensembles.environment.pins import Pins
 from triton_ensembles.environment.providers import install
 from triton_ensembles.environment.spec import EnvironmentSpec
 from triton_ensembles.files import content_digest, size_of, write_whole
+from triton_ensembles.progress import Progress
 
 # An installer's own records: the files it wrote (wrong after excluding some) and where they came from.
 _INSTALLER_FILES = frozenset(("RECORD", "INSTALLER", "REQUESTED", "direct_url.json"))
@@ -33,13 +32,13 @@ class PackedEnvironment:
     """A packed environment.
 
     Args:
-        path: the folder, or the archive, a .tar.gz.
+        path: the folder.
         python: its minor version, such as ``"3.11"``; Triton's stub must be built for the same.
-        provider: who installed it: mamba, micromamba, conda, rattler or pypi.
+        provider: who installed it: rattler or pypi.
         packages: versions by name (lower case, dashes) of what is in it.
         glibc: the oldest glibc that it runs on, such as ``"2.34"``; "" if no file requires one.
-        sha256: of the archive, or of the folder's content (:func:`.files.content_digest`), in hexadecimal digits.
-        size: of the archive or of all files, in bytes.
+        sha256: of the folder's content (:func:`.files.content_digest`), in hexadecimal digits.
+        size: of all files, in bytes.
     """
 
     path: Path
@@ -56,7 +55,7 @@ def make_packed_environment(
     *,
     destination: Path,
     exclude: Iterable[str] = (),
-    progress: Callable[[str], object] = lambda _: None,
+    progress: Progress = lambda _: None,
     provider: str | None = None,
     pins: Pins | None = None,
 ) -> PackedEnvironment:
@@ -64,8 +63,8 @@ def make_packed_environment(
 
     Args:
         spec: the environment file.
-        destination: the archive to write if the name ends in .tar.gz, otherwise the new folder. A folder has no links
-            (SageMaker refuses archives with any), and Python writes no byte code into it.
+        destination: the new folder. It has no links (SageMaker refuses archives with any), and Python writes no byte
+            code into it.
         exclude: globs of paths below the prefix, as conda-pack takes them (``*`` matches ``/`` too), of files to leave
             out, such as ``*/site-packages/huggingface_hub*``, besides :data:`.conda_pack.DEFAULT_EXCLUDE`.
         progress: called with a line before each long step.
@@ -89,8 +88,7 @@ def make_packed_environment(
         progress("packing with conda-pack")
         pack_prefix(prefix, tree, exclude, work)
         shutil.rmtree(prefix)
-        if not is_archive(destination.name):
-            replace_links(tree)
+        replace_links(tree)
         progress("testing the packed environment")
         facts = inspect_environment(tree, spec)
         for file in tree.glob("lib/python3.*/site-packages/*.dist-info/*"):
@@ -99,12 +97,9 @@ def make_packed_environment(
         compile_sources(tree, facts.sources)
         glibc = required_glibc(path for path in tree.rglob("*") if path.is_file() and not path.is_symlink())
         progress(f"writing {destination.name}")
-        if is_archive(destination.name):
-            write_archive(tree, destination, links=True)
-        else:
-            name, text = _NO_BYTE_CODE
-            (tree / "lib" / f"python{facts.python}" / "site-packages" / name).write_text(text, encoding="utf-8")
-            with write_whole(destination) as partial:
-                shutil.move(tree, partial)
+        name, text = _NO_BYTE_CODE
+        (tree / "lib" / f"python{facts.python}" / "site-packages" / name).write_text(text, encoding="utf-8")
+        with write_whole(destination) as partial:
+            shutil.move(tree, partial)
     sha256, size = content_digest(destination), size_of(destination)
     return PackedEnvironment(destination, facts.python, used, facts.packages, glibc, sha256, size)

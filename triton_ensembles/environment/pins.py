@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -49,22 +49,18 @@ class Pins:
         return any(line.startswith(_CONDA) for line in self.given)
 
     def pip_arguments(self, requirements: Iterable[str], folder: Path) -> list[str]:
-        """What pip is asked for: ``requirements``, or exactly the given packages, which must have the given digests."""
+        """The arguments for pip: ``requirements``, or exactly the given packages, which must have the given digests."""
         if not self.given:
             return list(requirements)
         file = folder / "pins.txt"
         file.write_text("".join(f"{line}\n" for line in self.given if not line.startswith(_CONDA)), encoding="utf-8")
         return ["--require-hashes", "--requirement", str(file)]
 
-    def conda_spec(self, spec: EnvironmentSpec) -> EnvironmentSpec:
-        """``spec`` without its pip section, and with just the given packages of conda's channels, if any are."""
-        specs = spec.conda_specs
-        if self.given:
-            specs = tuple(line.removeprefix(_CONDA) for line in self.given if line.startswith(_CONDA))
-        channels = [f"  - {json.dumps(each)}" for each in spec.channels]
-        lines = [f"name: {json.dumps(spec.name)}", "channels:", *channels, "dependencies:"]
-        lines += [f"  - {json.dumps(each)}" for each in specs]
-        return replace(spec, conda_specs=specs, text="\n".join(lines) + "\n", pip_packages=())
+    def conda_specs(self, spec: EnvironmentSpec) -> tuple[str, ...]:
+        """The match specifications of ``spec``, or exactly the given packages of conda's channels."""
+        if not self.given:
+            return spec.conda_specs
+        return tuple(line.removeprefix(_CONDA) for line in self.given if line.startswith(_CONDA))
 
     def refusal(self, reason: str) -> EnsembleError:
         """Why pip did not install the given packages: they no longer exist as they were locked, or one is missing."""
@@ -76,7 +72,7 @@ class Pins:
 
     def note_wheels(self, folder: Path, requirements: Iterable[str]) -> None:
         """Note the wheels that pip has downloaded to ``folder``, asked for ``requirements``."""
-        named = {canonicalize_name(each.name): each.url for each in map(Requirement, requirements)}
+        named = {canonicalize_name(requirement.name): requirement.url for requirement in map(Requirement, requirements)}
         for wheel in sorted(folder.glob("*.whl")):
             name, version, _, _ = parse_wheel_filename(wheel.name)
             self.found.append(_pip_line(name, str(version), file_digest(wheel), named.get(name)))
@@ -88,16 +84,16 @@ class Pins:
             EnsembleError: one of the packages came from a folder, and has no digest.
         """
         packages: list[dict[str, Any]] = json.loads(report.read_text(encoding="utf-8"))["install"]
-        for each in packages:
-            name, came = each["metadata"]["name"], each["download_info"]
+        for package in packages:
+            name, came = package["metadata"]["name"], package["download_info"]
             if "archive_info" not in came:
                 raise EnsembleError(
                     f"the package {name} is no file ({came['url']}), so that no digest can lock it",
                     cure="build a wheel of it, and name that file",
                 )
-            url = came["url"] if each["is_direct"] else None
+            url = came["url"] if package["is_direct"] else None
             digest = came["archive_info"]["hashes"]["sha256"]
-            self.found.append(_pip_line(name, each["metadata"]["version"], digest, url))
+            self.found.append(_pip_line(name, package["metadata"]["version"], digest, url))
 
     def note_conda(self, prefix: Path) -> None:
         """Note what a provider with channels has installed into ``prefix``."""
@@ -108,5 +104,5 @@ class Pins:
 
 def _pip_line(name: str, version: str, sha256: str, url: str | None) -> str:
     """``url``: of a package that was asked for by its address."""
-    wanted = f" @ {url.partition('#')[0]}" if url else f"=={version}"
-    return f"{canonicalize_name(name)}{wanted} --hash=sha256:{sha256}"
+    version_or_url = f" @ {url.partition('#')[0]}" if url else f"=={version}"
+    return f"{canonicalize_name(name)}{version_or_url} --hash=sha256:{sha256}"

@@ -7,10 +7,10 @@ It holds the same as conda's ``python`` package: the executable, libpython, the 
 import json
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 from triton_ensembles.environment.libraries import make_relocatable
+from triton_ensembles.progress import Progress
 from triton_ensembles.triton.interpreter import Interpreter
 
 # What no Python step needs: tests, the GUI, the static library, installers, and what a distribution adds.
@@ -27,7 +27,7 @@ MODULES_LEFT_OUT = (
 _TESTING = ("_test", "_xx", "_ctypes_test")
 
 
-def make_prefix(interpreter: Interpreter, prefix: Path, progress: Callable[[str], object]) -> None:
+def make_prefix(interpreter: Interpreter, prefix: Path, progress: Progress) -> None:
     """Copy ``interpreter`` into the new folder ``prefix`` so that it runs from any folder.
 
     ``interpreter`` must have a ``shared_library``.

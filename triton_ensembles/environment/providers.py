@@ -1,41 +1,31 @@
-"""The programs and libraries that can install an environment, in the order in which they are tried."""
+"""The providers that can install an environment, in the order in which they are tried."""
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
-from triton_ensembles.environment.conda import ProviderUnavailableError, install_with_program, install_with_rattler
+from triton_ensembles.environment.conda import ProviderUnavailableError, install_with_rattler
 from triton_ensembles.environment.pins import Pins
 from triton_ensembles.environment.pypi import install_from_pypi
 from triton_ensembles.environment.spec import EnvironmentSpec
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.progress import Progress
 
-_Install = Callable[[EnvironmentSpec, Path, Callable[[str], object], Pins], None]
-
-PROVIDERS: dict[str, _Install] = {
-    "mamba": partial(install_with_program, "mamba"),
-    "micromamba": partial(install_with_program, "micromamba"),
-    "conda": partial(install_with_program, "conda"),
-    "rattler": install_with_rattler,
-    "pypi": install_from_pypi,
-}
+PROVIDERS = {"rattler": install_with_rattler, "pypi": install_from_pypi}
+_PROGRAMS = ("mamba", "micromamba", "conda")
 
 
 def install(
-    spec: EnvironmentSpec,
-    prefix: Path,
-    progress: Callable[[str], object],
-    provider: str | None = None,
-    pins: Pins | None = None,
+    spec: EnvironmentSpec, prefix: Path, progress: Progress, provider: str | None = None, pins: Pins | None = None
 ) -> str:
     """Install ``spec`` into the new folder ``prefix`` and return the provider's name.
 
-    The first of :data:`PROVIDERS` that is available is used, or ``provider`` if it is given. One that is installed but
-    cannot reach its channels is reported to ``progress``, and the next is tried.
+    The first of :data:`PROVIDERS` that is available is used, or ``provider`` if it is given. One that is not is
+    reported to ``progress``, and the next is tried.
 
     Raises:
         EnsembleError: the file has no solution, or ``provider`` is not available.
     """
+    if provider in _PROGRAMS:
+        raise EnsembleError(f"the program {provider} is no longer used", cure="use rattler, which reads the same files")
     if provider not in (None, *PROVIDERS):
         raise EnsembleError(f"there is no provider {provider!r}", cure=f"choose one of {', '.join(PROVIDERS)}")
     pins = pins or Pins()
@@ -47,8 +37,7 @@ def install(
         except ProviderUnavailableError as error:
             if provider:
                 raise EnsembleError(str(error), path=spec.path) from error
-            if error.installed:
-                progress(f"{error}; trying the next provider")
+            progress(f"{error}; trying the next provider")
     raise EnsembleError(  # pypi is never unavailable
         "its lock was made with a conda channel, and none can be reached",
         path=spec.path,

@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from triton_ensembles.environment.pins import Pins
@@ -12,10 +12,11 @@ from triton_ensembles.environment.prefix import make_prefix
 from triton_ensembles.environment.spec import EnvironmentSpec
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.programs import ProgramError, output_of
+from triton_ensembles.progress import Progress
 from triton_ensembles.triton.interpreter import choose_interpreter
 
 
-def install_from_pypi(spec: EnvironmentSpec, prefix: Path, progress: Callable[[str], object], pins: Pins) -> None:
+def install_from_pypi(spec: EnvironmentSpec, prefix: Path, progress: Progress, pins: Pins) -> None:
     """The provider ``pypi``, without channels: copy an installed Python and let pip install the packages."""
     interpreter, warning = choose_interpreter(spec.python, exactly=spec.exactly)
     if warning:
@@ -25,12 +26,7 @@ def install_from_pypi(spec: EnvironmentSpec, prefix: Path, progress: Callable[[s
 
 
 def pip_install(
-    spec: EnvironmentSpec,
-    requirements: Sequence[str],
-    prefix: Path,
-    minor: str,
-    progress: Callable[[str], object],
-    pins: Pins,
+    spec: EnvironmentSpec, requirements: Sequence[str], prefix: Path, minor: str, progress: Progress, pins: Pins
 ) -> None:
     """Install ``requirements`` into ``prefix``'s site-packages, with the pip of the Python that runs this.
 
@@ -62,10 +58,7 @@ def pip_install(
             output_of(command, environment=settings)
             pins.note_report(report)
     except ProgramError as error:
-        if "No module named pip" in error.output:
-            raise EnsembleError(
-                f"{sys.executable} has no pip", cure=f"{sys.executable} -m ensurepip --upgrade"
-            ) from error
+        refuse_missing_pip(error)
         if pins.given:
             raise pins.refusal(error.reason) from error
         raise EnsembleError(
@@ -75,3 +68,9 @@ def pip_install(
             + (f", or install Python {spec.python}, which they are for" if spec.python not in (None, minor) else ""),
         ) from error
     shutil.rmtree(site / "bin", ignore_errors=True)
+
+
+def refuse_missing_pip(error: ProgramError) -> None:
+    """Raise :class:`EnsembleError` where ``error`` says that this Python has no pip."""
+    if "No module named pip" in error.output:
+        raise EnsembleError(f"{sys.executable} has no pip", cure=f"{sys.executable} -m ensurepip --upgrade") from error

@@ -1,8 +1,7 @@
 """The content of an environment file.
 
 The file is conda's ``environment.yml``: ``name``, ``channels``, ``dependencies`` (match specifications and one ``pip:``
-list). conda and mamba read it themselves; the other providers need it parsed, and every user wants its faults found
-before minutes of solving.
+list).
 """
 
 from __future__ import annotations
@@ -84,19 +83,14 @@ class EnvironmentSpec:
         """The same packages for another Python (``"3.10"``)."""
         pinned = f"python={minor}"
         specs = [pinned if re.match(r"python(?![\w.-])", spec) else spec for spec in self.conda_specs]
-        text = re.sub(
-            r"(?m)^(\s*-\s*)([\"']?)python(?![\w.-])[^#\n\"']*?\2(\s*(#.*)?)$", rf"\g<1>{pinned}\g<3>", self.text
-        )
-        if pinned not in specs:
-            specs.insert(0, pinned)
-            text = re.sub(r"(?m)^(dependencies:\s*)$", rf"\g<1>\n  - {pinned}", text)
-        return replace(self, text=text, python=minor, conda_specs=tuple(specs), exactly=exactly)
+        specs = specs if pinned in specs else [pinned, *specs]
+        return replace(self, python=minor, conda_specs=tuple(specs), exactly=exactly)
 
     def line_of(self, name: str) -> int | None:
         """The line of the file that asks for the package ``name``, however it is written; None if no line does."""
         for number, line in enumerate(self.text.splitlines(), 1):
-            found = re.match(rf"\s*-\s*[\"']?(?:[^\s:]+::)?({_NAME})", line)
-            if found and canonicalize_name(found[1]) == canonicalize_name(name):
+            match = re.match(rf"\s*-\s*[\"']?(?:[^\s:]+::)?({_NAME})", line)
+            if match and canonicalize_name(match[1]) == canonicalize_name(name):
                 return number
         return None
 
@@ -195,11 +189,11 @@ class _Reader:
 
     def package(self, node: yaml.Node) -> Package:
         written = self.text(node, "a dependency")
-        found = _MATCH.fullmatch(written)
-        if not found:
+        match = _MATCH.fullmatch(written)
+        if not match:
             raise self.fault(f"{written!r} is not a conda match specification", node, "write it as `numpy=2.4.6`")
-        version = (found["version"] or "").replace(" ", "") or (f"=={found['bare']}" if found["bare"] else "")
-        return Package(found["name"].lower(), version, written, node.start_mark.line + 1)
+        version = (match["version"] or "").replace(" ", "") or (f"=={match['bare']}" if match["bare"] else "")
+        return Package(match["name"].lower(), version, written, node.start_mark.line + 1)
 
     def pip_section(self, node: yaml.MappingNode) -> list[str]:
         if [self.text(key, "a key") for key, _ in node.value] != ["pip"]:
@@ -227,27 +221,27 @@ class _Reader:
     def python(self, packages: list[Package]) -> str | None:
         for package in packages:
             if package.name == "python" and package.version:
-                found = _ONE_MINOR.fullmatch(package.version)
-                if not found:
+                match = _ONE_MINOR.fullmatch(package.version)
+                if not match:
                     raise EnsembleError(
                         f"{package.written!r} does not name one minor version, but Triton's stub is built for one",
                         path=self.path,
                         line=package.line,
                         cure="write `python=3.11`",
                     )
-                return found[1]
+                return match[1]
         return None
 
-    def items(self, node: yaml.Node | None, what: str) -> list[yaml.Node]:
+    def items(self, node: yaml.Node | None, field: str) -> list[yaml.Node]:
         if node is None:
             return []
         if not isinstance(node, yaml.SequenceNode):
-            raise self.fault(f"{what} must be a list", node, "begin each line with `- `")
+            raise self.fault(f"{field} must be a list", node, "begin each line with `- `")
         return list(node.value)
 
-    def text(self, node: yaml.Node, what: str) -> str:
+    def text(self, node: yaml.Node, field: str) -> str:
         if not isinstance(node, yaml.ScalarNode) or not str(node.value).strip():
-            raise self.fault(f"{what} must be plain text", node)
+            raise self.fault(f"{field} must be plain text", node)
         return str(node.value).strip()
 
 

@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
@@ -16,8 +16,10 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 from triton_ensembles.environment.conda_pack import DEFAULT_EXCLUDE
 from triton_ensembles.environment.libraries import required_glibc
 from triton_ensembles.environment.pins import Pins
+from triton_ensembles.environment.pypi import refuse_missing_pip
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.programs import ProgramError, output_of
+from triton_ensembles.progress import Progress
 from triton_ensembles.triton.machine import glibc_version
 
 #: Minor versions of Python that a refusal names, where they have the wheel.
@@ -60,7 +62,7 @@ def install_wheels(
     exclude: Iterable[str] = (),
     dependencies: bool = True,
     pins: Pins | None = None,
-    progress: Callable[[str], object] = lambda _: None,
+    progress: Progress = lambda _: None,
 ) -> dict[str, str]:
     """Unpack the wheels of ``requirements`` into the folder ``destination``, as they lie in ``site-packages``.
 
@@ -71,7 +73,7 @@ def install_wheels(
         glibc: the newest that wheels may need, for example (2, 35); None for this machine's.
         exclude: globs of files to leave out besides :data:`.conda_pack.DEFAULT_EXCLUDE`, as paths below a prefix
             (``*/site-packages/huggingface_hub*``; ``*`` matches ``/`` too).
-        dependencies: whether what the packages require is unpacked, too.
+        dependencies: whether what the packages require is also unpacked.
         pins: the exact wheels to take, if there are any given; those that were taken are noted in it.
         progress: called with a line before a long step.
 
@@ -90,7 +92,7 @@ def install_wheels(
     progress(f"unpacking wheels for Python {python}: {', '.join(requirements)}")
     glibc = glibc or glibc_of_this_machine()
     left_out = (*DEFAULT_EXCLUDE, *exclude)
-    found: dict[str, str] = {}
+    installed: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="triton-wheels-", ignore_cleanup_errors=True) as folder:
         pins = pins or Pins()
         _download(requirements, pins, Path(folder), python, glibc, dependencies)
@@ -101,8 +103,8 @@ def install_wheels(
             if any(tag.platform.startswith("linux_") for tag in tags):  # which says nothing about glibc
                 _refuse_newer_glibc(str(name), str(version), files, glibc)
             if _name_modules(files, destination):
-                found[name] = str(version)
-    return found
+                installed[name] = str(version)
+    return installed
 
 
 def _download(
@@ -113,10 +115,7 @@ def _download(
     try:
         _run_pip(arguments, python, glibc)
     except ProgramError as error:
-        if "No module named pip" in error.output:
-            raise EnsembleError(
-                f"{sys.executable} has no pip", cure=f"{sys.executable} -m ensurepip --upgrade"
-            ) from error
+        refuse_missing_pip(error)
         if pins.given:
             raise pins.refusal(error.reason) from error
         if missing := _MISSING.search(error.output):
@@ -136,15 +135,15 @@ def _download(
 
 def _no_wheel(missing: re.Match[str], python: str, glibc: tuple[int, int]) -> WheelError:
     """Why: an unknown package, or a version that has wheels for other Pythons or a newer glibc, if any."""
-    wanted, versions = missing["wanted"], [each for each in missing["versions"].split(", ") if each != "none"]
+    requirement, versions = missing["wanted"], [text for text in missing["versions"].split(", ") if text != "none"]
     parents = (missing["parents"] or "").split("->") if missing["parents"] else []
-    names = [Requirement(each).name for each in (wanted, *parents)]
-    asked = f"{wanted} (which {names[1]} requires)" if parents else wanted
-    message = f"no wheel brings {asked} for Python {python} and glibc {'.'.join(map(str, glibc))}"
-    others = [other for other in _PYTHONS if other != python and _has_wheel(wanted, other, glibc)]
-    if others:
-        message += f"; there are wheels for Python {_and(others)}"
-    elif _has_wheel(wanted, python, _NEWEST_GLIBC):
+    names = [Requirement(text).name for text in (requirement, *parents)]
+    request = f"{requirement} (which {names[1]} requires)" if parents else requirement
+    message = f"no wheel brings {request} for Python {python} and glibc {'.'.join(map(str, glibc))}"
+    minors = [minor for minor in _PYTHONS if minor != python and _has_wheel(requirement, minor, glibc)]
+    if minors:
+        message += f"; there are wheels for Python {_and(minors)}"
+    elif _has_wheel(requirement, python, _NEWEST_GLIBC):
         message += "; its wheels need a newer glibc"
     elif not versions:
         message += ", of any version"
@@ -163,7 +162,7 @@ def _has_wheel(requirement: str, python: str, glibc: tuple[int, int]) -> bool:
 
 
 def _run_pip(arguments: Sequence[str], python: str, glibc: tuple[int, int]) -> None:
-    command, *rest = arguments
+    command, *after = arguments
     # Requirements such as ">=3.8.1" are met by every Python in use: a late patch release of this minor version.
     full = f"{python}.99"
     options = ["--no-input", "--disable-pip-version-check", "--only-binary=:all:", "--implementation", "cp"]
@@ -171,7 +170,7 @@ def _run_pip(arguments: Sequence[str], python: str, glibc: tuple[int, int]) -> N
     options += [part for platform in _platforms(glibc) for part in ("--platform", platform)]
     # Against a user's default that refuses a Python outside a virtual environment.
     settings = {**os.environ, "PIP_REQUIRE_VIRTUALENV": "0"}
-    output_of([sys.executable, "-I", "-c", _PIP, full, command, *options, *rest], environment=settings)
+    output_of([sys.executable, "-I", "-c", _PIP, full, command, *options, *after], environment=settings)
 
 
 def _platforms(glibc: tuple[int, int]) -> Iterator[str]:
@@ -231,7 +230,7 @@ def _refuse_newer_glibc(name: str, version: str, files: list[Path], glibc: tuple
 
 def glibc_of_this_machine() -> tuple[int, int]:
     """Such as (2, 36)."""
-    major, minor = glibc_version()  # tritonserver needs glibc, too
+    major, minor = glibc_version()  # tritonserver also needs glibc
     return major, minor
 
 

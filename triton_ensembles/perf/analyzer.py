@@ -24,7 +24,7 @@ class NoAnswerError(EnsembleError):
 
 @dataclass(frozen=True)
 class ClientTimes:
-    """What a client sees of one load. Latencies are in milliseconds, from sending a request to its answer.
+    """The measurements of a client under one load. Latencies are in milliseconds, from sending a request to its answer.
 
     Args:
         concurrency: the number of concurrent requests; 0 for requests at a fixed rate.

@@ -65,9 +65,9 @@ class FusedSteps:
         answered = read_counters(self._client, self._name).requests
         deadline = time.monotonic() + _SETTLE_SECONDS
         while True:
-            found = self._read()
-            if all(step.requests >= answered for step in found.values()) or time.monotonic() > deadline:
-                return found
+            counters = self._read()
+            if all(step.requests >= answered for step in counters.values()) or time.monotonic() > deadline:
+                return counters
             time.sleep(_POLL_SECONDS)
 
     def times(self, before: Mapping[str, StepCounters], after: Mapping[str, StepCounters]) -> tuple[StepTimes, ...]:
@@ -76,13 +76,13 @@ class FusedSteps:
     def _read(self) -> dict[str, StepCounters]:
         with urllib.request.urlopen(self._url, timeout=_SETTLE_SECONDS) as reply:
             text = reply.read().decode()
-        found = {step: StepCounters() for step in self._steps}
+        counters_by_step = {step: StepCounters() for step in self._steps}
         for family in text_string_to_metric_families(text):
             for sample in family.samples:
                 if sample.name in _COUNTERS and sample.labels.get("model") == self._name:
-                    counters, counter = found[sample.labels["step"]], _COUNTERS[sample.name]
+                    counters, counter = counters_by_step[sample.labels["step"]], _COUNTERS[sample.name]
                     setattr(counters, counter, getattr(counters, counter) + sample.value)
-        return found
+        return counters_by_step
 
 
 def planned_steps(repository: Path, name: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What perf_analyzer sends: the ensemble's example requests, a file of the user's, or random data.
+"""The input that perf_analyzer sends: the ensemble's example requests, a file of the user's, or random data.
 
 The file format is perf_analyzer's ``{"data": [{INPUT: {"b64": …, "shape": […]}}, …]}``, one entry a request, without
 the batch axis. Measured on the perf_analyzer of tritonclient 2.50.0: entries of one file may differ in shape as long as
@@ -30,7 +30,7 @@ _FORMAT = 'perf_analyzer takes {"data": [{"INPUT": [value, …]}, …]}, or a fo
 
 @dataclass(frozen=True)
 class UserInputs:
-    """What the user asks to send instead of the ensemble's example requests.
+    """The input that the user wants sent instead of the ensemble's example requests.
 
     Attributes:
         data: a file or folder as perf_analyzer's --input-data takes it; None: the examples, or random data.
@@ -87,9 +87,9 @@ def refuse_unreadable(data: Path) -> None:
         EnsembleError: a file in it is no file, it is too long, or not JSON of this format.
     """
     files = list(islice(data.iterdir(), _MOST_FILES + 1)) if data.is_dir() else [data]
-    if wrong := next((each for each in files if not each.is_file()), None):
+    if wrong := next((file for file in files if not file.is_file()), None):
         raise EnsembleError("this is not a file", path=wrong, cure=_FORMAT)
-    if len(files) > _MOST_FILES or sum(each.stat().st_size for each in files) > _LARGEST:
+    if len(files) > _MOST_FILES or sum(file.stat().st_size for file in files) > _LARGEST:
         message = (
             f"this input has more than {_LARGEST >> 20} MiB or {_MOST_FILES} files, all of which are kept in memory"
         )
@@ -126,9 +126,9 @@ def _about(rows: Sequence[Mapping[str, Array]]) -> str:
 
 
 def _refuse_unknown_sizes(config: Mapping[str, Any], shapes: tuple[str, ...]) -> None:
-    given = {shape.partition(":")[0] for shape in shapes}
+    known = {shape.partition(":")[0] for shape in shapes}
     for tensor in config["input"]:
-        if any(int(size) < 0 for size in tensor["dims"]) and tensor["name"] not in given:
+        if any(int(size) < 0 for size in tensor["dims"]) and tensor["name"] not in known:
             raise EnsembleError(
                 f"the data for {config['name']} is random, and the size of {tensor['name']} is variable",
                 cure=f"write examples, give real input with --input-data FILE, or a shape for random data with "

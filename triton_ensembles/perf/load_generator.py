@@ -1,16 +1,46 @@
 """perf_analyzer as the load on one model of a running server: what it is told, for a sweep and for the benchmarks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
-from triton_ensembles.perf.analyzer import ClientTimes, read_csv, run_analyzer
+from triton_ensembles.perf.analyzer import ClientTimes, NoAnswerError, read_csv, run_analyzer
+from triton_ensembles.progress import Progress
 from triton_ensembles.triton.home import TritonHome
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 from triton_ensembles.triton.server import TritonServer
 
 WINDOWS = 3  # the fewest that perf_analyzer needs before it calls a measurement stable
+LONGEST_WINDOW = 60.0  # seconds; windows are doubled up to this when no request is answered within one
 LIMIT_SECONDS = 120.0  # for requests that are under way together, such as those when the last window closes
+
+Measured = TypeVar("Measured")
+
+
+def in_windows(
+    measure: Callable[[float], Measured], seconds: float, progress: Progress, longest: float = LONGEST_WINDOW
+) -> tuple[Measured, float]:
+    """Measure with windows that are doubled until requests are answered within each.
+
+    Args:
+        measure: takes the seconds of all windows together.
+        longest: seconds of a window, after which :class:`NoAnswerError` is raised.
+
+    Returns:
+        The measurement, and the seconds that were needed.
+    """
+    while True:
+        try:
+            return measure(seconds), seconds
+        except NoAnswerError:
+            if seconds >= WINDOWS * longest:
+                raise
+            window, seconds = seconds / WINDOWS, min(2 * seconds, WINDOWS * longest)
+            progress(
+                f"no answer within a window of {window:.1f} s; measuring again with {seconds / WINDOWS:.1f} s "
+                f"(at most {longest:.0f} s)"
+            )
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure  # without pyplot: no global state, no display
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from triton_ensembles.perf.report import Point, Report
+from triton_ensembles.perf.report import Conditions, Point, Report
 
 INK = "#333333"
 GRAY = "#c8c8c8"
 _PALE = "#e6e6e6"
-PROTOCOLS = {"grpc": "gRPC", "http": "HTTP"}
+_PROTOCOLS = {"grpc": "gRPC", "http": "HTTP"}
 _LABEL: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": 8, "color": INK}
 SMALLEST_LABEL = 0.06  # of a bar's height; thinner parts get no number
 
@@ -28,16 +28,30 @@ def draw(report: Report, path: Path) -> None:
     _throughput(above.add_subplot(1, 2, 1), report)
     _latency(above.add_subplot(1, 2, 2), report)
     _shares(below.add_subplot(), report)
-    rows = "1 row" if report.batch == 1 else f"{report.batch} rows"
-    figure.suptitle(f"{report.name}: {rows} per request over {PROTOCOLS[report.protocol]}", fontsize=14, color=INK)
-    machine = report.machine
+    save(figure, report, path)
+
+
+def save(figure: Figure, measured: Conditions, path: Path) -> None:
+    """Write the figure as a PNG with the conditions of the measurement: above in a title, below in full."""
+    rows = "1 row" if measured.batch == 1 else f"{measured.batch} rows"
+    figure.suptitle(f"{measured.name}: {rows} per request over {_PROTOCOLS[measured.protocol]}", fontsize=14, color=INK)
+    machine = measured.machine
     figure.supxlabel(
-        f"{machine['cores']} cores of {machine['processor']}, tritonserver {report.versions['tritonserver']}, "
-        f"{report.date[:10]}; target {report.target}, {report.weights} weights; {report.input}",
+        f"{machine['cores']} cores of {machine['processor']}, tritonserver {measured.versions['tritonserver']}, "
+        f"{measured.date[:10]}; target {measured.target}, {measured.weights} weights; {measured.input}",
         fontsize=7,
         color="#777777",
     )
     figure.savefig(path, format="png", metadata={"Software": None})
+
+
+def logarithmic_latency(axes: Axes, low_ms: float, high_ms: float) -> None:
+    """Give the axes a logarithmic y axis with plain numbers."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.set_ylim(low_ms, high_ms)
 
 
 def _throughput(axes: Axes, report: Report) -> None:
@@ -56,13 +70,9 @@ def _latency(axes: Axes, report: Report) -> None:
     for place, point in enumerate(report.points):
         axes.annotate(f"{point.client.p99_ms:.0f}", (place, point.client.p99_ms), (0, 7), **_LABEL)
         axes.annotate(f"{point.client.p50_ms:.0f}", (place, point.client.p50_ms), (0, -14), **_LABEL)
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter(NullFormatter())
     low = min(point.client.p50_ms for point in report.points)
     high = max(point.client.p99_ms for point in report.points)
-    axes.set_ylim(low / 2, high * 2)
+    logarithmic_latency(axes, low / 2, high * 2)
     axes.legend(loc="upper left", frameon=False)
     _label_axes(axes, report, "latency, ms (logarithmic)")
 
@@ -103,17 +113,17 @@ def _parts(report: Report) -> Iterator[tuple[list[float], dict[str, Any]]]:
     for index, step in enumerate(report.steps):
         red, green, blue, _ = palette(index % 10)
         pale = tuple(0.45 * channel + 0.55 for channel in (red, green, blue))
-        steps = [point.steps[index] for point in report.points]
-        if waited := [each.queue_ms for each in steps if each.queue_ms is not None]:
+        times = [point.steps[index] for point in report.points]
+        if waited := [time.queue_ms for time in times if time.queue_ms is not None]:
             yield waited, {"label": f"{step}: queue", "color": pale, "hatch": "////"}
-        yield [each.compute_ms for each in steps], {"label": f"{step}: compute", "color": (red, green, blue)}
+        yield ([time.compute_ms for time in times], {"label": f"{step}: compute", "color": (red, green, blue)})
     yield [point.rest_ms for point in report.points], {"label": "client, network, scheduler", "color": GRAY}
 
 
-def _label_axes(axes: Axes, report: Report, what: str) -> None:
+def _label_axes(axes: Axes, report: Report, title: str) -> None:
     points: tuple[Point, ...] = report.points
     axes.set_xticks(range(len(points)), [str(point.client.concurrency) for point in points])
     axes.set_xlim(-0.6, len(points) - 0.4)
     axes.set_xlabel("concurrent requests")
-    axes.set_title(what, fontsize=11, loc="left", color=INK)
+    axes.set_title(title, fontsize=11, loc="left", color=INK)
     axes.spines[["top", "right"]].set_visible(False)

@@ -1,11 +1,11 @@
-"""The measurements of a sweep, and the three files of a report: NAME.csv, NAME.json and NAME.png."""
+"""The measurements of a sweep: for people, and as the rows of its CSV file."""
 
-from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 from typing import Any
 
 from triton_ensembles.perf.analyzer import ClientTimes
 from triton_ensembles.perf.steps import StepTimes
+from triton_ensembles.perf.text_table import aligned
 
 
 @dataclass(frozen=True)
@@ -46,21 +46,20 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Report:
-    """The sweep of one ensemble.
+class Conditions:
+    """The conditions of a measurement, without which its numbers mean nothing.
 
     Args:
         name: of the ensemble.
         target: "cpu" or "fused", according to the repository's manifest; "unknown" without one.
-        weights: "pretrained", "provided" or "random", according to it, too.
+        weights: "pretrained", "provided" or "random", likewise.
         date: UTC in ISO 8601.
         input: what was sent, in words.
         protocol: "grpc" or "http".
         batch: rows in a request.
-        seconds: the requested duration of a point.
+        seconds: the requested duration of a measurement.
         machine: see :func:`triton_ensembles.perf.facts.machine`.
         versions: see :func:`triton_ensembles.perf.facts.versions`.
-        points: by increasing concurrency.
     """
 
     name: str
@@ -73,6 +72,12 @@ class Report:
     seconds: float
     machine: dict[str, Any]
     versions: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Report(Conditions):
+    """The sweep of one ensemble, its points by increasing concurrency."""
+
     points: tuple[Point, ...]
 
     @property
@@ -119,14 +124,9 @@ def tables(report: Report) -> str:
         if queue
         else "by step: ms in queue + ms in compute (rows per batch)"
     )
-    return f"{_aligned(client)}\n\n{title}\n{_aligned(inside)}"
+    return f"{aligned(client)}\n\n{title}\n{aligned(inside)}"
 
 
 def _step_cell(step: StepTimes) -> str:
     queue = "" if step.queue_ms is None else f"{step.queue_ms:.1f} + "
     return f"{queue}{step.compute_ms:.1f} ({step.batch:.1f})"
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)

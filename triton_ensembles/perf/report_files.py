@@ -1,27 +1,33 @@
-"""The three files of a report."""
+"""The three files of a report: NAME.csv, NAME.json and NAME.png."""
 
 import csv
 import json
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from triton_ensembles.files import write_whole
-from triton_ensembles.perf.report import Report, csv_rows
 
 SUFFIXES = (".csv", ".json", ".png")
 
 
-def write_report(report: Report, output: Path) -> None:
-    """Write the three files of the report into the folder ``output``; each replaces its predecessor when complete."""
-    from triton_ensembles.perf.plot import draw  # matplotlib takes a second to load
+def write_report(
+    name: str, output: Path, rows: Sequence[Sequence[str]], document: dict[str, Any], draw: Callable[[Path], None]
+) -> list[Path]:
+    """Write the three files into the folder ``output``; each replaces its predecessor when all are complete.
 
+    Args:
+        rows: of the CSV file, the header first.
+        document: what the JSON file holds.
+        draw: writes the plot to a path.
+    """
     output.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as files:  # all are written before the first takes its place
-        table, facts, plot = (
-            files.enter_context(write_whole(output / f"{report.name}{suffix}")) for suffix in SUFFIXES
-        )
+    paths = [output / f"{name}{suffix}" for suffix in SUFFIXES]
+    with ExitStack() as files:
+        table, facts, plot = (files.enter_context(write_whole(path)) for path in paths)
         with table.open("w", newline="", encoding="utf-8") as stream:
-            csv.writer(stream, lineterminator="\n").writerows(csv_rows(report))
-        facts.write_text(json.dumps(asdict(report), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        draw(report, plot)
+            csv.writer(stream, lineterminator="\n").writerows(rows)
+        facts.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        draw(plot)
+    return paths

@@ -114,18 +114,18 @@ def composing_models(client: http.InferenceServerClient, name: str) -> list[str]
 
     A model that is not an ensemble is its own only step.
     """
-    found: dict[str, None] = {}
+    models: dict[str, None] = {}
 
     def visit(model: str) -> None:
         scheduling = client.get_model_config(model).get("ensemble_scheduling")
         if scheduling is None:
-            found.setdefault(model)
+            models.setdefault(model)
             return
         for step in scheduling["step"]:
             visit(step["model_name"])
 
     visit(name)
-    return list(found)
+    return list(models)
 
 
 def read_counters(client: http.InferenceServerClient, model: str) -> Counters:
@@ -133,11 +133,11 @@ def read_counters(client: http.InferenceServerClient, model: str) -> Counters:
     versions = client.get_inference_statistics(model)["model_stats"]
     stats = [version["inference_stats"] for version in versions]
     return Counters(
-        requests=sum(int(each["success"]["count"]) for each in stats),
-        failures=sum(int(each["fail"]["count"]) for each in stats),
+        requests=sum(int(stat["success"]["count"]) for stat in stats),
+        failures=sum(int(stat["fail"]["count"]) for stat in stats),
         rows=sum(int(version.get("inference_count", 0)) for version in versions),
         executions=sum(int(version.get("execution_count", 0)) for version in versions),
-        ns={phase: sum(int(each[phase]["ns"]) for each in stats) for phase in _PHASES},
+        ns={phase: sum(int(stat[phase]["ns"]) for stat in stats) for phase in _PHASES},
     )
 
 

@@ -3,7 +3,9 @@
 import math
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import tritonclient.http as http
@@ -12,21 +14,20 @@ from tritonclient.utils import InferenceServerException
 from triton_ensembles.archive.manifest import python_of
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.folder import Examples, examples_of, read_examples
-from triton_ensembles.perf.analyzer import NoAnswerError
+from triton_ensembles.perf.analyzer import ClientTimes
 from triton_ensembles.perf.facts import built_as, machine, versions
 from triton_ensembles.perf.fused_steps import FusedSteps, planned_steps
 from triton_ensembles.perf.inputs import Inputs, UserInputs, inputs_for
-from triton_ensembles.perf.load_generator import LIMIT_SECONDS, WINDOWS, LoadGenerator
-from triton_ensembles.perf.report import Point, Report
+from triton_ensembles.perf.load_generator import LIMIT_SECONDS, LoadGenerator, in_windows
+from triton_ensembles.perf.report import Point, Report, csv_rows
 from triton_ensembles.perf.report_files import write_report
-from triton_ensembles.perf.steps import DrawnSteps, Steps, read_counters
+from triton_ensembles.perf.steps import Counters, DrawnSteps, Steps, StepTimes, read_counters
 from triton_ensembles.progress import Progress
 from triton_ensembles.triton.home import find_home
 from triton_ensembles.triton.server import TritonServer
 
 CONCURRENCIES = (1, 2, 4, 8, 16, 32)
 SECONDS = 6.0
-LONGEST_WINDOW = 60.0  # seconds; windows are doubled up to this when no request is answered within one
 
 
 def measure(
@@ -94,7 +95,7 @@ def measure(
                 report = _sweep(generator, client, steps, inputs, built_as(repository), points, seconds, progress)
             except (EnsembleError, InferenceServerException, OSError) as error:
                 if not server.alive():
-                    raise EnsembleError(f"tritonserver ended by itself under load of {name}", path=log) from error
+                    raise EnsembleError(f"tritonserver ended on its own under load of {name}", path=log) from error
                 known = error
                 if not isinstance(known, EnsembleError):
                     known = EnsembleError(f"the server does not answer for {name}: {error}", path=log)
@@ -103,9 +104,15 @@ def measure(
                 failed[name] = known
                 progress(f"[{name}] error: {known}")
                 continue
-            write_report(report, output)
+            write_report(name, output, csv_rows(report), asdict(report), partial(_draw, report))
             reports.append(report)
     return reports
+
+
+def _draw(report: Report, path: Path) -> None:
+    from triton_ensembles.perf.plot import draw  # matplotlib takes a second to load
+
+    draw(report, path)
 
 
 def _examples(name: str, ensembles: Path | None, models: Mapping[str, Path]) -> Examples:
@@ -158,23 +165,16 @@ def _point(
     seconds: float,
     progress: Progress,
 ) -> Point:
-    """A point with windows that are doubled until requests are answered within each."""
     name = generator.model
-    while True:
+
+    def measure(seconds: float) -> tuple[ClientTimes, Counters, tuple[StepTimes, ...]]:
         before, steps_before = read_counters(client, name), steps.read()
-        try:
-            times = generator.measure(concurrency, seconds)
-            break
-        except NoAnswerError:
-            if seconds >= WINDOWS * LONGEST_WINDOW:
-                raise
-            longer = min(2 * seconds, WINDOWS * LONGEST_WINDOW)
-            progress(
-                f"[{name}] no answer within a window of {seconds / WINDOWS:.1f} s at concurrency {concurrency}; "
-                f"measuring again with {longer / WINDOWS:.1f} s (at most {LONGEST_WINDOW:.0f} s)"
-            )
-            seconds = longer
-    spent, times_by_step = read_counters(client, name) - before, steps.times(steps_before, steps.read())
+        times = generator.measure(concurrency, seconds)
+        return times, read_counters(client, name) - before, steps.times(steps_before, steps.read())
+
+    (times, spent, times_by_step), seconds = in_windows(
+        measure, seconds, lambda line: progress(f"[{name}] concurrency {concurrency}: {line}")
+    )
     if spent.failures:
         raise EnsembleError(f"{name} answered {spent.failures} of {spent.requests} requests with an error")
     without_queues = all(step.queue_ms is None for step in times_by_step)

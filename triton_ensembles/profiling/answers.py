@@ -10,11 +10,10 @@ import tritonclient.http as http
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.folder import Examples
-from triton_ensembles.perf.analyzer import ClientTimes, NoAnswerError
+from triton_ensembles.perf.analyzer import ClientTimes
 from triton_ensembles.perf.inputs import Inputs, UserInputs, inputs_for
-from triton_ensembles.perf.load_generator import WINDOWS, LoadGenerator
+from triton_ensembles.perf.load_generator import LoadGenerator, in_windows
 from triton_ensembles.perf.steps import read_counters
-from triton_ensembles.perf.sweep import LONGEST_WINDOW
 from triton_ensembles.profiling.host import Host
 from triton_ensembles.profiling.profile import RESTED_PER_SECOND, Answers
 from triton_ensembles.progress import Progress
@@ -88,7 +87,7 @@ class Asked:
             seconds = load.seconds
             for concurrency in sorted(set(load.concurrencies)):
                 ask = partial(generator.measure, concurrency)
-                answers, seconds = self._point(generator, ask, seconds)
+                answers, seconds = in_windows(partial(self._point, generator, ask), seconds, progress)
                 found.append(answers)
                 progress(
                     f"{concurrency} under way, {batch} row{'s' if batch > 1 else ''} each: "
@@ -107,7 +106,7 @@ class Asked:
             times = generator.measure_at(rate, seconds)
             return replace(times, concurrency=1, throughput=generator.rows * 1000 / times.avg_ms)
 
-        found, _ = self._point(generator, ask, _RESTED_TIMES * load.seconds)
+        found, _ = in_windows(partial(self._point, generator, ask), _RESTED_TIMES * load.seconds, progress)
         progress(
             f"{rate:.1f} requests/s: p50 {found.p50_seconds * 1000:.1f} ms, p99 {found.p99_seconds * 1000:.1f} ms, "
             f"{found.core_seconds * 1000:.1f} core-ms a request"
@@ -131,25 +130,15 @@ class Asked:
             raise EnsembleError(f"the model takes at most {most} rows in a request", cure=f"use --batch {most}")
         return taken
 
-    def _point(
-        self, generator: LoadGenerator, ask: Callable[[float], ClientTimes], seconds: float
-    ) -> tuple[Answers, float]:
-        """With windows that are doubled until requests are answered within each; and the seconds that were needed."""
+    def _point(self, generator: LoadGenerator, ask: Callable[[float], ClientTimes], seconds: float) -> Answers:
         with http.InferenceServerClient(self._host.server.http_url) as client:
-            while True:
-                before, processor = read_counters(client, generator.model), self._host.processor_seconds()
-                try:
-                    times = ask(seconds)
-                    break
-                except NoAnswerError:
-                    if seconds >= WINDOWS * LONGEST_WINDOW:
-                        raise
-                    seconds = min(2 * seconds, WINDOWS * LONGEST_WINDOW)
+            before, processor = read_counters(client, generator.model), self._host.processor_seconds()
+            times = ask(seconds)
             used = self._host.processor_seconds() - processor
             spent = read_counters(client, generator.model) - before
         if spent.failures:
             raise EnsembleError(f"{spent.failures} of {spent.requests} requests were answered with an error")
-        return _answers(times, generator.rows, used / max(1, spent.requests)), seconds
+        return _answers(times, generator.rows, used / max(1, spent.requests))
 
 
 def _answers(times: ClientTimes, batch: int, core_seconds: float) -> Answers:

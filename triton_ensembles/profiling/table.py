@@ -1,7 +1,6 @@
 """A profile as text for a terminal."""
 
-from collections.abc import Iterable, Sequence
-
+from triton_ensembles.perf.text_table import aligned
 from triton_ensembles.profiling.profile import Profile
 
 _MIB = 2**20
@@ -39,7 +38,7 @@ def table(profile: Profile) -> str:
         f"({machine.processor}), {machine.memory_bytes / 2**30:.0f} GiB, Triton {profile.versions.triton}"
     )
     titles = ("one cold start", "memory, of those loaded without the empty server", "answers of one")
-    parts = (f"{title}\n{_aligned(rows)}" for title, rows in zip(titles, (cold, memory, answers), strict=True))
+    parts = (f"{title}\n{aligned(rows)}" for title, rows in zip(titles, (cold, memory, answers), strict=True))
     return "\n\n".join((about, *parts))
 
 
@@ -53,12 +52,3 @@ def _times(seconds: float, core_seconds: float) -> list[str]:
 
 def _memory(anonymous: int, mapped: int) -> list[str]:
     return [f"{size / _MIB:.1f}" for size in (anonymous + mapped, anonymous, mapped)]
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(_line(row, widths) for row in rows)
-
-
-def _line(row: Sequence[str], widths: Iterable[int]) -> str:
-    return "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -114,6 +114,8 @@ def _fault(error: ErrorDetails, text: str, path: Path) -> EnsembleError:
         given, known = str(error["input"]), re.findall(r"'([^']+)'", message)
         meant = nearest(given, known) or next((name for name in known if given and name.startswith(given)), None)
         cure = f"did you mean {meant!r}?" if meant else ""
+        if (names[-1], given) == ("kind", "tar"):  # of versions up to 0.1
+            cure = "delete this line: every image since 23.07 takes the folder that is built without it"
     elif error["type"] == "missing":
         message, cure = "this key is missing", f"add it. {_description(names)}".strip()
     elif error["type"] == "string_pattern_mismatch":

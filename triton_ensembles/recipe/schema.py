@@ -15,7 +15,7 @@ from triton_ensembles.recipe.artifact import MODEL_FILES, AccuracyScript, Artifa
 from triton_ensembles.recipe.source import Source
 from triton_ensembles.recipe.values import InnerPath, Name, Specifier, Table, UnknownNameError
 
-EnvironmentKind = Literal["folder", "tar", "wheels"]
+EnvironmentKind = Literal["folder", "wheels"]
 _OWN_MAKER = "or run a script of the project, by maker = 'script'"
 _OWN_CHECK = "or name a script of the project, 'scripts/accuracy.py'"
 
@@ -30,8 +30,8 @@ class Environment(Table):
     steps: tuple[str, ...] = Field(min_length=1, examples=[["preprocess", "postprocess"]])
     """The steps that run in the environment."""
     kind: EnvironmentKind = Field(default="folder", examples=["wheels"])
-    """How the archive has it: ``folder`` (packed by conda-pack, used where it lies), ``tar`` (the same as a .tar.gz,
-    which Triton extracts into /tmp and leaves there) or ``wheels`` (only the packages' files, beside model.py)."""
+    """How the archive has it: ``folder`` (packed by conda-pack, used where it lies) or ``wheels`` (only the packages'
+    files, beside model.py)."""
     exclude: tuple[str, ...] = Field(default=(), examples=[["*/site-packages/huggingface_hub*"]])
     """Globs of files inside the environment that are left out of the archive."""
 

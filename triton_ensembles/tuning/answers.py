@@ -12,7 +12,7 @@ from triton_ensembles.examples.request import Array
 
 Row = Mapping[str, Array]
 MOST_DIFFERENCE = math.sqrt(2 * (1 - LEAST_COSINE))
-"""Of two vectors, relative to their length: what vectors of one length with that cosine differ by."""
+"""The difference of two vectors of one length with that cosine, relative to their length."""
 
 _MOST_ROWS = 16
 
@@ -29,20 +29,20 @@ def answers(client: http.InferenceServerClient, model: str, rows: Sequence[Row],
         InferenceServerException: the server refuses one.
     """
     waiting = [client.async_infer(model, _inputs(row, batched=batched)) for row in rows[:_MOST_ROWS]]
-    found: list[Row] = []
-    for each in waiting:
-        result = each.get_result()
+    row_outputs: list[Row] = []
+    for request in waiting:
+        result = request.get_result()
         outputs = result.get_response().get("outputs", [])
-        found.append({output["name"]: result.as_numpy(output["name"]) for output in outputs})
-    return found
+        row_outputs.append({output["name"]: result.as_numpy(output["name"]) for output in outputs})
+    return row_outputs
 
 
-def difference(found: Sequence[Row], wanted: Sequence[Row]) -> str:
+def difference(answered: Sequence[Row], present: Sequence[Row]) -> str:
     """How ``found`` differs from ``wanted`` beyond the tolerance of the accuracy checks, in one line; "" if nowhere.
 
     Floating-point tensors may differ by MOST_DIFFERENCE, others not at all.
     """
-    for number, (outputs, expected) in enumerate(zip(found, wanted, strict=True), 1):
+    for number, (outputs, expected) in enumerate(zip(answered, present, strict=True), 1):
         for name, reference in expected.items():
             if (values := outputs.get(name)) is None or values.shape != reference.shape:
                 shape = "is missing" if values is None else f"has the shape {list(values.shape)}"
@@ -57,18 +57,21 @@ def difference(found: Sequence[Row], wanted: Sequence[Row]) -> str:
 
 def _distance(values: Array, reference: Array) -> float:
     """The length of the difference, relative to that of ``reference``; infinite where only one is a number."""
-    one, other = values.astype(np.float64).ravel(), reference.astype(np.float64).ravel()
-    finite = np.isfinite(other)
-    if not np.array_equal(one[~finite], other[~finite], equal_nan=True) or not np.isfinite(one[finite]).all():
+    answered, expected = values.astype(np.float64).ravel(), reference.astype(np.float64).ravel()
+    finite = np.isfinite(expected)
+    if (
+        not np.array_equal(answered[~finite], expected[~finite], equal_nan=True)
+        or not np.isfinite(answered[finite]).all()
+    ):
         return math.inf
-    length, apart = np.linalg.norm(other[finite]), np.linalg.norm(one[finite] - other[finite])
+    length, apart = np.linalg.norm(expected[finite]), np.linalg.norm(answered[finite] - expected[finite])
     return float(apart / length) if length else (math.inf if apart > MOST_DIFFERENCE else 0.0)
 
 
 def _inputs(row: Row, *, batched: bool) -> list[http.InferInput]:
-    made = []
+    tensors = []
     for name, values in row.items():
         array = values[np.newaxis] if batched else values
         tensor = http.InferInput(name, list(array.shape), np_to_triton_dtype(array.dtype))
-        made.append(tensor.set_data_from_numpy(array))
-    return made
+        tensors.append(tensor.set_data_from_numpy(array))
+    return tensors

@@ -10,9 +10,9 @@ from tritonclient.utils import InferenceServerException
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.folder import Examples
-from triton_ensembles.perf.analyzer import ClientTimes, NoAnswerError
+from triton_ensembles.perf.analyzer import ClientTimes
 from triton_ensembles.perf.inputs import UserInputs, inputs_for
-from triton_ensembles.perf.load_generator import WINDOWS, LoadGenerator
+from triton_ensembles.perf.load_generator import LoadGenerator, in_windows
 from triton_ensembles.progress import Progress
 from triton_ensembles.triton.home import find_home
 from triton_ensembles.triton.server import TritonServer
@@ -106,7 +106,7 @@ class ServedBench:
             client.unload_model(name, unload_dependents=True)
             until = time.monotonic() + _UNLOAD_SECONDS
             while time.monotonic() < until and any(
-                _is_loaded(each, name) for each in client.get_model_repository_index()
+                _is_loaded(entry, name) for entry in client.get_model_repository_index()
             ):
                 time.sleep(0.05)
 
@@ -121,14 +121,13 @@ class ServedBench:
         return Point(concurrency, times.throughput, times.p50_ms, times.p99_ms)
 
     def _times(self, generator: LoadGenerator, concurrency: int) -> ClientTimes:
-        while True:
-            try:
-                return generator.measure(concurrency, self.seconds, self._limit())
-            except NoAnswerError:
-                if self.seconds >= WINDOWS * LONGEST_WINDOW:
-                    raise
-                self.seconds = min(2 * self.seconds, WINDOWS * LONGEST_WINDOW)
-                self._progress(f"no answer within a window; from now on {self.seconds:.1f} s for a measurement")
+        times, self.seconds = in_windows(
+            lambda seconds: generator.measure(concurrency, seconds, self._limit()),
+            self.seconds,
+            self._progress,
+            LONGEST_WINDOW,
+        )
+        return times
 
     def _load(self, name: str) -> None:
         start = self._log.stat().st_size
@@ -140,17 +139,17 @@ class ServedBench:
             raise self._rejected(error, "it does not load", reasons) from error
 
     def _compare(self, client: http.InferenceServerClient, name: str, candidate: Candidate, *, batched: bool) -> None:
-        found = answers(client, name, self._rows, batched=batched)
+        outputs = answers(client, name, self._rows, batched=batched)
         if candidate != PRESENT:
-            if differs := difference(found, self._wanted):
+            if differs := difference(outputs, self._wanted):
                 raise RejectedError(f"its answers differ: {differs}")
-        elif difference(answers(client, name, self._rows, batched=batched), found):
+        elif difference(answers(client, name, self._rows, batched=batched), outputs):
             self.compared = False
             self._progress("answers are not compared: the present settings answer one request in two ways")
         else:
-            self._wanted = found
+            self._wanted = outputs
 
-    def _rejected(self, error: Exception, what: str, reason: str = "") -> RejectedError:
+    def _rejected(self, error: Exception, failure: str, reason: str = "") -> RejectedError:
         """The rejection for an error; a server that ended with it is started again."""
         ended = not self._server.alive() or self._server.crashed()
         stuck = isinstance(error, OSError | TimeoutError) or "timed out" in str(error)
@@ -159,7 +158,7 @@ class ServedBench:
             self._running.close()
             self._start()
         text = reason or (error.headline if isinstance(error, EnsembleError) else str(error))
-        return RejectedError(f"{what}: {'tritonserver ended: ' if ended else ''}{' '.join(text.split())}")
+        return RejectedError(f"{failure}: {'tritonserver ended: ' if ended else ''}{' '.join(text.split())}")
 
     def _start(self) -> None:
         self._generators.clear()

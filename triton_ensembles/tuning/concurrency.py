@@ -9,15 +9,15 @@ Measure = Callable[[int], Point]
 
 def rungs(most: int) -> tuple[int, ...]:
     """The concurrencies that are tried: two to an octave, up to ``most``."""
-    found, power = [1], 2
+    steps, power = [1], 2
     while power <= most:
-        found += [power] if power == 2 else [power * 3 // 4, power]
+        steps += [power] if power == 2 else [power * 3 // 4, power]
         power *= 2
     if power * 3 // 4 <= most:
-        found.append(power * 3 // 4)
-    if found[-1] != most:
-        found.append(most)
-    return tuple(dict.fromkeys(found))
+        steps.append(power * 3 // 4)
+    if steps[-1] != most:
+        steps.append(most)
+    return tuple(dict.fromkeys(steps))
 
 
 def first_ladder(measure: Measure, goal: Goal, steps: Sequence[int], first: Point) -> Point:
@@ -26,8 +26,8 @@ def first_ladder(measure: Measure, goal: Goal, steps: Sequence[int], first: Poin
     It ends at the second step in a row that gains nothing: throughput often falls from 1 to 2 and then rises, and one
     measurement out of bounds may be the machine's fault.
     """
-    octaves = [each for each in steps if each & (each - 1) == 0]
-    octaves += [each for each in steps[-1:] if each not in octaves]
+    octaves = [step for step in steps if step & (step - 1) == 0]
+    octaves += [step for step in steps[-1:] if step not in octaves]
     best, lost = first, 0
     for concurrency in octaves[1:]:
         if lost == 2 or goal.direction(best) < 0:

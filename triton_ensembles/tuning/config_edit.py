@@ -6,15 +6,15 @@ from typing import Any
 
 from google.protobuf.message import Message
 
+from triton_ensembles.check.text.parser import parse
+from triton_ensembles.check.text.tokens import PAIRS, Kind, Tokens
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.model_config import ModelConfig, parse_config
-from triton_ensembles.tuning.config_spans import Block, Field, spans
 
 FieldPath = tuple[str | int, ...]
 """Names of fields and, after a repeated one, the index, after a map the key: ``("instance_group", 0, "count")``,
-``("parameters", "num_threads", "string_value")``."""
+``("parameters", "num_threads", "value", "string_value")``."""
 Scalar = str | int | tuple[int, ...]
-_ENUMS = ("kind",)
 _MAP = "parameters"
 
 
@@ -24,19 +24,19 @@ def edit_config(text: str, path: Path, values: Mapping[FieldPath, Scalar]) -> st
     Raises:
         EnsembleError: the text is not valid, or says a field in a way that cannot be edited; it names the file.
     """
-    before = parse_config(text, path)
+    config = parse_config(text, path)
     for field, value in values.items():
-        wanted = ModelConfig()
-        wanted.CopyFrom(before)
-        _assign(wanted, field, value)
-        if wanted == before:
+        edited = ModelConfig()
+        edited.CopyFrom(config)
+        _assign(edited, field, value)
+        if edited == config:
             continue
-        text = _with_field(text, spans(text), field, value)
+        text = _with_field(text, field, value)
         try:
-            before = parse_config(text, path)
+            config = parse_config(text, path)
         except EnsembleError:
-            before = ModelConfig()
-        if before != wanted:
+            config = ModelConfig()
+        if config != edited:
             name = ".".join(map(str, field))
             raise EnsembleError(f"{name} cannot be set to {value} in this text", path=path, cure="write it by hand")
     return text
@@ -47,83 +47,73 @@ def _assign(message: Message, path: FieldPath, value: Scalar) -> None:
     for part in path[:-1]:
         if isinstance(part, int):
             owner = owner[part] if part < len(owner) else owner.add()
-        elif not hasattr(owner, "DESCRIPTOR"):  # a map
+        elif not hasattr(owner, "DESCRIPTOR"):  # a map, whose entries are its values
             owner = owner[part]
-        else:
+        elif not (part == "value" and path[0] == _MAP):
             owner = getattr(owner, part)
-    name = str(path[-1])
     if isinstance(value, tuple):
-        del getattr(owner, name)[:]
-        getattr(owner, name).extend(value)
+        del getattr(owner, str(path[-1]))[:]
+        getattr(owner, str(path[-1])).extend(value)
     else:
-        enum = owner.DESCRIPTOR.fields_by_name[name].enum_type
-        setattr(owner, name, enum.values_by_name[value].number if enum else value)
+        setattr(owner, str(path[-1]), value)
 
 
-def _with_field(text: str, block: Block, path: FieldPath, value: Scalar) -> str:
-    """``text`` with the field at ``path`` inside ``block`` set."""
-    name, rest = str(path[0]), path[1:]
-    if name == _MAP:
-        return _with_parameter(text, block, str(rest[0]), rest[1:], value)
-    index = rest[0] if rest and isinstance(rest[0], int) else 0
-    rest = rest[1:] if rest and isinstance(rest[0], int) else rest
-    there = block.named(name)
-    if not rest and there:
-        return _replaced(text, there, value)
-    if rest and index < len(there) and (inner := there[index].block):
-        return _with_field(text, inner, rest, value)
-    return _inserted(text, block, _written(path, value))
+def _with_field(text: str, path: FieldPath, value: Scalar) -> str:
+    offsets = parse(text, ModelConfig()).offsets
+    if path in offsets:
+        start, end = _value_span(text, offsets[path])
+        return text[:start] + _scalar(value) + text[end:]
+    for length in range(len(path) - 1, 0, -1):
+        is_message = path[:length] != (_MAP,) and not isinstance(path[length], int)
+        if is_message and path[:length] in offsets:
+            start, end = _value_span(text, offsets[path[:length]])
+            return _inserted(text, start + 1, end - 1, _lines(path[length:], value))
+    newline = "\r\n" if "\r\n" in text else "\n"
+    gap = "" if not text or text.endswith("\n") else newline
+    return text + gap + "".join(line + newline for line in _lines(path, value))
 
 
-def _with_parameter(text: str, block: Block, key: str, path: FieldPath, value: Scalar) -> str:
-    for entry in block.named(_MAP):
-        keys = entry.block.named("key") if entry.block else []
-        if keys and text[keys[-1].start + 1 : keys[-1].end - 1] == key:
-            assert entry.block is not None
-            return _with_field(text, entry.block, ("value", *path), value)
-    inner = [f"  {line}" for line in (f"key: {_scalar('key', key)}", *_written(("value", *path), value))]
-    return _inserted(text, block, [f"{_MAP} {{", *inner, "}"])
+def _value_span(text: str, offset: int) -> tuple[int, int]:
+    """The first character of the value at ``offset``, or of the field there, and the place after the last one."""
+    tokens = Tokens(text)
+    tokens.go_to(offset)
+    if tokens.now.kind is Kind.NAME and tokens.next_is(":", *PAIRS):
+        tokens.take()
+        tokens.take_mark(":")
+    start, depth = tokens.now.offset, 0
+    while not tokens.ended:
+        depth += tokens.at(*PAIRS) - tokens.at(*PAIRS.values())
+        token = tokens.take()
+        joined = token.kind is tokens.now.kind is Kind.STRING
+        if depth == 0 and token.text != "-" and not joined:
+            return start, token.offset + len(token.text)
+    return start, len(text)
 
 
-def _replaced(text: str, fields: list[Field], value: Scalar) -> str:
-    if not isinstance(value, tuple):
-        last = fields[-1]  # the last one counts
-        return text[: last.start] + _scalar(fields[0].name, value) + text[last.end :]
-    for field in fields[:0:-1]:
-        if field.outer != fields[0].outer:
-            text = text[: field.outer[0]] + text[field.outer[1] :]
-    start, end = fields[0].outer
-    return text[:start] + f"{fields[0].name}: {_scalar(fields[0].name, value)}" + text[end:]
-
-
-def _written(path: FieldPath, value: Scalar) -> list[str]:
+def _lines(path: FieldPath, value: Scalar) -> list[str]:
     """The lines that set a field and the messages around it."""
     if len(path) == 1:
-        return [f"{path[0]}: {_scalar(str(path[0]), value)}"]
+        return [f"{path[0]}: {_scalar(value)}"]
     if isinstance(path[1], int):
-        inner = [f"    {line}" for line in _written(path[2:], value)]
-        return [f"{path[0]} [", "  {", *inner, "  }", "]"]
-    return [f"{path[0]} {{", *(f"  {line}" for line in _written(path[1:], value)), "}"]
+        return [f"{path[0]} [", "  {", *(f"    {line}" for line in _lines(path[2:], value)), "  }", "]"]
+    entry = path[0] == _MAP
+    inner = [f"key: {_scalar(path[1])}", *_lines(path[2:], value)] if entry else _lines(path[1:], value)
+    return [f"{path[0]} {{", *(f"  {line}" for line in inner), "}"]
 
 
-def _scalar(name: str, value: Scalar) -> str:
+def _scalar(value: Scalar) -> str:
     if isinstance(value, tuple):
         return f"[ {', '.join(map(str, value))} ]"
-    if isinstance(value, str) and name not in _ENUMS:
+    if isinstance(value, str):
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     return str(value)
 
 
-def _inserted(text: str, block: Block, lines: list[str]) -> str:
-    """``text`` with ``lines`` at the end of ``block``, in the form that the block has."""
-    newline = "\r\n" if "\r\n" in text else "\n"
-    if block.end == len(text) and block.start == 0:  # the whole file
-        gap = "" if not text or text.endswith("\n") else newline
-        return text + gap + "".join(line + newline for line in lines)
-    line_start = text.rfind("\n", 0, block.end) + 1
-    indent = text[line_start : block.end]
-    if line_start > block.start and not indent.strip():
-        made = "".join(f"{indent}  {line}{newline}" for line in lines)
-        return text[:line_start] + made + text[line_start:]
-    inside = text[block.start : block.end].rstrip()
-    return f"{text[: block.start]}{inside} {' '.join(lines)} {text[block.end :]}"
+def _inserted(text: str, start: int, end: int, lines: list[str]) -> str:
+    """``text`` with ``lines`` at the end of what is between two brackets, in the form that this has."""
+    line_start = text.rfind("\n", 0, end) + 1
+    indent = text[line_start:end]
+    if line_start > start and not indent.strip():
+        newline = "\r\n" if "\r\n" in text else "\n"
+        return text[:line_start] + "".join(f"{indent}  {line}{newline}" for line in lines) + text[line_start:]
+    return f"{text[:start]}{text[start:end].rstrip()} {' '.join(lines)} {text[end:]}"

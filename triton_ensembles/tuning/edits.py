@@ -1,4 +1,4 @@
-"""What a candidate is in the files of an ensemble: the recipe and the config.pbtxt of its steps, edited.
+"""The files of an ensemble with the settings of a candidate: the recipe and the config.pbtxt of its steps, edited.
 
 The copies that a search measures and the files that ``--write`` replaces are made by the same edits.
 """
@@ -18,9 +18,8 @@ from triton_ensembles.recipe.places import RECIPE
 from triton_ensembles.triton.model_config import CONFIG
 from triton_ensembles.tuning.config_edit import FieldPath, Scalar, edit_config
 from triton_ensembles.tuning.knobs import THREADS
-from triton_ensembles.tuning.recipe_edit import edit_recipe
+from triton_ensembles.tuning.recipe_edit import Keys, edit_recipe
 from triton_ensembles.tuning.space import Candidate, Setting
-from triton_ensembles.tuning.toml_spans import Keys
 
 _LONGEST = 16 << 20  # bytes
 _BATCHING = "dynamic_batching"
@@ -34,8 +33,8 @@ class Files:
     """
 
     def __init__(self, plan: BuildPlan, settings: Sequence[Setting]) -> None:
-        self._plan, self._settings = plan, {each.name: each for each in settings}
-        steps = sorted({each.step for each in settings})
+        self._plan, self._settings = plan, {setting.name: setting for setting in settings}
+        steps = sorted({setting.step for setting in settings})
         paths = [plan.folder / RECIPE, *(plan.folder / step / CONFIG for step in steps)]
         self._texts = {path: read_text(path, _LONGEST) for path in paths}
 
@@ -58,10 +57,10 @@ class Files:
         return {path: text for path, text in texts.items() if text != self._texts[path]}
 
     def diff(self, candidate: Candidate) -> str:
-        """What the candidate changes, as a unified diff."""
+        """The changes of the candidate, as a unified diff."""
         parts: list[str] = []
         for path, text in self.edited(candidate).items():
-            before, after = (each.splitlines(keepends=True) for each in (self._texts[path], text))
+            before, after = (version.splitlines(keepends=True) for version in (self._texts[path], text))
             parts += difflib.unified_diff(before, after, shown(path), shown(path))
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in parts)
 
@@ -140,7 +139,7 @@ class Files:
         key = THREADS[backend]
         in_recipe = key in self._plan.recipe.parameters.get(step, {})
         if key in self._plan.configs[step].parameters and not in_recipe:
-            config["parameters", key, "string_value"] = value
+            config["parameters", key, "value", "string_value"] = value
         else:
             recipe["parameters", step, key] = value
 

@@ -17,8 +17,8 @@ class Trial(NamedTuple):
 
 def front(trials: Iterable[Trial]) -> list[Trial]:
     """The trials of which none has more throughput at no more p99, by throughput."""
-    found: list[Trial] = []
+    ahead: list[Trial] = []
     for trial in sorted(trials, key=lambda each: (-each.point.throughput, each.point.p99_ms)):
-        if not found or trial.point.p99_ms < found[-1].point.p99_ms:
-            found.append(trial)
-    return found[::-1]
+        if not ahead or trial.point.p99_ms < ahead[-1].point.p99_ms:
+            ahead.append(trial)
+    return ahead[::-1]

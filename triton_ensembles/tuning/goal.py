@@ -1,4 +1,4 @@
-"""What a search is for: throughput within a bound of the latency, or the least latency at a throughput."""
+"""The goal of a search: throughput within a bound of the latency, or the least latency at a throughput."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Point:
 
 def median_point(points: Sequence[Point]) -> Point:
     """The medians of several measurements at one concurrency."""
-    columns = ([getattr(each, name) for each in points] for name in ("throughput", "p50_ms", "p99_ms"))
+    columns = ([getattr(point, name) for point in points] for name in ("throughput", "p50_ms", "p99_ms"))
     return Point(points[0].concurrency, *map(median, columns))
 
 
@@ -66,21 +66,21 @@ class Goal:
         """Whether better points are at a higher concurrency (1) or at a lower one (-1)."""
         return 1 if self.holds(point) == (self.p99_ms is not None) else -1
 
-    def gain(self, points: Sequence[Point], others: Sequence[Point]) -> float:
-        """How many times as good the medians of ``points`` are as those of ``others``.
+    def gain(self, points: Sequence[Point], references: Sequence[Point]) -> float:
+        """The gain of the medians of ``points`` over those of ``references``.
 
         It is a ratio of throughput or of latency; infinite or 0 where only one of them is within the bound.
         """
-        one, other = median_point(points), median_point(others)
-        if self.holds(one) != self.holds(other):
-            return float("inf") if self.holds(one) else 0.0
-        return self.ratio(one, other, holds=self.holds(one))
+        point, reference = median_point(points), median_point(references)
+        if self.holds(point) != self.holds(reference):
+            return float("inf") if self.holds(point) else 0.0
+        return self.ratio(point, reference, holds=self.holds(point))
 
-    def ratio(self, one: Point, other: Point, *, holds: bool) -> float:
-        """How many times as good a point is as another, by what counts where both are within the bound, or neither."""
+    def ratio(self, point: Point, reference: Point, *, holds: bool) -> float:
+        """The gain of a point over a reference, by what counts where both are within the bound or neither."""
         if holds == (self.p99_ms is not None):
-            return one.throughput / other.throughput if other.throughput else float("inf")
-        return other.p99_ms / one.p99_ms if one.p99_ms else float("inf")
+            return point.throughput / reference.throughput if reference.throughput else float("inf")
+        return reference.p99_ms / point.p99_ms if point.p99_ms else float("inf")
 
     def measures_throughput(self, points: Sequence[Point]) -> bool:
         """Whether :meth:`gain` of such points is a ratio of throughput, and not of latency."""

@@ -29,6 +29,7 @@ THREADS = {
 """The parameter with the number of threads, by backend."""
 
 _ENGINES = ("onnxruntime", "openvino", "tensorflow")
+_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # of instances or threads
 _DELAYS_US = (0, 100, 250, 500, 1000, 2000, 5000, 10000)
 _MOST_DELAY = 0.5  # of the bound of the latency
 
@@ -42,7 +43,7 @@ class Knobs:
 
 
 def knobs_of(plan: BuildPlan, cores: int, p99_ms: float | None, *, lower_precision: bool) -> Knobs:
-    """The settings of the ensemble that ``plan`` builds, for a machine with so many cores.
+    """The settings of the ensemble that ``plan`` builds, for a machine with this many cores.
 
     Args:
         p99_ms: the bound of the latency, if there is one.
@@ -60,29 +61,29 @@ class _Steps:
         # Those with an engine take most of the time.
         self._steps = sorted(steps, key=lambda step: (step not in plan.selected, step))
         longest = None if p99_ms is None else p99_ms * 1000 * _MOST_DELAY
-        self._delays = tuple(each for each in _DELAYS_US if longest is None or each <= longest)
+        self._delays = tuple(delay for delay in _DELAYS_US if longest is None or delay <= longest)
         self._notes: list[str] = []
 
     def knobs(self) -> Knobs:
         settings = [
-            *(each for step in self._steps for each in self._engine(step)),
+            *(setting for step in self._steps for setting in self._engine(step)),
             *self._carried(self._instances(), "instances"),
-            *(each for step in self._steps for each in self._threads(step)),
+            *(setting for step in self._steps for setting in self._threads(step)),
             *self._carried(self._delay(), "queue_delay_us"),
         ]
         if not self._plan.target.fuses:
-            settings += [each for step in self._steps for each in (*self._preferred(step), *self._rows(step))]
-        return Knobs(tuple(each for each in settings if len(each.values) > 1), tuple(self._notes))
+            settings += [setting for step in self._steps for setting in (*self._preferred(step), *self._rows(step))]
+        return Knobs(tuple(setting for setting in settings if len(setting.values) > 1), tuple(self._notes))
 
     def _carried(self, settings: Iterator[Setting], key: str) -> list[Setting]:
         """A fused ensemble has as many instances, and as long a delay, as the step with most: one setting for all."""
-        found = list(settings)
-        if not self._plan.target.fuses or not found:
-            return found
-        first = max(found, key=lambda each: _number(each.present))
-        least = max((_number(each.present) for each in found if each is not first), default=0)
-        values = tuple(each for each in first.values if _number(each) >= least)
-        if len(found) > 1:
+        by_step = list(settings)
+        if not self._plan.target.fuses or not by_step:
+            return by_step
+        first = max(by_step, key=lambda setting: _number(setting.present))
+        least = max((_number(setting.present) for setting in by_step if setting is not first), default=0)
+        values = tuple(value for value in first.values if _number(value) >= least)
+        if len(by_step) > 1:
             self._notes.append(f"{key}: the fused model has the most of its steps; {first.step} sets it for all")
         return [Setting(first.step, key, values, first.present)]
 
@@ -114,7 +115,7 @@ class _Steps:
 
     def _instances(self) -> Iterator[Setting]:
         for step in self._steps:
-            groups, present = self._groups(step), sum(each.count for each in self._plan.configs[step].instance_group)
+            groups, present = self._groups(step), sum(group.count for group in self._plan.configs[step].instance_group)
             selected = self._plan.selected.get(step)
             from_recipe = selected is not None and step in self._plan.recipe.engines
             if not from_recipe and any(group.kind == ModelInstanceGroup.KIND_GPU for group in groups):
@@ -123,7 +124,7 @@ class _Steps:
             if len(groups) > 1 or (from_recipe and not groups):
                 self._notes.append(f"{step}: its instances are not tried: it has {len(groups)} groups of them")
                 continue
-            counts: set[Value] = {each for each in (*range(1, 5), 6, 8, 12, 16, 24, 32, 48, 64) if each <= self._cores}
+            counts: set[Value] = {count for count in _COUNTS if count <= self._cores}
             yield Setting(step, "instances", _scale({*counts, present or 1}), present or 1)
 
     def _threads(self, step: str) -> Iterator[Setting]:
@@ -134,7 +135,7 @@ class _Steps:
         text = parameters[key].string_value if key in parameters else "0"
         if not text.isdecimal():
             return
-        counts: set[Value] = {each for each in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64) if each <= self._cores}
+        counts: set[Value] = {count for count in _COUNTS if count <= self._cores}
         least: set[Value] = set() if backend == "dali" and int(text) else {0}
         yield Setting(step, "threads", _scale({*counts, *least, int(text)}), int(text))
 
@@ -159,7 +160,7 @@ class _Steps:
             self._notes.append(f"{step}: its preferred batch sizes {sizes} stay as they are")
             return
         present: Value = sizes[0] if sizes else None
-        powers: set[Value] = {each for each in (4, 8, 16, 32, 64) if each < config.max_batch_size}
+        powers: set[Value] = {size for size in (4, 8, 16, 32, 64) if size < config.max_batch_size}
         values = _scale(powers | {present} - {None})
         yield Setting(step, "preferred_batch_size", (*values, None) if present is None else values, present)
 
@@ -168,11 +169,11 @@ class _Steps:
         least, present = self._plan.configs[self._ensemble].max_batch_size, self._plan.configs[step].max_batch_size
         if not present or not least or not self._plan.configs[step].HasField("dynamic_batching"):
             return
-        if any(each.path.endswith(".plan") for each in self._plan.recipe.models_of(step)):
+        if any(model.path.endswith(".plan") for model in self._plan.recipe.models_of(step)):
             self._notes.append(f"{step}: its max_batch_size stays, because the profiles of its TensorRT plan end there")
             return
         values: set[Value] = {least, present, *((2 * present,) if self._may_grow(step) else ())}
-        yield Setting(step, "max_batch_size", _scale({each for each in values if _number(each) >= least}), present)
+        yield Setting(step, "max_batch_size", _scale({value for value in values if _number(value) >= least}), present)
 
     def _may_grow(self, step: str) -> bool:
         return written_backend(self._plan.configs[step]) != "dali"  # whose batches of decoded images are large

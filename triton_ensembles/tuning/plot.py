@@ -6,9 +6,8 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure  # without pyplot: no global state, no display
-from matplotlib.ticker import LogLocator, NullFormatter
 
-from triton_ensembles.perf.plot import GRAY, INK, PROTOCOLS
+from triton_ensembles.perf.plot import GRAY, INK, logarithmic_latency, save
 from triton_ensembles.tuning.front import Trial
 from triton_ensembles.tuning.report import TuningReport
 from triton_ensembles.tuning.space import PRESENT
@@ -37,27 +36,15 @@ def draw(report: TuningReport, path: Path) -> None:
     if report.goal.throughput is not None:
         label = None if report.goal.p99_ms is not None else "wanted"
         axes.axvline(report.goal.throughput, color=_BOUND, linestyle="--", linewidth=1, label=label)
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter(NullFormatter())
     latencies = [trial.point.p99_ms for trial in usable]
-    axes.set_ylim(min(latencies) / 1.5, max(latencies) * 2)
+    logarithmic_latency(axes, min(latencies) / 1.5, max(latencies) * 2)
     axes.set_xlim(left=0)
     axes.set_xlabel("inferences per second")
     axes.set_ylabel("p99 latency, ms (logarithmic)")
     axes.legend(loc="upper left", frameon=False, fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
-    rows = "1 row" if report.batch == 1 else f"{report.batch} rows"
-    figure.suptitle(f"{report.name}: {rows} per request over {PROTOCOLS[report.protocol]}", fontsize=13, color=INK)
     axes.set_title("numbers: concurrent requests on the front", fontsize=9, loc="left", color=INK)
-    figure.supxlabel(
-        f"{report.machine['cores']} cores of {report.machine['processor']}, tritonserver "
-        f"{report.versions['tritonserver']}, {report.date[:10]}; target {report.target}, {report.weights} weights",
-        fontsize=7,
-        color="#777777",
-    )
-    figure.savefig(path, format="png", metadata={"Software": None})
+    save(figure, report, path)
 
 
 def _points(axes: Axes, trials: Iterable[Trial], style: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What was measured, and what was dropped."""
+"""The measurements of a search, and the candidates that were dropped."""
 
 from statistics import median
 
@@ -33,7 +33,7 @@ class Records:
         return max((trial.point for trial in self.of(candidate)), key=goal.score).concurrency
 
     def front(self) -> list[Trial]:
-        """Of the candidates that can be used."""
+        """The front over the candidates that can be used."""
         return front(trial for trial in self.trials() if trial.candidate not in self.dropped)
 
 
@@ -41,22 +41,22 @@ class Duel:
     """Two candidates measured in turn, so that what the machine does beside slows both.
 
     Attributes:
-        points, others: of the candidate and of the one that it is compared with, a pair for each round.
+        points, references: of the candidate and of the one that it is compared with, a pair for each round.
     """
 
     def __init__(self, goal: Goal) -> None:
         self._goal = goal
         self.points: list[Point] = []
-        self.others: list[Point] = []
+        self.references: list[Point] = []
 
-    def add(self, point: Point, other: Point) -> None:
+    def add(self, point: Point, reference: Point) -> None:
         self.points.append(point)
-        self.others.append(other)
+        self.references.append(reference)
 
     @property
     def gain(self) -> float:
         """The ratio of the medians; see :meth:`Goal.gain`."""
-        return self._goal.gain(self.points, self.others)
+        return self._goal.gain(self.points, self.references)
 
     @property
     def ratios(self) -> list[float]:
@@ -64,8 +64,8 @@ class Duel:
         if not self.points:
             return []
         holds = self._goal.holds(median_point(self.points))
-        pairs = zip(self.points, self.others, strict=True)
-        return [self._goal.ratio(point, other, holds=holds) for point, other in pairs]
+        pairs = zip(self.points, self.references, strict=True)
+        return [self._goal.ratio(point, present, holds=holds) for point, present in pairs]
 
     @property
     def ratio(self) -> float:

@@ -1,47 +1,27 @@
 """The result of a search: for people, and as the rows and the values of its files."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from triton_ensembles.perf.report import Conditions
+from triton_ensembles.perf.text_table import aligned
 from triton_ensembles.tuning.goal import Goal, median_point
 from triton_ensembles.tuning.search import Outcome
 from triton_ensembles.tuning.space import PRESENT, Setting
 
-_PLAIN = (
-    *("name", "target", "weights", "date", "input", "protocol", "batch"),
-    *("seconds", "minutes", "spent_minutes", "machine", "versions"),
-)
-
 
 @dataclass(frozen=True)
-class TuningReport:
-    """A search, and the facts without which its numbers mean nothing.
+class TuningReport(Conditions):
+    """The search of one ensemble.
 
     Attributes:
-        target: "cpu" or "fused".
-        weights: "pretrained", "provided" or "random".
-        date: UTC in ISO 8601.
-        input: what was sent, in words.
-        batch: rows in a request.
-        seconds: the duration of a measurement.
         minutes: the budget; ``spent_minutes`` is what the search took of it.
         notes: what was left as it is, and why.
         diff: of the files that ``--write`` changes.
     """
 
-    name: str
-    target: str
-    weights: str
-    date: str
-    input: str
-    protocol: str
-    batch: int
-    seconds: float
     minutes: float
     spent_minutes: float
-    machine: dict[str, Any]
-    versions: dict[str, str]
     goal: Goal
     settings: tuple[Setting, ...]
     notes: tuple[str, ...]
@@ -49,11 +29,13 @@ class TuningReport:
     diff: str
 
     def document(self) -> dict[str, Any]:
-        """What NAME.json holds."""
+        """The content of NAME.json."""
         outcome, records = self.outcome, self.outcome.records
         on_front = set(records.front())
         return {
-            **{name: getattr(self, name) for name in _PLAIN},
+            **{field.name: getattr(self, field.name) for field in fields(Conditions)},
+            "minutes": self.minutes,
+            "spent_minutes": self.spent_minutes,
             "goal": asdict(self.goal),
             "space": [asdict(setting) for setting in self.settings],
             "notes": list(self.notes),
@@ -86,7 +68,7 @@ class TuningReport:
             "ratio_of": counts,
             "rounds": [round(ratio, 3) for ratio in final.ratios],
             "settings_median": asdict(median_point(final.points)),
-            "present_median": asdict(median_point(final.others)),
+            "present_median": asdict(median_point(final.references)),
         }
 
 
@@ -101,7 +83,7 @@ def csv_rows(report: TuningReport) -> list[list[str]]:
         values = [trial.candidate.value(setting) for setting in report.settings]
         numbers = [f"{value:.3f}" for value in (point.throughput, point.p50_ms, point.p99_ms)]
         marks = [str(trial.rounds), "yes" if trial in on_front else "", dropped]
-        rows.append([str(point.concurrency), *numbers, *marks, *("" if each is None else str(each) for each in values)])
+        rows.append([str(point.concurrency), *numbers, *marks, *("" if cell is None else str(cell) for cell in values)])
     return rows
 
 
@@ -117,8 +99,8 @@ def tables(report: TuningReport) -> str:
     bound = "the p99" if goal.p99_ms is not None else "the throughput"
     lines = [
         "front of latency against throughput, over all candidates:",
-        _aligned(rows),
-        f"* {bound} is as wanted; medians of so many rounds",
+        aligned(rows, last_is_text=True),
+        f"* {bound} is as wanted; medians of that number of rounds",
     ]
     lines += [f"dropped: {candidate}: {reason}" for candidate, reason in outcome.records.dropped.items()]
     return "\n".join([*lines, "", *_verdict(report)])
@@ -131,7 +113,7 @@ def _verdict(report: TuningReport) -> list[str]:
     if final is not None:
         held = goal.measures_throughput(final.points)
         what = "the throughput of" if held else "as low a p99 as with"
-        ours, theirs = median_point(final.points), median_point(final.others)
+        ours, theirs = median_point(final.points), median_point(final.references)
         low, high = min(final.ratios), max(final.ratios)
         lines.append(
             f"{'' if outcome.proven else f'{outcome.challenger}: '}{final.ratio:.2f} times {what} the present "
@@ -144,10 +126,3 @@ def _verdict(report: TuningReport) -> list[str]:
     if not any(goal.reached(point) for point in own):
         lines.append("the goal was not reached")
     return lines
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
-    return "\n".join(
-        "  ".join([*(cell.rjust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]) for row in rows
-    )

@@ -19,7 +19,7 @@ from triton_ensembles.tuning.space import PRESENT, Candidate, Setting
 
 HOPELESS = 0.9  # of the best candidate's, at its concurrency: not measured any further
 LEAST_GAIN = 1.03
-MOST_ROUNDS, LOST_AT = 5, 2  # rounds of a duel; with so many lost it is over
+MOST_ROUNDS, LOST_AT = 5, 2  # rounds of a duel; with this many lost it is over
 FINAL_ROUNDS = 5
 SETTLING = 4  # measurements that choose the concurrencies for them
 MET_ROUNDS = 3  # before a goal counts as met
@@ -145,7 +145,7 @@ class Search:
 
     def _is_met(self, candidate: Candidate) -> bool:
         """Whether the goal is met by the median of several rounds."""
-        while met := [each for each in self.records.of(candidate) if self._goal.is_met(each.point)]:
+        while met := [trial for trial in self.records.of(candidate) if self._goal.is_met(trial.point)]:
             if met[0].rounds >= MET_ROUNDS:
                 return True
             self._demand(self._point_seconds)
@@ -211,10 +211,10 @@ class Search:
             concurrency = lower
         return False
 
-    def _compare_at(self, concurrency: int, other: Candidate) -> None:
+    def _compare_at(self, concurrency: int, candidate: Candidate) -> None:
         """Let the other one show what it does at this concurrency, so that not the concurrency alone wins."""
-        if all(trial.point.concurrency != concurrency for trial in self.records.of(other)):
-            self._measure_in_time(other, concurrency)
+        if all(trial.point.concurrency != concurrency for trial in self.records.of(candidate)):
+            self._measure_in_time(candidate, concurrency)
 
     def _duel(self, candidate: Candidate, concurrency: int) -> Duel:
         """Rounds of the candidate and the best in turn; it ends early when it is decided."""
@@ -230,11 +230,11 @@ class Search:
         They are repeated, with other concurrencies, if the medians of all rounds say that these are better.
         """
         duel = None
-        for each in (PRESENT, self._best):
-            self._settle(each)
+        for candidate in (PRESENT, self._best):
+            self._settle(candidate)
         for _ in range(2):
-            ours, theirs = (self.records.best_concurrency(each, self._goal) for each in (self._best, PRESENT))
-            if duel and (ours, theirs) == (duel.points[0].concurrency, duel.others[0].concurrency):
+            ours, theirs = (self.records.best_concurrency(candidate, self._goal) for candidate in (self._best, PRESENT))
+            if duel and (ours, theirs) == (duel.points[0].concurrency, duel.references[0].concurrency):
                 break
             self._say(f"the best ({self._best}) against the present settings, {FINAL_ROUNDS} rounds")
             again = self._rounds(ours, theirs)

@@ -35,7 +35,7 @@ class Setting:
         """Values to try from ``value``, each with the direction in which it lies (0 without an order)."""
         place = self.values.index(value)
         if not self.scale:
-            yield from ((other, 0) for other in self.values if other != value)
+            yield from ((another, 0) for another in self.values if another != value)
             return
         for stride in _STRIDES:
             if 0 <= place + stride < len(self.values):
@@ -60,7 +60,7 @@ class Candidate:
 
     def having(self, setting: Setting, value: Value) -> Candidate:
         """The candidate with another value of one setting."""
-        changes = {name: each for name, each in self.changes if name != setting.name}
+        changes = {name: present for name, present in self.changes if name != setting.name}
         if value != setting.present:
             changes[setting.name] = value
         return Candidate(tuple(sorted(changes.items())))

@@ -37,7 +37,7 @@ MOST = 64
 
 @dataclass(frozen=True)
 class Load:
-    """What clients send while candidates are measured.
+    """The requests of clients while candidates are measured.
 
     Attributes:
         most: the most concurrent requests.
@@ -114,8 +114,8 @@ def tune(
         progress(line)
     progress(f"goal: {goal}; searching {len(settings)} settings for {minutes:g} minutes:")
     for setting in settings:
-        others = (str(value) for value in setting.values if value != setting.present)
-        progress(f"  {setting.name}: {setting.present}, or {', '.join(others)}")
+        alternatives = (str(value) for value in setting.values if value != setting.present)
+        progress(f"  {setting.name}: {setting.present}, or {', '.join(alternatives)}")
     if not subject.examples.load:
         progress("there are no example requests, so answers are not compared, and precisions stay")
     with _scratch(places, target, folder.name, progress) as scratch:
@@ -137,7 +137,7 @@ def tune(
             progress=progress,
         ) as bench:
             with http.InferenceServerClient(bench.server.http_url) as client:
-                found = versions(client)
+                server_versions = versions(client)
             timed = _timed(progress, budget)
             try:
                 outcome = Search(settings, goal, bench, budget, load.most, timed).run()
@@ -155,7 +155,7 @@ def tune(
         minutes=minutes,
         spent_minutes=round(budget.spent / 60, 2),
         machine=facts,
-        versions=found,
+        versions=server_versions,
         goal=goal,
         settings=settings,
         notes=subject.notes,
@@ -166,16 +166,16 @@ def tune(
 
 def _without(keep: Sequence[str], knobs: Knobs, folder: Path) -> tuple[Setting, ...]:
     """The settings without those in ``keep``."""
-    known = {name for each in knobs.settings for name in (each.name, each.key)}
+    known = {name for setting in knobs.settings for name in (setting.name, setting.key)}
     for name in keep:
         if name not in known:
             raise EnsembleError(
                 f"there is no setting {name!r} to keep", path=folder, cure=f"there are {choices(known)}"
             )
-    found = tuple(each for each in knobs.settings if not {each.name, each.key} & set(keep))
-    if not found:
+    settings = tuple(setting for setting in knobs.settings if not {setting.name, setting.key} & set(keep))
+    if not settings:
         raise EnsembleError("there is nothing to search: no setting has a second value", path=folder)
-    return found
+    return settings
 
 
 def _timed(progress: Progress, budget: Budget) -> Progress:

@@ -72,7 +72,7 @@ class Variants:
         return self._names[candidate]
 
     def name(self, candidate: Candidate) -> str:
-        """Of a candidate that was staged."""
+        """The name of a candidate that was staged."""
         return self._names[candidate]
 
     def _copy(self, candidate: Candidate, name: str) -> Path:

@@ -54,5 +54,5 @@ def environment_folder(model: Model, destination: Destination) -> Iterator[Findi
             model.at("parameters", PARAMETER, "value", "string_value"),
             f"'{found.path}' is a folder, and Triton {destination.release_name} takes only a .tar.gz",
             "Triton refuses it: archive_read_open_filename() failed",
-            "build the archive for this image (--image), which packs a .tar.gz by itself, or use 23.07 or later",
+            'use 23.07 or later, or wheels beside model.py (kind = "wheels" in the recipe), or conda-pack\'s .tar.gz',
         )

@@ -1,0 +1,30 @@
+"""The key of an archive in S3: ``bert_trt-0a1b2c3d4e5f.tar.gz``, its name and digits of its SHA-256.
+
+AWS ignores that the object under a key has changed while its model is loaded ("use a new and unique name"), so a key
+contains a digest of the content.
+"""
+
+import re
+
+SUFFIX = ".tar.gz"
+PARTS = ".parts/"
+"""The folder below a prefix with objects that are deleted when the archive made from them is complete."""
+_DIGITS = 12
+_KEY = re.compile(rf"(?P<name>.+?)(?P<digest>-[0-9a-f]{{{_DIGITS}}})?{re.escape(SUFFIX)}")
+
+
+def archive_key(name: str, sha256: str) -> str:
+    """The key of an archive, relative to its prefix: its TargetModel."""
+    return f"{name}-{sha256[:_DIGITS]}{SUFFIX}"
+
+
+def has_digest(key: str) -> bool:
+    """Whether ``upload`` may have written this key."""
+    match = _KEY.fullmatch(key)
+    return match is not None and match["digest"] is not None
+
+
+def archive_names(key: str) -> set[str]:
+    """The names that an archive under ``key`` may have: with what looks like a digest, and without it."""
+    match = _KEY.fullmatch(key)
+    return {match["name"], key.removesuffix(SUFFIX)} if match else set()
