@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
@@ -29,7 +31,6 @@ def test_wrong_concurrencies_are_refused(text: str) -> None:
         (["bert_trt", "--shape", "INPUT0:3,4"], "--shape: INPUT0 has the dims"),
         (["resnet_pytorch", "--shape", "INPUT__0:3,224,225"], "--shape: INPUT__0 has the dims [3, 224, 224]"),
         (["--shape", "INPUT0:3"], "--input-data and --shape are for one ensemble: name it"),
-        (["--input-data", "pyproject.toml"], "--input-data and --shape are for one ensemble: name it"),
     ],
 )
 def test_wrong_inputs_are_refused_before_anything_is_built(arguments: list[str], words: str) -> None:
@@ -38,3 +39,10 @@ def test_wrong_inputs_are_refused_before_anything_is_built(arguments: list[str],
     assert result.exit_code == 2
     assert words in result.output
     assert "sha256" not in result.output
+
+
+def test_input_data_is_for_one_ensemble(tmp_path: Path) -> None:
+    (tmp_path / "data.json").write_text('{"data": [{"INPUT0": ["one"]}]}')
+    result = CliRunner().invoke(perf, ["--input-data", str(tmp_path / "data.json")])
+    assert result.exit_code == 2
+    assert "--input-data and --shape are for one ensemble: name it" in result.output
