@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from triton_ensembles.artifacts import MAKERS, NEEDS
 from triton_ensembles.check import check
 from triton_ensembles.check.examples import SCALE, ensemble
 from triton_ensembles.check.rule import Example
 from triton_ensembles.check.staging_example import stage
+from triton_ensembles.recipe.makers import MAKERS, NEEDS
 from triton_ensembles.triton.home import STUB_PYTHONS, find_home
 
 RECIPE = f"""\

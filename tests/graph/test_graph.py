@@ -16,12 +16,12 @@ from triton_ensembles.check.examples import ensemble, step
 from triton_ensembles.check.rule import Example
 from triton_ensembles.check.staging_example import stage
 from triton_ensembles.commands.graph import graph as graph_command
-from triton_ensembles.commands.graph import read_graph
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.graph.dag import Graph, Tensor, graph_of, ranks
 from triton_ensembles.graph.layout import layout
 from triton_ensembles.graph.mermaid import mermaid
 from triton_ensembles.graph.picture import picture
+from triton_ensembles.graph.read import read_graph
 from triton_ensembles.triton.model_config import parse_config
 
 

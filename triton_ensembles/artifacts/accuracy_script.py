@@ -20,10 +20,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from triton_ensembles.artifacts import PRECISION, RUN, Facts, Job
+from triton_ensembles.artifacts import Facts, Job
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import parse_json
 from triton_ensembles.programs import ProgramError, output_of
+from triton_ensembles.recipe.makers import PRECISION, RUN
 
 TOOLS = ()
 

@@ -20,9 +20,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from triton_ensembles.artifacts import RUN, Facts, Job
+from triton_ensembles.artifacts import Facts, Job
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.programs import ProgramError, output_of
+from triton_ensembles.recipe.makers import RUN
 
 TOOLS = ()
 

@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles.artifacts import ACCURACY_CHECKS, Facts, Job, load_maker
+from triton_ensembles.artifacts import Facts, Job, load_maker
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import write_whole
+from triton_ensembles.recipe.makers import ACCURACY_CHECKS
 from triton_ensembles.tensorrt.api import build_with_api
 from triton_ensembles.tensorrt.machine import Gpu
 from triton_ensembles.tensorrt.plan_builders import PYTHON, PlanBuilder, run_script

@@ -14,13 +14,14 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from triton_ensembles.artifacts import OWN_CHECK, PRECISION, RUN, Job, load_maker
+from triton_ensembles.artifacts import Job, load_maker
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import digest, file_digest
 from triton_ensembles.paths import IMPORTED_FROM, PACKAGE
 from triton_ensembles.processes import die_with_parent, end, uninterrupted
 from triton_ensembles.progress import Progress
 from triton_ensembles.recipe.artifact import AccuracyScript, Artifact
+from triton_ensembles.recipe.makers import OWN_CHECK, PRECISION, RUN
 from triton_ensembles.triton.targets import Target
 
 _REPORT_SECONDS = 5.0
@@ -31,7 +32,7 @@ class MakerCall:
     """A maker, an accuracy check or a derivation, with its options.
 
     Attributes:
-        name: one of MAKERS, ACCURACY_CHECKS or DERIVATIONS in triton_ensembles/artifacts, or OWN_CHECK.
+        name: of MAKERS or ACCURACY_CHECKS in triton_ensembles/recipe/makers.py, of DERIVATIONS, or OWN_CHECK.
     """
 
     name: str

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
-from triton_ensembles.artifacts import ACCURACY_CHECKS, MAKERS, RUN, SCRIPT
+from triton_ensembles.recipe.makers import ACCURACY_CHECKS, MAKERS, RUN, SCRIPT
 from triton_ensembles.recipe.values import InnerPath, Options, Table
 from triton_ensembles.spelling import choices
 

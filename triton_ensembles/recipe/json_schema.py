@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from triton_ensembles import __version__
-from triton_ensembles.artifacts import RUN, SCRIPT
+from triton_ensembles.recipe.makers import RUN, SCRIPT
 from triton_ensembles.recipe.schema import Recipe
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"

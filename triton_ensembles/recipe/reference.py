@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles.artifacts import NEEDS
 from triton_ensembles.files import write_whole
 from triton_ensembles.recipe.json_schema import json_schema
+from triton_ensembles.recipe.makers import NEEDS
 from triton_ensembles.recipe.values import SCALAR
 
 PAGE = Path("docs/ensemble-toml.md")  # of the checkout, from its root

@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from triton_ensembles.artifacts import ACCURACY_CHECKS, MAKERS
 from triton_ensembles.recipe.artifact import MODEL_FILES, AccuracyScript, Artifact
+from triton_ensembles.recipe.makers import ACCURACY_CHECKS, MAKERS
 from triton_ensembles.recipe.source import Source
 from triton_ensembles.recipe.values import InnerPath, Name, Specifier, Table, UnknownNameError
 
