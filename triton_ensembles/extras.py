@@ -9,7 +9,7 @@ MODULES = {
     "serve": (
         *("aiohttp", "boto3", "botocore", "flask", "grpc", "httptools", "jinja2", "matplotlib", "moto", "multidict"),
         *("numpy", "prometheus_client", "pybase64", "regex", "tritonclient", "urllib3", "uvicorn", "uvloop"),
-        *("werkzeug", "yarl"),
+        *("igraph", "werkzeug", "yarl"),
     ),
     "build": (
         *("PIL", "conda_pack", "huggingface_hub", "keras", "numpy", "nvidia", "onnx", "onnxruntime", "onnxscript"),

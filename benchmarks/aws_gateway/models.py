@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from triton_ensembles.artifacts.bert_onnx import DYNAMIC
-from triton_ensembles.artifacts.masked_lm_onnx import fill
+from ensembles.bert_base.make_model import DYNAMIC, fill
 from triton_ensembles.artifacts.onnx_export import export
 from triton_ensembles.building.artifact_builder import ArtifactBuilder
 from triton_ensembles.building.places import Places

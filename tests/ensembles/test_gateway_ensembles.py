@@ -27,15 +27,15 @@ from PIL import Image, ImageOps
 from tritonclient.utils import InferenceServerException
 
 from checkout import ROOT
+from ensembles.bert_base.make_model import fill as fill_bert
+from ensembles.yolov5.yolox import Yolox
+from ensembles.yolov5.yolox import fill as fill_yolox
 from pipelines.dali_pipe import preprocess
+from pipelines.make_resnet50 import ResNet50
+from pipelines.make_resnet50 import fill as fill_resnet
 from tests.ensembles.clients import PHOTOGRAPHS
 from tests.ensembles.small import BERT, BERT_OPTIONS, BLOCKS, NAMES, RESNET, RESNET_SEEDS, YOLO, YOLO_OPTIONS
 from triton_ensembles.archive.clones import clone
-from triton_ensembles.artifacts.masked_lm_onnx import fill as fill_bert
-from triton_ensembles.artifacts.resnet50 import ResNet50
-from triton_ensembles.artifacts.resnet50_torchscript import fill as fill_resnet
-from triton_ensembles.artifacts.yolo_onnx import fill as fill_yolox
-from triton_ensembles.artifacts.yolox import Yolox
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built, choose
 from triton_ensembles.building.gateway import ensembles_of, stage_gateway

@@ -8,7 +8,7 @@ A maker is a function that writes ``job.output`` and returns facts for the manif
 * ``DIFFERS_BY_DALI = True`` if its output depends on the target's DALI.
 """
 
-import importlib
+import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +54,15 @@ class Job:
         if self.file is None:
             raise EnsembleError("this maker reads one file, and the recipe names none", cure="set `file`, or `needs`")
         return self.files[self.file]
+
+
+def load_script(path: Path) -> ModuleType:
+    """The module in the file ``path`` of the project."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def load_maker(name: str) -> tuple[ModuleType, Callable[[Job], Facts]]:

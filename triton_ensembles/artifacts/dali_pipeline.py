@@ -5,13 +5,12 @@ For ``options.graph``, one of several graphs in it, they are ``write(path, devic
 DALI of another version than the installed one gets its own folder in build/tools, which nothing else imports.
 """
 
-import importlib.util
 import os
 import sys
 from importlib.metadata import version
 from pathlib import Path
 
-from triton_ensembles.artifacts import Facts, Job
+from triton_ensembles.artifacts import Facts, Job, load_script
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import locked, remove_partials, write_whole
 from triton_ensembles.programs import ProgramError, output_of
@@ -27,11 +26,7 @@ def make(job: Job) -> Facts:
     if wanted != installed:
         _serialize_with(dali_folder(wanted, job.root / "build" / "tools"), wanted, path, job)
     else:
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        assert spec is not None and spec.loader is not None
-        script = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(script)
-        script.write(job.output, job.dali_device, *_graph(job))
+        load_script(path).write(job.output, job.dali_device, *_graph(job))
     return {"device": job.dali_device, "dali": wanted}
 
 

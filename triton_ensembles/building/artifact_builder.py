@@ -75,7 +75,7 @@ class ArtifactBuilder:
         Raises:
             EnsembleError: the source is not available, the maker failed, or the result is not accurate enough.
         """
-        maker = MakerCall(artifact.maker, artifact.options)
+        maker = MakerCall(artifact.maker, artifact.options, artifact.tools)
         try:
             inputs = self.inputs_of(artifact)
         except SourceUnavailableError as error:
@@ -84,7 +84,7 @@ class ArtifactBuilder:
             self.progress(
                 f"RANDOM WEIGHTS: {artifact.path} is made by {artifact.random.maker}, because {error.message}"
             )
-            maker = MakerCall(artifact.random.maker, artifact.random.options)
+            maker = MakerCall(artifact.random.maker, artifact.random.options, artifact.tools)
             inputs = Inputs({}, {}, artifact.file, random=True)
         if plan := self.plans.get(artifact.path):
             maker = MakerCall(artifact.maker, artifact.options | plan.options)

@@ -33,10 +33,12 @@ class MakerCall:
 
     Attributes:
         name: of MAKERS or ACCURACY_CHECKS in triton_ensembles/recipe/makers.py, of DERIVATIONS, or OWN_CHECK.
+        tools: packages whose versions change its output, besides those that its module names.
     """
 
     name: str
     options: dict[str, Any]
+    tools: tuple[str, ...] = ()
 
     def identity(self) -> dict[str, Any]:
         """What determines the output apart from the input files: code, options, versions of tools."""
@@ -47,7 +49,7 @@ class MakerCall:
             "maker": self.name,
             "code": digest([file_digest(Path(module.__file__)), reads]),
             "options": self.options,
-            "tools": {tool: _version(tool) for tool in module.TOOLS},
+            "tools": {tool: _version(tool) for tool in (*module.TOOLS, *self.tools)},
         }
 
     def dali_of(self, target: Target) -> dict[str, str]:
@@ -109,9 +111,9 @@ class MakerCall:
 
 def makers_of(artifact: Artifact) -> list[MakerCall]:
     """Every maker and accuracy check that can affect the artifact."""
-    makers = [MakerCall(artifact.maker, artifact.options)]
+    makers = [MakerCall(artifact.maker, artifact.options, artifact.tools)]
     if artifact.random:
-        makers.append(MakerCall(artifact.random.maker, artifact.random.options))
+        makers.append(MakerCall(artifact.random.maker, artifact.random.options, artifact.tools))
     if artifact.accuracy:
         makers.append(accuracy_check(artifact.accuracy, ""))
     return makers

@@ -187,8 +187,10 @@ def _draw_arrow(axes: Any, points: Sequence[Point], name: str, at_end: bool) -> 
         middle = (before[0] + after[0]) / 2
         vertices += [(middle, before[1]), (middle, after[1]), after]
         codes += [Curve.CURVE4] * 3
-    line = {"arrowstyle": "-|>", "mutation_scale": 9, "color": "#666666", "linewidth": 0.9, "zorder": 1}
-    axes.add_patch(FancyArrowPatch(path=Curve(vertices, codes), **line))
+    curve = Curve(vertices, codes)
+    axes.add_patch(
+        FancyArrowPatch(path=curve, arrowstyle="-|>", mutation_scale=9, color="#666666", linewidth=0.9, zorder=1)
+    )
     if name:
         x, y = (points[-1][0] - 0.14, points[-1][1]) if at_end else (points[0][0] + 0.06, points[0][1])
         align = "right" if at_end else "left"

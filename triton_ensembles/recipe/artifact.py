@@ -43,11 +43,11 @@ class Random(Table):
 
     model_config = ConfigDict(title="random")
 
-    maker: str = Field(json_schema_extra=_MAKER, examples=["resnet50_random"])
+    maker: str = Field(json_schema_extra=_MAKER, examples=["numbered_labels"])
     """The maker of the replacement."""
     run: InnerPath | None = Field(default=None, examples=["scripts/make_random.py"])
     """The script of the maker ``script``, relative to the project."""
-    options: Options = Field(default={}, examples=[{"seed": 2015}])
+    options: Options = Field(default={}, examples=[{"count": 80}])
     """The maker's options."""
 
 
@@ -112,9 +112,11 @@ class Artifact(Table):
     """The path of another artifact, listed earlier, that this one is made from."""
     reads: tuple[InnerPath, ...] = Field(default=(), examples=[["pipelines/decode.py"]])
     """Other files of the project that the maker reads, such as a pipeline's script."""
+    tools: tuple[str, ...] = Field(default=(), examples=[["torch", "onnx"]])
+    """Packages whose versions a script's result depends on: with another version, it is made again."""
     options: Options = Field(default={}, examples=[{"hidden": 384}])
     """The maker's options."""
-    random: Random | None = Field(default=None, examples=[{"maker": "resnet50_random", "options": {"seed": 2015}}])
+    random: Random | None = Field(default=None, examples=[{"maker": "numbered_labels", "options": {"count": 80}}])
     """The replacement when the source is not available (``--weights auto``)."""
     accuracy: Accuracy | None = Field(
         default=None,

@@ -16,26 +16,12 @@ MAKERS = {
     "bert_onnx": "bert_onnx:make",
     "dali_pipeline": "dali_pipeline:make",
     "graphdef_onnx": "graphdef_onnx:make",
-    "inception_v3_random": "inception_v3_random:make",
     "tensorrt_plan": "tensorrt_plan:make",
-    "resnet50_torchscript": "resnet50_torchscript:make",
-    "resnet50_random": "resnet50_torchscript:make_random",
-    "resnet50_onnx": "resnet50_onnx:make",
-    "resnet50_onnx_random": "resnet50_onnx:make_random",
-    "yolo_onnx": "yolo_onnx:make",
-    "yolox_random": "yolo_onnx:make_random",
-    "coco_labels": "files:coco_labels",
-    "masked_lm_onnx": "masked_lm_onnx:make",
-    "masked_lm_random": "masked_lm_onnx:make_random",
     SCRIPT: "script:make",
 }
 """Module and function of each maker, by the name that recipes use."""
 
-ACCURACY_CHECKS = {
-    "sentences": "accuracy_on_sentences:make",
-    "photographs": "accuracy_on_photographs:make",
-    "imagenet": "accuracy_on_imagenet_photographs:make",
-}
+ACCURACY_CHECKS = {"sentences": "accuracy_on_sentences:make", "photographs": "accuracy_on_photographs:make"}
 """Functions of the same form that compare a model in a lower precision with fp32, and fail when it is too different."""
 
 
@@ -69,19 +55,9 @@ NEEDS = {
         "a DALI pipeline, of a script with `write(path, device)`", {"pipeline": str}, {"graph": str}
     ),
     "graphdef_onnx": MakerNeeds("ONNX of a frozen GraphDef", {"input": str, "output": str}, file=True),
-    "inception_v3_random": MakerNeeds("InceptionV3 with random weights, as a frozen GraphDef", {"seed": int}),
     "tensorrt_plan": MakerNeeds(
         "a TensorRT plan of an ONNX file", {"profiles": tuple, "accuracy": str}, {"precision": str}, file=True
     ),
-    "resnet50_torchscript": MakerNeeds("TorchScript of torchvision's ResNet-50", file=True),
-    "resnet50_random": MakerNeeds("the same with random weights", {"seed": int}),
-    "resnet50_onnx": MakerNeeds("ONNX of torchvision's ResNet-50", file=True),
-    "resnet50_onnx_random": MakerNeeds("the same with random weights", {"seed": int}, {"blocks": tuple}),
-    "yolo_onnx": MakerNeeds("ONNX of a YOLOX or YOLOv5 detector", file=True),
-    "yolox_random": MakerNeeds("YOLOX with random weights, as ONNX", {"seed": int}, {"depth": int, "width": int}),
-    "coco_labels": MakerNeeds("the labels of COCO's 80 classes"),
-    "masked_lm_onnx": MakerNeeds("ONNX of a masked language model of the BERT family", files=True),
-    "masked_lm_random": MakerNeeds("the same with random weights", {"seed": int}, {"layers": int}),
     SCRIPT: MakerNeeds("whatever a script of the project writes", {RUN: str}, any_options=True),
 }
 """What each maker reads of the recipe, by its name."""

@@ -137,7 +137,7 @@ def _makers() -> str:
     rows = []
     for name, needs in NEEDS.items():
         reads = "`source`, all of its files" if needs.files else "`source` and `file`, or `needs`" if needs.file else ""
-        reads = "`run`; if it likes `source`, `needs`, `reads`" if needs.any_options else reads
+        reads = "`run`; `source`, `needs`, `reads` and `tools` are optional" if needs.any_options else reads
         options = [f"`{key}`: {_OPTION_TYPES[kind]}" for key, kind in needs.options.items() if key != "run"]
         options += [f"`{key}`: {_OPTION_TYPES[kind]}, optional" for key, kind in needs.optional.items()]
         options += ["any"] if needs.any_options else []

@@ -11,8 +11,9 @@ import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 
-from triton_ensembles.artifacts import Job, yolo_onnx
-from triton_ensembles.artifacts.yolox import Yolox
+from ensembles.yolov5 import make_model
+from ensembles.yolov5.yolox import Yolox
+from triton_ensembles.artifacts import Job
 from triton_ensembles.errors import EnsembleError
 
 LICENSE = "AGPL-3.0 License (https://example.com/license)"
@@ -44,7 +45,7 @@ def detector(
 
 def made(source: Path, tmp_path: Path) -> tuple[dict[str, Any], onnx.ModelProto]:
     job = Job(tmp_path / "model.onnx", {source.name: source}, source.name, {}, "", "")
-    return yolo_onnx.make(job), onnx.load(job.output)
+    return make_model.make(job), onnx.load(job.output)
 
 
 @pytest.mark.parametrize(("rows", "head"), [(25200, "YOLOv5"), (8400, "YOLOX")])
