@@ -21,7 +21,7 @@ from triton_ensembles.paths import IMPORTED_FROM, PACKAGE
 from triton_ensembles.processes import die_with_parent, end, uninterrupted
 from triton_ensembles.progress import Progress
 from triton_ensembles.recipe.artifact import AccuracyScript, Artifact
-from triton_ensembles.recipe.makers import OWN_CHECK, PRECISION, RUN
+from triton_ensembles.recipe.makers import OWN_CHECK, PRECISION, RUN, SCRIPT
 from triton_ensembles.triton.targets import Target
 
 _REPORT_SECONDS = 5.0
@@ -39,6 +39,11 @@ class MakerCall:
     name: str
     options: dict[str, Any]
     tools: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Its name for people: that of the script where a script is the maker."""
+        return str(self.options[RUN]) if self.name == SCRIPT else self.name
 
     def identity(self) -> dict[str, Any]:
         """What determines the output apart from the input files: code, options, versions of tools."""
@@ -94,7 +99,7 @@ class MakerCall:
                         process.wait(_REPORT_SECONDS)
                         break
                     except subprocess.TimeoutExpired:
-                        progress(f"{subject}: {self.name} is running, {time.monotonic() - started:.0f} s so far")
+                        progress(f"{subject}: {self.title} is running, {time.monotonic() - started:.0f} s so far")
             finally:
                 end(process)
             if process.returncode or not facts.is_file():
