@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles.starter.picture import png
 from triton_ensembles.triton.model_config import DataType, ModelConfig
 
 NAME = "made_up.json"
@@ -30,7 +29,8 @@ _NUMBERS = {
     "INT8": ("b", "|i1"), "INT16": ("h", "<i2"), "INT32": ("i", "<i4"), "INT64": ("q", "<i8"),
     "UINT8": ("B", "|u1"), "UINT16": ("H", "<u2"), "UINT32": ("I", "<u4"), "UINT64": ("Q", "<u8"),
 }  # fmt: skip
-_PICTURE = "picture.png"
+_PICTURE = Path(__file__).with_name("picture.png")
+_SENTENCE = "An example sentence."
 
 
 class _UnknownTypeError(Exception):
@@ -74,7 +74,7 @@ class _Maker:
         entry = {"name": tensor.name, "datatype": datatype}
         dims = list(tensor.dims)
         if datatype == "UINT8" and dims == [-1] and self._pictures:
-            return entry | {"shape": [*self._batch, -1]} | self._file(_PICTURE, png())
+            return entry | {"shape": [*self._batch, -1]} | self._file(_PICTURE.name, _PICTURE.read_bytes())
         if datatype == "BYTES":
             return entry | self._texts([*self._batch, *(max(dim, 1) for dim in dims)])
         any_size = _ANY_SIDE if len(dims) > 2 else _ANY_LENGTH
@@ -83,8 +83,14 @@ class _Maker:
     def _texts(self, shape: list[int]) -> dict[str, Any]:
         count = math.prod(shape)
         if self._pictures and not self._base64 and count == 1:
-            return {"shape": shape} | self._file(_PICTURE, png())
-        text = base64.b64encode(png()).decode() if self._pictures else "{}" if self._json else "An example sentence."
+            return {"shape": shape} | self._file(_PICTURE.name, _PICTURE.read_bytes())
+        text = (
+            base64.b64encode(_PICTURE.read_bytes()).decode()
+            if self._pictures
+            else "{}"
+            if self._json
+            else "An example sentence."
+        )
         return {"shape": shape, "data": [text] * count}
 
     def _numbers(self, datatype: str, shape: list[int]) -> dict[str, Any]:

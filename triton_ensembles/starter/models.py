@@ -10,7 +10,7 @@ from triton_ensembles.spelling import listed, most_of
 from triton_ensembles.starter.completion import complete
 from triton_ensembles.starter.copying import SKIPPED, Copied, copy_tree
 from triton_ensembles.starter.report import Notes
-from triton_ensembles.starter.repository import Found
+from triton_ensembles.starter.repository import ModelRepository
 from triton_ensembles.starter.steps import called_models
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, format_config
 
@@ -18,7 +18,7 @@ _WRAPPER = "ensemble"
 _BESIDE = re.compile(rf".*{re.escape(MODEL_FOLDER)}/+\.\./+([^/]+)")
 
 
-def take_models(found: Found, chosen: str, into: Path, notes: Notes) -> dict[str, ModelConfig]:
+def copy_models(found: ModelRepository, chosen: str, into: Path, notes: Notes) -> dict[str, ModelConfig]:
     """Copy the model ``chosen`` and those that it needs into the folder ``into``. Returns their configs by folder.
 
     Raises:
@@ -27,7 +27,7 @@ def take_models(found: Found, chosen: str, into: Path, notes: Notes) -> dict[str
     inner = [step for step in _steps(found, chosen) if step in found.ensembles]
     if inner:
         message = f"the ensemble {chosen!r} has ensembles as steps ({listed(inner)}), and a build takes one ensemble"
-        cure = f"write the steps of {inner[0]!r} into it, or take only that one in: --model {inner[0]}"
+        cure = f"write the steps of {inner[0]!r} into it, or import only that one: --model {inner[0]}"
         raise EnsembleError(message, path=found.folder, cure=cure)
     configs: dict[str, ModelConfig] = {}
     copied = Copied()
@@ -56,7 +56,7 @@ def take_models(found: Found, chosen: str, into: Path, notes: Notes) -> dict[str
     return configs
 
 
-def _steps(found: Found, chosen: str) -> list[str]:
+def _steps(found: ModelRepository, chosen: str) -> list[str]:
     return found.steps_of(chosen) if chosen in found.ensembles else []
 
 
@@ -84,7 +84,7 @@ def _wrap(into: Path, model: str, configs: dict[str, ModelConfig], notes: Notes)
     notes.assumed.append(f"{model} is a single model: it is the only step of a new ensemble with the same tensors")
 
 
-def _note_rest(found: Found, configs: dict[str, ModelConfig], copied: Copied, notes: Notes) -> None:
+def _note_rest(found: ModelRepository, configs: dict[str, ModelConfig], copied: Copied, notes: Notes) -> None:
     if other := [name for name in found.configs if name not in configs]:
         notes.assumed.append(f"left out, for no step needs them: {most_of(other)}")
     if copied.links:
@@ -94,14 +94,14 @@ def _note_rest(found: Found, configs: dict[str, ModelConfig], copied: Copied, no
         notes.assumed.append(f"left out, for they are no files: {most_of(path.name for path in copied.others)}")
 
 
-def take_environments(found: Found, configs: dict[str, ModelConfig], into: Path, notes: Notes) -> None:
+def copy_environments(found: ModelRepository, configs: dict[str, ModelConfig], into: Path, notes: Notes) -> None:
     """Copy the packed environments that lie beside the models, and say which environment each Python step has."""
     for name, config in configs.items():
         if PARAMETER not in config.parameters:
             continue
         written = config.parameters[PARAMETER].string_value
         if beside := _BESIDE.match(written):
-            _take_beside(found, beside[1], into)
+            _copy_beside(found, beside[1], into)
         if written.startswith("/"):
             notes.left.append(
                 f"{name} runs in {written}, which no archive has: pack the environment into the folder of the model "
@@ -111,13 +111,13 @@ def take_environments(found: Found, configs: dict[str, ModelConfig], into: Path,
             notes.assumed.append(f"{name} runs in the environment that its {CONFIG} names: {written}")
 
 
-def _take_beside(found: Found, name: str, into: Path) -> None:
+def _copy_beside(found: ModelRepository, name: str, into: Path) -> None:
     place = (found.folder.parent if found.is_model else found.folder) / name
     if place.exists() and not (into / name).exists():
         copy_tree(place, into / name, Copied())
 
 
-def files_beside(found: Found) -> Iterator[str]:
+def files_beside(found: ModelRepository) -> Iterator[str]:
     """What else lies in the repository, and is no model."""
     for path in sorted(found.folder.iterdir()):
         if path.name not in found.configs and path.name not in SKIPPED:

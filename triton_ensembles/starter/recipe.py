@@ -1,4 +1,4 @@
-"""The text of the recipe, and of the environment file, of an ensemble that was taken in."""
+"""The text of the recipe, and of the environment file, of an imported ensemble."""
 
 import json
 from collections.abc import Mapping
@@ -42,12 +42,12 @@ def recipe_text(source: str, weights: list[str], packages: Packages, environment
     """ensemble.toml.
 
     Args:
-        source: what was taken in.
+        source: what was imported.
         weights: the lines of :func:`weights_in`.
         environment: the path of the environment file, if there are ``packages``.
     """
     lines = ["# The recipe: what git does not hold.", "", f'requires = ">={__version__}"']
-    lines += [f"description = {json.dumps(f'Taken in from {source}')}", ""]
+    lines += [f"description = {json.dumps(f'Imported from {source}')}", ""]
     if weights:
         lines += ['# Files that came with the models. Builds pack them as they are, and call the weights "provided".']
         lines += [*(f"# {line}" for line in weights), ""]

@@ -21,7 +21,7 @@ _NO_REPOSITORIES = frozenset({"node_modules", "site-packages", "venv", ".venv"})
 
 
 @dataclass(frozen=True)
-class Found:
+class ModelRepository:
     """A model repository on the disk.
 
     Attributes:
@@ -48,7 +48,7 @@ class Found:
         return list(dict.fromkeys(step.model_name for step in self.configs[ensemble].ensemble_scheduling.step))
 
 
-def find_repository(path: Path, wanted: str, name: str) -> Found:
+def find_repository(path: Path, wanted: str, name: str) -> ModelRepository:
     """The repository at ``path`` or in a folder below it.
 
     Args:
@@ -75,20 +75,20 @@ def find_repository(path: Path, wanted: str, name: str) -> Found:
     return found[0]
 
 
-def choose_model(found: Found, wanted: str) -> str:
-    """The ensemble to take in, or a single model, which becomes the only step of a new one.
+def choose_model(found: ModelRepository, wanted: str) -> str:
+    """The ensemble to import, or a single model, which becomes the only step of a new one.
 
     Raises:
         EnsembleError: there are several that it may be, not the one that is wanted, or it cannot be read.
     """
     chosen = _chosen(found, wanted)
     if fault := found.faults.get(chosen):
-        cure = "correct it; instead of a template (${…}), take in what it is filled to"
+        cure = "correct it; instead of a template (${…}), import what it is filled to"
         raise EnsembleError(fault.message, path=fault.path, line=fault.line, cure=cure)
     return chosen
 
 
-def _chosen(found: Found, wanted: str) -> str:
+def _chosen(found: ModelRepository, wanted: str) -> str:
     names = list(found.configs)
     if wanted:
         if wanted not in names:
@@ -109,7 +109,7 @@ def _chosen(found: Found, wanted: str) -> str:
     return names[0]
 
 
-def _outermost(found: Found) -> list[str]:
+def _outermost(found: ModelRepository) -> list[str]:
     """The ensembles that are not steps of others."""
     inner = {step for name in found.ensembles for step in found.steps_of(name)}
     return [name for name in found.ensembles if name not in inner] or found.ensembles
@@ -137,7 +137,7 @@ def _is_searched(folder: Path) -> bool:
     return not folder.is_symlink() and not (folder / RECIPE).is_file()
 
 
-def _read(folder: Path, name: str) -> Found:
+def _read(folder: Path, name: str) -> ModelRepository:
     alone = _is_model(folder)
     places = {"": folder} if alone else {child.name: child for child in _folders(folder) if _is_model(child)}
     configs: dict[str, ModelConfig] = {}
@@ -151,7 +151,7 @@ def _read(folder: Path, name: str) -> Found:
                 config.platform = "ensemble"
                 faults[key or name] = error
         configs[key or config.name or name] = config
-    return Found(folder, configs, faults, is_model=alone)
+    return ModelRepository(folder, configs, faults, is_model=alone)
 
 
 def _is_model(folder: Path) -> bool:

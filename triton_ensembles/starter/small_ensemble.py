@@ -23,7 +23,7 @@ class Written:
     kept: tuple[str, ...] = ()
 
 
-def write_fresh(root: Path, name: str, *, whole: bool) -> Written:
+def write_small_ensemble(root: Path, name: str, *, whole: bool) -> Written:
     """Write the ensemble ``name`` into the project ``root``; with ``whole``, the files of a project too.
 
     Raises:
