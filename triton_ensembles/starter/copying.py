@@ -53,10 +53,10 @@ def copy_tree(source: Path, copy: Path, copied: Copied, above: tuple[Path, ...] 
 
 
 def _copy_file(source: Path, copy: Path) -> None:
-    try:
-        with source.open("rb") as read, copy.open("wb") as written:
+    with source.open("rb") as read, copy.open("xb") as written:
+        try:
             fcntl.ioctl(written.fileno(), _FICLONE, read.fileno())
-    except OSError:  # most file systems cannot; any other reason is met again
-        shutil.copyfile(source, copy)
+        except OSError:  # most file systems cannot; any other reason is met again
+            shutil.copyfileobj(read, written, 1 << 20)
     shutil.copystat(source, copy)
     copy.chmod(copy.stat().st_mode | stat.S_IWUSR)  # nobody could remove the copy of a read-only folder
