@@ -86,7 +86,8 @@ def _write(model: onnx.ModelProto, source: Path, job: Job) -> Facts:
     onnx.checker.check_model(model)
     job.output.write_bytes(model.SerializeToString(deterministic=True))
     facts: Facts = {"head": head, "relative_difference_to_source": float(f"{_compare(job.output, source, head):.1e}")}
-    licenses = [each.value for each in model.metadata_props if each.key.strip().lower() in ("license", "licence")]
+    properties = {entry.key.strip().lower(): entry.value for entry in model.metadata_props}
+    licenses = [properties[key] for key in ("license", "licence") if key in properties]
     return facts | ({"license": licenses[0]} if licenses else {})
 
 
@@ -104,8 +105,8 @@ def _head(model: onnx.ModelProto, name: str) -> str:
 
 
 def _inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
-    weights = {each.name for each in graph.initializer}
-    return [each for each in graph.input if each.name not in weights]
+    weights = {tensor.name for tensor in graph.initializer}
+    return [tensor for tensor in graph.input if tensor.name not in weights]
 
 
 def _shape(value: onnx.ValueInfoProto) -> tuple[int | str, ...]:
@@ -166,7 +167,7 @@ def _prepend(graph: onnx.GraphProto, head: str) -> None:
     graph.node.insert(0, node)
 
 
-def _compare(made: Path, source: Path, head: str) -> float:
+def _compare(converted: Path, source: Path, head: str) -> float:
     """The largest difference of ``made`` for a batch of two to ``source``, relative to the largest value.
 
     Raises:
@@ -180,19 +181,19 @@ def _compare(made: Path, source: Path, head: str) -> float:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4  # that it cannot run is said below
     session, original = (
-        onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"]) for path in (made, source)
+        onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"]) for path in (converted, source)
     )
     name = original.get_inputs()[0].name
     expected = [original.run(None, {name: np.ascontiguousarray(image[None])})[0] for image in as_trained]
     try:
-        (found,) = session.run([OUTPUT], {IMAGES: images})
+        (rows,) = session.run([OUTPUT], {IMAGES: images})
     except Exception as error:  # ONNX Runtime's exceptions have no other common base
         raise EnsembleError(
             f"{source.name} is for a batch of one, and takes no more: {' '.join(str(error).split())[:200]}",
             cure="export it with a dynamic batch (--dynamic)",
         ) from error
     reference = np.concatenate(expected)
-    worst = float(np.abs(found - reference).max() / np.abs(reference).max())
+    worst = float(np.abs(rows - reference).max() / np.abs(reference).max())
     if not worst <= TOLERANCE:
         raise EnsembleError(f"the batch of two differs from {source.name} by {worst:.2e}, more than {TOLERANCE}")
     return worst

@@ -80,8 +80,8 @@ class Head(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = self.stem(x)
         box = self.of_box(x)
-        found = (self.box(box), self.object(box).sigmoid(), self.classes(self.of_class(x)).sigmoid())
-        return torch.cat(found, 1)
+        parts = (self.box(box), self.object(box).sigmoid(), self.classes(self.of_class(x)).sigmoid())
+        return torch.cat(parts, 1)
 
 
 class Yolox(nn.Module):

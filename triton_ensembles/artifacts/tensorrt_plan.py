@@ -39,8 +39,8 @@ def make(job: Job) -> Facts:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         if job.options["builder"] == PREBUILT:
-            for given in [path for path in job.files.values() if path.name.startswith(f"{name}.")]:
-                (folder / given.name).symlink_to(given)
+            for prebuilt in [path for path in job.files.values() if path.name.startswith(f"{name}.")]:
+                (folder / prebuilt.name).symlink_to(prebuilt)
         else:
             _build(plan_request_for(name, onnx, job.files, job.options, job.root), job, folder)
         plan = read_plan(folder, name)
@@ -82,8 +82,8 @@ def judge(plan: BuiltPlan, onnx: Path, options: Mapping[str, Any], root: Path) -
     for outputs in plan.outputs:
         if check.OUTPUT not in outputs:
             raise EnsembleError(f"{plan.plan.name} has no output {check.OUTPUT}; its outputs are {', '.join(outputs)}")
-    found = [outputs[check.OUTPUT] for outputs in plan.outputs]
-    facts: Facts = check.judge(found, expected, plan.request.feeds)
+    answers = [outputs[check.OUTPUT] for outputs in plan.outputs]
+    facts: Facts = check.judge(answers, expected, plan.request.feeds)
     return facts
 
 

@@ -42,7 +42,7 @@ def write(module: torch.nn.Module, output: Path, examples: Sequence[torch.Tensor
         output.write_bytes(_saved(load(io.BytesIO(_without_source_places(content)))))
         loaded = load(output)
         pairs = [(loaded(example), module(example)) for example in examples]
-    worst = max(float((found - expected).abs().max() / expected.abs().max()) for found, expected in pairs)
+    worst = max(float((answer - expected).abs().max() / expected.abs().max()) for answer, expected in pairs)
     if not worst <= TOLERANCE:
         raise EnsembleError(f"the TorchScript file differs from torch by {worst:.2e}, more than {TOLERANCE}")
     return worst

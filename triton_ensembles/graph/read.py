@@ -17,18 +17,18 @@ def read_graph(name: str, ensembles: Path | None) -> Graph:
     path = _path_of(name, ensembles)
     try:
         repositories = list(find_repositories(path))
-        drawn = [drawing for repository in repositories for drawing in _graphs(repository)]
+        graphs = [drawing for repository in repositories for drawing in _graphs(repository)]
     except UnknownValueError:
         message = "this cannot be drawn, because a part of it cannot be read"
         raise EnsembleError(message, path=path, cure=f"fix what this reports: {COMMAND} check {name}") from None
-    if not drawn and any(repository.ensembles for repository in repositories):
+    if not graphs and any(repository.ensembles for repository in repositories):
         message = "each ensemble here is a step of another one, so that none of them can run"
         raise EnsembleError(message, path=path, cure=f"fix what this reports: {COMMAND} check {name}")
-    if len(drawn) != 1:
-        names = most_of(each.name for each in drawn) if drawn else ""
-        message = f"there are {len(drawn)} ensembles here: {names}" if drawn else "there is no ensemble here"
+    if len(graphs) != 1:
+        names = most_of(graph.name for graph in graphs) if graphs else ""
+        message = f"there are {len(graphs)} ensembles here: {names}" if graphs else "there is no ensemble here"
         raise EnsembleError(message, path=path, cure="name the repository of one ensemble")
-    return drawn[0]
+    return graphs[0]
 
 
 def _path_of(name: str, ensembles: Path | None) -> Path:

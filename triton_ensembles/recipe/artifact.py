@@ -133,7 +133,8 @@ class Artifact(Table):
             return data
         data = _with_script(data)
         random = _with_script(data["random"]) if isinstance(data.get("random"), dict) else data.get("random")
-        scripts = [each[RUN] for each in (data, random) if isinstance(each, dict) and isinstance(each.get(RUN), str)]
+        entries = [entry for entry in (data, random) if isinstance(entry, dict)]
+        scripts = [entry[RUN] for entry in entries if isinstance(entry.get(RUN), str)]
         reads = data.get("reads", ())
         if not scripts or not isinstance(reads, list | tuple):
             return data

@@ -90,13 +90,13 @@ class Recipe(Table):
 
     @model_validator(mode="after")
     def _names_exist(self) -> Recipe:
-        made: set[str] = set()
+        paths: set[str] = set()
         for artifact in self.artifacts:
-            if artifact.needs is not None and artifact.needs not in made:
+            if artifact.needs is not None and artifact.needs not in paths:
                 raise UnknownNameError(
-                    f"{artifact.path}: no artifact before this one has the path", artifact.needs, made
+                    f"{artifact.path}: no artifact before this one has the path", artifact.needs, paths
                 )
-            made.add(artifact.path)
+            paths.add(artifact.path)
             makers = [artifact.maker] + ([artifact.random.maker] if artifact.random else [])
             for maker in makers:
                 if maker not in MAKERS:
@@ -127,7 +127,7 @@ class Recipe(Table):
             if not self.models_of(step):
                 raise ValueError(f"the engine of {step!r} needs an artifact in {step}/1/ that it can load")
             if model is None:
-                files = ", ".join(each.name for each in self.models_of(step))
+                files = ", ".join(file.name for file in self.models_of(step))
                 raise ValueError(f"the engine of {step}: {engine.backend!r} does not load {files}")
             if engine.precision != "fp32" and engine.backend != "openvino":
                 raise ValueError(f"the engine of {step}: only openvino computes in {engine.precision!r}")
@@ -145,7 +145,7 @@ class Recipe(Table):
     def model_for(self, step: str, backend: str) -> Artifact | None:
         """The first of them that ``backend`` loads."""
         suffixes = MODEL_FILES.get(backend, ())
-        return next((each for each in self.models_of(step) if each.path.endswith(suffixes)), None)
+        return next((model for model in self.models_of(step) if model.path.endswith(suffixes)), None)
 
     def artifact(self, path: str) -> Artifact:
-        return next(each for each in self.artifacts if each.path == path)
+        return next(artifact for artifact in self.artifacts if artifact.path == path)

@@ -66,7 +66,7 @@ class _Maker:
     def __init__(self, code: bytes, batch: list[int]) -> None:
         self.files: dict[str, bytes] = {}
         self._batch = batch
-        self._pictures = any(each in code for each in _DECODES)
+        self._pictures = any(call in code for call in _DECODES)
         self._base64, self._json = b"b64decode" in code, b"json.loads" in code
 
     def tensor(self, tensor: Any) -> dict[str, Any]:

@@ -76,19 +76,19 @@ def write_from_repository(root: Path, name: str, source: Path, model: str, *, wh
 def _copied(source: Path, model: str, inner: Path, notes: Notes) -> tuple[dict[str, ModelConfig], Required]:
     """Copy the models. Returns their configs by folder, and what the files beside them require."""
     with _folder_of(source, inner.parents[1] / "unpacked") as place:
-        found = find_repository(place, model, inner.name)
-        chosen = choose_model(found, model)
-        required = requirements_near(found.folder.resolve(), place.resolve())
+        repository = find_repository(place, model, inner.name)
+        chosen = choose_model(repository, model)
+        required = requirements_near(repository.folder.resolve(), place.resolve())
         inner.mkdir(parents=True)
-        if found.folder != source and source.is_dir():
-            notes.assumed.append(f"the model repository is {shown(found.folder)}")
-        if chosen in found.ensembles:
-            steps = most_of(found.steps_of(chosen), 8) if found.steps_of(chosen) else "none"
+        if repository.folder != source and source.is_dir():
+            notes.assumed.append(f"the model repository is {shown(repository.folder)}")
+        if chosen in repository.ensembles:
+            steps = most_of(repository.steps_of(chosen), 8) if repository.steps_of(chosen) else "none"
             notes.assumed.append(f"{chosen} is the ensemble; its steps are {steps}")
-        configs = copy_models(found, chosen, inner, notes)
-        copy_environments(found, configs, inner, notes)
-        beside = [name for name in files_beside(found) if not (inner / name).exists()] if not found.is_model else []
-        if beside:
+        configs = copy_models(repository, chosen, inner, notes)
+        copy_environments(repository, configs, inner, notes)
+        beside = [name for name in files_beside(repository) if not (inner / name).exists()]
+        if beside and not repository.is_model:
             notes.assumed.append(f"left out, for they are no models: {most_of(beside)}")
     return configs, required
 

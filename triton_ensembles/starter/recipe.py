@@ -62,4 +62,4 @@ def environment_text(name: str, packages: Packages) -> str:
     """The environment file. What has no version here gets one from the first build, which locks it."""
     lines = ["# What model.py of the Python steps imports besides numpy, which Triton's own Python has."]
     lines += [f"name: {json.dumps(name)}", "channels:", "  - conda-forge", "dependencies:"]
-    return "\n".join([*lines, *(f"  - {each}" for each in sorted(packages.requirements.values())), ""])
+    return "\n".join([*lines, *(f"  - {requirement}" for requirement in sorted(packages.requirements.values())), ""])

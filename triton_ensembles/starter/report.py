@@ -39,7 +39,7 @@ def add_faults(notes: Notes, folder: Path, configs: Mapping[str, ModelConfig], f
         notes.left.append(error.headline)
         return
     written, place = shown(folder), shown(final)
-    lines = [_line(each).replace(written, place) for each in report.faults if _counts(each, missing)]
+    lines = [_line(fault).replace(written, place) for fault in report.faults if _counts(fault, missing)]
     notes.left += lines[:_MOST]
     if len(lines) > _MOST:
         notes.left.append(f"{len(lines) - _MOST} more errors: {COMMAND} check {final.name}")
