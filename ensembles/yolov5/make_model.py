@@ -92,7 +92,7 @@ def _write(model: onnx.ModelProto, source: Path, job: Job) -> Facts:
 
 
 def _head(model: onnx.ModelProto, name: str) -> str:
-    """Which network it is. Raises :class:`EnsembleError` when its tensors are those of neither."""
+    """The kind of network. Raises :class:`EnsembleError` when its tensors are those of neither."""
     inputs, outputs = ([_shape(value) for value in values] for values in (_inputs(model.graph), model.graph.output))
     fits = len(inputs) == 1 and inputs[0][1:] == (3, SIDE, SIDE) and bool(outputs)
     if not fits or len(outputs[0]) != 3 or outputs[0][1] not in HEADS or outputs[0][2] != CHANNELS:

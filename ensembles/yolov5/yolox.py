@@ -66,7 +66,7 @@ class PyramidPooling(nn.Module):
 
 
 class Head(nn.Module):
-    """One stride's: [batch, channels, rows, columns] -> [batch, 85, rows, columns]."""
+    """The head of a stride: [batch, channels, rows, columns] -> [batch, 85, rows, columns]."""
 
     def __init__(self, before: int, channels: int) -> None:
         super().__init__()

@@ -72,7 +72,7 @@ def other_classes(lower: Floats, fp32: Floats) -> int:
 
 
 def pixels_of(encoded: bytes) -> Floats:
-    """An encoded image as FP32 [299, 299, 3] from -1 to 1, resized by a triangular filter, as DALI resizes it, too."""
+    """An encoded image as FP32 [299, 299, 3] from -1 to 1, resized by a triangular filter, as DALI also resizes it."""
     from PIL import Image
 
     with Image.open(io.BytesIO(encoded)) as image:

@@ -50,7 +50,7 @@ def make(job: Job) -> Facts:
     """
     source, level = job.source_file(), int(job.options["level"])
     if ort.__version__ != job.options["onnxruntime"]:
-        raise EnsembleError(f"this is ONNX Runtime {ort.__version__}, and {job.options['onnxruntime']} is asked for")
+        raise EnsembleError(f"this is ONNX Runtime {ort.__version__}, and {job.options['onnxruntime']} is needed")
     job.output.mkdir()
     files = GatedFiles(job.output / source.name)
     if reason := _map(source, files, level):
@@ -181,7 +181,7 @@ class _Weights:
 
 
 def _initializers(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
-    """Those of the graph and of the graphs within it, such as the branches of If."""
+    """The weights of the graph and of the graphs within it, such as the branches of If."""
     yield from graph.initializer
     for node in graph.node:
         for attribute in node.attribute:

@@ -19,13 +19,13 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Request:
-    """One example request.
+    """An example request.
 
     Attributes:
         path: the file that it was read from.
         label: what it is called on the screen, the file's name at first.
         inputs: the tensors by name, with the batch axis; BYTES are object arrays of bytes.
-        outputs: the outputs asked for, with the number of classes wanted (0: the tensor itself). Empty: all outputs.
+        outputs: the requested outputs, with the number of classes (0: the tensor itself). Empty: all outputs.
         batched: whether the first axis of every input is the batch.
     """
 

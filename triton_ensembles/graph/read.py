@@ -44,7 +44,7 @@ def _path_of(name: str, ensembles: Path | None) -> Path:
 
 
 def _graphs(repository: Repository) -> list[Graph]:
-    """One for each ensemble that is not a step of another one, and for each fused ensemble."""
+    """The graph of each ensemble that is not a step of another one, and of each fused ensemble."""
     configs = {model.folder: model.written for model in repository.models if model.has_config}
     inner = {step.model_name for config in configs.values() for step in config.ensemble_scheduling.step}
     title = repository.path.name

@@ -29,7 +29,7 @@ _PYTHON = ".py"
 
 
 def _with_script(entry: dict[str, Any]) -> dict[str, Any]:
-    """An artifact's entry, or its replacement's, with ``run`` as an option too."""
+    """An artifact's entry, or its replacement's, with ``run`` as one of the options."""
     if not isinstance(entry.get(RUN), str):
         return entry
     if entry.get("maker") != SCRIPT:
@@ -61,7 +61,7 @@ class AccuracyScript(Table):
     reads: tuple[InnerPath, ...] = Field(default=(), examples=[["data/holdout.npz"]])
     """Other files of the project that the script reads. A change of one has the model checked, not made, again."""
     options: Options = Field(default={}, examples=[{"at_least": 0.76}])
-    """What the script finds as ``options`` in JOB."""
+    """The ``options`` in JOB."""
 
 
 def _as_table(accuracy: Any) -> Any:
@@ -93,14 +93,14 @@ Accuracy = Annotated[
 
 
 class Artifact(Table):
-    """One file of the staged repository, written by a maker."""
+    """A file of the staged repository, written by a maker."""
 
     model_config = ConfigDict(title="[[artifacts]]")
 
     path: InnerPath = Field(examples=["encoder/1/model.onnx"])
     """Where it is staged: ``STEP/VERSION/FILE``, with the step's name in git."""
     maker: str = Field(json_schema_extra=_MAKER, examples=["copy"])
-    """What makes the file: ``copy`` and ``member`` (of a tar) take one of a source, ``script`` runs a script of the
+    """The maker of the file: ``copy`` and ``member`` (of a tar) take one of a source, ``script`` runs a script of the
     project."""
     run: InnerPath | None = Field(default=None, examples=["scripts/make_model.py"])
     """The script of the maker ``script``, relative to the project. It is run as ``python SCRIPT OUTPUT JOB``."""
@@ -122,8 +122,8 @@ class Artifact(Table):
         default=None,
         examples=["sentences", "scripts/accuracy.py", {"run": "scripts/accuracy.py", "reads": ["holdout.npz"]}],
     )
-    """What refuses a file that is not accurate enough. ``sentences`` and ``photographs`` compare an engine that
-    computes in less than fp32 with fp32; a script of the project looks at the file each time that it is made."""
+    """The check that refuses a file that is not accurate enough. ``sentences`` and ``photographs`` compare an engine
+    that computes in less than fp32 with fp32; a script of the project looks at the file each time that it is made."""
 
     @model_validator(mode="before")
     @classmethod

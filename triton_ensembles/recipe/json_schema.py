@@ -12,7 +12,7 @@ _NULL = {"type": "null"}
 
 
 def json_schema() -> dict[str, Any]:
-    """What a recipe may hold, as far as such a schema can say it: names that refer to each other are not compared."""
+    """The keys and values of a recipe, as far as a schema can say; names that refer to each other are not compared."""
     schema: dict[str, Any] = _for_toml(Recipe.model_json_schema())
     tables = schema.pop("$defs")
     tables["Artifact"] |= {

@@ -27,7 +27,7 @@ ACCURACY_CHECKS = {"sentences": "accuracy_on_sentences:make", "photographs": "ac
 
 @dataclass(frozen=True)
 class MakerNeeds:
-    """What a maker reads of an artifact's entry in the recipe.
+    """The parts that a maker reads of an artifact's entry in the recipe.
 
     Attributes:
         makes: what it writes, for docs/ensemble-toml.md.
@@ -60,4 +60,4 @@ NEEDS = {
     ),
     SCRIPT: MakerNeeds("whatever a script of the project writes", {RUN: str}, any_options=True),
 }
-"""What each maker reads of the recipe, by its name."""
+"""The needs of each maker, by its name."""

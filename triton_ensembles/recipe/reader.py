@@ -25,7 +25,7 @@ _WRONG_TYPES = {
     "model_type": ("this must be a table", "write it in braces, { … }, or below a line of its own in brackets"),
     "int_type": ("this must be a whole number", "write it without quotes"),
 }
-"""What is wrong and how to fix it, by pydantic's names of wrong types."""
+"""The fault and its cure, by pydantic's names of wrong types."""
 
 
 def read_recipe(folder: str | os.PathLike[str]) -> Recipe:
@@ -141,7 +141,7 @@ def _keys(model: type[BaseModel]) -> set[str]:
 
 
 def _description(names: list[str]) -> str:
-    """What the schema says of the last of ``names`` that it has, of required keys first."""
+    """The description in the schema of the last of ``names`` that it has, of required keys first."""
     schema = Recipe.model_json_schema()
     models = (schema, *schema.get("$defs", {}).values())
     for name in reversed(names):

@@ -66,7 +66,7 @@ class Recipe(Table):
     requires: Specifier = Field(default="", examples=[">=0.2", ">=0.2,<1"])
     """The versions of triton-ensembles that the recipe is for. Others refuse it in one line, before they read on."""
     description: str = Field(examples=["Sentences to unit vectors"])
-    """One line about the ensemble, which ``triton-ensembles list`` prints."""
+    """A line about the ensemble, which ``triton-ensembles list`` prints."""
     leading: bool = Field(default=True, examples=[False])
     """Whether commands that build take it when no ensemble is named. Others are built by name."""
     sources: dict[Name, Source] = Field(
@@ -86,7 +86,7 @@ class Recipe(Table):
     parameters: dict[str, dict[str, str]] = Field(default={}, examples=[{"preprocess": {"max_tokens": "128"}}])
     """Parameters to add to each step's config.pbtxt, by step."""
     gpu: GpuOnly = Field(default=GpuOnly(), examples=[{"parameters": {"preprocess": {"pad_to": "8"}}}])
-    """What holds for archives of the gpu target only."""
+    """Settings for archives of the gpu target only."""
 
     @model_validator(mode="after")
     def _names_exist(self) -> Recipe:

@@ -1,4 +1,4 @@
-"""What ``new`` writes: a small ensemble, or one that exists; in an empty folder, a project around it.
+"""The files that ``new`` writes: a small ensemble, or one that exists; in an empty folder, a project around it.
 
 names.py            the names that an ensemble can have
 draft.py            all files appear at once, or none

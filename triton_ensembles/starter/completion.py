@@ -1,5 +1,5 @@
-"""What a config.pbtxt leaves out, from the model's own file. Triton would ask the backend; builds switch that off, so
-that what is served is what is written."""
+"""The fields that a config.pbtxt leaves out, from the model's own file. Triton would complete them from the backend;
+builds switch that off, so that what is served is what is written."""
 
 from pathlib import Path
 

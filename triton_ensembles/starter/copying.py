@@ -14,7 +14,7 @@ _FICLONE = 0x40049409  # linux/fs.h: the copy shares the blocks until one of the
 
 @dataclass
 class Copied:
-    """What was noticed on the way.
+    """Notes on what was copied.
 
     Attributes:
         links: links in whose places files and folders were copied.

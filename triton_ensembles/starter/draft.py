@@ -72,7 +72,7 @@ def _move(source: Path, root: Path) -> None:
 
 
 def _whole(source: Path, root: Path) -> Iterator[tuple[Path, Path]]:
-    """What can be moved as it is, and where to: files, and folders that ``root`` does not have.
+    """The paths that can be moved as they are, and where to: files, and folders that ``root`` does not have.
 
     Ensembles come last, so that a project that commands find is complete.
     """

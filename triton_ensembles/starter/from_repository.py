@@ -41,7 +41,7 @@ def write_from_repository(root: Path, name: str, source: Path, model: str, *, wh
     Args:
         model: the ensemble of the repository, or the single model that becomes an ensemble of one step; "" where there
             is only one that it can be.
-        whole: write the files of a project, too.
+        whole: also write the files of a project.
 
     Raises:
         EnsembleError: it cannot be imported. Nothing was written.
@@ -152,7 +152,7 @@ def _add_engines(backends: set[str], notes: Notes) -> None:
 
 
 def _beginning(path: Path) -> bytes:
-    """What may be said of the requests; such a file may be anything."""
+    """The beginning of a file that may tell what requests hold; it may be anything."""
     if not path.is_file():
         return b""
     with path.open("rb") as file:

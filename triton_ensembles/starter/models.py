@@ -118,7 +118,7 @@ def _copy_beside(repository: ModelRepository, name: str, into: Path) -> None:
 
 
 def files_beside(repository: ModelRepository) -> Iterator[str]:
-    """What else lies in the repository, and is no model."""
+    """The names of what lies in the repository and is no model."""
     for path in sorted(repository.folder.iterdir()):
         if path.name not in repository.configs and path.name not in SKIPPED:
             yield path.name

@@ -1,4 +1,4 @@
-"""What the Python steps of an ensemble need besides their own files: packages, and models that they call."""
+"""The needs of the Python steps of an ensemble besides their own files: packages, and models that they call."""
 
 import ast
 import re
@@ -26,7 +26,7 @@ _KNOWN = frozenset({
     "tokenizers", "torch", "torchaudio", "torchvision", "tqdm", "transformers", "xgboost", *PROVIDERS,
 })  # fmt: skip
 Required = Mapping[str, tuple[Requirement, Path]]
-"""What the files beside a repository require, by canonical name, and which file does."""
+"""The requirements in the files beside a repository, by canonical name, and the file of each."""
 
 _REQUIREMENTS = "*requirements*.txt"
 _MOST_FILES, _LARGEST = 20, 1 << 20
@@ -34,7 +34,7 @@ _MOST_FILES, _LARGEST = 20, 1 << 20
 
 @dataclass
 class Packages:
-    """What steps import that neither Python nor they have.
+    """The packages that steps import, and that neither Python nor they have.
 
     Attributes:
         steps: those that get the packages.

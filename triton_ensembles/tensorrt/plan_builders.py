@@ -25,7 +25,7 @@ _OLD_BANNER = re.compile(r"\[TensorRT v(\d)(\d)(\d\d)\]")
 
 @dataclass(frozen=True)
 class PlanBuilder:
-    """One of the three.
+    """A program that builds plans.
 
     Attributes:
         name: PYTHON, TRTEXEC or DOCKER.

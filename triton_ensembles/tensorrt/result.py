@@ -23,7 +23,7 @@ _FACTS = {
 
 @dataclass(frozen=True)
 class BuiltPlan:
-    """One plan.
+    """A built plan.
 
     Attributes:
         plan: its file.
