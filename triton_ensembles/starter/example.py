@@ -33,10 +33,6 @@ _PICTURE = Path(__file__).with_name("picture.png")
 _SENTENCE = "An example sentence."
 
 
-class _UnknownTypeError(Exception):
-    """A datatype that neither JSON nor NumPy has."""
-
-
 def write_example(folder: Path, config: ModelConfig, code: Iterable[bytes]) -> bool:
     """Write a request for the ensemble with this ``config`` into ``folder``.
 
@@ -46,18 +42,20 @@ def write_example(folder: Path, config: ModelConfig, code: Iterable[bytes]) -> b
     Returns:
         Whether it could be written.
     """
+    tensors = [tensor for tensor in config.input if not tensor.optional]
+    if not tensors or not {_datatype_of(tensor) for tensor in tensors} <= {"BYTES", *_NUMBERS}:
+        return False  # neither JSON nor NumPy has the others
     maker = _Maker(b"\n".join(code), batch=[1] if config.max_batch_size else [])
-    try:
-        inputs = [maker.tensor(tensor) for tensor in config.input if not tensor.optional]
-    except _UnknownTypeError:
-        return False
-    if not inputs:
-        return False
+    inputs = [maker.tensor(tensor) for tensor in tensors]
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in maker.files.items():
         (folder / name).write_bytes(content)
     (folder / NAME).write_text(json.dumps({"inputs": inputs}, indent=2) + "\n", encoding="utf-8")
     return True
+
+
+def _datatype_of(tensor: Any) -> str:
+    return str(DataType.Name(tensor.data_type)).removeprefix("TYPE_").replace("STRING", "BYTES")
 
 
 class _Maker:
@@ -70,7 +68,7 @@ class _Maker:
         self._base64, self._json = b"b64decode" in code, b"json.loads" in code
 
     def tensor(self, tensor: Any) -> dict[str, Any]:
-        datatype = DataType.Name(tensor.data_type).removeprefix("TYPE_").replace("STRING", "BYTES")
+        datatype = _datatype_of(tensor)
         entry = {"name": tensor.name, "datatype": datatype}
         dims = list(tensor.dims)
         if datatype == "UINT8" and dims == [-1] and self._pictures:
@@ -94,8 +92,6 @@ class _Maker:
         return {"shape": shape, "data": [text] * count}
 
     def _numbers(self, datatype: str, shape: list[int]) -> dict[str, Any]:
-        if datatype not in _NUMBERS:
-            raise _UnknownTypeError
         count = math.prod(shape)
         source = random.Random(0)
         values = (
