@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -100,40 +99,14 @@ class Graph:
     Args:
         name: shown as the title.
         steps: in the order of the config.
-        tensors: the ensemble's inputs first.
+        tensors: by name, the ensemble's inputs first.
         edges: in the order of the steps.
     """
 
     name: str
     steps: tuple[Step, ...]
-    tensors: tuple[Tensor, ...]
+    tensors: Mapping[str, Tensor]
     edges: tuple[Edge, ...]
-
-    def tensor(self, name: str) -> Tensor:
-        return self._by_name[name]
-
-    def writer(self, tensor: str) -> Edge | None:
-        """The edge that writes ``tensor``; None for the inputs of the ensemble."""
-        return self._writers.get(tensor)
-
-    def readers(self, tensor: str) -> Sequence[Edge]:
-        return self._readers.get(tensor, ())
-
-    @cached_property
-    def _by_name(self) -> dict[str, Tensor]:
-        return {tensor.name: tensor for tensor in self.tensors}
-
-    @cached_property
-    def _writers(self) -> dict[str, Edge]:
-        return {edge.tensor: edge for edge in reversed(self.edges) if edge.writes}
-
-    @cached_property
-    def _readers(self) -> dict[str, list[Edge]]:
-        readers: dict[str, list[Edge]] = {}
-        for edge in self.edges:
-            if not edge.writes:
-                readers.setdefault(edge.tensor, []).append(edge)
-        return readers
 
 
 def graph_of(name: str, config: ModelConfig, models: Mapping[str, ModelConfig]) -> Graph:
@@ -158,8 +131,8 @@ def graph_of(name: str, config: ModelConfig, models: Mapping[str, ModelConfig]) 
     roles = {tensor.name: Role.INPUT for tensor in config.input}
     roles |= {tensor.name: Role.OUTPUT for tensor in config.output}
     names = dict.fromkeys([*(tensor.name for tensor in config.input), *(edge.tensor for edge in edges)])
-    tensors = [_tensor(name, roles.get(name, Role.INNER), declarations.get(name), config) for name in names]
-    graph = Graph(name, tuple(steps), tuple(tensors), tuple(edges))
+    tensors = {key: _tensor(key, roles.get(key, Role.INNER), declarations.get(key), config) for key in names}
+    graph = Graph(name, tuple(steps), tensors, tuple(edges))
     ranks(graph)
     return graph
 
@@ -170,8 +143,7 @@ def ranks(graph: Graph) -> dict[Node, int]:
     Raises:
         EnsembleError: there is a cycle.
     """
-    before: dict[Node, list[Node]] = {tensor.name: [] for tensor in graph.tensors}
-    before |= {step.number: [] for step in graph.steps}
+    before: dict[Node, list[Node]] = {node: [] for node in (*graph.tensors, *range(len(graph.steps)))}
     for edge in graph.edges:
         before[edge.ends[1]].append(edge.ends[0])
     lengths: dict[Node, int] = {}

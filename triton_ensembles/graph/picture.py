@@ -97,7 +97,7 @@ def place(graph: Graph) -> tuple[list[Box], list[list[Point]]]:
             _width(texts[node]),
             max(len(texts[node]) * _LINE + 0.2, max(ports[node]) * _PORT),
             texts[node],
-            graph.tensor(node).role if isinstance(node, str) else _STEP,
+            graph.tensors[node].role if isinstance(node, str) else _STEP,
         )
         for (node, layer), (row, _) in zip(rank.items(), layout.coords, strict=True)
     }
@@ -113,9 +113,9 @@ def _columns(graph: Graph) -> dict[Node, int]:
     """
     rank = ranks(graph)
     last = max(rank.values())
-    rank |= {
-        tensor.name: last for tensor in graph.tensors if tensor.role == Role.OUTPUT and not graph.readers(tensor.name)
-    }
+    inputs_of_steps = {edge.tensor for edge in graph.edges if not edge.writes}
+    outputs = [name for name, tensor in graph.tensors.items() if tensor.role == Role.OUTPUT]
+    rank |= {name: last for name in outputs if name not in inputs_of_steps}
     if len(rank) + sum(rank[edge.ends[1]] - rank[edge.ends[0]] for edge in graph.edges) > _MOST_NODES:
         raise EnsembleError(
             f"'{graph.name}' is too large for a picture: steps: {len(graph.steps):,}, tensors: {len(graph.tensors):,}",
@@ -155,7 +155,9 @@ def _arrows(graph: Graph, boxes: dict[Node, Box], routes: Sequence[list[Point]])
 
 
 def _texts(graph: Graph) -> dict[Node, list[str]]:
-    texts: dict[Node, list[str]] = {tensor.name: [label(tensor.name), tensor.shape] for tensor in graph.tensors}
+    texts: dict[Node, list[str]] = {
+        tensor.name: [label(tensor.name), tensor.shape] for tensor in graph.tensors.values()
+    }
     for step in graph.steps:
         batch = f"batches of ≤{step.max_batch_size}" if step.max_batch_size else "no batching"
         about = [label(step.backend), batch] if step.backend else ["unknown model"]
