@@ -36,11 +36,8 @@ def test_the_tensors_have_types_and_shapes(bert: Graph) -> None:
     assert bert.tensors["token_ids"].shape == "INT32 [≤64, -1]"
     assert bert.tensors["finaloutput"].role == "output"
     assert [step.model for step in bert.steps] == ["preprocess", "bert-trt", "postprocess"]
-    assert [(edge.step, edge.writes) for edge in bert.edges if edge.tensor == "attn_mask"] == [
-        (0, True),
-        (1, False),
-        (2, False),
-    ]
+    mask = [(edge.step, edge.writes) for edge in bert.edges if edge.tensor == "attn_mask"]
+    assert mask == [(0, True), (1, False), (2, False)]
 
 
 def test_mermaid_names_every_step_and_edge(bert: Graph) -> None:

@@ -155,9 +155,7 @@ def _arrows(graph: Graph, boxes: dict[Node, Box], routes: Sequence[list[Point]])
 
 
 def _texts(graph: Graph) -> dict[Node, list[str]]:
-    texts: dict[Node, list[str]] = {
-        tensor.name: [label(tensor.name), tensor.shape] for tensor in graph.tensors.values()
-    }
+    texts: dict[Node, list[str]] = {name: [label(name), tensor.shape] for name, tensor in graph.tensors.items()}
     for step in graph.steps:
         batch = f"batches of ≤{step.max_batch_size}" if step.max_batch_size else "no batching"
         about = [label(step.backend), batch] if step.backend else ["unknown model"]
