@@ -11,8 +11,8 @@ import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 
-from ensembles.yolov5 import make_model
-from ensembles.yolov5.yolox import Yolox
+from ensembles.yolov5 import make_labels, make_model
+from ensembles.yolov5.yolox import CLASSES, Yolox
 from triton_ensembles.artifacts import Job
 from triton_ensembles.errors import EnsembleError
 
@@ -85,6 +85,11 @@ def test_what_is_no_onnx_file_is_refused(tmp_path: Path) -> None:
     source.write_bytes(b"<html>not found</html>")
     with pytest.raises(EnsembleError, match=r"yolo\.onnx is not an ONNX file"):
         made(source, tmp_path)
+
+
+def test_there_is_a_label_for_each_class() -> None:
+    labels = make_labels.COCO.split(", ")
+    assert (len(labels), labels[0], labels[62], labels[-1]) == (CLASSES, "person", "tv", "toothbrush")
 
 
 def test_the_random_network_is_yolox_s() -> None:
