@@ -138,7 +138,7 @@ def diff(folder: StrPath, one: str = "cpu", other: str = "fused", *, image: str 
     Raises:
         EnsembleError: the ensemble has faults, or a target cannot run it.
     """
-    from triton_ensembles.commands.diff import difference
+    from triton_ensembles.building.difference import difference
     from triton_ensembles.triton.targets import CPU, target_of
 
     for name in (one, other):
@@ -154,8 +154,8 @@ def graph(path: StrPath) -> str:
     Raises:
         EnsembleError: there is no ensemble, or several, or a part of it cannot be read.
     """
-    from triton_ensembles.commands.graph import read_graph
     from triton_ensembles.graph.mermaid import mermaid
+    from triton_ensembles.graph.read import read_graph
 
     return mermaid(read_graph(os.fspath(path), None))
 

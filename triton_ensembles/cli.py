@@ -33,7 +33,7 @@ _COLLECT_AFTER = 50_000  # objects; by default 700, and a check of many models s
 # The modules of commands/, with their lines in --help, for which importing them all would take seconds.
 COMMANDS = {
     "setup": "Check this machine; install tritonserver and perf_analyzer.",
-    "new": "Write a new ensemble, or take in a model repository that exists.",
+    "new": "Write a new ensemble, or import a model repository that exists.",
     "list": "Show every ensemble: steps, artifacts, sizes and digest.",
     "check": "Check model repositories and archives for faults, without a server.",
     "schema": "Print the JSON schema of ensemble.toml, for editors.",

@@ -7,8 +7,18 @@ from triton_ensembles.paths import IS_CHECKOUT, SETUP
 
 MODULES = {
     "serve": (
-        *("aiohttp", "boto3", "botocore", "flask", "grpc", "jinja2", "matplotlib", "moto", "multidict"),
-        *("numpy", "prometheus_client", "pybase64", "regex", "tomlkit", "tritonclient", "urllib3", "uvloop"),
+        *("aiohttp", "boto3", "botocore", "flask", "grpc", "igraph", "jinja2", "matplotlib", "moto"),
+        *(
+            "multidict",
+            "numpy",
+            "prometheus_client",
+            "pybase64",
+            "regex",
+            "tomlkit",
+            "tritonclient",
+            "urllib3",
+            "uvloop",
+        ),
         *("werkzeug", "yarl"),
     ),
     "build": (

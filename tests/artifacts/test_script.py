@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
+from checkout import ROOT
 from tests.chain import NAME, write_chain
 from tests.commands.projects import run_in
+from tests.docs.blocks import blocks_of
+from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.check import check
 from triton_ensembles.recipe.reader import read_recipe
 
@@ -17,6 +25,8 @@ from pathlib import Path
 output, job = map(Path, sys.argv[1:])
 job = json.loads(job.read_text())
 output.write_text("{} {}".format(job["options"]["plus"], Path("words.txt").read_text()))
+print("made of words")
+print(json.dumps({"words": 1}))
 """
 ARTIFACT = """
 [[artifacts]]
@@ -24,6 +34,7 @@ path = "first/1/plus.txt"
 maker = "script"
 run = "scripts/make.py"
 reads = ["words.txt"]
+tools = ["click"]
 options = { plus = 2 }
 """
 
@@ -85,6 +96,32 @@ def test_check_finds_what_is_wrong_with_its_entry(project: Path) -> None:
     assert (fault.rule, fault.cure) == ("recipe-maker-options", 'write run = "…"')
     (folder / "ensemble.toml").write_text(text.replace('maker = "script"', 'maker = "copy"'))
     assert "'run' is for maker = 'script'" in check([folder]).faults[0].message
+
+
+def test_the_manifest_has_its_facts_and_the_versions_of_its_tools(project: Path) -> None:
+    """Otherwise nobody could read what a file was made with, or a new version of a package would not make it again."""
+    made(project)
+    manifest = json.loads((project / "build" / "cpu" / NAME / MANIFEST).read_text())
+    record = manifest["artifacts"]["first/1/plus.txt"]
+    assert record["facts"] == {"words": 1}
+    assert record["made_from"]["tools"] == {"click": version("click")}
+
+
+def test_the_script_of_the_docs_makes_a_file_or_says_why_not(tmp_path: Path) -> None:
+    (script,) = [
+        block.text for block in blocks_of(ROOT / "docs" / "ensembles.md") if "script import main" in block.text
+    ]
+    (tmp_path / "make.py").write_text(script)
+    (tmp_path / "weights.bin").write_bytes(b"weights")
+    files = {"weights.bin": str(tmp_path / "weights.bin")}
+    job = {"files": files, "file": "weights.bin", "options": {"hidden": 384}}
+    for file, reason in (("weights.bin", ""), (None, "this maker reads one file, and the recipe names none")):
+        (tmp_path / "job.json").write_text(json.dumps(job | {"file": file}))
+        command = [sys.executable, tmp_path / "make.py", tmp_path / "out", tmp_path / "job.json"]
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert (done.stdout, done.stderr.partition(";")[0]) == ("" if reason else '{"hidden": 384}\n', reason)
+    assert (tmp_path / "out").read_bytes() == b"weights"
 
 
 def test_a_replacement_may_be_a_script_too(project: Path) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from triton_ensembles.artifacts import MAKERS, NEEDS
 from triton_ensembles.check import check
 from triton_ensembles.check.examples import SCALE, ensemble
 from triton_ensembles.check.rule import Example
 from triton_ensembles.check.staging_example import stage
+from triton_ensembles.recipe.makers import MAKERS, NEEDS
 from triton_ensembles.triton.home import STUB_PYTHONS, find_home
 
 RECIPE = f"""\
@@ -63,7 +63,7 @@ def recipe_faults(folder: Path) -> list[tuple[str, int, str]]:
         ("envs/processing.yml", "envs/procesing.yml", "recipe-file-missing", 15, "did you mean 'processing.yml'?"),
         ("pipelines/mine.py", "pipelines/other.py", "recipe-file-missing", 12, "relative to the project"),
         ("0" * 64, "0f3", "recipe-unreadable", 5, "The sha256 of each file"),
-        ('description = "An example"\n', "", "recipe-unreadable", 0, "add it. One line about the ensemble"),
+        ('description = "An example"\n', "", "recipe-unreadable", 0, "add it. A line about the ensemble"),
         ("maker =", "makr =", "recipe-unreadable", 9, "correct the line"),
         ('maker = "copy"', 'maker = "copi"', "recipe-unreadable", 9, "did you mean 'copy'?"),
         ('source = "weights"', 'source = "wheights"', "recipe-unreadable", 10, "did you mean 'weights'?"),

@@ -29,7 +29,6 @@ def test_wrong_concurrencies_are_refused(text: str) -> None:
         (["bert_trt", "--shape", "NONE:3"], "--shape: bert_trt has no input 'NONE'; it has INPUT0"),
         (["bert_trt", "--shape", "INPUT0=3"], "'INPUT0=3' is not a shape such as IMAGE:3,224,224"),
         (["bert_trt", "--shape", "INPUT0:3,4"], "--shape: INPUT0 has the dims"),
-        (["dali_inception", "--shape", "INPUT:3,4"], "--shape: INPUT has the dims ["),
         (["resnet_pytorch", "--shape", "INPUT__0:3,224,225"], "--shape: INPUT__0 has the dims [3, 224, 224]"),
         (["--shape", "INPUT0:3"], "--input-data and --shape are for one ensemble: name it"),
     ],

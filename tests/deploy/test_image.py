@@ -10,8 +10,8 @@ import pytest
 
 from checkout import ROOT
 from triton_ensembles.deploy import image
-from triton_ensembles.deploy.defaults import DEFAULTS
-from triton_ensembles.deploy.image import PIP_SERVER, default_image, image_to_check, image_uri
+from triton_ensembles.deploy.image import PIP_SERVER, image_to_check, image_uri
+from triton_ensembles.deploy.placement import DEFAULTS
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.releases import instance_of, releases
 from triton_ensembles.triton.targets import NAMES
@@ -85,15 +85,6 @@ def test_an_unknown_instance_needs_the_complete_tag() -> None:
     with pytest.raises(EnsembleError, match=r"--image 24\.09-py3 or 24\.09-py3-cpu"):
         image_uri("24.09", "us-east-1", "ml.z9.large")
     assert image_uri("24.09-py3", "us-east-1", "ml.z9.large").endswith(":24.09-py3")
-
-
-def test_archives_of_the_cpu_target_get_their_own_server() -> None:
-    """No image of AWS could run them; those for an image get it, its CPU form for an instance type without a GPU."""
-    assert default_image("cpu", "", "us-east-1", "ml.c5.xlarge") == PIP_SERVER
-    assert default_image("gpu", "", "us-east-1", "ml.g5.xlarge").endswith("sagemaker-tritonserver:24.09-py3")
-    assert default_image("gpu", "25.04", "us-east-1", "ml.g5.xlarge").endswith("sagemaker-tritonserver:25.04-py3")
-    assert default_image("fused", "25.09", "us-east-1", "ml.m5.xlarge").endswith(":25.09-py3-cpu")
-    assert default_image("fused", "", "us-east-1", "ml.m5.xlarge") == PIP_SERVER
 
 
 def test_archives_are_checked_against_an_image_whose_tag_names_a_release() -> None:

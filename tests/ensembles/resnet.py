@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from triton_ensembles.artifacts.resnet50 import ResNet50
-from triton_ensembles.artifacts.resnet50_torchscript import fill
+from pipelines.make_resnet50 import ResNet50, fill
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
 from triton_ensembles.recipe.reader import read_recipe

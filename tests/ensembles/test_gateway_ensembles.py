@@ -22,13 +22,13 @@ from PIL import Image
 from tritonclient.utils import InferenceServerException
 
 from checkout import ROOT
+from ensembles.bert_base.make_model import fill as fill_bert
 from pipelines.dali_pipe import preprocess
+from pipelines.make_resnet50 import ResNet50
+from pipelines.make_resnet50 import fill as fill_resnet
 from tests.ensembles.clients import PHOTOGRAPHS, SHOTS, Array, infer, rows
 from tests.ensembles.small import BERT, BERT_OPTIONS, BLOCKS, NAMES, RESNET, RESNET_SEEDS, YOLO
 from triton_ensembles.archive.clones import clone
-from triton_ensembles.artifacts.masked_lm_onnx import fill as fill_bert
-from triton_ensembles.artifacts.resnet50 import ResNet50
-from triton_ensembles.artifacts.resnet50_torchscript import fill as fill_resnet
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built, choose
 from triton_ensembles.building.gateway_repository import ensembles_of, stage_gateway

@@ -14,11 +14,11 @@ from hypothesis import strategies as some
 from PIL import Image, ImageOps
 from tritonclient.utils import InferenceServerException
 
+from ensembles.yolov5.yolox import Yolox
+from ensembles.yolov5.yolox import fill as fill_yolox
 from pipelines.dali_pipe import preprocess
 from tests.ensembles.clients import SHOTS, Array, infer, rows
 from tests.ensembles.small import YOLO, YOLO_OPTIONS
-from triton_ensembles.artifacts.yolo_onnx import fill as fill_yolox
-from triton_ensembles.artifacts.yolox import Yolox
 from triton_ensembles.building.places import Places
 from triton_ensembles.examples.answer import answer_lines
 from triton_ensembles.examples.folder import read_examples

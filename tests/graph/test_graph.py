@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import combinations
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -16,12 +17,11 @@ from triton_ensembles.check.examples import ensemble, step
 from triton_ensembles.check.rule import Example
 from triton_ensembles.check.staging_example import stage
 from triton_ensembles.commands.graph import graph as graph_command
-from triton_ensembles.commands.graph import read_graph
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.graph.dag import Graph, Tensor, graph_of, ranks
-from triton_ensembles.graph.layout import layout
+from triton_ensembles.graph.dag import Graph, Tensor, graph_of
 from triton_ensembles.graph.mermaid import mermaid
-from triton_ensembles.graph.picture import picture
+from triton_ensembles.graph.picture import picture, place
+from triton_ensembles.graph.read import read_graph
 from triton_ensembles.triton.model_config import parse_config
 
 
@@ -32,11 +32,12 @@ def bert() -> Graph:
 
 def test_the_tensors_have_types_and_shapes(bert: Graph) -> None:
     """Otherwise the drawing does not match the configs."""
-    assert bert.tensor("INPUT0") == Tensor("INPUT0", "STRING", (1,), 64, "input")
-    assert bert.tensor("token_ids").shape == "INT32 [≤64, -1]"
-    assert bert.tensor("finaloutput").role == "output"
+    assert bert.tensors["INPUT0"] == Tensor("INPUT0", "STRING", (1,), 64, "input")
+    assert bert.tensors["token_ids"].shape == "INT32 [≤64, -1]"
+    assert bert.tensors["finaloutput"].role == "output"
     assert [step.model for step in bert.steps] == ["preprocess", "bert-trt", "postprocess"]
-    assert {edge.step for edge in bert.readers("attn_mask")} == {1, 2}
+    mask = [(edge.step, edge.writes) for edge in bert.edges if edge.tensor == "attn_mask"]
+    assert mask == [(0, True), (1, False), (2, False)]
 
 
 def test_mermaid_names_every_step_and_edge(bert: Graph) -> None:
@@ -66,16 +67,16 @@ def test_a_picture_holds_all_names(bert: Graph) -> None:
         assert len(set(image.convert("L").histogram())) > 10  # something is drawn
 
 
-def test_arrows_over_several_ranks_have_waypoints(bert: Graph) -> None:
+def test_boxes_lie_apart_and_arrows_go_around_them(bert: Graph) -> None:
     """Otherwise an arrow crosses a box that it does not belong to."""
-    plan = layout(bert)
-    rank = ranks(bert)
-    for edge, route in zip(bert.edges, plan.routes, strict=True):
-        ends = (edge.tensor, edge.step) if edge.kind == "read" else (edge.step, edge.tensor)
-        assert len(route) == rank[ends[1]] - rank[ends[0]] + 1
-    heights = plan.heights()
-    for column in plan.columns:
-        assert len({heights[node] for node in column}) == len(column)
+    boxes, arrows = place(bert)
+    for box, other in combinations(boxes, 2):
+        beside = abs(box.x - other.x) > (box.width + other.width) / 2
+        assert beside or abs(box.y - other.y) > (box.height + other.height) / 2
+    long = arrows[[edge.other_name for edge in bert.edges].index("ATTENTION_POST")]
+    assert len(long) == 4  # with a bend beside bert-trt, and one beside token_embeds
+    for x, y in long[1:-1]:
+        assert not any(abs(box.x - x) <= box.width / 2 and abs(box.y - y) <= box.height / 2 for box in boxes)
 
 
 def test_steps_that_wait_for_each_other_are_refused() -> None:
@@ -89,7 +90,7 @@ def test_unknown_models_are_drawn_as_unknown() -> None:
     """Otherwise an incomplete repository cannot be drawn."""
     config = ensemble(step("a", {"X": "X"}, {"Y": "T"}), step("b", {"X": "T"}, {"Y": "Y"}))
     found = graph_of("half", parse_config(config, ""), {})
-    assert found.tensor("T").shape == "unknown"
+    assert found.tensors["T"].shape == "unknown"
     assert b"unknown model" in picture(found, "svg")
 
 

@@ -115,7 +115,7 @@ def test_the_recipes_of_the_documentation_are_valid() -> None:
         ('"copy"', '"copy"\noptions = { when = 2026-01-01 }'),
         ('"copy"', '"copy"\noptions = { sizes = [[1]] }'),
         ('"copy"', '"copy"\nrandom = { maker = "zeros" }'),
-        ('"copy"', '"copy"\nrandom = "resnet50_random"'),
+        ('"copy"', '"copy"\nrandom = "numbered_labels"'),
         ('"sentences"', '"sentence"'),
         ('"sentences"', "0.99"),
         ('"sentences"', '"../accuracy.py"'),

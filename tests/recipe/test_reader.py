@@ -68,7 +68,7 @@ def test_the_good_recipe_of_these_tests_is_good(tmp_path: Path) -> None:
         ('maker = "copy"', "maker = copy", 11, "this is not TOML"),
         ("https://example.org/models/", "ftp://example.org/models/", 4, "does not have the form"),
         ("url =", "address =", 4, "a place needs a hub, a package, a path or a url"),
-        ('"sentences"', '"images"', 14, "unknown accuracy check 'images'; did you mean 'imagenet'?"),
+        ('"sentences"', '"sentence"', 14, "unknown accuracy check 'sentence'; did you mean 'sentences'?"),
         ("engines.step", "engines.stop", 16, "the engine of 'stop' needs an artifact in stop/1/"),
         ('"openvino"', '"openvno"', 17, "Input should be 'openvino', 'onnxruntime' or 'tensorflow'"),
         ('"openvino"', '"tensorflow"', 17, "the engine of step: 'tensorflow' does not load model.onnx"),
@@ -127,11 +127,7 @@ def test_a_recipe_in_another_encoding_is_refused_with_the_cure(encoding: str, tm
         ),
         ('accuracy = "sentences"', 'accuracy = { reads = ["a"] }', "artifacts.0.accuracy.run: this key is missing"),
         ('accuracy = "sentences"', 'accuracy = { run = "../a.py" }', "artifacts.0.accuracy.run: '../a.py' must be"),
-        (
-            'accuracy = "sentences"',
-            "accuracy = 0.99",
-            "is 'imagenet', 'photographs' or 'sentences', or a script of the project",
-        ),
+        ('accuracy = "sentences"', "accuracy = 0.99", "is 'photographs' or 'sentences', or a script of the project"),
         (
             "[engines.step]",
             '[environments.e]\nfile = "e.yml"\nsteps = ["step"]\nkind = "tar"\n[engines.step]',

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import helper
 
+from checkout import ROOT
 from triton_ensembles.artifacts.tensorrt_plan import plan_request_for
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.tensorrt.plan_request import PlanRequest, read_request, write_request
@@ -19,6 +22,20 @@ IMAGES = PlanRequest(
     inputs={"InceptionV3/input": (-1, 2, 2, 3)},
     feeds=({"InceptionV3/input": np.arange(12, dtype=np.float32).reshape(1, 2, 2, 3)},),
 )
+
+
+def test_a_script_of_the_project_says_what_a_plan_is_measured_on(tmp_path: Path) -> None:
+    """Otherwise a plan could be built only of the networks that this package has checks for."""
+    tensors = [
+        helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["batch", 3, 224, 224])
+        for name in ("input", "output")
+    ]
+    graph = helper.make_graph([helper.make_node("Relu", ["input"], ["output"])], "g", tensors[:1], tensors[1:])
+    onnx.save(helper.make_model(graph), tmp_path / "model.onnx")
+    options = {"profiles": ["1 2 4"], "accuracy": "ensembles/resnet/accuracy.py"}
+    request = plan_request_for("x.y", tmp_path / "model.onnx", {}, options, ROOT)
+    assert request.inputs == {"input": (-1, 3, 224, 224)}
+    assert [feed["input"].shape for feed in request.feeds] == [(2, 3, 224, 224)]
 
 
 def test_fp32_is_built_on_request_and_only_the_batch_varies_for_images() -> None:
@@ -50,4 +67,4 @@ def test_a_request_is_read_as_it_was_written(tmp_path: Path) -> None:
 )
 def test_options_that_are_not_valid_are_refused_before_tensorrt_runs(options: dict[str, object], words: str) -> None:
     with pytest.raises(EnsembleError, match=words):
-        plan_request_for("x.y", Path("model.onnx"), {}, options)
+        plan_request_for("x.y", Path("model.onnx"), {}, options, Path())

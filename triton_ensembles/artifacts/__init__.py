@@ -8,95 +8,16 @@ A maker is a function that writes ``job.output`` and returns facts for the manif
 * ``DIFFERS_BY_DALI = True`` if its output depends on the target's DALI.
 """
 
-import importlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.recipe.makers import ACCURACY_CHECKS, MAKERS, OWN_CHECK
 
-SCRIPT, RUN = "script", "run"  # the maker that is a script of the project, and the option that names it
-
-MAKERS = {
-    "copy": "files:copy",
-    "member": "files:member",
-    "numbered_labels": "files:numbered_labels",
-    "bert_onnx": "bert_onnx:make",
-    "dali_pipeline": "dali_pipeline:make",
-    "graphdef_onnx": "graphdef_onnx:make",
-    "inception_v3_random": "inception_v3_random:make",
-    "tensorrt_plan": "tensorrt_plan:make",
-    "resnet50_torchscript": "resnet50_torchscript:make",
-    "resnet50_random": "resnet50_torchscript:make_random",
-    "resnet50_onnx": "resnet50_onnx:make",
-    "resnet50_onnx_random": "resnet50_onnx:make_random",
-    "yolo_onnx": "yolo_onnx:make",
-    "yolox_random": "yolo_onnx:make_random",
-    "coco_labels": "files:coco_labels",
-    "masked_lm_onnx": "masked_lm_onnx:make",
-    "masked_lm_random": "masked_lm_onnx:make_random",
-    SCRIPT: "script:make",
-}
-"""Module and function of each maker, by the name that recipes use."""
-
-
-@dataclass(frozen=True)
-class MakerNeeds:
-    """What a maker reads of an artifact's entry in the recipe.
-
-    Attributes:
-        makes: what it writes, for docs/ensemble-toml.md.
-        options: those that it cannot do without, and the types of their values.
-        optional: other options that it knows.
-        file: whether it reads one file, which ``file`` or ``needs`` names.
-        files: whether it reads all files of the source.
-        any_options: whether it takes whatever options there are.
-    """
-
-    makes: str
-    options: Mapping[str, type] = field(default_factory=dict)
-    optional: Mapping[str, type] = field(default_factory=dict)
-    file: bool = False
-    files: bool = False
-    any_options: bool = False
-
-
-NEEDS = {
-    "copy": MakerNeeds("a file of the source, as it is", file=True),
-    "member": MakerNeeds("a file inside a tar archive of the source", {"member": str}, file=True),
-    "numbered_labels": MakerNeeds("labels for classes that mean nothing", {"count": int}),
-    "bert_onnx": MakerNeeds("ONNX of a sentence encoder of the BERT family", files=True),
-    "dali_pipeline": MakerNeeds(
-        "a DALI pipeline, of a script with `write(path, device)`", {"pipeline": str}, {"graph": str}
-    ),
-    "graphdef_onnx": MakerNeeds("ONNX of a frozen GraphDef", {"input": str, "output": str}, file=True),
-    "inception_v3_random": MakerNeeds("InceptionV3 with random weights, as a frozen GraphDef", {"seed": int}),
-    "tensorrt_plan": MakerNeeds(
-        "a TensorRT plan of an ONNX file", {"profiles": tuple, "accuracy": str}, {"precision": str}, file=True
-    ),
-    "resnet50_torchscript": MakerNeeds("TorchScript of torchvision's ResNet-50", file=True),
-    "resnet50_random": MakerNeeds("the same with random weights", {"seed": int}),
-    "resnet50_onnx": MakerNeeds("ONNX of torchvision's ResNet-50", file=True),
-    "resnet50_onnx_random": MakerNeeds("the same with random weights", {"seed": int}, {"blocks": tuple}),
-    "yolo_onnx": MakerNeeds("ONNX of a YOLOX or YOLOv5 detector", file=True),
-    "yolox_random": MakerNeeds("YOLOX with random weights, as ONNX", {"seed": int}, {"depth": int, "width": int}),
-    "coco_labels": MakerNeeds("the labels of COCO's 80 classes"),
-    "masked_lm_onnx": MakerNeeds("ONNX of a masked language model of the BERT family", files=True),
-    "masked_lm_random": MakerNeeds("the same with random weights", {"seed": int}, {"layers": int}),
-    SCRIPT: MakerNeeds("whatever a script of the project writes", {RUN: str}, any_options=True),
-}
-"""What each maker reads of the recipe, by its name."""
-
-ACCURACY_CHECKS = {
-    "sentences": "accuracy_on_sentences:make",
-    "photographs": "accuracy_on_photographs:make",
-    "imagenet": "accuracy_on_imagenet_photographs:make",
-}
-"""Functions of the same form that compare a model in a lower precision with fp32, and fail when it is too different."""
-
-OWN_CHECK, PRECISION = "accuracy", "precision"  # a script of the project that checks, and an option of every check
 _OWN_CHECKS = {OWN_CHECK: "accuracy_script:make"}
 
 DERIVATIONS = {"mapped_weights": "mapped_weights:make", "openvino_ir": "openvino_ir:make"}
@@ -133,6 +54,15 @@ class Job:
         if self.file is None:
             raise EnsembleError("this maker reads one file, and the recipe names none", cure="set `file`, or `needs`")
         return self.files[self.file]
+
+
+def load_script(path: Path) -> ModuleType:
+    """The module in the file ``path`` of the project."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def load_maker(name: str) -> tuple[ModuleType, Callable[[Job], Facts]]:

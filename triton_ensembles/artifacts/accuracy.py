@@ -50,11 +50,11 @@ def outputs(file: Path, precision: str, inputs: Iterable[Mapping[str, NDArray[An
     graph = core.read_model(file)
     compiled = core.compile_model(graph, "CPU", {"INFERENCE_PRECISION_HINT": _HINTS[precision]})
     request = compiled.create_infer_request()
-    found = []
+    tensors = []
     for feed in inputs:
         request.infer(dict(feed))
-        found.append(np.array(request.get_tensor(output).data))
-    return found
+        tensors.append(np.array(request.get_tensor(output).data))
+    return tensors
 
 
 def least_cosine(vectors: Floats, references: Floats) -> float:

@@ -44,9 +44,9 @@ def feeds(_files: Mapping[str, Path], sizes: Sequence[int] = ()) -> list[dict[st
     return [{INPUT: np.stack(batch)} for batch in batches(views, sizes)]
 
 
-def judge(found: Sequence[Floats], reference: Sequence[Floats], _inputs: object = None) -> Facts:
+def judge(probabilities: Sequence[Floats], reference: Sequence[Floats], _inputs: object = None) -> Facts:
     """Compare probabilities [batch, classes]. Raises :class:`EnsembleError` when the difference is too large."""
-    lower, fp32 = np.concatenate(found), np.concatenate(reference)
+    lower, fp32 = np.concatenate(probabilities), np.concatenate(reference)
     return {
         "least_cosine_to_fp32": least_cosine(lower, fp32),
         "photographs": len(fp32),
@@ -72,7 +72,7 @@ def other_classes(lower: Floats, fp32: Floats) -> int:
 
 
 def pixels_of(encoded: bytes) -> Floats:
-    """An encoded image as FP32 [299, 299, 3] from -1 to 1, resized by a triangular filter, as DALI resizes it, too."""
+    """An encoded image as FP32 [299, 299, 3] from -1 to 1, resized by a triangular filter, as DALI also resizes it."""
     from PIL import Image
 
     with Image.open(io.BytesIO(encoded)) as image:

@@ -37,13 +37,13 @@ def feeds(files: Mapping[str, Path], sizes: Sequence[int] = ()) -> list[dict[str
 
 
 def judge(
-    found: Sequence[NDArray[Any]], reference: Sequence[NDArray[Any]], inputs: Sequence[Mapping[str, NDArray[Any]]]
+    answers: Sequence[NDArray[Any]], reference: Sequence[NDArray[Any]], inputs: Sequence[Mapping[str, NDArray[Any]]]
 ) -> Facts:
     """Compare hidden states [batch, tokens, size]. Raises :class:`EnsembleError` when the difference is too large."""
     masks = [feed["attn_mask"] for feed in inputs]
     vectors = [
         np.concatenate([embedded(states, mask) for states, mask in zip(hidden, masks, strict=True)])
-        for hidden in (found, reference)
+        for hidden in (answers, reference)
     ]
     return {"least_cosine_to_fp32": least_cosine(*vectors), "sentences": len(vectors[0])}
 

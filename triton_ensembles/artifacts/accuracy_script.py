@@ -15,39 +15,20 @@ the script, its options or what it ``reads`` changes.
 """
 
 import json
-import os
-import sys
-import tempfile
-from pathlib import Path
+from dataclasses import replace
 
-from triton_ensembles.artifacts import PRECISION, RUN, Facts, Job
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import parse_json
-from triton_ensembles.programs import ProgramError, output_of
+from triton_ensembles.artifacts import Facts, Job
+from triton_ensembles.artifacts.script import run_script
+from triton_ensembles.recipe.makers import PRECISION, RUN
 
 TOOLS = ()
+READS = ("artifacts/script.py", "artifacts/accuracy.py", "artifacts/accuracy_on_photographs.py")
 
 
 def make(job: Job) -> Facts:
-    script, model = job.root / str(job.options[RUN]), job.source_file().absolute()
-    files = {name: os.fspath(path.absolute()) for name, path in job.files.items() if name != job.file}
-    given = {"files": files, "precision": job.options[PRECISION], "options": job.options["options"]}
-    with tempfile.TemporaryDirectory() as scratch:
-        path = Path(scratch) / "job.json"
-        path.write_text(json.dumps(given), encoding="utf-8")
-        try:
-            printed = output_of([sys.executable, script, model, path], cwd=job.root)
-        except ProgramError as error:
-            raise EnsembleError(f"this check refuses the file: {error.last_line}", path=script) from error
-    facts = _facts(printed)
+    script, model = job.root / str(job.options[RUN]), job.source_file()
+    made_from = replace(job, files={name: path for name, path in job.files.items() if name != job.file})
+    arguments = {"precision": job.options[PRECISION], "options": job.options["options"]}
+    facts = run_script(script, model, made_from, arguments, "this check refuses the file")
     job.output.write_text(json.dumps(facts))
     return facts
-
-
-def _facts(printed: str) -> Facts:
-    lines = [line for line in printed.splitlines() if line.strip()]
-    try:
-        found = parse_json(lines[-1]) if lines else {}
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -83,6 +83,6 @@ def _largest_difference(encoder: torch.nn.Module, path: Path, vocabulary: int) -
         ids, mask = example_inputs(batch, tokens, vocabulary)
         with torch.no_grad():
             expected = encoder(ids, mask).numpy()
-        (found,) = session.run(["output"], {"token_ids": ids.numpy(), "attn_mask": mask.numpy()})
-        worst = max(worst, float(np.abs(found - expected)[mask.numpy() == 1].max()))
+        (hidden,) = session.run(["output"], {"token_ids": ids.numpy(), "attn_mask": mask.numpy()})
+        worst = max(worst, float(np.abs(hidden - expected)[mask.numpy() == 1].max()))
     return worst

@@ -5,13 +5,12 @@ For ``options.graph``, one of several graphs in it, they are ``write(path, devic
 DALI of another version than the installed one gets its own folder in build/tools, which nothing else imports.
 """
 
-import importlib.util
 import os
 import sys
 from importlib.metadata import version
 from pathlib import Path
 
-from triton_ensembles.artifacts import Facts, Job
+from triton_ensembles.artifacts import Facts, Job, load_script
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import locked, remove_partials, write_whole
 from triton_ensembles.programs import ProgramError, output_of
@@ -23,16 +22,12 @@ DIFFERS_BY_DALI = True
 def make(job: Job) -> Facts:
     path = job.root / str(job.options["pipeline"])
     installed = version(TOOLS[0])
-    wanted = full_version(job.dali_version) if job.dali_version else installed
-    if wanted != installed:
-        _serialize_with(dali_folder(wanted, job.root / "build" / "tools"), wanted, path, job)
+    dali = full_version(job.dali_version) if job.dali_version else installed
+    if dali != installed:
+        _serialize_with(dali_folder(dali, job.root / "build" / "tools"), dali, path, job)
     else:
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        assert spec is not None and spec.loader is not None
-        script = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(script)
-        script.write(job.output, job.dali_device, *_graph(job))
-    return {"device": job.dali_device, "dali": wanted}
+        load_script(path).write(job.output, job.dali_device, *_graph(job))
+    return {"device": job.dali_device, "dali": dali}
 
 
 def full_version(version: str) -> str:
@@ -91,7 +86,7 @@ def _serialize_with(folder: Path, version: str, script: Path, job: Job) -> None:
     """
     # -S: without this environment's site-packages, so that two versions of DALI and their libraries never mix.
     command: list[str | Path] = [sys.executable, "-S", "-B", script, job.output, "--device", job.dali_device]
-    command += [each for graph in _graph(job) for each in ("--graph", graph)]
+    command += [argument for graph in _graph(job) for argument in ("--graph", graph)]
     try:
         output_of(command, environment=os.environ | {"PYTHONPATH": os.fspath(folder)})
     except ProgramError as error:

@@ -7,15 +7,6 @@ from triton_ensembles.artifacts import Facts, Job
 from triton_ensembles.errors import EnsembleError
 
 TOOLS: tuple[str, ...] = ()
-COCO = (
-    "person, bicycle, car, motorcycle, airplane, bus, train, truck, boat, traffic light, fire hydrant, stop sign, "
-    "parking meter, bench, bird, cat, dog, horse, sheep, cow, elephant, bear, zebra, giraffe, backpack, umbrella, "
-    "handbag, tie, suitcase, frisbee, skis, snowboard, sports ball, kite, baseball bat, baseball glove, skateboard, "
-    "surfboard, tennis racket, bottle, wine glass, cup, fork, knife, spoon, bowl, banana, apple, sandwich, orange, "
-    "broccoli, carrot, hot dog, pizza, donut, cake, chair, couch, potted plant, bed, dining table, toilet, tv, laptop, "
-    "mouse, remote, keyboard, cell phone, microwave, oven, toaster, sink, refrigerator, book, clock, vase, scissors, "
-    "teddy bear, hair drier, toothbrush"
-)
 
 
 def copy(job: Job) -> Facts:
@@ -47,10 +38,4 @@ def numbered_labels(job: Job) -> Facts:
     """``options.count`` labels for a network with random weights: its classes mean nothing, so they have no names."""
     count = int(job.options["count"])
     job.output.write_text("".join(f"class {number} (random weights)\n" for number in range(count)))
-    return {}
-
-
-def coco_labels(job: Job) -> Facts:
-    """The 80 classes of COCO, in the order in which detectors that are trained on it number them."""
-    job.output.write_text("".join(f"{name}\n" for name in COCO.split(", ")))
     return {}

@@ -103,11 +103,13 @@ def compare(model: Path, source: Path, input_: str, output: str) -> tuple[float,
         with tf.compat.v1.Session(graph=graph) as session:
             for batch in _batches(tuple(shape[1:])):
                 expected = session.run(f"{output}:0", {f"{input_}:0": batch})
-                (found,) = onnx.run([output], {input_: batch})
-                if found.shape != expected.shape:
-                    raise EnsembleError(f"the ONNX returns {found.shape}, and TensorFlow {expected.shape}", path=source)
+                (answer,) = onnx.run([output], {input_: batch})
+                if answer.shape != expected.shape:
+                    raise EnsembleError(
+                        f"the ONNX returns {answer.shape}, and TensorFlow {expected.shape}", path=source
+                    )
                 # np.maximum propagates NaN, max() may not.
-                worst, images = float(np.maximum(worst, np.abs(found - expected).max())), images + len(batch)
+                worst, images = float(np.maximum(worst, np.abs(answer - expected).max())), images + len(batch)
     if not worst <= TOLERANCE:
         raise EnsembleError(f"the ONNX differs from TensorFlow by {worst:.2e}, more than {TOLERANCE}", path=source)
     return worst, images

@@ -50,7 +50,7 @@ def make(job: Job) -> Facts:
     """
     source, level = job.source_file(), int(job.options["level"])
     if ort.__version__ != job.options["onnxruntime"]:
-        raise EnsembleError(f"this is ONNX Runtime {ort.__version__}, and {job.options['onnxruntime']} is asked for")
+        raise EnsembleError(f"this is ONNX Runtime {ort.__version__}, and {job.options['onnxruntime']} is needed")
     job.output.mkdir()
     files = GatedFiles(job.output / source.name)
     if reason := _map(source, files, level):
@@ -66,9 +66,9 @@ def _map(source: Path, files: GatedFiles, level: int) -> str:
         session = _open(source, _options(for_prepacked))
     except Exception as error:  # ONNX Runtime's exceptions have no other common base
         raise EnsembleError(f"ONNX Runtime {ort.__version__} cannot load {source.name}: {error}") from error
-    if (found := _answered(session)) is None:
+    if (answered := _answered(session)) is None:
         return "no input is known that the model answers with finite numbers"
-    known, answer = found
+    known, answer = answered
     del session
     with tempfile.TemporaryDirectory(dir=files.plain.parent.parent) as scratch, files.weights.open("xb") as stream:
         weights = _Weights(stream)
@@ -134,8 +134,8 @@ def _answer(session: ort.InferenceSession, known: Mapping[str, KnownTensor]) -> 
     return {name: tuple(sample(output)) for name, output in zip(names, outputs, strict=True)}
 
 
-def _same(found: Mapping[str, tuple[float, ...]], answer: Mapping[str, tuple[float, ...]]) -> bool:
-    return all(agree(found[name], answer[name]) for name in answer)
+def _same(values: Mapping[str, tuple[float, ...]], answer: Mapping[str, tuple[float, ...]]) -> bool:
+    return all(agree(values[name], answer[name]) for name in answer)
 
 
 @dataclass
@@ -181,7 +181,7 @@ class _Weights:
 
 
 def _initializers(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
-    """Those of the graph and of the graphs within it, such as the branches of If."""
+    """The weights of the graph and of the graphs within it, such as the branches of If."""
     yield from graph.initializer
     for node in graph.node:
         for attribute in node.attribute:

@@ -66,8 +66,8 @@ def compare(module: torch.nn.Module, path: Path, feeds: Sequence[Mapping[str, to
     for feed in feeds:
         with torch.no_grad():
             expected = module(*feed.values()).numpy()
-        (found,) = session.run([output], {name: value.numpy() for name, value in feed.items()})
-        worst = float(np.maximum(worst, np.abs(found - expected).max() / np.abs(expected).max()))
+        (values,) = session.run([output], {name: value.numpy() for name, value in feed.items()})
+        worst = float(np.maximum(worst, np.abs(values - expected).max() / np.abs(expected).max()))
     if not worst <= TOLERANCE:
         raise EnsembleError(f"the exported ONNX differs from torch by {worst:.2e}, more than {TOLERANCE}")
     return worst

@@ -80,7 +80,7 @@ def _known(core: ov.Core, graph: ov.Model, names: Names, model: ModelInstance) -
     inputs = []
     for tensor in model.inputs:
         shape = graph.input(names[tensor.name]).partial_shape
-        dims = None if shape.rank.is_dynamic else tuple(-1 if each.is_dynamic else each.get_length() for each in shape)
+        dims = None if shape.rank.is_dynamic else tuple(-1 if axis.is_dynamic else axis.get_length() for axis in shape)
         inputs.append(Tensor(tensor.name, tensor.data_type, dims))
     for known in known_tensors(inputs):
         try:
@@ -98,5 +98,5 @@ def _answer(core: ov.Core, graph: ov.Model, names: Names, known: Mapping[str, Kn
     return [sample(request.get_tensor(port.any_name).data) for port in graph.outputs]
 
 
-def _same(found: list[list[float]], expected: list[list[float]]) -> bool:
-    return all(agree(one, other) for one, other in zip(found, expected, strict=True))
+def _same(outputs: list[list[float]], expected: list[list[float]]) -> bool:
+    return all(agree(values, reference) for values, reference in zip(outputs, expected, strict=True))

@@ -6,11 +6,12 @@ python -m triton_ensembles.artifacts.run MAKER FACTS
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from triton_ensembles.artifacts import Job, load_maker
+from triton_ensembles.artifacts import Facts, Job, load_maker
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.extras import missing_extra
 from triton_ensembles.system_errors import explained
@@ -20,8 +21,13 @@ def main() -> None:
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # see backends/onnxruntime
     maker, facts = sys.argv[1:]
     job = TypeAdapter(Job).validate_json(sys.stdin.read())
+    Path(facts).write_text(json.dumps(facts_of(lambda job: load_maker(maker)[1](job), job)))
+
+
+def facts_of(maker: Callable[[Job], Facts], job: Job) -> Facts:
+    """The facts that ``maker`` returns. Where it fails, a sentence ends the process."""
     try:
-        found = load_maker(maker)[1](job)
+        return maker(job)
     except EnsembleError as error:
         sys.exit(str(error))
     except ModuleNotFoundError as error:
@@ -32,7 +38,6 @@ def main() -> None:
         if known := explained(error):
             sys.exit(str(known))
         raise
-    Path(facts).write_text(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -9,36 +9,81 @@ builds. It writes the file OUTPUT. JOB is a JSON file::
       "options": {"hidden": 384}       # those of the recipe
     }
 
-What it prints is shown when it fails; its last line is the reason. Its content is part of what decides whether the
-artifact is made again, as are its options, its source and the files that the recipe lists in ``reads``: modules that it
-imports should be listed there. Versions of packages are not looked at.
+If the last line on standard output is a JSON object, it is noted in the manifest. What is printed is shown when the
+script fails; the last line is the reason. Its content is part of what decides whether the artifact is made again, as
+are its options, its source, the files that the recipe lists in ``reads`` (modules that it imports should be listed
+there) and the versions of the packages in ``tools``.
+
+A script may also be written with :func:`main`, as the makers in this folder are, and with the helpers beside it:
+:mod:`.onnx_export`, :mod:`.torchscript` and :mod:`.accuracy`.
 """
 
 import json
 import os
 import sys
 import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
-from triton_ensembles.artifacts import RUN, Facts, Job
+from triton_ensembles.artifacts import Facts, Job
+from triton_ensembles.artifacts.run import facts_of
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import parse_json
+from triton_ensembles.paths import IMPORTED_FROM, IS_CHECKOUT
 from triton_ensembles.programs import ProgramError, output_of
+from triton_ensembles.recipe.makers import RUN
 
 TOOLS = ()
+READS = (
+    *("artifacts/__init__.py", "artifacts/run.py", "artifacts/accuracy.py", "artifacts/accuracy_on_photographs.py"),
+    *("artifacts/onnx_export.py", "artifacts/torchscript.py"),
+)
 
 
 def make(job: Job) -> Facts:
     script = job.root / str(job.options[RUN])
     options = {name: value for name, value in job.options.items() if name != RUN}
-    files = {name: os.fspath(path.absolute()) for name, path in job.files.items()}
-    with tempfile.TemporaryDirectory() as scratch:
-        given = Path(scratch) / "job.json"
-        given.write_text(json.dumps({"files": files, "file": job.file, "options": options}), encoding="utf-8")
-        try:
-            output_of([sys.executable, script, job.output.absolute(), given], cwd=job.root)
-        except ProgramError as error:
-            raise EnsembleError(f"this script fails: {error.last_line}", path=script) from error
+    facts = run_script(script, job.output, job, {"file": job.file, "options": options}, "this script fails")
     if not job.output.is_file():
         message = "this script ended well, but it wrote no file"
         raise EnsembleError(message, path=script, cure="write the model to the path that is its first argument")
-    return {}
+    return facts
+
+
+def run_script(script: Path, file: Path, job: Job, arguments: Mapping[str, Any], failure: str) -> Facts:
+    """Run ``python SCRIPT FILE JOB`` in the folder of the project. JOB has the ``arguments``, and the job's files.
+
+    Returns:
+        The JSON object in its last line, if there is one.
+
+    Raises:
+        EnsembleError: its exit code is not 0; ``failure`` says what that means.
+    """
+    files = {name: os.fspath(path.absolute()) for name, path in job.files.items()}
+    environment = os.environ | ({"PYTHONPATH": os.fspath(IMPORTED_FROM)} if IS_CHECKOUT else {})
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "job.json"
+        path.write_text(json.dumps({"files": files, **arguments}), encoding="utf-8")
+        try:
+            printed = output_of([sys.executable, script, file.absolute(), path], environment=environment, cwd=job.root)
+        except ProgramError as error:
+            raise EnsembleError(f"{failure}: {error.last_line}", path=script) from error
+    lines = [line for line in printed.splitlines() if line.strip()]
+    try:
+        facts = parse_json(lines[-1]) if lines else {}
+    except ValueError:
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def main(maker: Callable[[Job], Facts]) -> None:
+    """The whole of a script whose ``maker`` writes ``job.output`` and returns facts for the manifest.
+
+    An :class:`EnsembleError` of the maker ends the script with that sentence.
+    """
+    output, path = map(Path, sys.argv[1:])
+    arguments = json.loads(path.read_text(encoding="utf-8"))
+    files = {name: Path(file) for name, file in arguments["files"].items()}
+    job = Job(output, files, arguments["file"], arguments["options"], dali_device="", dali_version="")
+    print(json.dumps(facts_of(maker, job)))  # noqa: T201 - the build reads it

@@ -1,7 +1,8 @@
 """A TensorRT plan of an ONNX file. Its outputs are compared with those of ONNX Runtime.
 
-Options of the recipe: ``precision`` ("fp16", the default, or "fp32"), ``profiles``, and ``accuracy``, the accuracy
-check ("sentences" or "photographs"). The build adds the plan builder and the GPU
+Options of the recipe: ``precision`` ("fp16", the default, or "fp32"), ``profiles``, and ``accuracy``: "sentences",
+"photographs", or a script of the project with ``feeds``, ``judge`` and ``OUTPUT`` as those have them, which should be
+in ``reads``. The build adds the plan builder and the GPU
 (triton_ensembles/building/tensorrt_plans.py). A plan that was built on another machine is among the files, with its
 outputs.
 """
@@ -12,9 +13,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles.artifacts import ACCURACY_CHECKS, Facts, Job, load_maker
+from triton_ensembles.artifacts import Facts, Job, load_maker, load_script
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import write_whole
+from triton_ensembles.recipe.makers import ACCURACY_CHECKS
 from triton_ensembles.tensorrt.api import build_with_api
 from triton_ensembles.tensorrt.machine import Gpu
 from triton_ensembles.tensorrt.plan_builders import PYTHON, PlanBuilder, run_script
@@ -26,12 +28,9 @@ PREBUILT = "prebuilt"  # options.builder of a plan that was built on another mac
 # What builds a plan with TensorRT's Python package, for the manifest.
 _CALLS = ["network_from_onnx_path", "CreateConfig(fp16, profiles, load_timing_cache)", "engine_from_network"]
 TOOLS = ("onnx", "onnxruntime")
-READS = tuple(
-    path
-    for path in (
-        *("tensorrt/plan_request.py", "tensorrt/profiles.py", "tensorrt/api.py", "tensorrt/result.py"),
-        *("artifacts/accuracy.py", "artifacts/accuracy_on_sentences.py", "artifacts/accuracy_on_photographs.py"),
-    )
+READS = (
+    *("tensorrt/plan_request.py", "tensorrt/profiles.py", "tensorrt/api.py", "tensorrt/result.py"),
+    *("artifacts/accuracy.py", "artifacts/accuracy_on_sentences.py", "artifacts/accuracy_on_photographs.py"),
 )
 
 
@@ -40,24 +39,27 @@ def make(job: Job) -> Facts:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         if job.options["builder"] == PREBUILT:
-            for given in [path for path in job.files.values() if path.name.startswith(f"{name}.")]:
-                (folder / given.name).symlink_to(given)
+            for prebuilt in [path for path in job.files.values() if path.name.startswith(f"{name}.")]:
+                (folder / prebuilt.name).symlink_to(prebuilt)
         else:
-            _build(plan_request_for(name, onnx, job.files, job.options), job, folder)
+            _build(plan_request_for(name, onnx, job.files, job.options, job.root), job, folder)
         plan = read_plan(folder, name)
         built_by = _CALLS if job.options["builder"] == PYTHON else plan.request.build_command()
-        facts = plan.facts() | {"built_by": built_by} | judge(plan, onnx, job.options)
+        facts = plan.facts() | {"built_by": built_by} | judge(plan, onnx, job.options, job.root)
         shutil.copyfile(plan.plan, job.output)
     return facts
 
 
-def plan_request_for(name: str, onnx: Path, files: Mapping[str, Path], options: Mapping[str, Any]) -> PlanRequest:
+def plan_request_for(
+    name: str, onnx: Path, files: Mapping[str, Path], options: Mapping[str, Any], root: Path
+) -> PlanRequest:
     """The request for a plan of the file ``onnx``.
 
     Args:
         name: the beginning of its files' names.
         files: the source's files by name; sentences are tokenized with its ``tokenizer.json``.
         options: those of the recipe.
+        root: the folder of the project, where a script for the accuracy may be.
 
     Raises:
         EnsembleError: the options are not valid for this model.
@@ -66,22 +68,22 @@ def plan_request_for(name: str, onnx: Path, files: Mapping[str, Path], options: 
     if not profiles:
         raise EnsembleError("a plan needs profiles", cure='write options.profiles = ["1x8 64x32 64x256"]')
     inputs = _inputs(onnx)
-    feeds = _accuracy_check(options).feeds(files, [profile.optimum[0] for profile in profiles])
+    feeds = _accuracy_check(options, root).feeds(files, [profile.optimum[0] for profile in profiles])
     return PlanRequest(name, precision, profiles, inputs, tuple(feeds))
 
 
-def judge(plan: BuiltPlan, onnx: Path, options: Mapping[str, Any]) -> Facts:
+def judge(plan: BuiltPlan, onnx: Path, options: Mapping[str, Any], root: Path) -> Facts:
     """Compare the plan's outputs with ONNX Runtime's. Raises :class:`EnsembleError` when they differ too much."""
     import onnxruntime
 
-    check = _accuracy_check(options)
+    check = _accuracy_check(options, root)
     session = onnxruntime.InferenceSession(onnx, providers=["CPUExecutionProvider"])
     expected = [session.run([check.OUTPUT], dict(feed))[0] for feed in plan.request.feeds]
     for outputs in plan.outputs:
         if check.OUTPUT not in outputs:
             raise EnsembleError(f"{plan.plan.name} has no output {check.OUTPUT}; its outputs are {', '.join(outputs)}")
-    found = [outputs[check.OUTPUT] for outputs in plan.outputs]
-    facts: Facts = check.judge(found, expected, plan.request.feeds)
+    answers = [outputs[check.OUTPUT] for outputs in plan.outputs]
+    facts: Facts = check.judge(answers, expected, plan.request.feeds)
     return facts
 
 
@@ -124,12 +126,14 @@ def _inputs(onnx_file: Path) -> dict[str, tuple[int, ...]]:
     }
 
 
-def _accuracy_check(options: Mapping[str, Any]) -> Any:
+def _accuracy_check(options: Mapping[str, Any], root: Path) -> Any:
     """The module of the accuracy check, which has ``feeds``, ``judge`` and ``OUTPUT``."""
     name = options.get("accuracy")
+    if str(name).endswith(".py") and (root / str(name)).is_file():
+        return load_script(root / str(name))
     if name not in ACCURACY_CHECKS:
         raise EnsembleError(
             f"{name!r} is not an accuracy check" if name else "a plan needs an accuracy check",
-            cure=f"set options.accuracy to {' or '.join(map(repr, ACCURACY_CHECKS))}",
+            cure=f"set options.accuracy to {', '.join(map(repr, ACCURACY_CHECKS))} or a script of the project",
         )
     return load_maker(str(name))[0]

@@ -75,16 +75,14 @@ class ArtifactBuilder:
         Raises:
             EnsembleError: the source is not available, the maker failed, or the result is not accurate enough.
         """
-        maker = MakerCall(artifact.maker, artifact.options)
+        maker = MakerCall(artifact.maker, artifact.options, artifact.tools)
         try:
             inputs = self.inputs_of(artifact)
         except SourceUnavailableError as error:
             if not (self.allow_random and artifact.random):
                 raise
-            self.progress(
-                f"RANDOM WEIGHTS: {artifact.path} is made by {artifact.random.maker}, because {error.message}"
-            )
-            maker = MakerCall(artifact.random.maker, artifact.random.options)
+            maker = MakerCall(artifact.random.maker, artifact.random.options, artifact.tools)
+            self.progress(f"RANDOM WEIGHTS: {artifact.path} is made by {maker.title}, because {error.message}")
             inputs = Inputs({}, {}, artifact.file, random=True)
         if plan := self.plans.get(artifact.path):
             maker = MakerCall(artifact.maker, artifact.options | plan.options)
@@ -124,7 +122,7 @@ class ArtifactBuilder:
         entry, made = self._get_or_run(origin, artifact.name, maker, inputs, artifact.path)
         if made:
             seconds = time.monotonic() - started
-            self.progress(f"{artifact.path}: made by {maker.name} in {seconds:.1f} s{listed(entry.facts)}")
+            self.progress(f"{artifact.path}: made by {maker.title} in {seconds:.1f} s{listed(entry.facts)}")
         record = {
             "sha256": entry.sha256,
             "size": entry.path.stat().st_size,

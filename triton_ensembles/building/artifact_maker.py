@@ -14,13 +14,14 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from triton_ensembles.artifacts import OWN_CHECK, PRECISION, RUN, Job, load_maker
+from triton_ensembles.artifacts import Job, load_maker
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import digest, file_digest
 from triton_ensembles.paths import IMPORTED_FROM, PACKAGE
 from triton_ensembles.processes import die_with_parent, end, uninterrupted
 from triton_ensembles.progress import Progress
 from triton_ensembles.recipe.artifact import AccuracyScript, Artifact
+from triton_ensembles.recipe.makers import OWN_CHECK, PRECISION, RUN, SCRIPT
 from triton_ensembles.triton.targets import Target
 
 _REPORT_SECONDS = 5.0
@@ -31,11 +32,18 @@ class MakerCall:
     """A maker, an accuracy check or a derivation, with its options.
 
     Attributes:
-        name: one of MAKERS, ACCURACY_CHECKS or DERIVATIONS in triton_ensembles/artifacts, or OWN_CHECK.
+        name: of MAKERS or ACCURACY_CHECKS in triton_ensembles/recipe/makers.py, of DERIVATIONS, or OWN_CHECK.
+        tools: packages whose versions change its output, besides those that its module names.
     """
 
     name: str
     options: dict[str, Any]
+    tools: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Its name for people: that of the script where a script is the maker."""
+        return str(self.options[RUN]) if self.name == SCRIPT else self.name
 
     def identity(self) -> dict[str, Any]:
         """Facts that determine the output apart from the input files: code, options, versions of tools."""
@@ -46,7 +54,7 @@ class MakerCall:
             "maker": self.name,
             "code": digest([file_digest(Path(module.__file__)), reads]),
             "options": self.options,
-            "tools": {tool: _version(tool) for tool in module.TOOLS},
+            "tools": {tool: _version(tool) for tool in (*module.TOOLS, *self.tools)},
         }
 
     def dali_of(self, target: Target) -> dict[str, str]:
@@ -91,7 +99,7 @@ class MakerCall:
                         process.wait(_REPORT_SECONDS)
                         break
                     except subprocess.TimeoutExpired:
-                        progress(f"{subject}: {self.name} is running, {time.monotonic() - started:.0f} s so far")
+                        progress(f"{subject}: {self.title} is running, {time.monotonic() - started:.0f} s so far")
             finally:
                 end(process)
             if process.returncode or not facts.is_file():
@@ -108,9 +116,9 @@ class MakerCall:
 
 def makers_of(artifact: Artifact) -> list[MakerCall]:
     """Every maker and accuracy check that can affect the artifact."""
-    makers = [MakerCall(artifact.maker, artifact.options)]
+    makers = [MakerCall(artifact.maker, artifact.options, artifact.tools)]
     if artifact.random:
-        makers.append(MakerCall(artifact.random.maker, artifact.random.options))
+        makers.append(MakerCall(artifact.random.maker, artifact.random.options, artifact.tools))
     if artifact.accuracy:
         makers.append(accuracy_check(artifact.accuracy, ""))
     return makers

@@ -10,13 +10,12 @@ from triton_ensembles.commands.archives import chosen_archives
 from triton_ensembles.deploy.archives import Archive, common_weights, refuse_faulty
 from triton_ensembles.deploy.aws import Aws, aws_errors
 from triton_ensembles.deploy.bucket import S3Prefix, archive_prefix
-from triton_ensembles.deploy.defaults import DEFAULTS
 from triton_ensembles.deploy.deployment import deploy_endpoint
 from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
 from triton_ensembles.deploy.image import PIP_SERVER, image_to_check, image_uri
-from triton_ensembles.deploy.placement import chosen_image, chosen_instance, common_target, refuse_own_server
+from triton_ensembles.deploy.placement import DEFAULTS, chosen_image, chosen_instance, common_target, refuse_own_server
 from triton_ensembles.deploy.price import cost, hosting_price
-from triton_ensembles.deploy.stored import is_uploaded, stored_archives
+from triton_ensembles.deploy.stored import stored_archives, uploaded_etag
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
 
@@ -120,7 +119,7 @@ def _chosen_image(
 
 def _refuse_missing(aws: Aws, place: S3Prefix, archives: Sequence[Archive]) -> None:
     with aws_errors(f"list {place.url}"):
-        missing = [archive.key for archive in archives if not is_uploaded(aws, place, archive)]
+        missing = [archive.key for archive in archives if uploaded_etag(aws, place, archive) is None]
         if missing:
             raise EnsembleError(f"{place.url} does not contain {', '.join(missing)}", cure="run upload first")
         unchecked = len(stored_archives(aws, place).keys() - {archive.key for archive in archives})

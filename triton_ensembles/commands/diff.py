@@ -1,21 +1,15 @@
 """``diff``: the differences between two targets."""
 
-import difflib
-from pathlib import Path
 from typing import Any
 
 import click
 
 from triton_ensembles.building.built import choose
-from triton_ensembles.building.fusion import Fusion, fuse
-from triton_ensembles.building.plan import plan_build
-from triton_ensembles.building.refusal import refuse_faults
+from triton_ensembles.building.difference import difference
 from triton_ensembles.commands import options, output
 from triton_ensembles.commands.reports import summary_of
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.fused.plan import PLAN
-from triton_ensembles.triton.model_config import CONFIG, format_config
-from triton_ensembles.triton.targets import CPU, NAMES, Target, target_of
+from triton_ensembles.triton.targets import CPU, NAMES, target_of
 
 
 @click.command("diff")
@@ -65,31 +59,3 @@ def diff(one: str, other: str, names: tuple[str, ...], image: str) -> None:
     output.document({"servers": servers, "ensembles": records})
     if failed:
         raise EnsembleError(summary_of(failed, len(folders), "cannot be compared"))
-
-
-def difference(folder: Path, one: Target, other: Target) -> list[str]:
-    """The lines of a unified diff of what is staged for two targets. Raises :class:`EnsembleError` as a build does."""
-    staged, other_staged = (_staged(folder, target) for target in (one, other))
-    return list(difflib.unified_diff(staged, other_staged, one.name, other.name, lineterm="", n=3))
-
-
-def _staged(folder: Path, target: Target) -> list[str]:
-    """The artifacts and the configs, as lines. Raises :class:`EnsembleError` for an ensemble that is not built."""
-    refuse_faults(folder, target.destination, f"{folder.name} has faults for the target {target.name}")
-    plan = plan_build(folder, target)
-    lines = [f"{artifact.path}  made by {artifact.maker}" for artifact in plan.artifacts]
-    if target.fuses:
-        return lines + _fused(fuse(plan), plan.name)
-    for config in plan.configs.values():
-        lines += ["", f"{config.name}/{CONFIG}", *format_config(config).splitlines()]
-    return lines
-
-
-def _fused(fusion: Fusion, name: str) -> list[str]:
-    """The config of the one model, and what its plan says of each step."""
-    lines = ["", f"{name}/{CONFIG}", *format_config(fusion.config).splitlines()]
-    lines += ["", f"{name}/{fusion.version}/{PLAN}"]
-    for step in fusion.steps:
-        inputs, outputs = (", ".join(map("=".join, each.items())) for each in (step.inputs, step.outputs))
-        lines.append(f"{step.name} ({step.backend}): {inputs} -> {outputs}")
-    return lines

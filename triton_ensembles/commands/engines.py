@@ -56,7 +56,8 @@ def engines(names: tuple[str, ...], weights: str, weights_dir: Path | None, imag
                 if inputs.file is None:
                     raise EnsembleError(f"{artifact.path} is made from an ONNX file", cure="set `needs` in the recipe")
                 onnx = inputs.files[inputs.file]
-                request = plan_request_for(plan_name(plan.name, artifact), onnx, inputs.files, artifact.options)
+                name = plan_name(plan.name, artifact)
+                request = plan_request_for(name, onnx, inputs.files, artifact.options, plan.root)
                 scripts.append(write_request(request, onnx, output))
     if not scripts:
         raise EnsembleError("none of these ensembles has a TensorRT plan", cure="build them without --engines-from")

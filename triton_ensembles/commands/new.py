@@ -19,13 +19,13 @@ from triton_ensembles.starter.project import root_of
     "source",
     metavar="REPOSITORY",
     type=click.Path(exists=True, path_type=Path),
-    help="Take in what exists: a model repository, a folder that has one, a single model, or a .tar.gz of these.",
+    help="Import what exists: a model repository, a folder that has one, a single model, or a .tar.gz of these.",
 )
 @click.option(
     "--model",
     metavar="MODEL",
     default="",
-    help="--from: the ensemble to take in, where there are several, or the single model that becomes one.",
+    help="--from: the ensemble to import, where there are several, or the single model that becomes one.",
 )
 @click.pass_context
 def new(context: click.Context, name: str, source: Path | None, model: str) -> None:
@@ -51,13 +51,13 @@ def new(context: click.Context, name: str, source: Path | None, model: str) -> N
         raise click.UsageError("--model is for --from")
     root, whole = root_of(context.find_object(Path), Path.cwd())
     if source:
-        from triton_ensembles.starter.taken_in import take_in  # imports the rules of check
+        from triton_ensembles.starter.from_repository import write_from_repository  # imports the rules of check
 
-        written, notes = take_in(root, name, source, model, whole=whole)
+        written, notes = write_from_repository(root, name, source, model, whole=whole)
     else:
-        from triton_ensembles.starter.fresh import write_fresh
+        from triton_ensembles.starter.small_ensemble import write_small_ensemble
 
-        written, notes = write_fresh(root, name, whole=whole), None
+        written, notes = write_small_ensemble(root, name, whole=whole), None
     say = output.progress()
     for path in written.paths:
         say(f"wrote {shown(root / path)}")
@@ -69,7 +69,7 @@ def new(context: click.Context, name: str, source: Path | None, model: str) -> N
         click.echo(f"left to do: {line}")
     if notes and notes.left:
         click.echo(
-            f"{shown(root / ENSEMBLES / name)} is taken in; do what is left, then: {COMMAND} build {name} --prove"
+            f"{shown(root / ENSEMBLES / name)} is imported; do what is left, then: {COMMAND} build {name} --prove"
         )
     else:
         click.echo(f"{shown(root / ENSEMBLES / name)} is ready: {COMMAND} demo {name}")

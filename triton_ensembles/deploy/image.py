@@ -4,7 +4,6 @@ import csv
 import re
 from pathlib import Path
 
-from triton_ensembles.deploy.defaults import DEFAULTS
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.home import VERSION
@@ -15,19 +14,6 @@ _TAG = re.compile(r"(?P<release>\d\d\.\d\d)(-py3(-cpu)?)?")
 # Archives that were built for no image are for the server from PyPI (other Python, other backends). AWS has no image of
 # this name; these archives run only on an endpoint that has one.
 PIP_SERVER = f"triton-ensembles/tritonserver:{VERSION}-pip"
-
-
-def default_image(target: str, built_for: str, region: str, instance: str) -> str:
-    """The URI of the image for archives of ``target``.
-
-    Args:
-        built_for: the release that the archives were built for, "" for the target's default.
-
-    Raises:
-        EnsembleError: as :func:`image_uri`.
-    """
-    release = built_for or DEFAULTS[target].release
-    return image_uri(release, region, instance) if release else PIP_SERVER
 
 
 def image_uri(tag: str, region: str, instance: str) -> str:

@@ -1,11 +1,33 @@
 """Where archives are deployed to: the target, instance type and image that their manifests name, or else defaults."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from triton_ensembles.deploy.archives import Archive
-from triton_ensembles.deploy.defaults import DEFAULTS
-from triton_ensembles.deploy.image import default_image
+from triton_ensembles.deploy.image import PIP_SERVER, image_uri
 from triton_ensembles.errors import EnsembleError
+
+
+@dataclass(frozen=True)
+class Default:
+    """Where archives of a target are deployed to when neither they nor the command line say it.
+
+    Args:
+        release: of AWS's image; "" for the server on this machine.
+        instance: the instance type.
+    """
+
+    release: str
+    instance: str
+
+
+DEFAULTS = {
+    "cpu": Default("", "ml.c5.xlarge"),
+    # The newest release in accounts.csv whose image still has the TensorFlow backend (triton/releases.csv).
+    "gpu": Default("24.09", "ml.g4dn.xlarge"),
+    # Every loaded model takes memory, also when it is rarely called: docs/cpu.md has the GiB per dollar.
+    "fused": Default("", "ml.m5.xlarge"),
+}
 
 
 def common_target(archives: Sequence[Archive], otherwise: str) -> str:
@@ -36,7 +58,7 @@ def chosen_image(archives: Sequence[Archive], target: str, region: str, instance
     """The URI of the image that the archives were built for, or else that of the target.
 
     Raises:
-        EnsembleError: they were built for several images, or as :func:`default_image`.
+        EnsembleError: they were built for several images, or as :func:`image_uri`.
     """
     images = {archive.name: archive.image for archive in archives if archive.image or archive.is_for_own_server}
     if len(set(images.values())) > 1:
@@ -44,7 +66,8 @@ def chosen_image(archives: Sequence[Archive], target: str, region: str, instance
         raise _different(
             "images", {name: image or "the server on this machine" for name, image in images.items()}, cure
         )
-    return default_image(target, next(iter(images.values()), ""), region, instance)
+    release = next(iter(images.values()), "") or DEFAULTS[target].release
+    return image_uri(release, region, instance) if release else PIP_SERVER
 
 
 def refuse_own_server(archives: Sequence[Archive]) -> None:

@@ -56,7 +56,9 @@ def create_endpoint(
     Raises:
         EnsembleError: the endpoint does not get into service, for the platform's reason.
     """
-    from triton_ensembles.endpoint.running import RunningEndpoint  # boto3 takes half a second, which --help need not
+    # boto3 takes half a second, which --help need not
+    from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
+    from triton_ensembles.endpoint.running import RunningEndpoint
 
     running = RunningEndpoint(url, region)
     s3, sagemaker = running.client("s3"), running.client("sagemaker")
@@ -64,19 +66,11 @@ def create_endpoint(
     s3.create_bucket(Bucket=bucket, **where)
     for target_model, archive in archives.items():
         s3.upload_file(str(archive), bucket, target_model)
-    container: dict[str, Any] = {"Image": image, "Mode": "MultiModel", "ModelDataUrl": f"s3://{bucket}/"}
-    if not completes:
-        container["Environment"] = {_ADDITIONAL: "--disable-auto-complete-config"}
-    sagemaker.create_model(ModelName=ENDPOINT, ExecutionRoleArn=_ROLE, PrimaryContainer=container)
-    variant = {
-        "VariantName": "AllTraffic",
-        "ModelName": ENDPOINT,
-        "InstanceType": _INSTANCE,
-        "InitialInstanceCount": 1,
-        "InitialVariantWeight": 1.0,
-    }
-    sagemaker.create_endpoint_config(EndpointConfigName=ENDPOINT, ProductionVariants=[variant])
-    sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName=ENDPOINT)
+    variables = {} if completes else {_ADDITIONAL: "--disable-auto-complete-config"}
+    desired = DesiredEndpoint(ENDPOINT, _ROLE, image, _INSTANCE, 1, f"s3://{bucket}/", environment=variables)
+    sagemaker.create_model(**desired.model)
+    sagemaker.create_endpoint_config(**desired.config)
+    sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName=desired.config_name)
     while (description := sagemaker.describe_endpoint(EndpointName=ENDPOINT))["EndpointStatus"] == "Creating":
         time.sleep(_POLL_SECONDS)
     if description["EndpointStatus"] != "InService":

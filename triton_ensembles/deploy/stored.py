@@ -19,11 +19,6 @@ def metadata_of(archive: Archive) -> dict[str, str]:
     return {MADE_BY: OURS, "sha256": archive.sha256, "weights": archive.weights or UNKNOWN_WEIGHTS}
 
 
-def is_uploaded(aws: Aws, place: S3Prefix, archive: Archive) -> bool:
-    """Whether this archive, with this content, is in S3. As :func:`uploaded_etag`."""
-    return uploaded_etag(aws, place, archive) is not None
-
-
 def uploaded_etag(aws: Aws, place: S3Prefix, archive: Archive) -> str | None:
     """The ETag of this archive, with this content, if it is in S3.
 

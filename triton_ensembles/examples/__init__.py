@@ -8,7 +8,7 @@ The folder is inside that of the ensemble model, where Triton ignores it, and ar
       "outputs": [{"name": "CLASS", "parameters": {"classification": 3}}]
     }
 
-``outputs`` may be left out: all are asked for then. ``classification`` is Triton's extension: the server sorts the
+``outputs`` may be left out: all are requested then. ``classification`` is Triton's extension: the server sorts the
 classes and adds their labels. Instead of ``data``, the parameter ``file`` of an input names a file beside the request:
 
     {"name": "IMAGE", "datatype": "UINT8", "shape": [1, -1], "parameters": {"file": "flower.jpg"}}

@@ -14,7 +14,7 @@ PERF = "perf.json"
 
 @dataclass(frozen=True)
 class Examples:
-    """What an ensemble can be sent.
+    """The example requests of an ensemble.
 
     Attributes:
         requests: what demo and invoke send, in the order of the files' names.

@@ -19,13 +19,13 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Request:
-    """One example request.
+    """An example request.
 
     Attributes:
         path: the file that it was read from.
         label: what it is called on the screen, the file's name at first.
         inputs: the tensors by name, with the batch axis; BYTES are object arrays of bytes.
-        outputs: the outputs asked for, with the number of classes wanted (0: the tensor itself). Empty: all outputs.
+        outputs: the requested outputs, with the number of classes (0: the tensor itself). Empty: all outputs.
         batched: whether the first axis of every input is the batch.
     """
 
@@ -37,11 +37,11 @@ class Request:
 
     def infer_inputs(self) -> list[http.InferInput]:
         """The tensors for ``InferenceServerClient.infer`` or ``generate_request_body``, as binary data."""
-        made = []
+        tensors = []
         for name, values in self.inputs.items():
             tensor = http.InferInput(name, list(values.shape), np_to_triton_dtype(values.dtype))
-            made.append(tensor.set_data_from_numpy(values))
-        return made
+            tensors.append(tensor.set_data_from_numpy(values))
+        return tensors
 
     def requested_outputs(self) -> list[http.InferRequestedOutput]:
         return [http.InferRequestedOutput(name, class_count=classes) for name, classes in self.outputs.items()]
@@ -60,9 +60,9 @@ class Request:
         Raises:
             EnsembleError: there is no such input, or more than one, or a row of it has several elements.
         """
-        found = [name for name, values in self.inputs.items() if values.dtype == np.object_]
-        if len(self.inputs) != 1 or not found or self.inputs[found[0]][:1].size != 1:
+        names = [name for name, values in self.inputs.items() if values.dtype == np.object_]
+        if len(self.inputs) != 1 or not names or self.inputs[names[0]][:1].size != 1:
             raise EnsembleError("this request does not consist of one text a row", path=self.path)
-        shape = (len(texts), *self.inputs[found[0]].shape[1:])
+        shape = (len(texts), *self.inputs[names[0]].shape[1:])
         values = np.array([text.encode() for text in texts], dtype=np.object_).reshape(shape)
-        return replace(self, label=f"{len(texts)} texts", inputs={found[0]: values})
+        return replace(self, label=f"{len(texts)} texts", inputs={names[0]: values})

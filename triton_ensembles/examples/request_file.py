@@ -81,21 +81,21 @@ def _request(path: Path, body: Body, config: ModelConfig, file: Path | None) -> 
                 cure=f'write "datatype": "{datatype}"',
             )
         values = inputs[tensor.name] = tensor_values(tensor, path.parent, file)
-        wanted = [*batch, *declared[tensor.name].dims]
-        if len(values.shape) != len(wanted) or any(
-            dim not in (-1, size) for size, dim in zip(values.shape, wanted, strict=True)
+        expected_shape = [*batch, *declared[tensor.name].dims]
+        if len(values.shape) != len(expected_shape) or any(
+            dim not in (-1, size) for size, dim in zip(values.shape, expected_shape, strict=True)
         ):
             raise EnsembleError(
-                f"{tensor.name} has the shape {list(values.shape)}, and the ensemble takes {wanted}",
+                f"{tensor.name} has the shape {list(values.shape)}, and the ensemble takes {expected_shape}",
                 cure="-1 stands for any size; where an ensemble batches, the first size is the number of rows",
             )
-    for name, each in declared.items():
-        if name not in inputs and not each.optional:
+    for name, tensor_config in declared.items():
+        if name not in inputs and not tensor_config.optional:
             raise EnsembleError(f"the input {name} is missing, and it is not optional", cure="add it")
     if batch and len({len(values) for values in inputs.values()}) > 1:
         raise EnsembleError("the inputs differ in their number of rows", cure="make the first sizes equal")
     for output in body.outputs:
-        _refuse_unknown("an output", output.name, [each.name for each in config.output])
+        _refuse_unknown("an output", output.name, [tensor_config.name for tensor_config in config.output])
     outputs = {output.name: output.parameters.classification or 0 for output in body.outputs}
     return Request(path, file.name if file else path.name, inputs, outputs, batched=bool(batch))
 

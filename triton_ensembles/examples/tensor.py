@@ -55,8 +55,8 @@ def tensor_values(tensor: InputTensor, folder: Path, replacement: Path | None) -
     """
     named = tensor.parameters.file
     if bool(named) == (tensor.data is not None):
-        found = "both data and a file" if named else "neither data nor a file"
-        raise EnsembleError(f"{tensor.name} has {found}", cure='give "data", or "parameters": {"file": …}')
+        problem = "both data and a file" if named else "neither data nor a file"
+        raise EnsembleError(f"{tensor.name} has {problem}", cure='give "data", or "parameters": {"file": …}')
     source = (replacement or folder / named) if named else None
     values = _from_file(tensor, source) if source else _from_json(tensor)
     try:
@@ -93,11 +93,11 @@ def _from_json(tensor: InputTensor) -> Array:
 
 def _flat(data: Any) -> Iterator[Any]:
     """The elements of nested or flat data, as KServe v2 allows both."""
-    for each in data:
-        if isinstance(each, list):
-            yield from _flat(each)
+    for element in data:
+        if isinstance(element, list):
+            yield from _flat(element)
         else:
-            yield each
+            yield element
 
 
 def _from_file(tensor: InputTensor, source: Path) -> Array:
@@ -117,20 +117,20 @@ def _from_file(tensor: InputTensor, source: Path) -> Array:
     except ValueError as error:
         cure = f"name a file that holds the {tensor.datatype} of {tensor.name}"
         raise EnsembleError(f"{source.name} {error}", cure=cure) from error
-    wanted = np.dtype(triton_to_np_dtype(tensor.datatype))
-    if values.dtype != wanted:
-        raise EnsembleError(f"{source.name} holds {values.dtype}, not {tensor.datatype}", cure=f"save it as {wanted}")
+    dtype = np.dtype(triton_to_np_dtype(tensor.datatype))
+    if values.dtype != dtype:
+        raise EnsembleError(f"{source.name} holds {values.dtype}, not {tensor.datatype}", cure=f"save it as {dtype}")
     return values
 
 
-def _three_numbers(what: str, text: str) -> list[float]:
+def _three_numbers(key: str, text: str) -> list[float]:
     try:
         numbers = [float(word) for word in text.split()]
     except ValueError:
         numbers = []
     if len(numbers) != 3:
         cure = 'write one for red, green and blue, such as "0.485 0.456 0.406"'
-        raise EnsembleError(f"{what} is not three numbers: {text!r}", cure=cure)
+        raise EnsembleError(f"{key} is not three numbers: {text!r}", cure=cure)
     return numbers
 
 

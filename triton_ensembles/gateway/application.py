@@ -57,7 +57,8 @@ class Gateway:
 
     async def _invocations(self, request: web.Request) -> web.Response:
         try:
-            invocation = await self._read(request)
+            headers = {name: ",".join(request.headers.getall(name, ())) for name in _HEADERS}
+            invocation = read_invocation(self._table, headers, await request.read())
         except BaseException as error:
             self._metrics.count_failure(error)
             raise
@@ -68,10 +69,6 @@ class Gateway:
                     return await self._answer(invocation)
             except TimeoutError:
                 raise Refused(504, f"{model} did not answer within {model.seconds:g} s") from None
-
-    async def _read(self, request: web.Request) -> Invocation:
-        headers = {name: ",".join(request.headers.getall(name, ())) for name in _HEADERS}
-        return read_invocation(self._table, headers, await request.read())
 
     async def _answer(self, invocation: Invocation) -> web.Response:
         model, payload = invocation.model, invocation.payload

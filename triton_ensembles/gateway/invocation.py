@@ -36,13 +36,6 @@ _HEADER_SIZE = re.compile(r"json-header-size=(\d{1,9})")
 
 
 @dataclass(frozen=True)
-class Fields:
-    """The payload of the gateway's own JSON."""
-
-    values: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
 class Raw:
     """The bytes of one input. ``text`` tells an input that is made from text from one that is made from a file."""
 
@@ -60,10 +53,10 @@ class KServe:
 
 @dataclass(frozen=True)
 class Invocation:
-    """The model that a request names, and its payload."""
+    """The model that a request names, and its payload: of the gateway's own JSON the values by field."""
 
     model: Model
-    payload: Fields | Raw | KServe
+    payload: Mapping[str, Any] | Raw | KServe
 
 
 def read_invocation(table: Table, headers: Mapping[str, str], body: bytes) -> Invocation:
@@ -111,7 +104,7 @@ def _read_json(table: Table, attributes: Mapping[str, str], body: bytes) -> Invo
     model = _find(table, names["modelname"], names.get("version"))
     if not isinstance(payload, dict):
         raise Refused(400, "payload must be an object, such as " + _example(model))
-    return Invocation(model, Fields(payload))
+    return Invocation(model, payload)
 
 
 def _json(text: bytes, part: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from tritonclient.grpc import InferInput, InferResult
 from tritonclient.utils import triton_to_np_dtype
 
 from triton_ensembles.gateway.errors import Refused
-from triton_ensembles.gateway.invocation import Fields, Raw
+from triton_ensembles.gateway.invocation import Raw
 from triton_ensembles.gateway.table import Form, Input, Model
 
 Array = npt.NDArray[Any]
@@ -71,7 +71,7 @@ def misfit(model: Model, signature: Signature) -> str:
     return ""
 
 
-def encode(model: Model, signature: Signature, payload: Fields | Raw) -> list[InferInput]:
+def encode(model: Model, signature: Signature, payload: Mapping[str, Any] | Raw) -> list[InferInput]:
     """The input tensors of one row. Raises :class:`Refused` (400) for a payload that names the wrong field or value."""
     values = _values(model, payload)
     inputs = []
@@ -102,7 +102,7 @@ def _items(array: Array, tensor: Tensor) -> Any:
     return (array[0] if tensor.batches else array).tolist()
 
 
-def _values(model: Model, payload: Fields | Raw) -> Mapping[str, Any]:
+def _values(model: Model, payload: Mapping[str, Any] | Raw) -> Mapping[str, Any]:
     """By field."""
     forms = {source.field: source.form for source in model.inputs.values()}
     if isinstance(payload, Raw):
@@ -111,12 +111,12 @@ def _values(model: Model, payload: Fields | Raw) -> Mapping[str, Any]:
             raise Refused(400, f"{model} does not take one raw {'text' if payload.text else 'file'}: it needs {fields}")
         return {next(iter(forms)): payload.body}
     for field in forms:
-        if field not in payload.values:
+        if field not in payload:
             raise Refused(400, f"payload.{field} is missing: {model} needs it", fields=list(forms))
-    for field in payload.values:
+    for field in payload:
         if field not in forms:
             raise Refused(400, f"payload.{field[:100]} is not a field of {model}", fields=list(forms))
-    return payload.values
+    return payload
 
 
 def _encode_file(value: object, source: Input, tensor: Tensor) -> Array:

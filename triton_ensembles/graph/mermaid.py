@@ -1,6 +1,6 @@
 """A graph as mermaid, which GitHub and many editors draw."""
 
-from triton_ensembles.graph.dag import Graph
+from triton_ensembles.graph.dag import Graph, Role
 from triton_ensembles.graph.label import label
 
 _STYLES = """\
@@ -17,18 +17,19 @@ def mermaid(graph: Graph) -> str:
     data type and dims; other arrows with the model's name for the tensor if it differs.
     """
     lines = ["flowchart LR"]
-    ids = {tensor.name: f"t{number}" for number, tensor in enumerate(graph.tensors)}
-    ends = [tensor for tensor in graph.tensors if tensor.role != "inner" or graph.writer(tensor.name) is None]
+    ids = {name: f"t{number}" for number, name in enumerate(graph.tensors)}
+    writers = {edge.tensor: edge for edge in reversed(graph.edges) if edge.writes}
+    ends = [tensor for tensor in graph.tensors.values() if tensor.role != Role.INNER or tensor.name not in writers]
     lines += [f"  {ids[tensor.name]}([{_text(label(tensor.name), tensor.shape)}]):::{tensor.role}" for tensor in ends]
     lines += [f"  s{step.number}[{_text(label(step.model), label(step.backend))}]:::step" for step in graph.steps]
     for edge in graph.edges:
-        tensor = graph.tensor(edge.tensor)
-        if edge.kind == "write":
-            if tensor.role != "inner":
+        tensor = graph.tensors[edge.tensor]
+        if edge.writes:
+            if tensor.role != Role.INNER:
                 lines.append(_arrow(f"s{edge.step}", ids[tensor.name], label(edge.other_name)))
             continue
-        writer = graph.writer(tensor.name)
-        if tensor.role != "inner" or writer is None:
+        writer = writers.get(tensor.name)
+        if tensor.role != Role.INNER or writer is None:
             lines.append(_arrow(ids[tensor.name], f"s{edge.step}", label(edge.other_name)))
         else:
             names = " → ".join(dict.fromkeys(map(label, (writer.key, tensor.name, edge.key))))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
-from triton_ensembles.artifacts import ACCURACY_CHECKS, MAKERS, RUN, SCRIPT
+from triton_ensembles.recipe.makers import ACCURACY_CHECKS, MAKERS, RUN, SCRIPT
 from triton_ensembles.recipe.values import InnerPath, Options, Table
 from triton_ensembles.spelling import choices
 
@@ -29,7 +29,7 @@ _PYTHON = ".py"
 
 
 def _with_script(entry: dict[str, Any]) -> dict[str, Any]:
-    """An artifact's entry, or its replacement's, with ``run`` as an option too."""
+    """An artifact's entry, or its replacement's, with ``run`` as one of the options."""
     if not isinstance(entry.get(RUN), str):
         return entry
     if entry.get("maker") != SCRIPT:
@@ -43,11 +43,11 @@ class Random(Table):
 
     model_config = ConfigDict(title="random")
 
-    maker: str = Field(json_schema_extra=_MAKER, examples=["resnet50_random"])
+    maker: str = Field(json_schema_extra=_MAKER, examples=["numbered_labels"])
     """The maker of the replacement."""
     run: InnerPath | None = Field(default=None, examples=["scripts/make_random.py"])
     """The script of the maker ``script``, relative to the project."""
-    options: Options = Field(default={}, examples=[{"seed": 2015}])
+    options: Options = Field(default={}, examples=[{"count": 80}])
     """The maker's options."""
 
 
@@ -61,7 +61,7 @@ class AccuracyScript(Table):
     reads: tuple[InnerPath, ...] = Field(default=(), examples=[["data/holdout.npz"]])
     """Other files of the project that the script reads. A change of one has the model checked, not made, again."""
     options: Options = Field(default={}, examples=[{"at_least": 0.76}])
-    """What the script finds as ``options`` in JOB."""
+    """The ``options`` in JOB."""
 
 
 def _as_table(accuracy: Any) -> Any:
@@ -93,14 +93,14 @@ Accuracy = Annotated[
 
 
 class Artifact(Table):
-    """One file of the staged repository, written by a maker."""
+    """A file of the staged repository, written by a maker."""
 
     model_config = ConfigDict(title="[[artifacts]]")
 
     path: InnerPath = Field(examples=["encoder/1/model.onnx"])
     """Where it is staged: ``STEP/VERSION/FILE``, with the step's name in git."""
     maker: str = Field(json_schema_extra=_MAKER, examples=["copy"])
-    """What makes the file: ``copy`` and ``member`` (of a tar) take one of a source, ``script`` runs a script of the
+    """The maker of the file: ``copy`` and ``member`` (of a tar) take one of a source, ``script`` runs a script of the
     project."""
     run: InnerPath | None = Field(default=None, examples=["scripts/make_model.py"])
     """The script of the maker ``script``, relative to the project. It is run as ``python SCRIPT OUTPUT JOB``."""
@@ -112,16 +112,18 @@ class Artifact(Table):
     """The path of another artifact, listed earlier, that this one is made from."""
     reads: tuple[InnerPath, ...] = Field(default=(), examples=[["pipelines/decode.py"]])
     """Other files of the project that the maker reads, such as a pipeline's script."""
+    tools: tuple[str, ...] = Field(default=(), examples=[["torch", "onnx"]])
+    """Packages whose versions a script's result depends on: with another version, it is made again."""
     options: Options = Field(default={}, examples=[{"hidden": 384}])
     """The maker's options."""
-    random: Random | None = Field(default=None, examples=[{"maker": "resnet50_random", "options": {"seed": 2015}}])
+    random: Random | None = Field(default=None, examples=[{"maker": "numbered_labels", "options": {"count": 80}}])
     """The replacement when the source is not available (``--weights auto``)."""
     accuracy: Accuracy | None = Field(
         default=None,
         examples=["sentences", "scripts/accuracy.py", {"run": "scripts/accuracy.py", "reads": ["holdout.npz"]}],
     )
-    """What refuses a file that is not accurate enough. ``sentences`` and ``photographs`` compare an engine that
-    computes in less than fp32 with fp32; a script of the project looks at the file each time that it is made."""
+    """The check that refuses a file that is not accurate enough. ``sentences`` and ``photographs`` compare an engine
+    that computes in less than fp32 with fp32; a script of the project looks at the file each time that it is made."""
 
     @model_validator(mode="before")
     @classmethod
@@ -131,7 +133,8 @@ class Artifact(Table):
             return data
         data = _with_script(data)
         random = _with_script(data["random"]) if isinstance(data.get("random"), dict) else data.get("random")
-        scripts = [each[RUN] for each in (data, random) if isinstance(each, dict) and isinstance(each.get(RUN), str)]
+        entries = [entry for entry in (data, random) if isinstance(entry, dict)]
+        scripts = [entry[RUN] for entry in entries if isinstance(entry.get(RUN), str)]
         reads = data.get("reads", ())
         if not scripts or not isinstance(reads, list | tuple):
             return data

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from triton_ensembles import __version__
-from triton_ensembles.artifacts import RUN, SCRIPT
+from triton_ensembles.recipe.makers import RUN, SCRIPT
 from triton_ensembles.recipe.schema import Recipe
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
@@ -12,33 +12,33 @@ _NULL = {"type": "null"}
 
 
 def json_schema() -> dict[str, Any]:
-    """What a recipe may hold, as far as such a schema can say it: names that refer to each other are not compared."""
-    made: dict[str, Any] = _for_toml(Recipe.model_json_schema())
-    tables = made.pop("$defs")
+    """The keys and values of a recipe, as far as a schema can say; names that refer to each other are not compared."""
+    schema: dict[str, Any] = _for_toml(Recipe.model_json_schema())
+    tables = schema.pop("$defs")
     tables["Artifact"] |= {
         "if": {"properties": {"maker": {"const": SCRIPT}}},
         "then": {"required": [RUN]},
         "else": {"properties": {RUN: False}},
     }
     identity = {"$schema": _DRAFT, "$id": f"urn:triton-ensembles:{__version__}:ensemble.toml"}
-    return {**identity, **made, "definitions": tables}
+    return {**identity, **schema, "definitions": tables}
 
 
 def _for_toml(node: Any) -> Any:
     """Pydantic's schema, which is of a newer draft, without null, which TOML does not have."""
     if isinstance(node, list):
-        return [_for_toml(each) for each in node]
+        return [_for_toml(inner) for inner in node]
     if not isinstance(node, dict):
         return node.replace("#/$defs/", "#/definitions/") if isinstance(node, str) else node
     if _NULL in (choices := node.get("anyOf", [])):
-        (kept,) = (each for each in choices if each != _NULL)
+        (kept,) = (inner for inner in choices if inner != _NULL)
         node = {key: value for key, value in node.items() if key not in ("anyOf", "default")} | kept
     if len(patterns := node.get("patternProperties", {})) == 1:  # else a name with another pattern would pass
         ((pattern, value),) = patterns.items()
-        node = {key: each for key, each in node.items() if key != "patternProperties"}
+        node = {key: inner for key, inner in node.items() if key != "patternProperties"}
         node |= {"propertyNames": {"pattern": pattern}, "additionalProperties": value}
     if "$ref" in node and len(node) > 1:  # whose neighbors draft 7 ignores
-        node = {key: each for key, each in node.items() if key != "$ref"} | {"allOf": [{"$ref": node["$ref"]}]}
+        node = {key: inner for key, inner in node.items() if key != "$ref"} | {"allOf": [{"$ref": node["$ref"]}]}
     if isinstance(text := node.get("description"), str):
         node = node | {"description": re.sub(r"\s+", " ", text).replace("``", "`")}
-    return {key: each if key in ("default", "examples") else _for_toml(each) for key, each in node.items()}
+    return {key: inner if key in ("default", "examples") else _for_toml(inner) for key, inner in node.items()}

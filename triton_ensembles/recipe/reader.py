@@ -25,7 +25,7 @@ _WRONG_TYPES = {
     "model_type": ("this must be a table", "write it in braces, { … }, or below a line of its own in brackets"),
     "int_type": ("this must be a whole number", "write it without quotes"),
 }
-"""What is wrong and how to fix it, by pydantic's names of wrong types."""
+"""The fault and its cure, by pydantic's names of wrong types."""
 
 
 def read_recipe(folder: str | os.PathLike[str]) -> Recipe:
@@ -66,7 +66,7 @@ def recipe_and_faults(text: str, path: Path) -> tuple[Recipe | None, list[Ensemb
     except EnsembleError as error:
         return None, [error]
     except ValidationError as error:
-        return None, [_fault(each, text, path) for each in _causes(error.errors())[:_MOST_FAULTS]]
+        return None, [_fault(detail, text, path) for detail in _causes(error.errors())[:_MOST_FAULTS]]
     except RecursionError:
         return None, [EnsembleError("this TOML is nested too deeply", path=path)]
 
@@ -89,13 +89,13 @@ def _other_version(required: object, text: str, path: Path) -> EnsembleError | N
 def _causes(errors: list[ErrorDetails]) -> list[ErrorDetails]:
     """Without the required keys that are only missing because they are misspelled there, and the lists that are only
     too short because their items are wrong."""
-    unknown = {each["loc"][:-1] for each in errors if each["type"] == "extra_forbidden"}
-    inner = {each["loc"][:length] for each in errors for length in range(len(each["loc"]))}
+    unknown = {error["loc"][:-1] for error in errors if error["type"] == "extra_forbidden"}
+    inner = {error["loc"][:length] for error in errors for length in range(len(error["loc"]))}
     causes = [
-        each
-        for each in errors
-        if not (each["type"] == "missing" and each["loc"][:-1] in unknown)
-        and not (each["type"] == "too_short" and each["loc"] in inner)
+        error
+        for error in errors
+        if not (error["type"] == "missing" and error["loc"][:-1] in unknown)
+        and not (error["type"] == "too_short" and error["loc"] in inner)
     ]
     return sorted(causes, key=lambda each: each["type"] != "extra_forbidden")
 
@@ -111,10 +111,10 @@ def _fault(error: ErrorDetails, text: str, path: Path) -> EnsembleError:
     elif error["type"] in _WRONG_TYPES:
         message, cure = _WRONG_TYPES[error["type"]]
     elif error["type"] == "literal_error":
-        given, known = str(error["input"]), re.findall(r"'([^']+)'", message)
-        meant = nearest(given, known) or next((name for name in known if given and name.startswith(given)), None)
+        value, known = str(error["input"]), re.findall(r"'([^']+)'", message)
+        meant = nearest(value, known) or next((name for name in known if value and name.startswith(value)), None)
         cure = f"did you mean {meant!r}?" if meant else ""
-        if (names[-1], given) == ("kind", "tar"):  # of versions up to 0.1
+        if (names[-1], value) == ("kind", "tar"):  # of versions up to 0.1
             cure = "delete this line: every image since 23.07 takes the folder that is built without it"
     elif error["type"] == "missing":
         message, cure = "this key is missing", f"add it. {_description(names)}".strip()
@@ -139,15 +139,15 @@ def _keys_to(error: ErrorDetails) -> list[str]:
 def _keys(model: type[BaseModel]) -> set[str]:
     """Every key of the model, and of the models in it."""
     schema = model.model_json_schema()
-    return {key for each in (schema, *schema.get("$defs", {}).values()) for key in each.get("properties", {})}
+    return {key for table in (schema, *schema.get("$defs", {}).values()) for key in table.get("properties", {})}
 
 
 def _description(names: list[str]) -> str:
-    """What the schema says of the last of ``names`` that it has, of required keys first."""
+    """The description in the schema of the last of ``names`` that it has, of required keys first."""
     schema = Recipe.model_json_schema()
     models = (schema, *schema.get("$defs", {}).values())
     for name in reversed(names):
-        having = [each for each in models if name in each.get("properties", {})]
+        having = [model for model in models if name in model.get("properties", {})]
         having.sort(key=lambda each: name not in each.get("required", ()))
         if having:
             text: str = having[0]["properties"][name].get("description", "")

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles.artifacts import NEEDS
 from triton_ensembles.files import write_whole
 from triton_ensembles.recipe.json_schema import json_schema
+from triton_ensembles.recipe.makers import NEEDS
 from triton_ensembles.recipe.values import SCALAR
 
 PAGE = Path("docs/ensemble-toml.md")  # of the checkout, from its root
@@ -106,7 +106,7 @@ def _rows(table: Mapping[str, Any]) -> Iterator[str]:
     for key, value in table["properties"].items():
         default = f"`{toml(value['default'])}`" if "default" in value else "none"
         default = "**required**" if key in table.get("required", ()) else default
-        examples = "<br>".join(f"`{_shortened(toml(each))}`" for each in value["examples"])
+        examples = "<br>".join(f"`{_shortened(toml(example))}`" for example in value["examples"])
         cells = [f"`{key}`", _type(value), default, value["description"], examples]
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
 
@@ -115,7 +115,7 @@ def _type(value: Mapping[str, Any]) -> str:
     if value.get("enum") == [*NEEDS]:
         return "a [maker](#makers)"
     if "enum" in value:
-        return " or ".join(f"`{toml(each)}`" for each in value["enum"])
+        return " or ".join(f"`{toml(choice)}`" for choice in value["enum"])
     if value.get("anyOf", [{}])[0] == SCALAR:
         return "text, number, true or false, or a list of these"
     if choices := value.get("anyOf") or value.get("oneOf"):
@@ -137,7 +137,7 @@ def _makers() -> str:
     rows = []
     for name, needs in NEEDS.items():
         reads = "`source`, all of its files" if needs.files else "`source` and `file`, or `needs`" if needs.file else ""
-        reads = "`run`; if it likes `source`, `needs`, `reads`" if needs.any_options else reads
+        reads = "`run`; `source`, `needs`, `reads` and `tools` are optional" if needs.any_options else reads
         options = [f"`{key}`: {_OPTION_TYPES[kind]}" for key, kind in needs.options.items() if key != "run"]
         options += [f"`{key}`: {_OPTION_TYPES[kind]}, optional" for key, kind in needs.optional.items()]
         options += ["any"] if needs.any_options else []
@@ -150,7 +150,7 @@ def _makers() -> str:
 def toml(value: Any) -> str:
     """A value as TOML writes it on one line."""
     if isinstance(value, Mapping):
-        items = ", ".join(f"{_key(key)} = {toml(each)}" for key, each in value.items())
+        items = ", ".join(f"{_key(key)} = {toml(item)}" for key, item in value.items())
         return f"{{ {items} }}" if items else "{}"
     if isinstance(value, list):
         return f"[{', '.join(map(toml, value))}]"

@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from triton_ensembles.artifacts import ACCURACY_CHECKS, MAKERS
 from triton_ensembles.recipe.artifact import MODEL_FILES, AccuracyScript, Artifact
+from triton_ensembles.recipe.makers import ACCURACY_CHECKS, MAKERS
 from triton_ensembles.recipe.source import Source
 from triton_ensembles.recipe.values import InnerPath, Name, Specifier, Table, UnknownNameError
 
@@ -66,7 +66,7 @@ class Recipe(Table):
     requires: Specifier = Field(default="", examples=[">=0.2", ">=0.2,<1"])
     """The versions of triton-ensembles that the recipe is for. Others refuse it in one line, before they read on."""
     description: str = Field(examples=["Sentences to unit vectors"])
-    """One line about the ensemble, which ``triton-ensembles list`` prints."""
+    """A line about the ensemble, which ``triton-ensembles list`` prints."""
     leading: bool = Field(default=True, examples=[False])
     """Whether commands that build take it when no ensemble is named. Others are built by name."""
     sources: dict[Name, Source] = Field(
@@ -86,17 +86,17 @@ class Recipe(Table):
     parameters: dict[str, dict[str, str]] = Field(default={}, examples=[{"preprocess": {"max_tokens": "128"}}])
     """Parameters to add to each step's config.pbtxt, by step."""
     gpu: GpuOnly = Field(default=GpuOnly(), examples=[{"parameters": {"preprocess": {"pad_to": "8"}}}])
-    """What holds for archives of the gpu target only."""
+    """Settings for archives of the gpu target only."""
 
     @model_validator(mode="after")
     def _names_exist(self) -> Recipe:
-        made: set[str] = set()
+        paths: set[str] = set()
         for artifact in self.artifacts:
-            if artifact.needs is not None and artifact.needs not in made:
+            if artifact.needs is not None and artifact.needs not in paths:
                 raise UnknownNameError(
-                    f"{artifact.path}: no artifact before this one has the path", artifact.needs, made
+                    f"{artifact.path}: no artifact before this one has the path", artifact.needs, paths
                 )
-            made.add(artifact.path)
+            paths.add(artifact.path)
             makers = [artifact.maker] + ([artifact.random.maker] if artifact.random else [])
             for maker in makers:
                 if maker not in MAKERS:
@@ -127,7 +127,7 @@ class Recipe(Table):
             if not self.models_of(step):
                 raise ValueError(f"the engine of {step!r} needs an artifact in {step}/1/ that it can load")
             if model is None:
-                files = ", ".join(each.name for each in self.models_of(step))
+                files = ", ".join(file.name for file in self.models_of(step))
                 raise ValueError(f"the engine of {step}: {engine.backend!r} does not load {files}")
             if engine.precision != "fp32" and engine.backend != "openvino":
                 raise ValueError(f"the engine of {step}: only openvino computes in {engine.precision!r}")
@@ -145,7 +145,7 @@ class Recipe(Table):
     def model_for(self, step: str, backend: str) -> Artifact | None:
         """The first of them that ``backend`` loads."""
         suffixes = MODEL_FILES.get(backend, ())
-        return next((each for each in self.models_of(step) if each.path.endswith(suffixes)), None)
+        return next((model for model in self.models_of(step) if model.path.endswith(suffixes)), None)
 
     def artifact(self, path: str) -> Artifact:
-        return next(each for each in self.artifacts if each.path == path)
+        return next(artifact for artifact in self.artifacts if artifact.path == path)

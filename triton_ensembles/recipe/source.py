@@ -84,7 +84,7 @@ class PathPlace(Table):
         return next((path for path in (named, named / name) if path.is_file()), None)
 
     def folder_or_file(self, project: Path) -> Path:
-        """What the recipe names. Raises RuntimeError when there is no such home folder."""
+        """The path that the recipe names. Raises RuntimeError when there is no such home folder."""
         return (project / Path(self.path).expanduser()).absolute()
 
 

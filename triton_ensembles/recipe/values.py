@@ -18,13 +18,13 @@ _LONGEST_PATH = 2000  # bytes: the system takes 4095, of which the project's fol
 
 
 class UnknownNameError(ValueError):
-    """A name in the recipe that nothing has; ``known`` are those that there are, and ``other`` is what else may be."""
+    """A name in the recipe that nothing has; ``known`` are the names that there are, ``alternative`` a cure."""
 
-    def __init__(self, message: str, name: str, known: Iterable[str], other: str = "") -> None:
+    def __init__(self, message: str, name: str, known: Iterable[str], alternative: str = "") -> None:
         super().__init__(f"{message} {name!r}")
         meant = nearest(name, known := list(known))
         there_are = f"there {'is' if len(known) == 1 else 'are'} {listed(known)}" if known else "there is none"
-        self.cure = f"did you mean {meant!r}?" if meant else there_are + (f"; {other}" if other else "")
+        self.cure = f"did you mean {meant!r}?" if meant else there_are + (f"; {alternative}" if alternative else "")
 
 
 def _stays_inside(path: str) -> str:
@@ -57,7 +57,7 @@ def _is_file_name(name: str) -> str:
 def _is_option(value: Any) -> Any:
     """A list becomes a tuple, so that the recipe cannot change."""
     values = value if isinstance(value, list | tuple) else [value]
-    if not all(isinstance(each, str | bool | int | float) for each in values):
+    if not all(isinstance(scalar, str | bool | int | float) for scalar in values):
         raise ValueError("an option is a text, a number, true or false, or a list of these")
     return tuple(value) if isinstance(value, list) else value
 

@@ -1,5 +1,5 @@
-"""What a config.pbtxt leaves out, from the model's own file. Triton would ask the backend; builds switch that off, so
-that what is served is what is written."""
+"""The fields that a config.pbtxt leaves out, from the model's own file. Triton would complete them from the backend;
+builds switch that off, so that what is served is what is written."""
 
 from pathlib import Path
 
@@ -35,12 +35,12 @@ def _backend_of(model: Path) -> str:
 
 def _complete_onnx(model: Path, config: ModelConfig, added: ModelConfig) -> None:
     """As onnxruntime_backend r24.10 does in onnxruntime.cc, AutoCompleteConfig: whole lists of tensors only."""
-    wanted = [kind for kind in ("input", "output") if not getattr(config, kind)]
-    file = _read(model, config.default_model_filename or "model.onnx") if wanted else None
+    kinds = [kind for kind in ("input", "output") if not getattr(config, kind)]
+    file = _read(model, config.default_model_filename or "model.onnx") if kinds else None
     if file is None or file.inputs is None or file.outputs is None:
         return
     tensors = {"input": file.inputs, "output": file.outputs}
-    every = [tensor for found in tensors.values() for tensor in found]
+    every = [tensor for kind_tensors in tensors.values() for tensor in kind_tensors]
     if not all(tensor.data_type and tensor.dims is not None for tensor in every):
         return
     if not config.max_batch_size and all(tensor.dims and tensor.dims[0] == -1 for tensor in every):
@@ -48,7 +48,7 @@ def _complete_onnx(model: Path, config: ModelConfig, added: ModelConfig) -> None
         if not config.HasField("sequence_batching") and not config.HasField("dynamic_batching"):
             added.dynamic_batching.SetInParent()
     skip = 1 if config.max_batch_size or added.max_batch_size else 0
-    for kind in wanted:
+    for kind in kinds:
         for tensor in tensors[kind]:
             data_type, dims = DataType.Value(tensor.data_type), (tensor.dims or ())[skip:]
             getattr(added, kind).add(name=tensor.name, data_type=data_type, dims=dims)

@@ -3,8 +3,6 @@
 Nothing is overwritten: a file that appeared in the meantime ends the move, and what was moved is taken back.
 """
 
-import contextlib
-import errno
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -72,7 +70,7 @@ def _move(source: Path, root: Path) -> None:
 
 
 def _whole(source: Path, root: Path) -> Iterator[tuple[Path, Path]]:
-    """What can be moved as it is, and where to: files, and folders that ``root`` does not have.
+    """The paths that can be moved as they are, and where to: files, and folders that ``root`` does not have.
 
     Ensembles come last, so that a project that commands find is complete.
     """
@@ -87,16 +85,6 @@ def _whole(source: Path, root: Path) -> Iterator[tuple[Path, Path]]:
 def _remove_abandoned(root: Path, name: str) -> None:
     """Remove what a killed process left."""
     for path in root.glob(f".{name}.*{_SUFFIX}"):
-        number = path.name.removesuffix(_SUFFIX).rpartition(".")[2]
-        if number.isdecimal() and not _is_running(int(number)):
+        process = path.name.removesuffix(_SUFFIX).rpartition(".")[2]
+        if process.isdecimal() and not Path("/proc", process).exists():
             remove(path)
-
-
-def _is_running(process: int) -> bool:
-    with contextlib.suppress(OverflowError):
-        try:
-            os.kill(process, 0)
-        except OSError as error:
-            return error.errno == errno.EPERM
-        return True
-    return False

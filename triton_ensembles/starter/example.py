@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles.starter.picture import png
 from triton_ensembles.triton.model_config import DataType, ModelConfig
 
 NAME = "made_up.json"
@@ -30,11 +29,8 @@ _NUMBERS = {
     "INT8": ("b", "|i1"), "INT16": ("h", "<i2"), "INT32": ("i", "<i4"), "INT64": ("q", "<i8"),
     "UINT8": ("B", "|u1"), "UINT16": ("H", "<u2"), "UINT32": ("I", "<u4"), "UINT64": ("Q", "<u8"),
 }  # fmt: skip
-_PICTURE = "picture.png"
-
-
-class _UnknownTypeError(Exception):
-    """A datatype that neither JSON nor NumPy has."""
+_PICTURE = Path(__file__).with_name("picture.png")
+_SENTENCE = "An example sentence."
 
 
 def write_example(folder: Path, config: ModelConfig, code: Iterable[bytes]) -> bool:
@@ -46,18 +42,20 @@ def write_example(folder: Path, config: ModelConfig, code: Iterable[bytes]) -> b
     Returns:
         Whether it could be written.
     """
+    tensors = [tensor for tensor in config.input if not tensor.optional]
+    if not tensors or not {_datatype_of(tensor) for tensor in tensors} <= {"BYTES", *_NUMBERS}:
+        return False  # neither JSON nor NumPy has the others
     maker = _Maker(b"\n".join(code), batch=[1] if config.max_batch_size else [])
-    try:
-        inputs = [maker.tensor(tensor) for tensor in config.input if not tensor.optional]
-    except _UnknownTypeError:
-        return False
-    if not inputs:
-        return False
+    inputs = [maker.tensor(tensor) for tensor in tensors]
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in maker.files.items():
         (folder / name).write_bytes(content)
     (folder / NAME).write_text(json.dumps({"inputs": inputs}, indent=2) + "\n", encoding="utf-8")
     return True
+
+
+def _datatype_of(tensor: Any) -> str:
+    return str(DataType.Name(tensor.data_type)).removeprefix("TYPE_").replace("STRING", "BYTES")
 
 
 class _Maker:
@@ -66,15 +64,15 @@ class _Maker:
     def __init__(self, code: bytes, batch: list[int]) -> None:
         self.files: dict[str, bytes] = {}
         self._batch = batch
-        self._pictures = any(each in code for each in _DECODES)
+        self._pictures = any(call in code for call in _DECODES)
         self._base64, self._json = b"b64decode" in code, b"json.loads" in code
 
     def tensor(self, tensor: Any) -> dict[str, Any]:
-        datatype = DataType.Name(tensor.data_type).removeprefix("TYPE_").replace("STRING", "BYTES")
+        datatype = _datatype_of(tensor)
         entry = {"name": tensor.name, "datatype": datatype}
         dims = list(tensor.dims)
         if datatype == "UINT8" and dims == [-1] and self._pictures:
-            return entry | {"shape": [*self._batch, -1]} | self._file(_PICTURE, png())
+            return entry | {"shape": [*self._batch, -1]} | self._file(_PICTURE.name, _PICTURE.read_bytes())
         if datatype == "BYTES":
             return entry | self._texts([*self._batch, *(max(dim, 1) for dim in dims)])
         any_size = _ANY_SIDE if len(dims) > 2 else _ANY_LENGTH
@@ -83,13 +81,17 @@ class _Maker:
     def _texts(self, shape: list[int]) -> dict[str, Any]:
         count = math.prod(shape)
         if self._pictures and not self._base64 and count == 1:
-            return {"shape": shape} | self._file(_PICTURE, png())
-        text = base64.b64encode(png()).decode() if self._pictures else "{}" if self._json else "An example sentence."
+            return {"shape": shape} | self._file(_PICTURE.name, _PICTURE.read_bytes())
+        text = (
+            base64.b64encode(_PICTURE.read_bytes()).decode()
+            if self._pictures
+            else "{}"
+            if self._json
+            else "An example sentence."
+        )
         return {"shape": shape, "data": [text] * count}
 
     def _numbers(self, datatype: str, shape: list[int]) -> dict[str, Any]:
-        if datatype not in _NUMBERS:
-            raise _UnknownTypeError
         count = math.prod(shape)
         source = random.Random(0)
         values = (

@@ -28,10 +28,10 @@ def root_of(chosen: Path | None, working: Path) -> tuple[Path, bool]:
     if project is not None and (project / ENSEMBLES).is_dir():
         return project, False
     folder = chosen or working
-    others = [path.name for path in sorted(folder.iterdir()) if not _is_beginning(path.name)]
-    if others:
+    contents = [path.name for path in sorted(folder.iterdir()) if not _is_beginning(path.name)]
+    if contents:
         raise EnsembleError(
-            f"there is no project here or above, and this folder is not empty (it has {others[0]})",
+            f"there is no project here or above, and this folder is not empty (it has {contents[0]})",
             path=folder,
             cure=f"go to an empty folder for a whole project, or make the folder {ENSEMBLES}/ here for ensembles alone",
         )

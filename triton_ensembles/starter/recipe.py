@@ -1,4 +1,4 @@
-"""The text of the recipe, and of the environment file, of an ensemble that was taken in."""
+"""The text of the recipe, and of the environment file, of an imported ensemble."""
 
 import json
 from collections.abc import Mapping
@@ -42,12 +42,12 @@ def recipe_text(source: str, weights: list[str], packages: Packages, environment
     """ensemble.toml.
 
     Args:
-        source: what was taken in.
+        source: what was imported.
         weights: the lines of :func:`weights_in`.
         environment: the path of the environment file, if there are ``packages``.
     """
     lines = ["# The recipe: what git does not hold.", "", f'requires = ">={__version__}"']
-    lines += [f"description = {json.dumps(f'Taken in from {source}')}", ""]
+    lines += [f"description = {json.dumps(f'Imported from {source}')}", ""]
     if weights:
         lines += ['# Files that came with the models. Builds pack them as they are, and call the weights "provided".']
         lines += [*(f"# {line}" for line in weights), ""]
@@ -62,4 +62,4 @@ def environment_text(name: str, packages: Packages) -> str:
     """The environment file. What has no version here gets one from the first build, which locks it."""
     lines = ["# What model.py of the Python steps imports besides numpy, which Triton's own Python has."]
     lines += [f"name: {json.dumps(name)}", "channels:", "  - conda-forge", "dependencies:"]
-    return "\n".join([*lines, *(f"  - {each}" for each in sorted(packages.requirements.values())), ""])
+    return "\n".join([*lines, *(f"  - {requirement}" for requirement in sorted(packages.requirements.values())), ""])

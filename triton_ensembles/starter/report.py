@@ -1,4 +1,4 @@
-"""What is said about an ensemble that was taken in, and what of it the faults of `check` say."""
+"""The report on an imported ensemble: notes, and the faults that `check` finds in it."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class Notes:
     """Lines for the user.
 
     Attributes:
-        assumed: what was taken in, and what was decided.
+        assumed: what was imported, and what was decided.
         left: what the user has to do before it builds, or before its answers can be trusted.
     """
 
@@ -39,7 +39,7 @@ def add_faults(notes: Notes, folder: Path, configs: Mapping[str, ModelConfig], f
         notes.left.append(error.headline)
         return
     written, place = shown(folder), shown(final)
-    lines = [_line(each).replace(written, place) for each in report.faults if _counts(each, missing)]
+    lines = [_line(fault).replace(written, place) for fault in report.faults if _counts(fault, missing)]
     notes.left += lines[:_MOST]
     if len(lines) > _MOST:
         notes.left.append(f"{len(lines) - _MOST} more errors: {COMMAND} check {final.name}")

@@ -1,4 +1,4 @@
-"""The model repository in what --from names, and the model in it that is wanted."""
+"""The model repository in what --from names, and the model in it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NO_REPOSITORIES = frozenset({"node_modules", "site-packages", "venv", ".venv"})
 
 
 @dataclass(frozen=True)
-class Found:
+class ModelRepository:
     """A model repository on the disk.
 
     Attributes:
@@ -48,11 +48,11 @@ class Found:
         return list(dict.fromkeys(step.model_name for step in self.configs[ensemble].ensemble_scheduling.step))
 
 
-def find_repository(path: Path, wanted: str, name: str) -> Found:
+def find_repository(path: Path, model: str, name: str) -> ModelRepository:
     """The repository at ``path`` or in a folder below it.
 
     Args:
-        wanted: the model that the user names, or "".
+        model: the one that the user names, or "".
         name: what a model is called that is given without a folder of its own.
 
     Raises:
@@ -62,57 +62,63 @@ def find_repository(path: Path, wanted: str, name: str) -> Found:
         message = f"this is an ensemble of a project already: it has an {RECIPE}"
         cure = "copy the folder, and what its recipe names, into the other project"
         raise EnsembleError(message, path=path, cure=cure)
-    found = [_read(folder, name) for folder in _repositories(path)]
-    if not found:
+    repositories = [_read(folder, name) for folder in _repositories(path)]
+    if not repositories:
         message = f"there is no model here: neither in this folder nor below it is a {CONFIG}"
         cure = "name the folder whose folders are the models, each with a config.pbtxt, or a .tar.gz of it"
         raise EnsembleError(message, path=path, cure=cure)
-    if len(found) > 1:
-        found = [each for each in found if wanted in each.configs or (not wanted and each.ensembles)] or found
-    if len(found) > 1:
-        names = most_of((shown(each.folder) for each in found), 6)
-        raise EnsembleError(f"there are {len(found)} model repositories here: {names}", path=path, cure="name one")
-    return found[0]
+    if len(repositories) > 1:
+        eligible = [
+            repository
+            for repository in repositories
+            if model in repository.configs or (not model and repository.ensembles)
+        ]
+        repositories = eligible or repositories
+    if len(repositories) > 1:
+        folders = most_of((shown(repository.folder) for repository in repositories), 6)
+        message = f"there are {len(repositories)} model repositories here: {folders}"
+        raise EnsembleError(message, path=path, cure="name one")
+    return repositories[0]
 
 
-def choose_model(found: Found, wanted: str) -> str:
-    """The ensemble to take in, or a single model, which becomes the only step of a new one.
+def choose_model(repository: ModelRepository, model: str) -> str:
+    """The ensemble to import, or a single model, which becomes the only step of a new one.
 
     Raises:
-        EnsembleError: there are several that it may be, not the one that is wanted, or it cannot be read.
+        EnsembleError: there are several that it may be, not the one that the user names, or it cannot be read.
     """
-    chosen = _chosen(found, wanted)
-    if fault := found.faults.get(chosen):
-        cure = "correct it; instead of a template (${…}), take in what it is filled to"
+    chosen = _chosen(repository, model)
+    if fault := repository.faults.get(chosen):
+        cure = "correct it; instead of a template (${…}), import what it is filled to"
         raise EnsembleError(fault.message, path=fault.path, line=fault.line, cure=cure)
     return chosen
 
 
-def _chosen(found: Found, wanted: str) -> str:
-    names = list(found.configs)
-    if wanted:
-        if wanted not in names:
-            meant = nearest(wanted, names)
+def _chosen(repository: ModelRepository, model: str) -> str:
+    names = list(repository.configs)
+    if model:
+        if model not in names:
+            meant = nearest(model, names)
             cure = f"did you mean {meant!r}?" if meant else f"there are {listed(names)}"
-            raise EnsembleError(f"there is no model {wanted!r}", path=found.folder, cure=cure)
-        return wanted
-    outer = _outermost(found)
+            raise EnsembleError(f"there is no model {model!r}", path=repository.folder, cure=cure)
+        return model
+    outer = _outermost(repository)
     if len(outer) > 1:
         message = f"there are {len(outer)} ensembles here: {listed(outer)}"
-        raise EnsembleError(message, path=found.folder, cure=f"choose one: --model {outer[0]}")
+        raise EnsembleError(message, path=repository.folder, cure=f"choose one: --model {outer[0]}")
     if outer:
         return outer[0]
     if len(names) > 1:
         message = f"none of the {len(names)} models here is an ensemble: {listed(names)}"
         cure = f"choose the one that becomes an ensemble of one step (--model {names[0]}), or write the ensemble first"
-        raise EnsembleError(message, path=found.folder, cure=cure)
+        raise EnsembleError(message, path=repository.folder, cure=cure)
     return names[0]
 
 
-def _outermost(found: Found) -> list[str]:
+def _outermost(repository: ModelRepository) -> list[str]:
     """The ensembles that are not steps of others."""
-    inner = {step for name in found.ensembles for step in found.steps_of(name)}
-    return [name for name in found.ensembles if name not in inner] or found.ensembles
+    inner = {step for name in repository.ensembles for step in repository.steps_of(name)}
+    return [name for name in repository.ensembles if name not in inner] or repository.ensembles
 
 
 def _repositories(path: Path) -> Iterator[Path]:
@@ -137,7 +143,7 @@ def _is_searched(folder: Path) -> bool:
     return not folder.is_symlink() and not (folder / RECIPE).is_file()
 
 
-def _read(folder: Path, name: str) -> Found:
+def _read(folder: Path, name: str) -> ModelRepository:
     alone = _is_model(folder)
     places = {"": folder} if alone else {child.name: child for child in _folders(folder) if _is_model(child)}
     configs: dict[str, ModelConfig] = {}
@@ -151,7 +157,7 @@ def _read(folder: Path, name: str) -> Found:
                 config.platform = "ensemble"
                 faults[key or name] = error
         configs[key or config.name or name] = config
-    return Found(folder, configs, faults, is_model=alone)
+    return ModelRepository(folder, configs, faults, is_model=alone)
 
 
 def _is_model(folder: Path) -> bool:
@@ -162,8 +168,8 @@ def _is_model(folder: Path) -> bool:
 
 def _folders(path: Path) -> list[Path]:
     with os.scandir(path) as children:
-        found = (Path(child.path) for child in children if child.is_dir() and child.name not in SKIPPED)
-        return sorted(each for each in found if not each.name.startswith("."))
+        folders = (Path(child.path) for child in children if child.is_dir() and child.name not in SKIPPED)
+        return sorted(folder for folder in folders if not folder.name.startswith("."))
 
 
 def _beginning(config: Path) -> str:

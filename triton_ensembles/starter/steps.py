@@ -1,4 +1,4 @@
-"""What the Python steps of an ensemble need besides their own files: packages, and models that they call."""
+"""The needs of the Python steps of an ensemble besides their own files: packages, and models that they call."""
 
 import ast
 import re
@@ -26,7 +26,7 @@ _KNOWN = frozenset({
     "tokenizers", "torch", "torchaudio", "torchvision", "tqdm", "transformers", "xgboost", *PROVIDERS,
 })  # fmt: skip
 Required = Mapping[str, tuple[Requirement, Path]]
-"""What the files beside a repository require, by canonical name, and which file does."""
+"""The requirements in the files beside a repository, by canonical name, and the file of each."""
 
 _REQUIREMENTS = "*requirements*.txt"
 _MOST_FILES, _LARGEST = 20, 1 << 20
@@ -34,7 +34,7 @@ _MOST_FILES, _LARGEST = 20, 1 << 20
 
 @dataclass
 class Packages:
-    """What steps import that neither Python nor they have.
+    """The packages that steps import, and that neither Python nor they have.
 
     Attributes:
         steps: those that get the packages.
@@ -55,31 +55,32 @@ def packages_of(repository: Repository, required: Required) -> Packages:
     Args:
         required: as :func:`requirements_near` finds it.
     """
-    found = Packages()
+    packages = Packages()
     for model in repository.models_read:
         try:
-            modules = {each.package for _, each, _ in missing_imports(model, ANYWHERE) if not each.elsewhere}
+            modules = {missing.package for _, missing, _ in missing_imports(model, ANYWHERE) if not missing.elsewhere}
         except UnknownValueError:
             continue
         for module in sorted(modules):
             name = canonicalize_name(PROVIDERS.get(module, module))
             if module not in _KNOWN and name not in required:
-                found.unknown.setdefault(model.folder, []).append(module)
+                packages.unknown.setdefault(model.folder, []).append(module)
                 continue
-            if model.folder not in found.steps:
-                found.steps.append(model.folder)
+            if model.folder not in packages.steps:
+                packages.steps.append(model.folder)
             requirement, path = required.get(name, (None, None))
-            exact = [each for each in (requirement.specifier if requirement else ()) if each.operator == "=="]
-            found.requirements[name] = f"{name}=={exact[0].version}" if exact and "*" not in exact[0].version else name
-            if "==" in found.requirements[name] and path:
-                found.pinned[name] = path
-    return found
+            pins = [pin for pin in (requirement.specifier if requirement else ()) if pin.operator == "=="]
+            is_exact = bool(pins) and "*" not in pins[0].version
+            packages.requirements[name] = f"{name}=={pins[0].version}" if is_exact else name
+            if is_exact and path:
+                packages.pinned[name] = path
+    return packages
 
 
 def requirements_near(folder: Path, highest: Path) -> Required:
     """The lines of requirements.txt from ``folder`` up to ``highest``, the nearest file first, by canonical name."""
-    found: dict[str, tuple[Requirement, Path]] = {}
-    places = [folder, *(each for each in folder.parents if each == highest or highest in each.parents)]
+    requirements: dict[str, tuple[Requirement, Path]] = {}
+    places = [folder, *(parent for parent in folder.parents if parent == highest or highest in parent.parents)]
     for path in [file for place in places for file in sorted(place.glob(_REQUIREMENTS))][:_MOST_FILES]:
         if not path.is_file() or path.stat().st_size > _LARGEST:
             continue
@@ -89,8 +90,8 @@ def requirements_near(folder: Path, highest: Path) -> Required:
             except InvalidRequirement:
                 continue
             if not requirement.url:
-                found.setdefault(canonicalize_name(requirement.name), (requirement, path))
-    return found
+                requirements.setdefault(canonicalize_name(requirement.name), (requirement, path))
+    return requirements
 
 
 def called_models(step: Path) -> Iterator[str]:

@@ -25,7 +25,7 @@ _OLD_BANNER = re.compile(r"\[TensorRT v(\d)(\d)(\d\d)\]")
 
 @dataclass(frozen=True)
 class PlanBuilder:
-    """One of the three.
+    """A program that builds plans.
 
     Attributes:
         name: PYTHON, TRTEXEC or DOCKER.
@@ -79,13 +79,13 @@ def run_script(builder: PlanBuilder, script: Path) -> None:
 
 def _plan_builders(release: str) -> Iterator[PlanBuilder]:
     if importlib.util.find_spec("tensorrt") and importlib.util.find_spec("polygraphy"):
-        found = _output([sys.executable, "-c", "import tensorrt; print(tensorrt.__version__)"])
-        if found is not None:
-            yield PlanBuilder(PYTHON, found.strip())
+        tensorrt = _output([sys.executable, "-c", "import tensorrt; print(tensorrt.__version__)"])
+        if tensorrt is not None:
+            yield PlanBuilder(PYTHON, tensorrt.strip())
     if shutil.which("trtexec"):
-        found = banner_version(_output(["trtexec", "--help"]) or "")
-        if found:
-            yield PlanBuilder(TRTEXEC, found)
+        tensorrt = banner_version(_output(["trtexec", "--help"]) or "")
+        if tensorrt:
+            yield PlanBuilder(TRTEXEC, tensorrt)
     # `docker info` needs a running engine; the program alone is not enough.
     if shutil.which("docker") and "nvidia" in (_output(["docker", "info", "--format", "{{.Runtimes}}"]) or ""):
         yield PlanBuilder(DOCKER, "", docker_image(release))

@@ -43,7 +43,7 @@ _RUN = "{run} > {log} 2>&1 || {{ tail -n 5 {log} >&2; exit 1; }}\n"
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """One plan to build.
+    """A plan to build.
 
     Attributes:
         name: the beginning of its files' names, ``bert_trt.bert-trt``.

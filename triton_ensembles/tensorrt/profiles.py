@@ -57,5 +57,5 @@ def fill(dims: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
             f"the profile has {len(sizes)} sizes, but {dims.count(-1)} axes of {list(dims)} vary",
             cure="give a size for the batch and for each axis that varies",
         )
-    rest = iter(sizes)
-    return tuple(next(rest) if size == -1 else size for size in dims)
+    remaining = iter(sizes)
+    return tuple(next(remaining) if size == -1 else size for size in dims)

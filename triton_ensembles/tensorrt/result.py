@@ -23,7 +23,7 @@ _FACTS = {
 
 @dataclass(frozen=True)
 class BuiltPlan:
-    """One plan.
+    """A built plan.
 
     Attributes:
         plan: its file.
@@ -90,13 +90,13 @@ def read_log(path: Path) -> dict[str, str]:
             path=path,
             cure="build the plan with the script that the command engines writes",
         ) from error
-    found = {name: pattern.search(text) for name, pattern in _FACTS.items()}
-    missing = [name for name, match in found.items() if match is None]
+    facts = {name: pattern.search(text) for name, pattern in _FACTS.items()}
+    missing = [name for name, match in facts.items() if match is None]
     if missing:
         raise EnsembleError(
             f"this log of trtexec does not state {' and '.join(missing)}", path=path, cure="build the plan again"
         )
-    return {name: match[1] for name, match in found.items() if match is not None}
+    return {name: match[1] for name, match in facts.items() if match is not None}
 
 
 def _outputs(path: Path) -> dict[str, NDArray[np.float32]]:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from triton_ensembles.artifacts import NEEDS, SCRIPT
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.recipe import project_of, recipe_of
 from triton_ensembles.errors import shown
+from triton_ensembles.recipe.makers import NEEDS, SCRIPT
 from triton_ensembles.spelling import listed, nearest
 from triton_ensembles.triton.model_config import CONFIG
 

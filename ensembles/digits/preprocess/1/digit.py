@@ -30,7 +30,7 @@ def ink(gray, opacity=None):
 
 
 def _background(gray):
-    """What most of the picture's rim has."""
+    """The median of the picture's rim."""
     return np.median(np.concatenate([gray[0], gray[-1], gray[:, 0], gray[:, -1]]))
 
 

@@ -1,4 +1,4 @@
-"""What clients of @NAME@ get, from the real tritonserver: the fixture triton_server starts it."""
+"""The answers that clients of @NAME@ get from the real tritonserver: the fixture triton_server starts it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""An ensemble that exists, taken into a project: copied, completed where its configs leave something out."""
+"""An ensemble that exists, imported into a project: copied, and completed where its configs leave something out."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from triton_ensembles.spelling import most_of
 from triton_ensembles.starter.draft import draft, refuse_existing, write_texts
 from triton_ensembles.starter.example import NAME as EXAMPLE
 from triton_ensembles.starter.example import write_example
-from triton_ensembles.starter.fresh import Written
-from triton_ensembles.starter.models import files_beside, take_environments, take_models
+from triton_ensembles.starter.models import copy_environments, copy_models, files_beside
 from triton_ensembles.starter.names import check_name
 from triton_ensembles.starter.project import project_texts
 from triton_ensembles.starter.recipe import backend_of, environment_text, recipe_text, weights_in
 from triton_ensembles.starter.report import Notes, add_faults
 from triton_ensembles.starter.repository import choose_model, find_repository
+from triton_ensembles.starter.small_ensemble import Written
 from triton_ensembles.starter.steps import Packages, Required, packages_of, requirements_near
 from triton_ensembles.starter.templates import rendered, test_of
 from triton_ensembles.triton.backends import ENSEMBLE
@@ -35,16 +35,16 @@ _LONGEST = 1 << 20  # bytes that are looked at of a step's code
 _MOST_WEIGHTS = 20  # lines
 
 
-def take_in(root: Path, name: str, source: Path, model: str, *, whole: bool) -> tuple[Written, Notes]:
-    """Take ``source``, a model repository, a model or an archive, into the project ``root`` as the ensemble ``name``.
+def write_from_repository(root: Path, name: str, source: Path, model: str, *, whole: bool) -> tuple[Written, Notes]:
+    """Import ``source``, a model repository, a model or an archive, into the project ``root`` as the ensemble ``name``.
 
     Args:
         model: the ensemble of the repository, or the single model that becomes an ensemble of one step; "" where there
             is only one that it can be.
-        whole: write the files of a project, too.
+        whole: also write the files of a project.
 
     Raises:
-        EnsembleError: it cannot be taken in. Nothing was written.
+        EnsembleError: it cannot be imported. Nothing was written.
     """
     check_name(name)
     environment, notes = f"envs/{name}.yml", Notes()
@@ -52,8 +52,8 @@ def take_in(root: Path, name: str, source: Path, model: str, *, whole: bool) -> 
     refuse_existing(root, existing, "choose another name, or move it away")
     with draft(root, name) as folder:
         inner = folder / ENSEMBLES / name
-        configs, required = _take(source, model, inner, notes)
-        texts = rendered("taken", name)
+        configs, required = _copied(source, model, inner, notes)
+        texts = rendered("from_repository", name)
         packages = _packages(inner, required, environment, notes)
         weights = weights_in(inner, configs)
         notes.assumed += [f"provided weights: {line}" for line in weights[:_MOST_WEIGHTS]]
@@ -73,22 +73,22 @@ def take_in(root: Path, name: str, source: Path, model: str, *, whole: bool) -> 
     return Written((*models, *texts, *project), tuple(kept)), notes
 
 
-def _take(source: Path, model: str, inner: Path, notes: Notes) -> tuple[dict[str, ModelConfig], Required]:
+def _copied(source: Path, model: str, inner: Path, notes: Notes) -> tuple[dict[str, ModelConfig], Required]:
     """Copy the models. Returns their configs by folder, and what the files beside them require."""
     with _folder_of(source, inner.parents[1] / "unpacked") as place:
-        found = find_repository(place, model, inner.name)
-        chosen = choose_model(found, model)
-        required = requirements_near(found.folder.resolve(), place.resolve())
+        repository = find_repository(place, model, inner.name)
+        chosen = choose_model(repository, model)
+        required = requirements_near(repository.folder.resolve(), place.resolve())
         inner.mkdir(parents=True)
-        if found.folder != source and source.is_dir():
-            notes.assumed.append(f"the model repository is {shown(found.folder)}")
-        if chosen in found.ensembles:
-            steps = most_of(found.steps_of(chosen), 8) if found.steps_of(chosen) else "none"
+        if repository.folder != source and source.is_dir():
+            notes.assumed.append(f"the model repository is {shown(repository.folder)}")
+        if chosen in repository.ensembles:
+            steps = most_of(repository.steps_of(chosen), 8) if repository.steps_of(chosen) else "none"
             notes.assumed.append(f"{chosen} is the ensemble; its steps are {steps}")
-        configs = take_models(found, chosen, inner, notes)
-        take_environments(found, configs, inner, notes)
-        beside = [name for name in files_beside(found) if not (inner / name).exists()] if not found.is_model else []
-        if beside:
+        configs = copy_models(repository, chosen, inner, notes)
+        copy_environments(repository, configs, inner, notes)
+        beside = [name for name in files_beside(repository) if not (inner / name).exists()]
+        if beside and not repository.is_model:
             notes.assumed.append(f"left out, for they are no models: {most_of(beside)}")
     return configs, required
 
@@ -152,7 +152,7 @@ def _add_engines(backends: set[str], notes: Notes) -> None:
 
 
 def _beginning(path: Path) -> bytes:
-    """What may be said of the requests; such a file may be anything."""
+    """The beginning of a file that may tell what requests hold; it may be anything."""
     if not path.is_file():
         return b""
     with path.open("rb") as file:

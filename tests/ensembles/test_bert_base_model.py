@@ -11,7 +11,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from triton_ensembles.artifacts import Job, masked_lm_onnx
+from ensembles.bert_base import make_model
+from triton_ensembles.artifacts import Job
 from triton_ensembles.errors import EnsembleError
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def checkpoint(folder: Path, drop: str = "") -> tuple[BertForMaskedLM, Job]:
         vocab_size=100, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64
     )
     model = BertForMaskedLM(config).eval()
-    masked_lm_onnx.fill(model, 5)
+    make_model.fill(model, 5)
     model.save_pretrained(folder)
     (folder / "vocab.txt").write_text("\n".join(WORDS))
     old = {}
@@ -43,7 +44,7 @@ def checkpoint(folder: Path, drop: str = "") -> tuple[BertForMaskedLM, Job]:
 
 def test_the_logits_are_those_at_the_mask(tmp_path: Path) -> None:
     model, job = checkpoint(tmp_path)
-    facts: dict[str, Any] = masked_lm_onnx.make(job)
+    facts: dict[str, Any] = make_model.make(job)
     assert facts["relative_difference_to_torch"] < 1e-4
     ids = np.array([[2, 9, 4, 17, 3, 0], [2, 8, 30, 31, 4, 3]], np.int32)
     mask = (ids != 0).astype(np.int32)
@@ -58,4 +59,4 @@ def test_weights_without_the_head_are_refused(tmp_path: Path) -> None:
     """Otherwise transformers fills in random numbers, and every answer is noise."""
     _, job = checkpoint(tmp_path, drop="cls.predictions.transform.dense.weight")
     with pytest.raises(EnsembleError, match=r"the weights lack cls\.predictions\.transform\.dense\.weight"):
-        masked_lm_onnx.make(job)
+        make_model.make(job)

@@ -12,7 +12,7 @@ from triton_ensembles.starter.templates import rendered
 
 @dataclass(frozen=True)
 class Written:
-    """What was written.
+    """The written files.
 
     Attributes:
         paths: of the new files, in the folder of the project.
@@ -23,8 +23,8 @@ class Written:
     kept: tuple[str, ...] = ()
 
 
-def write_fresh(root: Path, name: str, *, whole: bool) -> Written:
-    """Write the ensemble ``name`` into the project ``root``; with ``whole``, the files of a project too.
+def write_small_ensemble(root: Path, name: str, *, whole: bool) -> Written:
+    """Write the ensemble ``name`` into the project ``root``; with ``whole``, also the files of a project.
 
     Raises:
         EnsembleError: the name cannot be used, or a file is in the way. Nothing was written.

@@ -9,11 +9,13 @@ on, which nodes in front of it compute:
 
 The releases have a batch of one. Their reshapes keep the batch that comes in instead, and the result is accepted only
 if it answers like the source, image by image. The metadata stay: tools write the license of the weights there.
+
+The build runs it as a maker's script: ``python ensembles/yolov5/make_model.py OUTPUT JOB``, with the file of a
+detector, or with the option ``seed`` of random weights for YOLOX.
 """
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,26 +25,24 @@ import numpy as np
 
 from triton_ensembles.artifacts import Facts, Job
 from triton_ensembles.artifacts.onnx_export import TOLERANCE, export
+from triton_ensembles.artifacts.script import main
 from triton_ensembles.errors import EnsembleError
 
 if TYPE_CHECKING:
     import onnx
-    import torch
-
-TOOLS = ("torch", "onnx", "onnxscript", "onnxruntime", "numpy")
-READS = ("artifacts/yolox.py", "artifacts/onnx_export.py")
 
 SIDE, CHANNELS = 640, 85
 HEADS = {8400: "YOLOX", 25200: "YOLOv5"}
 IMAGES, OUTPUT = "images", "output"
 BATCH = "batch"
-SILU = 3.1  # SiLU divides the second moment of small normal numbers by 4, of large ones by 2
-GAINS = {"image.stem": 1e-4, "object": 4.0, "classes": 4.0, ".box": 0.3}  # the first kernel reads values up to 255
-BRANCH, BRANCH_GAIN, PRIOR = "inner.1.1.weight", 0.5, -3.0
 OPSET = 11  # of the released files, which the random network imitates
 
 
 def make(job: Job) -> Facts:
+    return _random(job) if "seed" in job.options else _released(job)
+
+
+def _released(job: Job) -> Facts:
     """From the source file: a released YOLOX, or a YOLOv5 of the user's own."""
     import onnx
     from google.protobuf.message import DecodeError
@@ -56,12 +56,11 @@ def make(job: Job) -> Facts:
     return _write(model, source, job)
 
 
-def make_random(job: Job) -> Facts:
+def _random(job: Job) -> Facts:
     """YOLOX with random weights of ``options.seed``; YOLOX-s unless ``depth`` and ``width`` (percent) are given."""
     import onnx
     import torch
-
-    from triton_ensembles.artifacts.yolox import Yolox
+    from yolox import Yolox, fill  # beside this script
 
     sizes = {name: int(job.options[name]) for name in ("depth", "width") if name in job.options}
     network = Yolox(**sizes)
@@ -70,26 +69,6 @@ def make_random(job: Job) -> Facts:
         source = Path(scratch) / "yolox.onnx"
         export(network, source, {IMAGES: torch.zeros(1, 3, SIDE, SIDE)}, OUTPUT, {}, OPSET)
         return {"seed": int(job.options["seed"])} | _write(onnx.load(source), source, job)
-
-
-def fill(network: torch.nn.Module, seed: int) -> None:
-    """Kernels from numpy's PCG64 that keep the size of what they read, and last layers that find an object here and
-    there. Kernels have no mean: otherwise all places of a picture would look alike.
-    """
-    import torch
-
-    generator = np.random.default_rng(seed)
-    with torch.no_grad():
-        for name, value in network.named_parameters():
-            if value.dim() > 1:
-                numbers = generator.standard_normal(tuple(value.shape), dtype=np.float32)
-                numbers -= numbers.mean(axis=(1, 2, 3), keepdims=True)
-                gain = next((gain for part, gain in GAINS.items() if part in f"image.{name}"), 1.0) / value[0].numel()
-                value.copy_(torch.from_numpy(numbers * np.float32(math.sqrt(SILU * gain))))
-            elif name.endswith(BRANCH):
-                value.fill_(BRANCH_GAIN)
-            elif name.endswith("bias"):
-                value.fill_(PRIOR if name.endswith(("object.bias", "classes.bias")) else 0.0)
 
 
 def _write(model: onnx.ModelProto, source: Path, job: Job) -> Facts:
@@ -107,12 +86,13 @@ def _write(model: onnx.ModelProto, source: Path, job: Job) -> Facts:
     onnx.checker.check_model(model)
     job.output.write_bytes(model.SerializeToString(deterministic=True))
     facts: Facts = {"head": head, "relative_difference_to_source": float(f"{_compare(job.output, source, head):.1e}")}
-    licenses = [each.value for each in model.metadata_props if each.key.strip().lower() in ("license", "licence")]
+    properties = {entry.key.strip().lower(): entry.value for entry in model.metadata_props}
+    licenses = [properties[key] for key in ("license", "licence") if key in properties]
     return facts | ({"license": licenses[0]} if licenses else {})
 
 
 def _head(model: onnx.ModelProto, name: str) -> str:
-    """Which network it is. Raises :class:`EnsembleError` when its tensors are those of neither."""
+    """The kind of network. Raises :class:`EnsembleError` when its tensors are those of neither."""
     inputs, outputs = ([_shape(value) for value in values] for values in (_inputs(model.graph), model.graph.output))
     fits = len(inputs) == 1 and inputs[0][1:] == (3, SIDE, SIDE) and bool(outputs)
     if not fits or len(outputs[0]) != 3 or outputs[0][1] not in HEADS or outputs[0][2] != CHANNELS:
@@ -125,8 +105,8 @@ def _head(model: onnx.ModelProto, name: str) -> str:
 
 
 def _inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
-    weights = {each.name for each in graph.initializer}
-    return [each for each in graph.input if each.name not in weights]
+    weights = {tensor.name for tensor in graph.initializer}
+    return [tensor for tensor in graph.input if tensor.name not in weights]
 
 
 def _shape(value: onnx.ValueInfoProto) -> tuple[int | str, ...]:
@@ -187,7 +167,7 @@ def _prepend(graph: onnx.GraphProto, head: str) -> None:
     graph.node.insert(0, node)
 
 
-def _compare(made: Path, source: Path, head: str) -> float:
+def _compare(converted: Path, source: Path, head: str) -> float:
     """The largest difference of ``made`` for a batch of two to ``source``, relative to the largest value.
 
     Raises:
@@ -201,19 +181,23 @@ def _compare(made: Path, source: Path, head: str) -> float:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4  # that it cannot run is said below
     session, original = (
-        onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"]) for path in (made, source)
+        onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"]) for path in (converted, source)
     )
     name = original.get_inputs()[0].name
     expected = [original.run(None, {name: np.ascontiguousarray(image[None])})[0] for image in as_trained]
     try:
-        (found,) = session.run([OUTPUT], {IMAGES: images})
+        (rows,) = session.run([OUTPUT], {IMAGES: images})
     except Exception as error:  # ONNX Runtime's exceptions have no other common base
         raise EnsembleError(
             f"{source.name} is for a batch of one, and takes no more: {' '.join(str(error).split())[:200]}",
             cure="export it with a dynamic batch (--dynamic)",
         ) from error
     reference = np.concatenate(expected)
-    worst = float(np.abs(found - reference).max() / np.abs(reference).max())
+    worst = float(np.abs(rows - reference).max() / np.abs(reference).max())
     if not worst <= TOLERANCE:
         raise EnsembleError(f"the batch of two differs from {source.name} by {worst:.2e}, more than {TOLERANCE}")
     return worst
+
+
+if __name__ == "__main__":
+    main(make)

@@ -5,14 +5,19 @@ aggregation network, and decoupled heads at strides 8, 16 and 32. A row of the o
 head has them, then the object's and each class's probability.
 """
 
+import math
 from collections.abc import Iterator
 
+import numpy as np
 import torch
 from torch import nn
 
 CLASSES = 80
 SIDE = 640
 STRIDES = (8, 16, 32)
+SILU = 3.1  # SiLU divides the second moment of small normal numbers by 4, of large ones by 2
+GAINS = {"image.stem": 1e-4, "object": 4.0, "classes": 4.0, ".box": 0.3}  # the first kernel reads values up to 255
+BRANCH, BRANCH_GAIN, PRIOR = "inner.1.1.weight", 0.5, -3.0
 
 
 class Convolution(nn.Sequential):
@@ -61,7 +66,7 @@ class PyramidPooling(nn.Module):
 
 
 class Head(nn.Module):
-    """One stride's: [batch, channels, rows, columns] -> [batch, 85, rows, columns]."""
+    """The head of a stride: [batch, channels, rows, columns] -> [batch, 85, rows, columns]."""
 
     def __init__(self, before: int, channels: int) -> None:
         super().__init__()
@@ -75,8 +80,8 @@ class Head(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = self.stem(x)
         box = self.of_box(x)
-        found = (self.box(box), self.object(box).sigmoid(), self.classes(self.of_class(x)).sigmoid())
-        return torch.cat(found, 1)
+        parts = (self.box(box), self.object(box).sigmoid(), self.classes(self.of_class(x)).sigmoid())
+        return torch.cat(parts, 1)
 
 
 class Yolox(nn.Module):
@@ -114,3 +119,21 @@ class Yolox(nn.Module):
         out3 = self.up3(torch.cat((self.up(lateral4), dark3), 1))
         out4 = self.out4(torch.cat((self.down3(out3), lateral4), 1))
         yield from (out3, out4, self.out5(torch.cat((self.down4(out4), lateral5), 1)))
+
+
+def fill(network: Yolox, seed: int) -> None:
+    """Kernels from numpy's PCG64 that keep the size of what they read, and last layers that find an object here and
+    there. Kernels have no mean: otherwise all places of a picture would look alike.
+    """
+    generator = np.random.default_rng(seed)
+    with torch.no_grad():
+        for name, value in network.named_parameters():
+            if value.dim() > 1:
+                numbers = generator.standard_normal(tuple(value.shape), dtype=np.float32)
+                numbers -= numbers.mean(axis=(1, 2, 3), keepdims=True)
+                gain = next((gain for part, gain in GAINS.items() if part in f"image.{name}"), 1.0) / value[0].numel()
+                value.copy_(torch.from_numpy(numbers * np.float32(math.sqrt(SILU * gain))))
+            elif name.endswith(BRANCH):
+                value.fill_(BRANCH_GAIN)
+            elif name.endswith("bias"):
+                value.fill_(PRIOR if name.endswith(("object.bias", "classes.bias")) else 0.0)

@@ -3,6 +3,9 @@
 token_ids INT32 [batch, tokens], attn_mask INT32 [batch, tokens] -> output FP32 [batch, vocabulary]; batch and tokens
 are dynamic. The head computes at the place of the first [MASK] only: at all of them it would take longer than half of
 the encoder, and return 4 MB for a text of 32 tokens. The file is accepted only if its outputs agree with torch.
+
+The build runs it as a maker's script: ``python ensembles/bert_base/make_model.py OUTPUT JOB``, with the files of a
+BERT, or with the option ``seed`` of random weights.
 """
 
 from __future__ import annotations
@@ -15,23 +18,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from triton_ensembles.artifacts import Facts, Job
-from triton_ensembles.artifacts.bert_onnx import DYNAMIC, example_inputs
 from triton_ensembles.artifacts.onnx_export import OPSET, compare, export
+from triton_ensembles.artifacts.script import main
 from triton_ensembles.errors import EnsembleError
 
 if TYPE_CHECKING:
     import torch
     from transformers import BertForMaskedLM
 
-TOOLS = ("torch", "transformers", "onnx", "onnxscript", "onnxruntime", "numpy")
-READS = ("artifacts/bert_onnx.py", "artifacts/onnx_export.py")
-
 MASK = "[MASK]"
 UNCASED_MASK = 103  # its number in the vocabulary of bert-base-uncased
+DYNAMIC = {0: "batch", 1: "tokens"}
 SHAPES = ((1, 3), (3, 17), (2, 130))  # batch, tokens
 
 
 def make(job: Job) -> Facts:
+    return _random(job) if "seed" in job.options else _pretrained(job)
+
+
+def _pretrained(job: Job) -> Facts:
     """With the weights of the source: config.json, model.safetensors and vocab.txt of a BERT."""
     import torch
     from transformers import BertForMaskedLM
@@ -43,15 +48,15 @@ def make(job: Job) -> Facts:
         for name, path in job.files.items():  # transformers reads one folder with the files under their own names
             shutil.copyfile(path, Path(scratch) / name)
         # Eager attention is plain matrix products, which every exporter and every engine understands.
-        model, found = BertForMaskedLM.from_pretrained(
+        model, loading = BertForMaskedLM.from_pretrained(
             scratch, attn_implementation="eager", dtype=torch.float32, output_loading_info=True
         )
-    if missing := sorted(found["missing_keys"]):
+    if missing := sorted(loading["missing_keys"]):
         raise EnsembleError(f"the weights lack {missing[0]}", cure="take a BERT that was trained to fill in words")
     return _write(model, words.index(MASK), job)
 
 
-def make_random(job: Job) -> Facts:
+def _random(job: Job) -> Facts:
     """BERT-base with random weights of ``options.seed``; 12 layers unless ``layers`` is given."""
     from transformers import BertConfig, BertForMaskedLM
 
@@ -77,13 +82,16 @@ def fill(model: torch.nn.Module, seed: int) -> None:
 
 
 def _write(model: BertForMaskedLM, mask: int, job: Job) -> Facts:
-    network = masked_word(model, mask)
-    feeds = []
+    import torch
+
+    network, feeds = masked_word(model, mask), []
     for batch, tokens in SHAPES:
-        ids, attended = example_inputs(batch, tokens, model.config.vocab_size)
+        generator = torch.Generator().manual_seed(batch * 1000 + tokens)
+        ids = torch.randint(0, model.config.vocab_size, (batch, tokens), generator=generator, dtype=torch.int32)
         ids[ids == mask] = 0
         ids[range(batch), [row % tokens for row in range(batch)]] = mask
-        feeds.append({"token_ids": ids, "attn_mask": attended})
+        lengths = torch.randint(1, tokens + 1, (batch, 1), generator=generator)
+        feeds.append({"token_ids": ids, "attn_mask": (torch.arange(tokens)[None, :] < lengths).to(torch.int32)})
     export(network, job.output, feeds[1], "output", dict.fromkeys(feeds[1], DYNAMIC) | {"output": {0: "batch"}})
     return {
         "relative_difference_to_torch": float(f"{compare(network, job.output, feeds, 'output'):.1e}"),
@@ -107,3 +115,7 @@ def masked_word(model: BertForMaskedLM, mask: int) -> torch.nn.Module:
             return logits
 
     return MaskedWord().eval()
+
+
+if __name__ == "__main__":
+    main(make)

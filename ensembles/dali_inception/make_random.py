@@ -2,6 +2,9 @@
 
 The same architecture and same tensors as inception_v3_2016_08_28_frozen.pb: ``input`` FP32 [batch, 299, 299, 3] in
 [-1, 1] -> ``InceptionV3/Predictions/Softmax`` FP32 [batch, 1001]. Its answers mean nothing; its speed is the real one.
+
+The build runs it as a maker's script: ``python ensembles/dali_inception/make_random.py OUTPUT JOB``, with the option
+``seed``.
 """
 
 from __future__ import annotations
@@ -11,11 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from triton_ensembles.artifacts import Facts, Job
+from triton_ensembles.artifacts.script import main
 
 if TYPE_CHECKING:
     import keras
-
-TOOLS = ("tensorflow-cpu", "keras", "numpy")
 
 CLASSES = 1001
 OUTPUT = "InceptionV3/Predictions/Softmax"
@@ -57,3 +59,7 @@ def _fill(model: keras.Model, seed: int) -> None:
                 fan_in = int(np.prod(weight.shape[:-1]))
                 values = generator.standard_normal(weight.shape, dtype=np.float32)
                 weight.assign(values * np.float32(np.sqrt(2.0 / fan_in)))
+
+
+if __name__ == "__main__":
+    main(make)

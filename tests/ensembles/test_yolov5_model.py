@@ -11,8 +11,9 @@ import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 
-from triton_ensembles.artifacts import Job, yolo_onnx
-from triton_ensembles.artifacts.yolox import Yolox
+from ensembles.yolov5 import make_labels, make_model
+from ensembles.yolov5.yolox import CLASSES, Yolox
+from triton_ensembles.artifacts import Job
 from triton_ensembles.errors import EnsembleError
 
 LICENSE = "AGPL-3.0 License (https://example.com/license)"
@@ -44,7 +45,7 @@ def detector(
 
 def made(source: Path, tmp_path: Path) -> tuple[dict[str, Any], onnx.ModelProto]:
     job = Job(tmp_path / "model.onnx", {source.name: source}, source.name, {}, "", "")
-    return yolo_onnx.make(job), onnx.load(job.output)
+    return make_model.make(job), onnx.load(job.output)
 
 
 @pytest.mark.parametrize(("rows", "head"), [(25200, "YOLOv5"), (8400, "YOLOX")])
@@ -84,6 +85,11 @@ def test_what_is_no_onnx_file_is_refused(tmp_path: Path) -> None:
     source.write_bytes(b"<html>not found</html>")
     with pytest.raises(EnsembleError, match=r"yolo\.onnx is not an ONNX file"):
         made(source, tmp_path)
+
+
+def test_there_is_a_label_for_each_class() -> None:
+    labels = make_labels.COCO.split(", ")
+    assert (len(labels), labels[0], labels[62], labels[-1]) == (CLASSES, "person", "tv", "toothbrush")
 
 
 def test_the_random_network_is_yolox_s() -> None:

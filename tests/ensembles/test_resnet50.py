@@ -1,21 +1,26 @@
-"""ResNet-50: the architecture that torchvision's weights are for, and a TorchScript file with the same outputs."""
+"""ResNet-50: the architecture that torchvision's weights are for, and files with the same outputs."""
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
 import subprocess
 import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import onnxruntime
 import pytest
 import torch
 
 from checkout import ROOT
-from triton_ensembles.artifacts import Job, resnet50_onnx, resnet50_torchscript
-from triton_ensembles.artifacts.resnet50 import ResNet50
-from triton_ensembles.artifacts.resnet50_torchscript import TOLERANCE, write
+from ensembles.resnet import accuracy
+from pipelines.make_resnet50 import ResNet50, make
+from triton_ensembles.artifacts import Job
+from triton_ensembles.artifacts.onnx_export import TOLERANCE
 from triton_ensembles.errors import EnsembleError
 
 WEIGHTS = "resnet50.pth"
@@ -59,14 +64,13 @@ def test_it_has_the_names_and_the_size_of_torchvisions() -> None:
 def test_weights_come_out_as_torchscript_and_onnx_that_answer_the_same(tmp_path: Path) -> None:
     """Otherwise the pretrained ensemble would give other answers than torchvision's network."""
     given = weights(1)
-    facts = resnet50_torchscript.make(job(tmp_path, given))
+    facts = make(job(tmp_path, given))
     assert float(facts[DIFFERENCE]) < TOLERANCE
     eager = ResNet50().eval()
     eager.load_state_dict(given)
     script = torch.jit.load(tmp_path / "model.pt")
-    assert (
-        float(resnet50_onnx.make(replace(job(tmp_path, given), output=tmp_path / "model.onnx"))[DIFFERENCE]) < TOLERANCE
-    )
+    facts = make(replace(job(tmp_path, given), output=tmp_path / "model.onnx"))
+    assert float(facts[DIFFERENCE]) < TOLERANCE
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
     for rows in (1, 3):
         images = torch.randn((rows, 3, 224, 224), generator=torch.Generator().manual_seed(rows))
@@ -77,47 +81,45 @@ def test_weights_come_out_as_torchscript_and_onnx_that_answer_the_same(tmp_path:
             assert answer.shape == (rows, 1000)
 
 
+def test_its_accuracy_is_measured_on_photographs_and_too_low_a_one_is_refused(tmp_path: Path) -> None:
+    options = {"seed": 5, "blocks": (1, 1, 1, 1)}
+    make(Job(tmp_path / "model.onnx", {}, None, options, "", ""))
+    (tmp_path / "job.json").write_text(json.dumps({"files": {}, "precision": "fp32", "options": {}}))
+    command = [sys.executable, ROOT / "ensembles" / "resnet" / "accuracy.py", tmp_path / "model.onnx"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    printed = subprocess.run([*command, tmp_path / "job.json"], check=True, env=environment, capture_output=True)
+    facts = json.loads(printed.stdout.splitlines()[-1])
+    assert (facts["least_cosine_to_fp32"], facts["photographs"]) == (1.0, 12)
+    logits = np.random.default_rng(0).standard_normal((2, 1000)).astype(np.float32)
+    with pytest.raises(EnsembleError, match="the lowest cosine to fp32 is"):
+        accuracy.judge([logits], [logits + 1 * (np.arange(1000) < 500)])
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [({"conv1.weight": torch.zeros(1)}, "Missing key"), ([1, 2], "to be dict-like"), (None, "to be dict-like")],
 )
 def test_other_weights_are_refused_with_a_reason(tmp_path: Path, content: object, reason: str) -> None:
     with pytest.raises(EnsembleError, match=rf"resnet50\.pth does not contain the weights of a ResNet-50: .*{reason}"):
-        resnet50_torchscript.make(job(tmp_path, content))
+        make(job(tmp_path, content))
 
 
 def test_a_file_that_torch_cannot_read_is_refused_with_a_reason(tmp_path: Path) -> None:
     given = job(tmp_path, {})
     given.files[WEIGHTS].write_bytes(b"<html>not found</html>")
     with pytest.raises(EnsembleError, match=r"resnet50\.pth does not contain the weights of a ResNet-50: "):
-        resnet50_torchscript.make(given)
-
-
-def test_a_file_that_differs_from_the_module_fails(tmp_path: Path) -> None:
-    """Otherwise nothing would notice that torch's optimizer has broken a network."""
-
-    class Noisy(torch.nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return x + torch.rand_like(x)
-
-    with pytest.raises(EnsembleError, match=r"the TorchScript file differs from torch by .*, more than 0\.0001"):
-        write(Noisy(), tmp_path / "model.pt", [torch.ones(2, 3)])
-
-
-_MAKE = """
-import sys; from pathlib import Path; from triton_ensembles.artifacts import Job, resnet50_torchscript
-resnet50_torchscript.make_random(Job(Path(sys.argv[1]), {}, None, {"seed": 3}, "cpu", ""))
-"""
+        make(given)
 
 
 def test_the_same_seed_gives_the_same_bytes_wherever_they_are_made(tmp_path: Path) -> None:
     """Otherwise archives would differ from machine to machine, or contain paths of the machine that made them."""
-    copy = tmp_path / "elsewhere" / "triton_ensembles"
-    copy.parent.mkdir()
-    subprocess.run(["cp", "-r", ROOT / "triton_ensembles", copy], check=True)
+    (tmp_path / "elsewhere").mkdir()
+    copy = shutil.copy(ROOT / "pipelines" / "make_resnet50.py", tmp_path / "elsewhere")
+    (tmp_path / "job.json").write_text(json.dumps({"files": {}, "file": None, "options": {"seed": 3}}))
     files = [tmp_path / "one.pt", tmp_path / "another.pt"]
-    for file, folder in zip(files, (ROOT, copy.parent), strict=True):
-        subprocess.run([sys.executable, "-c", _MAKE, file], cwd=folder, check=True)
+    for file, script in zip(files, (ROOT / "pipelines" / "make_resnet50.py", copy), strict=True):
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        subprocess.run([sys.executable, script, file, tmp_path / "job.json"], check=True, env=environment)
     assert files[0].read_bytes() == files[1].read_bytes()
     with zipfile.ZipFile(files[0]) as archive:
         text = b"".join(archive.read(name) for name in archive.namelist() if "/data/" not in name)

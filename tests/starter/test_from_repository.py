@@ -164,7 +164,7 @@ def test_a_single_model_becomes_an_ensemble_of_one_step_with_the_tensors_of_its_
     )
 
 
-def test_the_generated_test_asks_what_was_taken_in(project: Path) -> None:
+def test_the_generated_test_asks_what_was_imported(project: Path) -> None:
     text = (project / "tests" / "test_several.py").read_text()
     assert '"ensembles" / "several"' in text and "triton_server" in text
 
@@ -211,7 +211,7 @@ def test_what_is_missing_is_one_line_each(tmp_path: Path) -> None:
     assert "ensembles/x/net/1: version 1 has no model.onnx" in left[1]
     assert "ensembles/x/pre/1/model.py:3:1: Python 3.11 has no module 'unknown_module'" in left[2]
     assert "partial" not in result.stdout
-    assert "is taken in; do what is left, then: build.py build x --prove" in result.stdout
+    assert "is imported; do what is left, then: build.py build x --prove" in result.stdout
 
 
 def _nested(folder: Path) -> Path:
@@ -266,7 +266,7 @@ def _two_repositories(folder: Path) -> Path:
         (_two_repositories, "there are 2 model repositories here: "),
     ],
 )
-def test_what_cannot_be_taken_in_is_refused_and_nothing_is_written(
+def test_what_cannot_be_imported_is_refused_and_nothing_is_written(
     tmp_path: Path, make: Callable[[Path], Path], message: str
 ) -> None:
     project = tmp_path / "project"
