@@ -13,7 +13,7 @@ from triton_ensembles.check.formats.text import fault_lines
 from triton_ensembles.check.registry import RULES, RULES_BY_ID
 from triton_ensembles.check.repository import Form, Repository
 from triton_ensembles.check.rule import Example, Rule, Server
-from triton_ensembles.check.rules.suppressions import nearest_rule
+from triton_ensembles.check.rules.repository.suppressions import nearest_rule
 from triton_ensembles.check.staging_example import stage
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.model_config import CONFIG
