@@ -156,25 +156,26 @@ def test_a_stub_in_the_models_folder_has_its_own_python(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "rule"),
+    ("code", "severity"),
     [
         ("import numpy, json, os, sys, math\n", None),
-        ("import torch\n", "environment-import-missing"),
-        ("from sklearn.svm import SVC\n", "environment-import-missing"),
+        ("import torch\n", Severity.ERROR),
+        ("from sklearn.svm import SVC\n", Severity.ERROR),
         ("try:\n    import torch\nexcept ImportError:\n    torch = None\n", None),
         ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch\n", None),
-        ("def late():\n    import torch\n", "environment-import-later"),
-        ("import helper\n", "environment-import-missing"),  # helper.py imports torch
+        ("def late():\n    import torch\n", Severity.WARNING),
+        ("import helper\n", Severity.ERROR),  # helper.py imports torch
         ("import beside\n", None),
     ],
 )
-def test_imports_against_the_environment(code: str, rule: str | None, tmp_path: Path) -> None:
+def test_imports_against_the_environment(code: str, severity: Severity | None, tmp_path: Path) -> None:
     """Otherwise the step ends in ModuleNotFoundError on the endpoint."""
     extra: dict[str, Content] = {"lib/python3.10/typing.py": ""}
     more: dict[str, Content] = {"a.step/1/helper.py": "import torch\n", "a.step/beside.py": "X = 1\n"}
     path = _archive(tmp_path, environment("3.10", extra), code + MODEL_PY, **more)
     found = [fault for fault in faults(path) if fault.rule.startswith("environment-import")]
-    assert {fault.rule for fault in found} == ({rule} if rule else set())
+    expected = {("environment-import-missing", severity)} if severity else set()
+    assert {(fault.rule, fault.severity) for fault in found} == expected
     if "sklearn" in code:
         assert "scikit-learn" in found[0].cure
     if "helper" in code:

@@ -77,7 +77,7 @@ def test_numpy_2_beside_model_py_is_refused(tmp_path: Path) -> None:
     [
         ("import mine, json, numpy, helper\n", None),
         ("import torch\n", "environment-import-missing"),
-        ("def late():\n    import torch\n", "environment-import-later"),
+        ("def late():\n    import torch\n", "environment-import-missing"),
         ("try:\n    import torch\nexcept ImportError:\n    torch = None\n", None),
     ],
 )

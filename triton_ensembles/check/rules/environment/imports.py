@@ -57,21 +57,10 @@ PROVIDERS = {
     "A packed environment has what model.py imports",
     bad=with_environment(imports="import not_installed\n"),
     words="No module named 'not_installed'",
+    lower=Severity.WARNING,
 )
 def environment_import_missing(model: Model, destination: Destination) -> Iterator[Finding]:
-    yield from _missing(model, destination, later=False)
-
-
-@rule(
-    "A packed environment has what the functions of model.py import",
-    bad=with_environment(imports="def later():\n    import not_installed\n\n\n"),
-    severity=Severity.WARNING,
-)
-def environment_import_later(model: Model, destination: Destination) -> Iterator[Finding]:
-    yield from _missing(model, destination, later=True)
-
-
-def _missing(model: Model, destination: Destination, later: bool) -> Iterator[Finding]:
+    """Of what a function imports, or may find in a folder that model.py adds to sys.path, this is a warning."""
     packed = environment_of(model)
     beside = None if reference(model) else next(iter(packages_of(model)), None)
     if beside is None and (packed is None or packed.tree.problems or not packed.has_library):
@@ -80,7 +69,7 @@ def _missing(model: Model, destination: Destination, later: bool) -> Iterator[Fi
     assert where is not None
     python, _ = python_of(model.repository, destination)
     for file, found in imported(model):
-        if (found.later or found.elsewhere) is later and not _has(where, found.package, python):
+        if not _has(where, found.package, python):
             provider = PROVIDERS.get(found.package, found.package)
             meant = nearest(found.package, where.modules)
             when = "when the function is called" if found.later else "and Triton does not load the model"
@@ -93,6 +82,7 @@ def _missing(model: Model, destination: Destination, later: bool) -> Iterator[Fi
                 f"ModuleNotFoundError: No module named '{found.package}', {when}",
                 (f"did you mean '{meant}'? Otherwise " if meant else "")
                 + (f"add {provider} to its environment file" if beside else f"add {provider} to it and pack it again"),
+                Severity.WARNING if found.later or found.elsewhere else None,
             )
 
 

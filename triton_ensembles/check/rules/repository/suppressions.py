@@ -6,10 +6,10 @@ from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import REGISTERED, rule
+from triton_ensembles.check.rule_names import cure_for
 from triton_ensembles.check.sources import Sources
 from triton_ensembles.check.suppression.accepted import Found
 from triton_ensembles.check.suppression.comments import Suppression, suppressions
-from triton_ensembles.spelling import nearest
 
 SOURCE = "docs/ci.md of this project; Triton reads no comments"
 _VERSIONS = "version_policy { specific { versions: [ 1, 2 ] } }"
@@ -41,13 +41,8 @@ def suppression_rule_unknown(repository: Repository) -> Iterator[Finding]:
     for comment in suppressions_of(repository):
         for name in comment.rules:
             if name not in REGISTERED:
-                meant = nearest_rule(name)
-                yield Finding(
-                    _place(comment),
-                    f"there is no rule '{name}'",
-                    "the comment accepts nothing",
-                    f"did you mean '{meant}'?" if meant else "check --explain lists the rules",
-                )
+                message = f"there is no rule '{name}'"
+                yield Finding(_place(comment), message, "the comment accepts nothing", cure_for(name))
 
 
 @rule(
@@ -76,12 +71,6 @@ def suppressions_of(repository: Repository) -> tuple[Suppression, ...]:
         repository.cache[key] = tuple(each for path, text in texts for each in suppressions(path, text))
     found: tuple[Suppression, ...] = repository.cache[key]
     return found
-
-
-def nearest_rule(name: str) -> str | None:
-    """The rule that was probably meant: one that begins so, or that differs in a few letters."""
-    begins = (id for id in REGISTERED if len(name) > 3 and id.startswith(name))
-    return next(begins, None) or nearest(name, [id for id in REGISTERED if abs(len(id) - len(name)) < 6])
 
 
 def _place(comment: Suppression) -> Place:
