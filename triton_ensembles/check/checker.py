@@ -7,14 +7,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from triton_ensembles.check.config_file import is_near_config
 from triton_ensembles.check.fault import Fault, Place, Severity
 from triton_ensembles.check.registry import RULES, RULES_BY_ID
 from triton_ensembles.check.report import Report
 from triton_ensembles.check.repository import Form, Model, Repository, find_repositories
 from triton_ensembles.check.rule import ANYWHERE, Rule, Scope, Server
-from triton_ensembles.check.rules.repository.folders import is_near_config
-from triton_ensembles.check.rules.repository.suppressions import suppressions_of
-from triton_ensembles.check.sources import Sources
+from triton_ensembles.check.sources import Sources, suppressions_of
 from triton_ensembles.check.suppression.accepted import Accepted, split
 from triton_ensembles.check.suppression.comments import Suppression
 from triton_ensembles.check.suppression.settings import Settings

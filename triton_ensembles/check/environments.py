@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 
 from triton_ensembles.archive.tree import Entry, Kind, Tree, is_archive, join
 from triton_ensembles.check.backend import backend_of
+from triton_ensembles.check.fault import Place
 from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.triton.home import STUB
 
@@ -221,3 +222,9 @@ def subtree(tree: Tree, folder: str) -> Tree:
 def normal_name(name: str) -> str:
     """The name of a distribution as PEP 503 compares it."""
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def place_in(repository: Repository, packed: Environment, inner: str = "") -> Place:
+    """``a.tar.gz!env.tar.gz!lib/x`` or ``a.tar.gz!step/environment/lib/x``: a place within the environment."""
+    place = repository.place(packed.path)
+    return Place(f"{place.path}{'!' if packed.size else '/'}{inner}") if inner else place

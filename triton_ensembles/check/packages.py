@@ -11,6 +11,8 @@ from triton_ensembles.archive.tree import join
 from triton_ensembles.check.environments import Environment, normal_name, subtree
 from triton_ensembles.check.repository import Model, Repository
 
+MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_(\w+)$|manylinux(1|2010|2014)_(\w+)$")
+_OLD_MANYLINUX = {"1": (2, 5), "2010": (2, 12), "2014": (2, 17)}  # PEP 600
 _EXTENSION = re.compile(r"\.cpython-3(\d+)-[\w-]+\.so$")
 _TAG = re.compile(r"^Tag:[ ]*(\w[\w.]*-\w[\w.]*-\w[\w.]*)\s*$", re.MULTILINE)
 
@@ -92,3 +94,10 @@ def packages_in(repository: Repository, folder: str) -> Packages | None:
 def used_packages(repository: Repository) -> list[Packages]:
     """Those of all models of the repository."""
     return [found for model in repository.models for found in packages_of(model)]
+
+
+def glibc_of(tag: str) -> tuple[int, int] | None:
+    match = MANYLINUX.search(tag)
+    if not match:
+        return None
+    return _OLD_MANYLINUX[match[4]] if match[4] else (int(match[1]), int(match[2]))

@@ -7,7 +7,7 @@ from triton_ensembles.archive.tree import Entry
 from triton_ensembles.check.fault import Place
 from triton_ensembles.check.python.budget import PythonBudget
 from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.suppression.comments import MARK
+from triton_ensembles.check.suppression.comments import MARK, Suppression, suppressions
 from triton_ensembles.recipe.places import RECIPE
 from triton_ensembles.triton.model_config import CONFIG
 
@@ -51,3 +51,13 @@ class Sources:
             for entry in repository.tree.entries.values()
             if entry.data is not None
         }
+
+
+def suppressions_of(repository: Repository) -> tuple[Suppression, ...]:
+    """Every comment of the repository that accepts faults, or tries to."""
+    key = "suppressions"
+    if key not in repository.cache:
+        texts = Sources([repository]).commented()
+        repository.cache[key] = tuple(each for path, text in texts for each in suppressions(path, text))
+    found: tuple[Suppression, ...] = repository.cache[key]
+    return found

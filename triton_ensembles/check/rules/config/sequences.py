@@ -7,7 +7,7 @@ from triton_ensembles.check.examples import parameter, python_model
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.config.tensors import repeated
+from triton_ensembles.check.tensors import repeated
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 model_config_utils.cc GetBooleanSequenceControlProperties, GetTypedSequenceControlProperties"

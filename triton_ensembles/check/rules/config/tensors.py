@@ -1,7 +1,6 @@
 """Inputs and outputs of a model: core r24.10 model_config_utils.cc ValidateModelIOConfig and what it calls."""
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -11,6 +10,7 @@ from triton_ensembles.check.examples import COMPLETING, X, Y, io_tensor, plan_mo
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
+from triton_ensembles.check.tensors import VARIABLE, element_count, repeated, tensors
 from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.spelling import listed
 from triton_ensembles.triton.backends import TENSORRT_PLATFORM
@@ -18,49 +18,9 @@ from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateIOShape"
 GOOD = python_model()
-VARIABLE = -1
-ELEMENT_BYTES = {
-    "TYPE_BOOL": 1, "TYPE_UINT8": 1, "TYPE_INT8": 1, "TYPE_UINT16": 2, "TYPE_INT16": 2, "TYPE_FP16": 2, "TYPE_BF16": 2,
-    "TYPE_UINT32": 4, "TYPE_INT32": 4, "TYPE_FP32": 4, "TYPE_UINT64": 8, "TYPE_INT64": 8, "TYPE_FP64": 8,
-}  # fmt: skip
 _NON_LINEAR = io_tensor("X", "FP16", "8, 4, 4", "is_non_linear_format_io: true")
 _SCALAR = io_tensor("X", "FP32", "1", "reshape { shape: [ ] }")
 _SHAPE_TENSOR = io_tensor("X", "INT32", "1", "is_shape_tensor: true")
-
-
-def tensors(model: Model) -> Iterator[tuple[str, int, Any]]:
-    """("input" or "output", index, ModelInput or ModelOutput) of every tensor of the config, as far as it is known."""
-    for kind in ("input", "output"):
-        with suppress(UnknownValueError):
-            yield from enumerated(model, kind)
-
-
-def enumerated(model: Model, kind: str) -> Iterator[tuple[str, int, Any]]:
-    for index, tensor in enumerate(getattr(model.config, kind)):
-        yield kind, index, tensor
-
-
-def repeated(names: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """(index, name) of each that has come before."""
-    seen: set[str] = set()
-    for index, name in enumerate(names):
-        if name in seen:
-            yield index, name
-        seen.add(name)
-
-
-def type_name(data_type: int) -> str:
-    return DataType.Name(data_type) if data_type in DataType.values() else str(data_type)
-
-
-def same_shape(one: Sequence[int], other: Sequence[int]) -> bool:
-    """As triton/common CompareDimsWithWildcard: equal, where -1 equals everything."""
-    return len(one) == len(other) and all(a == b or -1 in (a, b) for a, b in zip(one, other, strict=True))
-
-
-def element_count(dims: Sequence[int]) -> int:
-    """As triton/common GetElementCount: -1 when a dimension is variable, 0 for no dimensions."""
-    return VARIABLE if VARIABLE in dims else math.prod(dims) if dims else 0
 
 
 def _each(model: Model, is_wrong: Callable[[Any], object], field: str, message: str, cure: str) -> Iterator[Finding]:

@@ -5,10 +5,10 @@ from typing import Any
 
 from triton_ensembles.check.examples import IDENTITY, python_model
 from triton_ensembles.check.fault import Finding
+from triton_ensembles.check.raw_files import missing_or_short
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
-from triton_ensembles.check.rules.config.sequence_state import missing_or_short
-from triton_ensembles.check.rules.config.tensors import same_shape, type_name
+from triton_ensembles.check.tensors import same_shape, type_name
 from triton_ensembles.spelling import listed, nearest
 
 SOURCE = "core r24.10 backend_model_instance.cc GenerateWarmupData"

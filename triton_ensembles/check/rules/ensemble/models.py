@@ -3,8 +3,8 @@
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple
 
+from triton_ensembles.check.ensemble_steps import Step, steps
 from triton_ensembles.check.examples import SCALE, X, ensemble, io_tensor, step
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Model, Repository
@@ -14,48 +14,8 @@ from triton_ensembles.spelling import listed, nearest
 
 SOURCE = "core r24.10 ensemble_utils.cc ValidateTensorMapping"
 GOOD = ensemble(SCALE)
-_NAMES = "names of steps"  # in Repository.cache
 _SHOWN = 12  # ensembles of a ring
 _MOST_COMPARED = 100  # models; each unknown name is compared with all of them
-
-
-class Step(NamedTuple):
-    """One step of an ensemble, and its model if the repository has it."""
-
-    number: int
-    message: Any
-    model: Model | None
-
-    @property
-    def path(self) -> tuple[str, str, int]:
-        return ("ensemble_scheduling", "step", self.number)
-
-    @property
-    def configured(self) -> Model | None:
-        """The model if it has a config.pbtxt; without one it gets its own fault."""
-        return self.model if self.model is not None and self.model.has_config else None
-
-
-def steps(model: Model) -> tuple[Step, ...]:
-    """The steps whose model_name is known."""
-    cache, key = model.repository.cache, f"steps of {model.root}"
-    if key not in cache:
-        found = []
-        for number, item in enumerate(model.config.ensemble_scheduling.step):
-            with suppress(UnknownValueError):
-                found.append(Step(number, item, model.repository.model(item.model_name)))
-        cache[key] = tuple(found)
-    known: tuple[Step, ...] = cache[key]
-    return known
-
-
-def step_names(repository: Repository) -> frozenset[str]:
-    """The model_name of every step of every ensemble."""
-    if _NAMES not in repository.cache:
-        found = (item.message.model_name for model in repository.ensembles for item in steps(model))
-        repository.cache[_NAMES] = frozenset(found)
-    names: frozenset[str] = repository.cache[_NAMES]
-    return names
 
 
 @rule(

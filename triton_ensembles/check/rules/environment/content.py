@@ -7,26 +7,18 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from triton_ensembles.archive.tree import Kind, join
-from triton_ensembles.check.environments import Environment, has_stub, reference, used_environments
+from triton_ensembles.check.environments import Environment, has_stub, place_in, reference, used_environments
 from triton_ensembles.check.examples import with_environment
-from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.packages import used_packages
+from triton_ensembles.check.fault import Finding, Severity
+from triton_ensembles.check.packages import MANYLINUX, glibc_of, used_packages
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of, instance_of, release_of, releases, version
 
 GOOD = with_environment("3.10")
-_MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_(\w+)$|manylinux(1|2010|2014)_(\w+)$")
-_OLD_MANYLINUX = {"1": (2, 5), "2010": (2, 12), "2014": (2, 17)}  # PEP 600
 _FOREIGN = re.compile(r"-(macosx_\w+|win32|win_\w+)$")
 _CONDA_FOREIGN = ("osx-64", "osx-arm64", "win-64", "win-arm64")
-
-
-def place_in(repository: Repository, packed: Environment, inner: str = "") -> Place:
-    """``a.tar.gz!env.tar.gz!lib/x`` or ``a.tar.gz!step/environment/lib/x``: a place within the environment."""
-    place = repository.place(packed.path)
-    return Place(f"{place.path}{'!' if packed.size else '/'}{inner}") if inner else place
 
 
 def _without_stub(repository: Repository, packed: Environment) -> list[str]:
@@ -328,16 +320,9 @@ def tags_of(packed: Environment) -> Iterator[tuple[str, str]]:
 def _is_foreign(tag: str, wanted: str) -> bool:
     if _FOREIGN.search(tag) or tag.replace("_", "-") in _CONDA_FOREIGN:
         return True
-    match = _MANYLINUX.search(tag)
+    match = MANYLINUX.search(tag)
     machine = (match[3] or match[5]) if match else ""
     for name in ("x86_64", "aarch64"):
         if name != wanted and (tag.endswith(f"linux_{name}") or machine == name):
             return True
     return tag == ("conda-linux-aarch64" if wanted == "x86_64" else "conda-linux-64")
-
-
-def glibc_of(tag: str) -> tuple[int, int] | None:
-    match = _MANYLINUX.search(tag)
-    if not match:
-        return None
-    return _OLD_MANYLINUX[match[4]] if match[4] else (int(match[1]), int(match[2]))

@@ -10,9 +10,9 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from triton_ensembles.check.fault import Finding, Place, Severity
+from triton_ensembles.check.recipe_files import packed_files
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.rules.environment.imports import packed_files
 from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.environment import EnvironmentSpec
 from triton_ensembles.environment.pins import LONGEST_LOCK

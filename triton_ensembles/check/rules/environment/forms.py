@@ -7,7 +7,7 @@ from triton_ensembles.check.examples import python_model, with_environment
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.rules.sagemaker.served import is_packed
+from triton_ensembles.check.sagemaker import is_packed
 from triton_ensembles.triton.destination import Destination
 
 _TAKES_FOLDERS = (23, 7)

@@ -3,54 +3,23 @@
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
 
+from triton_ensembles.check.built_for import python_of
 from triton_ensembles.check.environments import Environment, environment_of, normal_name, reference
 from triton_ensembles.check.examples import with_environment
 from triton_ensembles.check.fault import Finding, Place, Severity
+from triton_ensembles.check.imported_packages import PROVIDERS, UNLESS_ELSEWHERE, imported
 from triton_ensembles.check.packages import Packages, packages_of
-from triton_ensembles.check.python.source import (
-    UTILS,
-    Import,
-    PythonFile,
-    adds_folders,
-    all_files,
-    is_deeper,
-    is_local,
-    model_files,
-)
 from triton_ensembles.check.python.standard_library import standard_library
+from triton_ensembles.check.recipe_files import environment_files, packed_files
 from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.environment.wheels import python_of
-from triton_ensembles.environment import EnvironmentSpec, read_environment_file
-from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.spelling import nearest
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of
 
 SOURCE = "python_backend r24.10 pb_stub.cc: sys.path is the environment's, then the version folder and the model's"
 GOOD = with_environment(imports="import json\n")
-_LEFT = "*environment bytes"
-_MOST_BYTES = 1 << 17  # of all environment files of a recipe
-# What the stub itself provides: python_backend r24.10 pb_stub.cc.
-_OF_THE_STUB = frozenset({UTILS, "c_python_backend_utils"})
-UNLESS_ELSEWHERE = ", unless a folder that model.py adds to sys.path has it"
-# Packages that are installed under another name than they are imported.
-PROVIDERS = {
-    "PIL": "pillow",
-    "attr": "attrs",
-    "bs4": "beautifulsoup4",
-    "cv2": "opencv-python-headless",
-    "dateutil": "python-dateutil",
-    "dotenv": "python-dotenv",
-    "faiss": "faiss-cpu",
-    "google": "protobuf",
-    "skimage": "scikit-image",
-    "sklearn": "scikit-learn",
-    "yaml": "pyyaml",
-}
 
 
 @rule(
@@ -102,21 +71,6 @@ _COMPILED_IN = frozenset(
 )  # fmt: skip
 
 
-def imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
-    """What comes from outside of the model, each package once per file."""
-    for first in model_files(model):
-        files = all_files(model, first)
-        elsewhere = adds_folders(files)
-        for file in files:
-            seen: set[tuple[str, bool]] = set()
-            for found in file.imports:
-                if found.package in _OF_THE_STUB or not found.certain or (found.package, found.later) in seen:
-                    continue
-                seen.add((found.package, found.later))
-                if not is_local(model, first, found.package) and not (elsewhere and is_deeper(model, found.package)):
-                    yield file, replace(found, elsewhere=elsewhere)
-
-
 @rule(
     "The environment file names what the steps' model.py import",
     source="envs/*.yml of the recipe; names of distributions and of packages may differ",
@@ -159,47 +113,3 @@ def environment_file_python(repository: Repository, destination: Destination) ->
                 f"{spec.python}, built from release {image.release}, in the folder of each",
                 f"write python={image.python}",
             )
-
-
-def packed_files(repository: Repository, wheels: bool = False) -> Iterator[tuple[str, EnvironmentSpec, list[str]]]:
-    """Those of environments that bring a Python and numpy of their own, or with ``wheels`` all.
-
-    Wheels beside model.py use the server's.
-    """
-    recipe = repository.recipe.recipe if repository.recipe else None
-    own = [each.steps for each in recipe.environments.values() if each.kind == "wheels"] if recipe else []
-    return (found for found in environment_files(repository) if wheels or tuple(found[2]) not in own)
-
-
-def environment_files(repository: Repository) -> Iterator[tuple[str, EnvironmentSpec, list[str]]]:
-    """The environment files that a recipe names, with the steps that get them; the build judges those with faults.
-
-    Their paths are relative to the project, whose folder ensembles/ holds the repository.
-    """
-    recipe = repository.recipe.recipe if repository.recipe else None
-    project = repository.path.resolve().parent.parent
-    for environment in recipe.environments.values() if recipe else ():
-        try:
-            spec = environment_file(repository, project / environment.file)
-        except EnsembleError:
-            continue
-        yield shown(spec.path), spec, list(environment.steps)
-
-
-def environment_file(repository: Repository, path: Path) -> EnvironmentSpec:
-    """The environment file at ``path``, read once. Raises :class:`EnsembleError`, also when all are too long."""
-    cache = repository.cache
-    if (key := f"*environment {path}") not in cache:
-        left = cache.setdefault(_LEFT, _MOST_BYTES)
-        try:
-            cache[_LEFT] = left - (path.stat().st_size if path.is_file() else 0)
-            if cache[_LEFT] < 0:
-                message = f"the environment files of this recipe are longer than {_MOST_BYTES >> 10} KiB together"
-                raise EnsembleError(message, path=path, cure="shorten them")
-            cache[key] = read_environment_file(path)
-        except EnsembleError as error:
-            cache[key] = error
-    found: EnvironmentSpec | EnsembleError = cache[key]
-    if isinstance(found, EnsembleError):
-        raise found
-    return found

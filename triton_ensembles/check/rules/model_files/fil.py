@@ -8,7 +8,7 @@ from triton_ensembles.check.examples import io_tensor, parameter, python_model
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.rules.config.tensors import type_name
+from triton_ensembles.check.tensors import type_name
 from triton_ensembles.spelling import choices, listed, nearest
 from triton_ensembles.triton.model_config import DataType
 

@@ -9,7 +9,7 @@ from triton_ensembles.check.loaded_files import file_of, loaded_files
 from triton_ensembles.check.model_files.file import ModelFile
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.rules.config.tensors import same_shape
+from triton_ensembles.check.tensors import same_shape
 from triton_ensembles.spelling import listed, nearest
 from triton_ensembles.triton.model_config import DataType
 

@@ -10,7 +10,7 @@ from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.loaded_files import file_of, loaded_files
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.rules.config.tensors import tensors, type_name
+from triton_ensembles.check.tensors import named_indexes, tensors, type_name
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "pytorch_backend r24.10 libtorch.cc GetNamingConvention, ValidateOutputs"
@@ -36,16 +36,6 @@ GOOD = _torch(inputs=io_tensor("X__0"), outputs=f"{io_tensor('Y__0')}, {io_tenso
 
 def _is_torch(model: Model) -> bool:
     return backend_of(model).name == "pytorch" and model.config.runtime in ("", "libtriton_pytorch.so")
-
-
-def named_indexes(names: Sequence[str]) -> list[int] | None:
-    """The index of each name when all are ``NAME__INDEX``, else None: Triton then goes by their order.
-
-    As libtorch.cc reads them: from the first ``__`` on, all digits; none are 0.
-    """
-    found = [re.search(r"__([0-9]*)\Z", name) for name in names if name.find("__") == name.rfind("__")]
-    indexes = [int(match[1][:9] or 0) for match in found if match]
-    return indexes if len(indexes) == len(names) else None
 
 
 @rule(

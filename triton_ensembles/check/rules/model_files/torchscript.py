@@ -9,8 +9,7 @@ from triton_ensembles.check.loaded_files import file_of, loaded_files
 from triton_ensembles.check.model_files.file import ModelFile
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.rules.config.tensors import type_name
-from triton_ensembles.check.rules.model_files.pytorch import named_indexes
+from triton_ensembles.check.tensors import named_indexes, type_name
 from triton_ensembles.spelling import listed
 from triton_ensembles.triton.model_config import DataType
 

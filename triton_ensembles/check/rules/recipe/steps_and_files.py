@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from triton_ensembles.archive.tree import Entry, Kind
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.fault import Finding, Place, Severity
+from triton_ensembles.check.recipe_files import environment_file, environment_files, project_of, recipe_of
 from triton_ensembles.check.repository import Form, Repository
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.environment.imports import environment_file, environment_files
 from triton_ensembles.environment.pins import LINE, LONGEST_LOCK
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.files import read_text
@@ -21,9 +19,6 @@ from triton_ensembles.spelling import choices, listed, nearest
 from triton_ensembles.triton.backends import KNOWN
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.home import STUB_PYTHONS
-
-if TYPE_CHECKING:
-    from triton_ensembles.recipe.schema import Recipe
 
 SOURCE = "the build refuses it, or makes nothing of it"
 
@@ -223,13 +218,3 @@ def _steps(repository: Repository) -> list[str]:
     named = {artifact.step for artifact in recipe.artifacts} | {*recipe.engines, *recipe.parameters}
     named |= {*recipe.gpu.parameters, *(step for each in recipe.environments.values() for step in each.steps)}
     return sorted(named)
-
-
-def project_of(repository: Repository) -> Path | None:
-    """The folder that paths in the recipe are relative to; None for a folder that is not in an ensembles/."""
-    ensembles = repository.path.resolve().parent
-    return ensembles.parent if ensembles.name == "ensembles" else None
-
-
-def recipe_of(repository: Repository) -> Recipe | None:
-    return repository.recipe.recipe if repository.recipe else None

@@ -1,16 +1,15 @@
 """Folders of a repository that are not models, and configs that do not have the name that Triton reads."""
 
-import re
 from collections.abc import Iterator
 
 from triton_ensembles.check.backend import backend_of, has_library
+from triton_ensembles.check.config_file import is_near_config
+from triton_ensembles.check.ensemble_steps import step_names, steps
 from triton_ensembles.check.examples import IDENTITY, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Form, Model
 from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.rules.ensemble.models import step_names, steps
-from triton_ensembles.check.rules.sagemaker.served import is_packed
-from triton_ensembles.spelling import nearest
+from triton_ensembles.check.sagemaker import is_packed
 from triton_ensembles.triton.backends import BACKENDS
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import CONFIG
@@ -131,15 +130,6 @@ def misnamed_config(model: Model) -> str | None:
                 if entry and not entry.is_folder:
                     return path
     return None
-
-
-def is_near_config(name: str) -> bool:
-    """Whether a file's name is a misspelling of config.pbtxt, or what editors and browsers make of it."""
-    letters = re.sub(r"[^a-z]", "", name.lower())
-    known = letters.startswith(("configpb", "configproto")) or letters in ("config", "configtxt", "copyofconfigpbtxt")
-    if name == CONFIG or name.startswith("."):
-        return False
-    return known or name.lower().endswith(".pbtxt") or nearest(name, [CONFIG]) is not None
 
 
 def _is_stray(model: Model) -> bool:

@@ -7,9 +7,9 @@ from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import REGISTERED, rule
 from triton_ensembles.check.rule_names import cure_for
-from triton_ensembles.check.sources import Sources
+from triton_ensembles.check.sources import suppressions_of
 from triton_ensembles.check.suppression.accepted import Found
-from triton_ensembles.check.suppression.comments import Suppression, suppressions
+from triton_ensembles.check.suppression.comments import Suppression
 
 SOURCE = "docs/ci.md of this project; Triton reads no comments"
 _VERSIONS = "version_policy { specific { versions: [ 1, 2 ] } }"
@@ -61,16 +61,6 @@ def suppression_unused(found: Found) -> Iterator[Finding]:
                 "the comment accepts nothing",
                 "delete it; it has to end the line of the fault, or stand alone on the line before",
             )
-
-
-def suppressions_of(repository: Repository) -> tuple[Suppression, ...]:
-    """Every comment of the repository that accepts faults, or tries to."""
-    key = "suppressions"
-    if key not in repository.cache:
-        texts = Sources([repository]).commented()
-        repository.cache[key] = tuple(each for path, text in texts for each in suppressions(path, text))
-    found: tuple[Suppression, ...] = repository.cache[key]
-    return found
 
 
 def _place(comment: Suppression) -> Place:

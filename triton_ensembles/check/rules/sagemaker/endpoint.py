@@ -1,15 +1,14 @@
 """Conflicts between archives that are members of one multi-model endpoint."""
 
-import json
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from triton_ensembles.archive.manifest import MANIFEST
+from triton_ensembles.check.built_for import manifest
 from triton_ensembles.check.environments import environments
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.rules.sagemaker.served import inner_models, is_archive
+from triton_ensembles.check.sagemaker import inner_models, is_archive
 
 _SHOWN = 3
 
@@ -17,22 +16,6 @@ _SHOWN = 3
 def archives(repositories: tuple[Repository, ...]) -> list[Repository]:
     """The members of the endpoint: the archives, each path once."""
     return list({each.path.resolve(): each for each in repositories if is_archive(each)}.values())
-
-
-def manifest(repository: Repository) -> dict[str, Any]:
-    """The manifest of an archive that this project built, {} when it has none."""
-    entry = repository.tree.get(MANIFEST)
-    try:
-        data = json.loads(entry.data) if entry and entry.data else {}
-    except (ValueError, RecursionError):
-        return {}
-    return data if isinstance(data, dict) else {}
-
-
-def is_for_own_server(repository: Repository) -> bool:
-    """Whether its manifest says that it was built for this project's own server, and for no image."""
-    found = manifest(repository)
-    return bool(found.get("target")) and not found.get("image")
 
 
 @rule(

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from triton_ensembles.check.backend import backend_of, has_library
+from triton_ensembles.check.built_for import is_for_own_server
 from triton_ensembles.check.examples import GRAPH_IDENTITY, ONNX_IDENTITY, python_model
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.rules.sagemaker.endpoint import is_for_own_server
 from triton_ensembles.spelling import listed
 from triton_ensembles.triton.backends import ENSEMBLE, backend_meant
 from triton_ensembles.triton.destination import Destination

@@ -7,7 +7,7 @@ from triton_ensembles.check.examples import IDENTITY, SCALE, ensemble, python_mo
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.rules.sagemaker.served import is_archive, is_of_gateway, is_packed
+from triton_ensembles.check.sagemaker import is_archive, is_of_gateway, is_packed
 from triton_ensembles.spelling import listed
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import CONFIG

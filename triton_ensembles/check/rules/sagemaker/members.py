@@ -10,8 +10,8 @@ from triton_ensembles.check.environments import used_environments
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.repository.model_names import SHELL_SYNTAX
-from triton_ensembles.check.rules.sagemaker.served import is_archive, is_packed, served_models
+from triton_ensembles.check.sagemaker import is_archive, is_packed, served_models
+from triton_ensembles.check.shell_syntax import SHELL_SYNTAX
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.sagemaker_contract import LONGEST_TARGET_MODEL, SHELL_CHARACTERS, TARGET_MODEL
 

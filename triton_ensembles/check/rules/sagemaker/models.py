@@ -10,9 +10,9 @@ from triton_ensembles.check.python.source import UTILS, argument, every_file
 from triton_ensembles.check.python.values import text_of
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.rules.config.tensors import ELEMENT_BYTES, type_name
-from triton_ensembles.check.rules.sagemaker.served import for_sagemaker, is_served, loaded_models, served_models
+from triton_ensembles.check.sagemaker import for_sagemaker, is_served, loaded_models, served_models
 from triton_ensembles.check.source_form import ENSEMBLE_FOLDER
+from triton_ensembles.check.tensors import ELEMENT_BYTES, type_name
 from triton_ensembles.spelling import nearest
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import instance_of

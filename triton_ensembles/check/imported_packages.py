@@ -1,0 +1,49 @@
+"""The packages that the Python files of a model import from outside of it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from triton_ensembles.check.python.source import (
+    UTILS,
+    Import,
+    PythonFile,
+    adds_folders,
+    all_files,
+    is_deeper,
+    is_local,
+    model_files,
+)
+from triton_ensembles.check.repository import Model
+
+# What the stub itself provides: python_backend r24.10 pb_stub.cc.
+_OF_THE_STUB = frozenset({UTILS, "c_python_backend_utils"})
+UNLESS_ELSEWHERE = ", unless a folder that model.py adds to sys.path has it"
+# Packages that are installed under another name than they are imported.
+PROVIDERS = {
+    "PIL": "pillow",
+    "attr": "attrs",
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python-headless",
+    "dateutil": "python-dateutil",
+    "dotenv": "python-dotenv",
+    "faiss": "faiss-cpu",
+    "google": "protobuf",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
+
+
+def imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
+    """What comes from outside of the model, each package once per file."""
+    for first in model_files(model):
+        files = all_files(model, first)
+        elsewhere = adds_folders(files)
+        for file in files:
+            seen: set[tuple[str, bool]] = set()
+            for found in file.imports:
+                if found.package in _OF_THE_STUB or not found.certain or (found.package, found.later) in seen:
+                    continue
+                seen.add((found.package, found.later))
+                if not is_local(model, first, found.package) and not (elsewhere and is_deeper(model, found.package)):
+                    yield file, replace(found, elsewhere=elsewhere)
