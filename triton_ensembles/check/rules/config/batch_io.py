@@ -5,6 +5,7 @@ from typing import Any
 
 from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding, Place
+from triton_ensembles.check.field_rule import field_rule
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.tensors import repeated
@@ -56,22 +57,6 @@ def batch_io_source_count(model: Model) -> Iterator[Finding]:
                 model.at(name, index, "source_input"),
                 f"{kind} takes one source_input, and {len(item.source_input)} are given",
                 cure='write source_input: [ "…" ] with the name of one input',
-            )
-
-
-@rule(
-    "A batch_input is TYPE_INT32 or TYPE_FP32",
-    bad=python_model(_INPUT.format("BATCH_ITEM_SHAPE", "TYPE_INT64", '"X"')),
-    good=_GOOD_INPUT,
-    words="batch input data type must be TYPE_INT32 or TYPE_FP32",
-)
-def batch_input_data_type(model: Model) -> Iterator[Finding]:
-    for index, item in enumerate(model.config.batch_input):
-        if item.data_type not in (DataType.TYPE_INT32, DataType.TYPE_FP32):
-            yield Finding(
-                model.at("batch_input", index, "data_type"),
-                f"batch_input {index} is neither TYPE_INT32 nor TYPE_FP32",
-                cure="write data_type: TYPE_INT32",
             )
 
 
@@ -129,3 +114,12 @@ def _unknown(place: Place, kind: str, name: str, known: list[str]) -> Finding:
     guess = nearest(name, known)
     cure = f"did you mean '{guess}'?" if guess else f"the model's {kind}s are {listed(known)}"
     return Finding(place, f"the model has no {kind} '{name}'", cure=cure)
+
+
+# fmt: off
+field_rule("batch-input-data-type", "A batch_input is TYPE_INT32 or TYPE_FP32",
+           at=("batch_input", "data_type"),
+           when=lambda item: item.data_type not in (DataType.TYPE_INT32, DataType.TYPE_FP32),
+           says="batch_input {path[1]} is neither TYPE_INT32 nor TYPE_FP32", cure="write data_type: TYPE_INT32",
+           bad=python_model(_INPUT.format("BATCH_ITEM_SHAPE", "TYPE_INT64", '"X"')), good=_GOOD_INPUT,
+           words="batch input data type must be TYPE_INT32 or TYPE_FP32")

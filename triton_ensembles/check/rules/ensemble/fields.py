@@ -5,6 +5,7 @@ from contextlib import suppress
 
 from triton_ensembles.check.examples import SCALE, ensemble, step
 from triton_ensembles.check.fault import Finding
+from triton_ensembles.check.field_rule import field_rule
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.text.unknown import UnknownValueError
@@ -45,15 +46,6 @@ _forbidden(
 )
 
 
-@rule("An ensemble has at least one step", bad=ensemble(), words="must specify 'step' for ensemble '…'")
-def ensemble_without_steps(model: Model) -> Iterator[Finding]:
-    config = model.config
-    if config.HasField("ensemble_scheduling") and not config.ensemble_scheduling.step:
-        yield Finding(
-            model.at("ensemble_scheduling"), "this ensemble has no steps", cure='write step [ { model_name: "…" … } ]'
-        )
-
-
 def _missing(field: str, bad: str, cure: str) -> None:
     @rule(
         f"Every step has {'a' if field == 'model_name' else 'an'} {field}",
@@ -89,3 +81,11 @@ def _without(kind: str, bad: str, words: str) -> None:
 
 _without("input", ensemble(SCALE, inputs=""), "… is not written: at least one of its depending tensors, …")
 _without("output", ensemble(SCALE, outputs=""), "ensemble tensor '…' is unused in ensemble '…'")
+
+
+# fmt: off
+field_rule("ensemble-without-steps", "An ensemble has at least one step",
+           at="ensemble_scheduling",
+           when=lambda config: config.HasField("ensemble_scheduling") and not config.ensemble_scheduling.step,
+           says="this ensemble has no steps", cure='write step [ {{ model_name: "…" … }} ]',
+           bad=ensemble(), words="must specify 'step' for ensemble '…'")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding, Place, Severity
+from triton_ensembles.check.field_rule import field_rule
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.spelling import nearest
@@ -25,18 +26,6 @@ def _agents(name: str = "", parameters: str = "") -> str:
 
 def _parameter(key: str) -> str:
     return f'parameters {{ key: "{key}", value: "0123456789abcdef0123456789abcdef" }}'
-
-
-@rule("model_repository_agents has an agent", bad=_agents(), server=Server.DIES)
-def repository_agents_empty(model: Model) -> Iterator[Finding]:
-    config = model.config
-    if config.HasField("model_repository_agents") and not config.model_repository_agents.agents:
-        yield Finding(
-            model.at("model_repository_agents"),
-            "model_repository_agents names no agent",
-            "tritonserver crashes when it loads the model, and all its models are lost",
-            "delete model_repository_agents",
-        )
 
 
 @rule(
@@ -108,3 +97,12 @@ def repository_agent_checksum(model: Model) -> Iterator[Finding]:
 
 def _place(model: Model, index: int, *field: str) -> Place:
     return model.at("model_repository_agents", "agents", index, *field)
+
+
+# fmt: off
+field_rule("repository-agents-empty", "model_repository_agents has an agent",
+           at="model_repository_agents",
+           when=lambda config: config.HasField("model_repository_agents") and not config.model_repository_agents.agents,
+           says="model_repository_agents names no agent",
+           effect="tritonserver crashes when it loads the model, and all its models are lost",
+           cure="delete model_repository_agents", bad=_agents(), server=Server.DIES)
