@@ -32,6 +32,10 @@ def _groups(model: Model) -> Iterator[tuple[Path, Any]]:
     return iter(()) if model.config.HasField("ensemble_scheduling") else items("instance_group")(model)
 
 
+def _python_groups(model: Model) -> Iterator[tuple[Path, Any]]:
+    return _groups(model) if backend_of(model).name == "python" else iter(())
+
+
 def _groups_of_others(model: Model) -> Iterator[tuple[Path, Any]]:
     """Those of models that are no TensorRT plan."""
     backend = backend_of(model)
@@ -91,42 +95,6 @@ def instance_group_profile_number(model: Model) -> Iterator[Finding]:
                 )
 
 
-@rule(
-    "An instance group of a Python model has no blanks, quotes or other syntax of a shell in its name",
-    source='python_backend r24.10 stub_launcher.cc: bash -c "exec <stub> … <name>"; measured on 2.51.0',
-    bad=_group('name: "cpu;small", count: 1, kind: KIND_CPU'),
-    good=_group('name: "on-the-cpu", count: 1, kind: KIND_CPU'),
-    server=Server.DIES,
-)
-def instance_group_name(model: Model) -> Iterator[Finding]:
-    for path, group in _groups(model):
-        match = _SHELL_SYNTAX.search(_QUOTED.sub("quoted", group.name))
-        if match and backend_of(model).name == "python":
-            yield Finding(
-                model.at(*path, "name"),
-                f"the name of this instance group contains {match.group()!r}",
-                "Triton starts a stub by a shell command that has the name in it: tritonserver refuses the model, "
-                "waits for it forever, or ends",
-                "delete name, or use letters, digits, '.', '-' and '_'",
-            )
-
-
-@rule(
-    "A model has an instance group that is not passive",
-    source="common r24.10 model_config.proto, passive; measured on tritonserver 2.51.0",
-    bad=_group("count: 1, kind: KIND_CPU, passive: true"),
-)
-def instance_groups_passive(model: Model) -> Iterator[Finding]:
-    groups = [group for _, group in _groups(model)]
-    if groups and all(group.passive for group in groups):
-        yield Finding(
-            model.at("instance_group", 0, "passive"),
-            "every instance of this model is passive, and such instances run no requests",
-            "Triton loads it, and the first request ends tritonserver",
-            "delete passive: true",
-        )
-
-
 # fmt: off
 field_rule("instance-group-gpus", "Only KIND_GPU and KIND_AUTO list gpus",
            at=(_groups, "gpus"),
@@ -147,3 +115,23 @@ field_rule("instance-group-profile", "Only TensorRT models have a profile",
            cure="delete profile",
            bad=_group('count: 1, kind: KIND_CPU, profile: [ "0" ]'),
            words="instance group … of model … specifies profile field which is only supported for TensorRT models")
+
+field_rule("instance-group-name",
+           "An instance group of a Python model has no blanks, quotes or other syntax of a shell in its name",
+           source='python_backend r24.10 stub_launcher.cc: bash -c "exec <stub> … <name>"; measured on 2.51.0',
+           at=(_python_groups, "name"), when=lambda group: _SHELL_SYNTAX.search(_QUOTED.sub("quoted", group.name)),
+           says="the name of this instance group contains {wrong[0]!r}",
+           effect="Triton starts a stub by a shell command that has the name in it: tritonserver refuses the model, "
+                  "waits for it forever, or ends",
+           cure="delete name, or use letters, digits, '.', '-' and '_'",
+           bad=_group('name: "cpu;small", count: 1, kind: KIND_CPU'),
+           good=_group('name: "on-the-cpu", count: 1, kind: KIND_CPU'), server=Server.DIES)
+
+field_rule("instance-groups-passive", "A model has an instance group that is not passive",
+           source="common r24.10 model_config.proto, passive; measured on tritonserver 2.51.0",
+           at="instance_group.0.passive",
+           when=lambda config: (config.instance_group and all(group.passive for group in config.instance_group)
+                                and not config.HasField("ensemble_scheduling")),
+           says="every instance of this model is passive, and such instances run no requests",
+           effect="Triton loads it, and the first request ends tritonserver", cure="delete passive: true",
+           bad=_group("count: 1, kind: KIND_CPU, passive: true"))

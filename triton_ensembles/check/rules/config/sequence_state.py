@@ -33,15 +33,15 @@ _TWO_STATES = (
 )
 
 
-def _pairs(model: Model) -> Iterator[tuple[Path, Any, Any]]:
-    """(path, state, initial_state) of every state that has exactly one initial_state."""
+def _pairs(model: Model) -> Iterator[tuple[Path, tuple[Any, Any]]]:
+    """The path, and (state, initial_state), of every state that has exactly one initial_state."""
     for path, state in items("sequence_batching.state")(model):
         if len(state.initial_state) == 1:
-            yield (*path, "initial_state", 0), state, state.initial_state[0]
+            yield (*path, "initial_state", 0), (state, state.initial_state[0])
 
 
 def _initial_states(model: Model) -> Iterator[tuple[Path, Any]]:
-    return ((path, initial) for path, _, initial in _pairs(model))
+    return ((path, initial) for path, (_, initial) in _pairs(model))
 
 
 def _python_states(model: Model) -> Iterator[tuple[Path, Any]]:
@@ -85,24 +85,12 @@ def initial_state_twice(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "initial_state has the data_type of its state",
-    bad=_state(_INITIAL.format("TYPE_INT32", "3, 2", "zero_data: true")),
-    words="The data type used for 'initial_state' field of state '…' does not match the state data type",
-)
-def initial_state_data_type(model: Model) -> Iterator[Finding]:
-    for path, state, initial in _pairs(model):
-        if initial.data_type != state.data_type:
-            message = "initial_state and its state have different data_types"
-            yield Finding(model.at(*path, "data_type"), message, cure="write the state's data_type")
-
-
-@rule(
     "initial_state has fixed dims that match its state's",
     bad=_state(_INITIAL.format("TYPE_FP32", "3, 5", "zero_data: true")),
     words="doesn't match 'state' dim description",
 )
 def initial_state_dims(model: Model) -> Iterator[Finding]:
-    for path, state, initial in _pairs(model):
+    for path, (state, initial) in _pairs(model):
         dims, wanted = list(initial.dims), list(state.dims)
         if len(dims) != len(wanted):
             words = "Number of dimensions in 'initial_state' doesn't match the size of 'state' dimensions"
@@ -172,3 +160,9 @@ field_rule("initial-state-data-missing", "initial_state has zero_data or a data_
            says="initial_state has neither zero_data nor data_file", cure="write zero_data: true",
            bad=_state('initial_state: { name: "zeros", data_type: TYPE_FP32, dims: [ 3, 2 ] }'),
            words="initial_state setting expects state'…' to have state_data set")
+
+field_rule("initial-state-data-type", "initial_state has the data_type of its state",
+           at=(_pairs, "data_type"), when=lambda pair: pair[1].data_type != pair[0].data_type,
+           says="initial_state and its state have different data_types", cure="write the state's data_type",
+           bad=_state(_INITIAL.format("TYPE_INT32", "3, 2", "zero_data: true")),
+           words="The data type used for 'initial_state' field of state '…' does not match the state data type")

@@ -7,6 +7,7 @@ from contextlib import suppress
 from triton_ensembles.check.ensemble_steps import Step, steps
 from triton_ensembles.check.examples import SCALE, X, ensemble, io_tensor, step
 from triton_ensembles.check.fault import Finding, Severity
+from triton_ensembles.check.field_rule import field_rule
 from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.check.text.unknown import UnknownValueError
@@ -255,18 +256,11 @@ def _ring(model: Model, first: Step) -> list[str] | None:
     return None
 
 
-@rule(
-    "model_namespace is reserved for Triton",
-    source="common r24.10 model_config.proto: '[RESERVED] currently this field is reserved for internal use'",
-    severity=Severity.WARNING,
-    bad=ensemble(SCALE.replace('model_name: "scale"', 'model_namespace: "here", model_name: "scale"')),
-)
-def step_namespace(model: Model) -> Iterator[Finding]:
-    for item in steps(model):
-        if item.message.model_namespace:
-            yield Finding(
-                model.at(*item.path, "model_namespace"),
-                "model_namespace is reserved for Triton's own use",
-                "Triton silently overwrites it",
-                "delete it",
-            )
+# fmt: off
+field_rule("step-namespace", "model_namespace is reserved for Triton",
+           source="common r24.10 model_config.proto: '[RESERVED] currently this field is reserved for internal use'",
+           severity=Severity.WARNING,
+           at=("ensemble_scheduling.step", "model_namespace"), when=lambda step: step.model_namespace,
+           says="model_namespace is reserved for Triton's own use", effect="Triton silently overwrites it",
+           cure="delete it",
+           bad=ensemble(SCALE.replace('model_name: "scale"', 'model_namespace: "here", model_name: "scale"')))
