@@ -5,9 +5,7 @@ from contextlib import suppress
 from operator import attrgetter
 from typing import Any
 
-from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Finding, Model, rule
 from triton_ensembles.check.text.unknown import UnknownValueError
 
 Path = tuple[str | int, ...]
@@ -51,7 +49,8 @@ def field_rule(
             with suppress(UnknownValueError):
                 if wrong := when(item):
                     words = {"item": item, "path": path, "name": _name(path, item), "wrong": wrong}
-                    yield Finding(model.at(*path, *parts), *(text.format(**words) for text in (says, effect, cure)))
+                    message, outcome, fix = (text.format(**words) for text in (says, effect, cure))
+                    yield Finding(model.at(*path, *parts), message, outcome, fix)
 
     find.__module__ = when.__module__
     rule(title, id=id, **about)(find)

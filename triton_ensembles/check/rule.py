@@ -1,4 +1,7 @@
-"""A rule of the checker: its name, its source, an example of the fault, and the function that finds it."""
+"""A rule of the checker: its name, its source, an example of the fault, and the function that finds it.
+
+The module of a rule imports from here all that rules are written with.
+"""
 
 import inspect
 import sys
@@ -7,10 +10,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from triton_ensembles.check.fault import Fault, Finding, Severity
+from triton_ensembles.check.fault import Fault, Finding, Place, Severity
+from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.triton.destination import Destination
 
+__all__ = [
+    "ANYWHERE", "REGISTERED", "Destination", "Example", "Finding", "Form", "Model", "Place", "Repository", "Rule",
+    "Scope", "Server", "Severity", "rule",
+]  # fmt: skip
 ANYWHERE = Destination()
 Finder = Callable[..., Iterator[Finding]]
 

@@ -5,10 +5,8 @@ from itertools import chain
 from typing import Any
 
 from triton_ensembles.check.examples import python_model
-from triton_ensembles.check.fault import Finding, Place
 from triton_ensembles.check.field_rule import Path, field_rule, items
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Finding, Model, Place, rule
 from triton_ensembles.check.tensors import repeated
 from triton_ensembles.spelling import choices, listed, nearest
 from triton_ensembles.triton.model_config import DataType

@@ -3,10 +3,8 @@
 from collections.abc import Iterator
 
 from triton_ensembles.check.examples import python_model
-from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.field_rule import field_rule
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Finding, Model, rule
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateModelConfig"
 

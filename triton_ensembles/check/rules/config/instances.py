@@ -6,12 +6,9 @@ from typing import Any
 
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import plan_model, python_model
-from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.field_rule import Path, field_rule, items
-from triton_ensembles.check.repository import Form, Model
-from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rule import Destination, Finding, Form, Model, Server, rule
 from triton_ensembles.triton.backends import TENSORRT_PLATFORM
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateInstanceGroup"

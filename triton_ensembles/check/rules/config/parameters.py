@@ -8,9 +8,7 @@ from triton_ensembles.archive.tar import safe_path
 from triton_ensembles.archive.tree import join
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import IDENTITY, io_tensor, parameter, python_model
-from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rule import Example, Finding, Model, Server, rule
 
 # prometheus-cpp CheckLabelName: letters, digits and _, no digit first, and no __ first (Prometheus's own labels).
 # It takes an empty name too.

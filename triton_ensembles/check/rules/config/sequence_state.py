@@ -5,11 +5,9 @@ from typing import Any
 
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import IDENTITY, python_model
-from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.field_rule import Path, field_rule, items
 from triton_ensembles.check.raw_files import missing_or_short
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rule import Example, Finding, Model, Server, rule
 from triton_ensembles.check.tensors import repeated
 from triton_ensembles.triton.model_config import DataType
 

@@ -4,10 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from triton_ensembles.check.examples import parameter, python_model
-from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.field_rule import Path, field_rule
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Finding, Model, rule
 from triton_ensembles.check.tensors import repeated, type_name
 
 SOURCE = "core r24.10 model_config_utils.cc GetBooleanSequenceControlProperties, GetTypedSequenceControlProperties"

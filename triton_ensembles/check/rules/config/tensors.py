@@ -6,10 +6,8 @@ from typing import Any
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.completion import left_out
 from triton_ensembles.check.examples import COMPLETING, X, Y, io_tensor, plan_model, python_model
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.field_rule import Path, field_rule
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, rule
+from triton_ensembles.check.rule import Example, Finding, Model, Severity, rule
 from triton_ensembles.check.tensors import VARIABLE, element_count, repeated, tensors
 from triton_ensembles.spelling import listed
 from triton_ensembles.triton.backends import TENSORRT_PLATFORM

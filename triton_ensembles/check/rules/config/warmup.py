@@ -4,11 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from triton_ensembles.check.examples import IDENTITY, python_model
-from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.field_rule import Path, field_rule
 from triton_ensembles.check.raw_files import missing_or_short
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, rule
+from triton_ensembles.check.rule import Example, Finding, Model, rule
 from triton_ensembles.check.tensors import same_shape, type_name
 from triton_ensembles.spelling import listed, nearest
 

@@ -4,10 +4,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from triton_ensembles.check.examples import SCALE, ensemble, step
-from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.field_rule import field_rule
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Finding, Model, rule
 from triton_ensembles.check.text.unknown import UnknownValueError
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig"

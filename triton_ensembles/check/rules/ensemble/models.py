@@ -6,10 +6,8 @@ from contextlib import suppress
 
 from triton_ensembles.check.ensemble_steps import Step, steps
 from triton_ensembles.check.examples import SCALE, X, ensemble, io_tensor, step
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.field_rule import field_rule
-from triton_ensembles.check.repository import Model, Repository
-from triton_ensembles.check.rule import Example, rule
+from triton_ensembles.check.rule import Example, Finding, Model, Repository, Severity, rule
 from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.spelling import listed, nearest
 

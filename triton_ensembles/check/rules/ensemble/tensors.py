@@ -7,9 +7,7 @@ from typing import Any, NamedTuple
 
 from triton_ensembles.check.ensemble_steps import Step, steps
 from triton_ensembles.check.examples import IDENTITY, SCALE, X, ensemble, io_tensor, python_model, step
-from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, rule
+from triton_ensembles.check.rule import Example, Finding, Model, Place, Severity, rule
 from triton_ensembles.check.tensors import VARIABLE, enumerated, same_shape, tensors, type_name
 from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.triton.model_config import DataType

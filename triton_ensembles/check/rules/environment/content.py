@@ -9,11 +9,8 @@ from pathlib import PurePosixPath
 from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.check.environments import Environment, has_stub, place_in, reference, used_environments
 from triton_ensembles.check.examples import with_environment
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.packages import MANYLINUX, glibc_of, used_packages
-from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.triton.destination import Destination
+from triton_ensembles.check.rule import Destination, Finding, Repository, Server, Severity, rule
 from triton_ensembles.triton.releases import image_of, instance_of, release_of, releases, version
 
 GOOD = with_environment("3.10")

@@ -9,17 +9,14 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.recipe_files import packed_files
-from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rule import Destination, Finding, Place, Repository, Server, Severity, rule
 from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.environment import EnvironmentSpec
 from triton_ensembles.environment.pins import LONGEST_LOCK
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import read_text
 from triton_ensembles.spelling import most_of
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import Release, release_of
 
 _ASKED = "#   "  # of a lock: what was asked for

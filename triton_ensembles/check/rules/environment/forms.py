@@ -4,11 +4,8 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.environments import PARAMETER, reference, used_environments
 from triton_ensembles.check.examples import python_model, with_environment
-from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.repository import Form, Model, Repository
-from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rule import Destination, Finding, Form, Model, Repository, Server, Severity, rule
 from triton_ensembles.check.sagemaker import is_packed
-from triton_ensembles.triton.destination import Destination
 
 _TAKES_FOLDERS = (23, 7)
 

@@ -7,15 +7,12 @@ from collections.abc import Iterator
 from triton_ensembles.check.built_for import python_of
 from triton_ensembles.check.environments import Environment, environment_of, normal_name, reference
 from triton_ensembles.check.examples import with_environment
-from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.imported_packages import PROVIDERS, UNLESS_ELSEWHERE, imported
 from triton_ensembles.check.packages import Packages, packages_of
 from triton_ensembles.check.python.standard_library import standard_library
 from triton_ensembles.check.recipe_files import environment_files, packed_files
-from triton_ensembles.check.repository import Model, Repository
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Destination, Finding, Model, Place, Repository, Severity, rule
 from triton_ensembles.spelling import nearest
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of
 
 SOURCE = "python_backend r24.10 pb_stub.cc: sys.path is the environment's, then the version folder and the model's"

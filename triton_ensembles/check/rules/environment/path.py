@@ -12,9 +12,7 @@ from triton_ensembles.check.environments import (
     used_environments,
 )
 from triton_ensembles.check.examples import IDENTITY, parameter, python_model
-from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.repository import Form, Model, Repository
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rule import Example, Finding, Form, Model, Place, Repository, Server, Severity, rule
 from triton_ensembles.spelling import nearest
 
 SOURCE = "python_backend r24.10 src/pb_env.cc ExtractIfNotExtracted"

@@ -5,11 +5,8 @@ from collections.abc import Iterator
 from triton_ensembles.check.built_for import image_built_for, python_of
 from triton_ensembles.check.environments import has_stub, place_in
 from triton_ensembles.check.examples import IDENTITY, python_model
-from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.packages import glibc_of, packages_of
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.triton.destination import Destination
+from triton_ensembles.check.rule import Destination, Example, Finding, Model, Server, rule
 from triton_ensembles.triton.machine import glibc_version
 from triton_ensembles.triton.releases import image_of
 

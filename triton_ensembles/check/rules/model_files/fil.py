@@ -5,9 +5,7 @@ from collections.abc import Iterator
 from triton_ensembles.archive.tree import join
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import io_tensor, parameter, python_model
-from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rule import Example, Finding, Model, Server, rule
 from triton_ensembles.check.tensors import type_name
 from triton_ensembles.spelling import choices, listed, nearest
 from triton_ensembles.triton.model_config import DataType

@@ -5,10 +5,8 @@ from collections.abc import Iterator
 from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import IDENTITY, ONNX_IDENTITY, python_model
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.loaded_files import ONNX_IN_FOLDER, file_of, loaded_files
-from triton_ensembles.check.repository import Form, Model
-from triton_ensembles.check.rule import Example, rule
+from triton_ensembles.check.rule import Example, Finding, Form, Model, Severity, rule
 
 SOURCE = "backends of r24.10; the specification of Git LFS pointers"
 _POINTER = (

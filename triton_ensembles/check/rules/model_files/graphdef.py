@@ -4,11 +4,9 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import GRAPH_IDENTITY, X, io_tensor, python_model
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.loaded_files import file_of, loaded_files
 from triton_ensembles.check.model_files.file import ModelFile
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rule import Example, Finding, Model, Server, Severity, rule
 from triton_ensembles.check.tensors import same_shape
 from triton_ensembles.spelling import listed, nearest
 from triton_ensembles.triton.model_config import DataType

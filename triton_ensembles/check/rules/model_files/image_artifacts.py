@@ -19,12 +19,9 @@ from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.built_for import is_for_own_server, manifest
 from triton_ensembles.check.environments import environment_of, has_stub, used_environments
-from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.packages import packages_of
 from triton_ensembles.check.python.source import is_python
-from triton_ensembles.check.repository import Form, Model, Repository
-from triton_ensembles.check.rule import rule
-from triton_ensembles.triton.destination import Destination
+from triton_ensembles.check.rule import Destination, Finding, Form, Model, Place, Repository, Severity, rule
 from triton_ensembles.triton.releases import Release, agree, image_of, instance_of, is_cpu_image, releases, version
 
 

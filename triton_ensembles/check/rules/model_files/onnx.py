@@ -8,11 +8,9 @@ from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.built_for import manifest
 from triton_ensembles.check.examples import ONNX_EXTERNAL, ONNX_IDENTITY, ONNX_LICENSED, X, Y, io_tensor, python_model
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.loaded_files import file_of, loaded_files
 from triton_ensembles.check.model_files.file import ModelFile, ModelTensor
-from triton_ensembles.check.repository import Form, Model
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rule import Example, Finding, Form, Model, Server, Severity, rule
 from triton_ensembles.spelling import listed, nearest
 from triton_ensembles.triton.model_config import DataType
 

@@ -4,14 +4,11 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import ONNX_IDENTITY, python_model
-from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.loaded_files import file_of, loaded_files
 from triton_ensembles.check.model_files.file import ModelFile
 from triton_ensembles.check.model_files.onnx_operators import first_opset, is_operator, operators
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, rule
+from triton_ensembles.check.rule import Destination, Example, Finding, Model, rule
 from triton_ensembles.spelling import nearest
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import OnnxLimits, image_of, onnx_limits, releases
 
 SOURCE = "ONNX Runtime model_load_utils.h ValidateOpsetForDomain, model.cc; measured on 1.12 to 1.27: onnxruntime.csv"

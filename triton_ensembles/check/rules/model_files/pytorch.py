@@ -6,10 +6,8 @@ from typing import Any
 
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import TORCHSCRIPT, X, Y, io_tensor, python_model
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.loaded_files import file_of, loaded_files
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rule import Example, Finding, Model, Server, Severity, rule
 from triton_ensembles.check.tensors import named_indexes, tensors, type_name
 from triton_ensembles.triton.model_config import DataType
 

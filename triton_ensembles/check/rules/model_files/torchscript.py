@@ -4,11 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from triton_ensembles.check.backend import backend_of
-from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.loaded_files import file_of, loaded_files
 from triton_ensembles.check.model_files.file import ModelFile
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rule import Finding, Model, Server, rule
 from triton_ensembles.check.tensors import named_indexes, type_name
 from triton_ensembles.spelling import listed
 from triton_ensembles.triton.model_config import DataType

@@ -13,14 +13,11 @@ from triton_ensembles.backends import ENGINES
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.environments import PARAMETER
 from triton_ensembles.check.examples import SCALE, ensemble, python_model, script_for, script_model, step
-from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.python.source import UTILS, every_file
 from triton_ensembles.check.recipe_files import environment_files
-from triton_ensembles.check.repository import Model, Repository
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rule import Destination, Example, Finding, Model, Repository, Server, rule
 from triton_ensembles.recipe.places import RECIPE
 from triton_ensembles.triton.backends import backend_meant
-from triton_ensembles.triton.destination import Destination
 
 SOURCE = "triton_ensembles/fused: one process runs the steps, and answers each request once"
 DESTINATION = Destination(device="fused")

@@ -7,10 +7,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from triton_ensembles.artifacts import NEEDS, SCRIPT
-from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.recipe_files import project_of, recipe_of
-from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Finding, Repository, rule
 from triton_ensembles.errors import shown
 from triton_ensembles.spelling import listed, nearest
 from triton_ensembles.triton.model_config import CONFIG

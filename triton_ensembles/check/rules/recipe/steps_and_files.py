@@ -7,17 +7,14 @@ from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import Entry, Kind
 from triton_ensembles.check.backend import backend_of
-from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.recipe_files import environment_file, environment_files, project_of, recipe_of
-from triton_ensembles.check.repository import Form, Repository
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Destination, Finding, Form, Place, Repository, Severity, rule
 from triton_ensembles.environment.pins import LINE, LONGEST_LOCK
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.files import read_text
 from triton_ensembles.recipe.places import RECIPE
 from triton_ensembles.spelling import choices, listed, nearest
 from triton_ensembles.triton.backends import KNOWN
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.home import STUB_PYTHONS
 
 SOURCE = "the build refuses it, or makes nothing of it"

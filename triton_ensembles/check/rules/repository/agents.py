@@ -5,12 +5,9 @@ import re
 from collections.abc import Iterator
 
 from triton_ensembles.check.examples import python_model
-from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.field_rule import field_rule
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rule import Destination, Finding, Model, Place, Server, Severity, rule
 from triton_ensembles.spelling import nearest
-from triton_ensembles.triton.destination import Destination
 
 SOURCE = (
     "core r24.10 repo_agent.cc TritonRepoAgentManager::CreateAgent, model_repository_manager.cc; measured on 2.51.0"

@@ -6,12 +6,9 @@ from triton_ensembles.check.backend import backend_of, has_library
 from triton_ensembles.check.config_file import is_near_config
 from triton_ensembles.check.ensemble_steps import step_names, steps
 from triton_ensembles.check.examples import IDENTITY, python_model
-from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.repository import Form, Model
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rule import Destination, Example, Finding, Form, Model, Server, Severity, rule
 from triton_ensembles.check.sagemaker import is_packed
 from triton_ensembles.triton.backends import BACKENDS
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import CONFIG
 
 SOURCE = "core r24.10 model_repository_manager.cc Poll, InitializeModelInfo; measured on 2.51.0"

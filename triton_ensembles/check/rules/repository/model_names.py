@@ -6,12 +6,9 @@ from collections.abc import Iterator
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.ensemble_steps import step_names
 from triton_ensembles.check.examples import IDENTITY, ensemble, python_model, step
-from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.repository import Form, Model, Repository
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rule import Destination, Example, Finding, Form, Model, Repository, Server, Severity, rule
 from triton_ensembles.check.sagemaker import served_models
 from triton_ensembles.check.shell_syntax import SHELL_SYNTAX
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.sagemaker_contract import SHELL_CHARACTERS
 
 SOURCE = 'python_backend r24.10 stub_launcher.cc: bash -c "exec <stub> <path> … <name>"; measured on 2.51.0'

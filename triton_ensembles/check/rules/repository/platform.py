@@ -5,12 +5,9 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.backend import backend_of, has_library
 from triton_ensembles.check.examples import ONNX_IDENTITY, SCALE, X, Y, ensemble, python_model
-from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, rule
+from triton_ensembles.check.rule import Destination, Example, Finding, Model, Severity, rule
 from triton_ensembles.spelling import choices, listed, nearest
 from triton_ensembles.triton.backends import BACKENDS, ENSEMBLE, PLATFORM_OF, PLATFORMS, backend_meant
-from triton_ensembles.triton.destination import Destination
 
 _LIBRARY = re.compile(r"libtriton_\w+\.so")
 GOOD = python_model()

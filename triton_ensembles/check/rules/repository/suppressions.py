@@ -3,9 +3,7 @@
 from collections.abc import Iterator
 
 from triton_ensembles.check.examples import python_model
-from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.rule import REGISTERED, rule
+from triton_ensembles.check.rule import REGISTERED, Finding, Place, Repository, Severity, rule
 from triton_ensembles.check.rule_names import cure_for
 from triton_ensembles.check.sources import suppressions_of
 from triton_ensembles.check.suppression.accepted import Found

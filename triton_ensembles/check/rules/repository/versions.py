@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from triton_ensembles.archive.tree import join
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import IDENTITY, python_model
-from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.repository import NOT_VERSIONS, Form, Model
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.repository import NOT_VERSIONS
+from triton_ensembles.check.rule import Example, Finding, Form, Model, Server, Severity, rule
 from triton_ensembles.triton.backends import FALLBACK_FILES, LOADS_FILE
 
 GOOD = python_model()

@@ -5,9 +5,7 @@ from collections.abc import Iterable, Iterator
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.check.built_for import manifest
 from triton_ensembles.check.environments import environments
-from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rule import Finding, Place, Repository, Server, Severity, rule
 from triton_ensembles.check.sagemaker import inner_models, is_archive
 
 _SHOWN = 3

@@ -5,12 +5,20 @@ from collections.abc import Iterator
 from triton_ensembles.check.backend import backend_of, has_library
 from triton_ensembles.check.built_for import is_for_own_server
 from triton_ensembles.check.examples import GRAPH_IDENTITY, ONNX_IDENTITY, python_model
-from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.repository import Form, Model, Repository
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rule import (
+    Destination,
+    Example,
+    Finding,
+    Form,
+    Model,
+    Place,
+    Repository,
+    Server,
+    Severity,
+    rule,
+)
 from triton_ensembles.spelling import listed
 from triton_ensembles.triton.backends import ENSEMBLE, backend_meant
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 from triton_ensembles.triton.releases import backends_of, image_of, instance_of, is_cpu_image, releases
 

@@ -4,12 +4,20 @@ from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import join
 from triton_ensembles.check.examples import IDENTITY, SCALE, ensemble, python_model
-from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.repository import Form, Model, Repository
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rule import (
+    Destination,
+    Example,
+    Finding,
+    Form,
+    Model,
+    Place,
+    Repository,
+    Server,
+    Severity,
+    rule,
+)
 from triton_ensembles.check.sagemaker import is_archive, is_of_gateway, is_packed
 from triton_ensembles.spelling import listed
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import CONFIG
 from triton_ensembles.triton.sagemaker_contract import ENSEMBLE
 

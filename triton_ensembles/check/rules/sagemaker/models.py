@@ -5,16 +5,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from triton_ensembles.check.examples import io_tensor, python_model, script_model
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python.source import UTILS, argument, every_file
 from triton_ensembles.check.python.values import text_of
-from triton_ensembles.check.repository import Form, Model, Repository
-from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rule import Destination, Finding, Form, Model, Repository, Server, Severity, rule
 from triton_ensembles.check.sagemaker import for_sagemaker, is_served, loaded_models, served_models
 from triton_ensembles.check.source_form import ENSEMBLE_FOLDER
 from triton_ensembles.check.tensors import ELEMENT_BYTES, type_name
 from triton_ensembles.spelling import nearest
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import instance_of
 from triton_ensembles.triton.sagemaker_contract import LARGEST_BODY
 
