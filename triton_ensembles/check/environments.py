@@ -18,7 +18,7 @@ from triton_ensembles.check.fault import Place
 from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.triton.home import STUB
 
-_NATIVE = (
+_NATIVE = [
     "tensorflow",
     "tensorrt",
     "onnxruntime",
@@ -29,7 +29,7 @@ _NATIVE = (
     "identity",
     "repeat",
     "square",
-)
+]
 PARAMETER = "EXECUTION_ENV_PATH"
 MODEL_FOLDER = "$$TRITON_MODEL_DIRECTORY"
 _PYTHON = re.compile(r"lib/python(3\.\d+)$")

@@ -20,18 +20,10 @@ _OF_THE_STUB = frozenset({UTILS, "c_python_backend_utils"})
 UNLESS_ELSEWHERE = ", unless a folder that model.py adds to sys.path has it"
 # Packages that are installed under another name than they are imported.
 PROVIDERS = {
-    "PIL": "pillow",
-    "attr": "attrs",
-    "bs4": "beautifulsoup4",
-    "cv2": "opencv-python-headless",
-    "dateutil": "python-dateutil",
-    "dotenv": "python-dotenv",
-    "faiss": "faiss-cpu",
-    "google": "protobuf",
-    "skimage": "scikit-image",
-    "sklearn": "scikit-learn",
-    "yaml": "pyyaml",
-}
+    "PIL": "pillow", "attr": "attrs", "bs4": "beautifulsoup4", "cv2": "opencv-python-headless",
+    "dateutil": "python-dateutil", "dotenv": "python-dotenv", "faiss": "faiss-cpu", "google": "protobuf",
+    "skimage": "scikit-image", "sklearn": "scikit-learn", "yaml": "pyyaml",
+}  # fmt: skip
 
 
 def imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:

@@ -54,6 +54,14 @@ def file_of(model: Model, path: str) -> ModelFile | None:
     return found
 
 
+def files_read(model: Model, backend: str) -> Iterator[tuple[str, ModelFile]]:
+    """Those of :func:`loaded_files` that can be read, if the model is one of ``backend``."""
+    for path, _ in loaded_files(model) if backend_of(model).name == backend else ():
+        file = file_of(model, path)
+        if file and not file.broken:
+            yield path, file
+
+
 def _format(backend: Backend, path: str) -> str:
     """The format that the backend expects of its own file, whatever it is called."""
     if path.partition("/")[2].partition("/")[0] != backend.file or backend.file.endswith(".pt2"):

@@ -21,32 +21,12 @@ from triton_ensembles.triton.releases import Release, release_of
 
 _ASKED = "#   "  # of a lock: what was asked for
 # Packages that are known to bring no numpy along.
-_WITHOUT_NUMPY = frozenset(
-    {"tokenizers", "pillow", "requests", "pyyaml", "regex", "sentencepiece", "tiktoken", "orjson", "ujson", "pydantic"}
-    | {
-        "protobuf",
-        "jinja2",
-        "tqdm",
-        "boto3",
-        "botocore",
-        "httpx",
-        "aiohttp",
-        "redis",
-        "psutil",
-        "python-dotenv",
-        "click",
-    }
-    | {"langdetect", "nltk", "beautifulsoup4", "lxml", "emoji", "ftfy", "jsonschema", "cryptography", "pytz", "attrs"}
-    | {
-        "python-dateutil",
-        "packaging",
-        "typing-extensions",
-        "loguru",
-        "python-dotenv",
-        "prometheus-client",
-        "safetensors",
-    }
-)
+_WITHOUT_NUMPY = frozenset({
+    "tokenizers", "pillow", "requests", "pyyaml", "regex", "sentencepiece", "tiktoken", "orjson", "ujson", "pydantic",
+    "protobuf", "jinja2", "tqdm", "boto3", "botocore", "httpx", "aiohttp", "redis", "psutil", "python-dotenv",
+    "click", "langdetect", "nltk", "beautifulsoup4", "lxml", "emoji", "ftfy", "jsonschema", "cryptography", "pytz",
+    "attrs", "python-dateutil", "packaging", "typing-extensions", "loguru", "prometheus-client", "safetensors",
+})  # fmt: skip
 # Of conda's channels only: PyPI has them under other names, or not at all.
 _OF_CONDA = {
     **dict.fromkeys(("cudatoolkit", "pytorch-cuda", "cudnn", "libstdcxx-ng", "libgcc-ng", "libgomp"), ""),

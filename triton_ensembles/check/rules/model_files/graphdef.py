@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import GRAPH_IDENTITY, X, io_tensor, python_model
-from triton_ensembles.check.loaded_files import file_of, loaded_files
+from triton_ensembles.check.loaded_files import files_read
 from triton_ensembles.check.model_files.file import ModelFile
 from triton_ensembles.check.rule import Example, Finding, Model, Server, Severity, rule
 from triton_ensembles.check.tensors import same_shape
@@ -96,10 +96,7 @@ def graphdef_tensor_dims(model: Model) -> Iterator[Finding]:
 
 def _files(model: Model) -> Iterator[tuple[str, ModelFile]]:
     if backend_of(model).platform == "tensorflow_graphdef":
-        for path, _ in loaded_files(model):
-            file = file_of(model, path)
-            if file and not file.broken and file.inputs is not None:
-                yield path, file
+        yield from ((path, file) for path, file in files_read(model, "tensorflow") if file.inputs is not None)
 
 
 def _type(number: int) -> str:

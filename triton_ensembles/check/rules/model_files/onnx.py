@@ -1,7 +1,7 @@
 """The tensors of an ONNX file, and the files with its weights, compared with config.pbtxt and the version folder."""
 
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from triton_ensembles.archive.tree import Kind, join
@@ -11,6 +11,7 @@ from triton_ensembles.check.examples import ONNX_EXTERNAL, ONNX_IDENTITY, ONNX_L
 from triton_ensembles.check.loaded_files import file_of, loaded_files
 from triton_ensembles.check.model_files.file import ModelFile, ModelTensor
 from triton_ensembles.check.rule import Example, Finding, Form, Model, Server, Severity, rule
+from triton_ensembles.check.tensors import same_shape
 from triton_ensembles.spelling import listed, nearest
 from triton_ensembles.triton.model_config import DataType
 
@@ -90,7 +91,7 @@ def onnx_tensor_dims(model: Model) -> Iterator[Finding]:
             shown = f"{list(tensor.dims)} in {path}"
             if batched and tensor.dims[0] != -1:
                 fixed.append(f"{kind} '{tensor.name}' is {list(tensor.dims)}")
-            elif not _can_agree(full, tensor.dims):
+            elif not same_shape(full, tensor.dims):
                 yield Finding(
                     place,
                     f"{kind} '{tensor.name}' is {full}{' with the batch axis' if batched else ''} here and {shown}",
@@ -120,8 +121,7 @@ def onnx_tensor_dims_fixed(model: Model) -> Iterator[Finding]:
         for kind, number, written, tensor in _pairs(model, file):
             dims = list(written.reshape.shape if written.HasField("reshape") else written.dims)
             fixed = list(tensor.dims or ())[1 if model.config.max_batch_size > 0 else 0 :]
-            agree = len(dims) == len(fixed) and all(b in (-1, a) or a == -1 for a, b in zip(dims, fixed, strict=True))
-            if agree and any(a == -1 != b for a, b in zip(dims, fixed, strict=True)):
+            if same_shape(dims, fixed) and any(a == -1 != b for a, b in zip(dims, fixed, strict=True)):
                 yield Finding(
                     model.at(kind, number, "dims"),
                     f"{kind} '{tensor.name}' has an axis of any size here, and {fixed} in {path}",
@@ -238,10 +238,6 @@ def _pairs(model: Model, file: ModelFile) -> Iterator[tuple[str, int, Any, Model
         for number, written in enumerate(declared):
             if written.name in by_name and not (kind == "output" and written.name in computed):
                 yield kind, number, written, by_name[written.name]
-
-
-def _can_agree(one: Sequence[int], other: Sequence[int]) -> bool:
-    return len(one) == len(other) and all(a == b or -1 in (a, b) for a, b in zip(one, other, strict=True))
 
 
 def _others(model: Model) -> set[str]:

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import ONNX_IDENTITY, python_model
-from triton_ensembles.check.loaded_files import file_of, loaded_files
+from triton_ensembles.check.loaded_files import files_read
 from triton_ensembles.check.model_files.file import ModelFile
 from triton_ensembles.check.model_files.onnx_operators import first_opset, is_operator, operators
 from triton_ensembles.check.rule import Destination, Example, Finding, Model, rule
@@ -33,7 +32,7 @@ GOOD = _example()
 def onnx_operator_unknown(model: Model) -> Iterator[Finding]:
     if model.config.model_operations.op_library_filename:  # which may have any
         return
-    for path, file in _files(model):
+    for path, file in files_read(model, "onnxruntime"):
         opset = file.opsets.get("", 0)
         for domain, name in sorted(file.operators):
             if domain:
@@ -75,7 +74,7 @@ def onnx_opset_image(model: Model, destination: Destination) -> Iterator[Finding
     limits = onnx_limits(image.onnxruntime) if image else None
     if image is None or limits is None:
         return
-    for path, file in _files(model):
+    for path, file in files_read(model, "onnxruntime"):
         odd = list(_beyond(file, limits))
         if odd:
             needed = [
@@ -102,11 +101,3 @@ def _beyond(file: ModelFile, limits: OnnxLimits) -> Iterator[tuple[str, int, int
     ):
         if found > most:
             yield what, found, most
-
-
-def _files(model: Model) -> Iterator[tuple[str, ModelFile]]:
-    if backend_of(model).name == "onnxruntime":
-        for path, _ in loaded_files(model):
-            file = file_of(model, path)
-            if file and not file.broken:
-                yield path, file

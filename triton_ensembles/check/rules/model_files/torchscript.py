@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from triton_ensembles.check.backend import backend_of
-from triton_ensembles.check.loaded_files import file_of, loaded_files
+from triton_ensembles.check.loaded_files import files_read
 from triton_ensembles.check.model_files.file import ModelFile
 from triton_ensembles.check.rule import Finding, Model, Server, rule
 from triton_ensembles.check.tensors import named_indexes, type_name
@@ -134,11 +133,7 @@ def torchscript_result_types(model: Model) -> Iterator[Finding]:
 
 
 def _files(model: Model) -> Iterator[tuple[str, ModelFile]]:
-    if backend_of(model).name == "pytorch":
-        for path, _ in loaded_files(model):
-            file = file_of(model, path)
-            if file and not file.broken and file.inputs is not None:
-                yield path, file
+    return ((path, file) for path, file in files_read(model, "pytorch") if file.inputs is not None)
 
 
 def _of_sequence(config: Any) -> int:
