@@ -93,8 +93,8 @@ def _fits(candidate: str, platform: str, file: str, open_choice: bool, content: 
     if not known:
         return False
     may_be_folder = candidate in ("onnxruntime", "openvino", "python")  # as core has it
-    found = open_choice and known in content and (may_be_folder or not content[known])
-    return platform in platforms or file == known or found
+    fits = open_choice and known in content and (may_be_folder or not content[known])
+    return platform in platforms or file == known or fits
 
 
 def _first_version(model: Written) -> dict[str, bool]:

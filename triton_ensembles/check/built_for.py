@@ -22,8 +22,8 @@ def manifest(repository: Repository) -> dict[str, Any]:
 
 def is_for_own_server(repository: Repository) -> bool:
     """Whether the manifest says that the archive was built for this project's own server, and for no image."""
-    found = manifest(repository)
-    return bool(found.get("target")) and not found.get("image")
+    data = manifest(repository)
+    return bool(data.get("target")) and not data.get("image")
 
 
 def python_of(repository: Repository, destination: Destination) -> tuple[str, str]:

@@ -27,8 +27,8 @@ def completes(model: Written) -> bool:
             return _has_method(model)
         # onnxruntime.cc AutoCompleteConfig: "inputs and outputs already specified"
         config = model.written
-        given = (len(config.input) or len(config.batch_input)) and len(config.output)
-        return backend.name not in _NEVER and not (backend.name == "onnxruntime" and given)
+        has_tensors = (len(config.input) or len(config.batch_input)) and len(config.output)
+        return backend.name not in _NEVER and not (backend.name == "onnxruntime" and has_tensors)
     except UnknownValueError:
         return True
 

@@ -87,18 +87,18 @@ class Dataflow:
         lacking = [set(reads - ready) for reads in self.reads]
         waiting = set(range(len(self.reads)))
         provided: set[str] = set()
-        found: list[list[int]] = []
+        cycles: list[list[int]] = []
         done = deque(step for step in waiting if not lacking[step])
         for start in range(len(self.reads)):
             while True:
                 self._settle(done, waiting, lacking, provided)
-                if start not in waiting or len(found) == _MOST_CYCLES:
+                if start not in waiting or len(cycles) == _MOST_CYCLES:
                     break
-                found.append(self._cycle(start, waiting, lacking))
-                for step in found[-1]:  # treated as done, so that its consequences are not reported
+                cycles.append(self._cycle(start, waiting, lacking))
+                for step in cycles[-1]:  # treated as done, so that its consequences are not reported
                     for name in list(lacking[step]):
                         done += self._provide(name, lacking, provided)
-        return found
+        return cycles
 
     @cached_property
     def beside(self) -> tuple[int, int] | None:

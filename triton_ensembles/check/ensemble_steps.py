@@ -30,11 +30,11 @@ def steps(model: Model) -> tuple[Step, ...]:
     """The steps whose model_name is known."""
     cache, key = model.repository.cache, f"steps of {model.root}"
     if key not in cache:
-        found = []
+        known_steps = []
         for number, item in enumerate(model.config.ensemble_scheduling.step):
             with suppress(UnknownValueError):
-                found.append(Step(number, item, model.repository.model(item.model_name)))
-        cache[key] = tuple(found)
+                known_steps.append(Step(number, item, model.repository.model(item.model_name)))
+        cache[key] = tuple(known_steps)
     known: tuple[Step, ...] = cache[key]
     return known
 
@@ -42,7 +42,7 @@ def steps(model: Model) -> tuple[Step, ...]:
 def step_names(repository: Repository) -> frozenset[str]:
     """The model_name of every step of every ensemble."""
     if _NAMES not in repository.cache:
-        found = (item.message.model_name for model in repository.ensembles for item in steps(model))
-        repository.cache[_NAMES] = frozenset(found)
+        model_names = (item.message.model_name for model in repository.ensembles for item in steps(model))
+        repository.cache[_NAMES] = frozenset(model_names)
     names: frozenset[str] = repository.cache[_NAMES]
     return names

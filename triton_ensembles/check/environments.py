@@ -101,8 +101,8 @@ class Environment:
     def pythons(self) -> tuple[str, ...]:
         """Minor versions (``3.11``) that it has a folder for; only those with the standard library if there are any."""
         matches = [match for name in self.tree.folders("lib") if (match := _PYTHON.fullmatch(f"lib/{name}"))]
-        found = tuple(match[1] for match in matches)
-        return tuple(python for python in found if self.tree.get(f"lib/python{python}/os.py")) or found
+        versions = tuple(match[1] for match in matches)
+        return tuple(python for python in versions if self.tree.get(f"lib/python{python}/os.py")) or versions
 
     @property
     def has_library(self) -> bool:
@@ -126,15 +126,15 @@ class Environment:
     @cached_property
     def versions(self) -> dict[str, str]:
         """Installed distributions, names in lower case with ``-`` for ``_``."""
-        found: dict[str, str] = {}
+        versions: dict[str, str] = {}
         for name in self.tree.children("conda-meta"):
             if match := _CONDA.fullmatch(f"conda-meta/{name}"):
-                found[normal_name(match["name"])] = match["version"]
+                versions[normal_name(match["name"])] = match["version"]
         for folder in self.site_packages:
             for name in self.tree.children(folder):
                 if match := _DIST.fullmatch(name):
-                    found[normal_name(match["name"])] = match["version"]
-        return found
+                    versions[normal_name(match["name"])] = match["version"]
+        return versions
 
     def distributions(self) -> Iterator[tuple[str, str]]:
         """The folders ``….dist-info`` of site-packages, as (distribution, path)."""
@@ -167,13 +167,13 @@ def environment(repository: Repository, path: str) -> Environment | None:
     """The environment at ``path``; None when there is none, or when the archive cannot be read."""
     if path not in repository.cache:
         repository.cache[path] = _read(repository.tree, path)
-    found: Environment | None = repository.cache[path]
-    return found
+    known: Environment | None = repository.cache[path]
+    return known
 
 
 def used_environments(repository: Repository) -> list[Environment]:
     """All the environments that models of the repository name, each once."""
-    return _environments(repository, {found.path for model in repository.models if (found := reference(model))})
+    return _environments(repository, {named.path for model in repository.models if (named := reference(model))})
 
 
 def environments(repository: Repository) -> list[Environment]:
@@ -188,8 +188,8 @@ def _environments(repository: Repository, paths: set[str]) -> list[Environment]:
 
 
 def environment_of(model: Model) -> Environment | None:
-    found = reference(model)
-    return environment(model.repository, found.path) if found and found.path else None
+    named = reference(model)
+    return environment(model.repository, named.path) if named and named.path else None
 
 
 def has_stub(model: Model) -> bool:
@@ -216,7 +216,7 @@ def _read(tree: Tree, path: str) -> Environment | None:
 def subtree(tree: Tree, folder: str) -> Tree:
     """What is below ``folder``, with paths relative to it."""
     prefix = f"{folder}/"
-    return Tree(replace(each, path=each.path.removeprefix(prefix)) for each in tree.below(folder))
+    return Tree(replace(entry, path=entry.path.removeprefix(prefix)) for entry in tree.below(folder))
 
 
 def normal_name(name: str) -> str:

@@ -33,9 +33,9 @@ def imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
         elsewhere = adds_folders(files)
         for file in files:
             seen: set[tuple[str, bool]] = set()
-            for found in file.imports:
-                if found.package in _OF_THE_STUB or not found.certain or (found.package, found.later) in seen:
+            for module in file.imports:
+                if module.package in _OF_THE_STUB or not module.certain or (module.package, module.later) in seen:
                     continue
-                seen.add((found.package, found.later))
-                if not is_local(model, first, found.package) and not (elsewhere and is_deeper(model, found.package)):
-                    yield file, replace(found, elsewhere=elsewhere)
+                seen.add((module.package, module.later))
+                if not is_local(model, first, module.package) and not (elsewhere and is_deeper(model, module.package)):
+                    yield file, replace(module, elsewhere=elsewhere)

@@ -23,8 +23,8 @@ def packed_files(repository: Repository, wheels: bool = False) -> Iterator[tuple
     Wheels beside model.py use the server's.
     """
     recipe = recipe_of(repository)
-    own = [each.steps for each in recipe.environments.values() if each.kind == "wheels"] if recipe else []
-    return (found for found in environment_files(repository) if wheels or tuple(found[2]) not in own)
+    own = [env.steps for env in recipe.environments.values() if env.kind == "wheels"] if recipe else []
+    return (file for file in environment_files(repository) if wheels or tuple(file[2]) not in own)
 
 
 def environment_files(repository: Repository) -> Iterator[tuple[str, EnvironmentSpec, list[str]]]:
@@ -46,19 +46,19 @@ def environment_file(repository: Repository, path: Path) -> EnvironmentSpec:
     """The environment file at ``path``, read once. Raises :class:`EnsembleError`, also when all are too long."""
     cache = repository.cache
     if (key := f"*environment {path}") not in cache:
-        left = cache.setdefault(_LEFT, _MOST_BYTES)
+        budget = cache.setdefault(_LEFT, _MOST_BYTES)
         try:
-            cache[_LEFT] = left - (path.stat().st_size if path.is_file() else 0)
+            cache[_LEFT] = budget - (path.stat().st_size if path.is_file() else 0)
             if cache[_LEFT] < 0:
                 message = f"the environment files of this recipe are longer than {_MOST_BYTES >> 10} KiB together"
                 raise EnsembleError(message, path=path, cure="shorten them")
             cache[key] = read_environment_file(path)
         except EnsembleError as error:
             cache[key] = error
-    found: EnvironmentSpec | EnsembleError = cache[key]
-    if isinstance(found, EnsembleError):
-        raise found
-    return found
+    spec: EnvironmentSpec | EnsembleError = cache[key]
+    if isinstance(spec, EnsembleError):
+        raise spec
+    return spec
 
 
 def project_of(repository: Repository) -> Path | None:

@@ -111,10 +111,10 @@ class Model:
 
     def get(self, path: str) -> Entry | None:
         """The entry at ``path`` within the model's folder. Raises UnknownValueError when it may not have been read."""
-        found = self.tree.get(join(self.root, path))
-        if found is None and not self.tree.complete:
+        entry = self.tree.get(join(self.root, path))
+        if entry is None and not self.tree.complete:
             raise UnknownValueError
-        return found
+        return entry
 
     def children(self, folder: str = "") -> list[str]:
         return self.tree.children(join(self.root, folder) if folder else self.root)
@@ -142,20 +142,20 @@ class Model:
         """
         if not self.tree.complete:
             raise UnknownValueError
-        found: dict[int, str] = {}
+        versions: dict[int, str] = {}
         for name in self.tree.folders(self.root):
             if name in NOT_VERSIONS or (len(name) > 1 and name.startswith("0")):
                 continue
             if match := _NUMBER.match(name[:40]):
                 number = int(match.group())
                 if -(2**63) <= number < 2**63:
-                    found.setdefault(number, name)
+                    versions.setdefault(number, name)
         recipe = self.repository.recipe
         for name in recipe.versions_of(self.folder) if recipe else ():
-            found.setdefault(int(name), name)
-        if recipe and not found and self.is_ensemble:
-            found[1] = "1"  # it is empty, and git keeps no empty folders
-        return found
+            versions.setdefault(int(name), name)
+        if recipe and not versions and self.is_ensemble:
+            versions[1] = "1"  # it is empty, and git keeps no empty folders
+        return versions
 
     def served_versions(self) -> list[int]:
         """The versions that the version policy picks, the newest first."""
@@ -163,8 +163,8 @@ class Model:
         policy = self.config.version_policy
         kind = policy.WhichOneof("policy_choice")
         if kind == "specific":
-            wanted = set(policy.specific.versions)
-            return [number for number in newest_first if number in wanted]
+            chosen = set(policy.specific.versions)
+            return [number for number in newest_first if number in chosen]
         if kind == "all":
             return newest_first
         # A version_policy { } without a choice is neither: core then takes all of them.
@@ -243,11 +243,11 @@ class Repository:
             UnknownValueError: it may be where nothing was read: after the break of an archive, or beside a model
                 folder that was given by itself.
         """
-        found = self._by_name.get(name)
+        model = self._by_name.get(name)
         alone = self.is_one_model and self.form is Form.FOLDER
-        if found is None and (alone or not self.tree.complete):
+        if model is None and (alone or not self.tree.complete):
             raise UnknownValueError
-        return found
+        return model
 
     @property
     def ensembles(self) -> list[Model]:
@@ -286,12 +286,12 @@ def find_repositories(path: Path) -> Iterator[Repository]:
     if not path.is_dir() or is_repository(path):
         yield _repository(path)
         return
-    found = (
+    children = (
         child
         for child in sorted(path.iterdir())
         if (child.is_dir() and is_repository(child)) or (child.is_file() and is_archive(child.name))
     )
-    for number, child in enumerate(found):
+    for number, child in enumerate(children):
         if number == MOST_REPOSITORIES:
             raise EnsembleError(f"there are more than {number} repositories here", path=path, cure="name some of them")
         yield _repository(child)

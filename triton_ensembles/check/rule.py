@@ -89,10 +89,10 @@ class Rule:
     def faults(self, subject: Any, destination: Destination) -> Iterator[Fault]:
         """The faults of ``subject``, which is what :attr:`scope` says; nothing from what could not be read."""
         try:
-            for found in self.find(subject, destination) if self.reads_destination else self.find(subject):
+            for finding in self.find(subject, destination) if self.reads_destination else self.find(subject):
                 default = f"Triton refuses it: {self.words}" if self.words and self.server is Server.REFUSES else ""
-                severity, effect = found.severity or self.severity, found.effect or default
-                yield Fault(severity, self.id, found.place, found.message, effect, found.cure)
+                severity, effect = finding.severity or self.severity, finding.effect or default
+                yield Fault(severity, self.id, finding.place, finding.message, effect, finding.cure)
         except UnknownValueError:
             return
 
@@ -145,8 +145,8 @@ def rule(
 
     def make(find: Finder) -> Rule:
         module = vars(sys.modules[find.__module__])
-        subject, *others = inspect.signature(find).parameters
-        made = Rule(
+        subject, *parameters = inspect.signature(find).parameters
+        new_rule = Rule(
             id or find.__name__.replace("_", "-"),
             title,
             source or module["SOURCE"],
@@ -161,11 +161,11 @@ def rule(
             good_loads,
             find,
             Scope(subject),
-            bool(others),
+            bool(parameters),
         )
-        if REGISTERED.setdefault(made.id, made) is not made:
-            raise ValueError(f"there are two rules called {made.id}")
-        return made
+        if REGISTERED.setdefault(new_rule.id, new_rule) is not new_rule:
+            raise ValueError(f"there are two rules called {new_rule.id}")
+        return new_rule
 
     return make
 

@@ -58,6 +58,6 @@ def suppressions_of(repository: Repository) -> tuple[Suppression, ...]:
     key = "suppressions"
     if key not in repository.cache:
         texts = Sources([repository]).commented()
-        repository.cache[key] = tuple(each for path, text in texts for each in suppressions(path, text))
-    found: tuple[Suppression, ...] = repository.cache[key]
-    return found
+        repository.cache[key] = tuple(comment for path, text in texts for comment in suppressions(path, text))
+    comments: tuple[Suppression, ...] = repository.cache[key]
+    return comments

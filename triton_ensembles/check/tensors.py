@@ -42,9 +42,9 @@ def type_name(data_type: int) -> str:
     return DataType.Name(data_type) if data_type in DataType.values() else str(data_type)
 
 
-def same_shape(one: Sequence[int], other: Sequence[int]) -> bool:
+def same_shape(first: Sequence[int], second: Sequence[int]) -> bool:
     """As triton/common CompareDimsWithWildcard: equal, where -1 equals everything."""
-    return len(one) == len(other) and all(a == b or -1 in (a, b) for a, b in zip(one, other, strict=True))
+    return len(first) == len(second) and all(a == b or -1 in (a, b) for a, b in zip(first, second, strict=True))
 
 
 def element_count(dims: Sequence[int]) -> int:
@@ -57,6 +57,6 @@ def named_indexes(names: Sequence[str]) -> list[int] | None:
 
     As libtorch.cc reads them: from the first ``__`` on, all digits; none are 0.
     """
-    found = [re.search(r"__([0-9]*)\Z", name) for name in names if name.find("__") == name.rfind("__")]
-    indexes = [int(match[1][:9] or 0) for match in found if match]
+    matches = [re.search(r"__([0-9]*)\Z", name) for name in names if name.find("__") == name.rfind("__")]
+    indexes = [int(match[1][:9] or 0) for match in matches if match]
     return indexes if len(indexes) == len(names) else None

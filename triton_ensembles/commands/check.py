@@ -114,7 +114,7 @@ def check_command(
     started = time.perf_counter()
     destination = Destination(target or "", instance or "", "" if not image or image == PIP_SERVER else image)
     try:
-        chosen = [_path_of(each) for each in paths] or [options.current_places().ensembles]
+        chosen = [_path_of(text) for text in paths] or [options.current_places().ensembles]
         known = Baseline.read(baseline) if baseline else None
         report = replace(check(chosen, destination), strict=strict)
         if new_baseline:

@@ -12,7 +12,7 @@ def printed(report: Report, seconds: float) -> str:
     also ``known`` (a list like ``faults``) and ``gone``."""
     data: dict[str, object] = {
         "faults": [_record(fault) for fault in report.faults],
-        "suppressed": [_record(each.fault) | {"reason": each.reason} for each in report.accepted],
+        "suppressed": [_record(accepted.fault) | {"reason": accepted.reason} for accepted in report.accepted],
         "errors": report.errors,
         "repositories": report.repositories,
         "seconds": round(seconds, 3),

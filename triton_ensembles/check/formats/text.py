@@ -49,12 +49,12 @@ def summary(report: Report) -> str:
         _count(sum(fault.severity is severity for fault in report.faults), severity.value) for severity in Severity
     ]
     named = [count for count in counts if not count.startswith("0 ")]
-    found = " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
+    counted = " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
     repositories = "repository" if report.repositories == 1 else "repositories"
     new = "no new faults" if report.known is not None else "no faults"
-    others = [(len(report.known or ()), "known"), (len(report.accepted), "suppressed")]
-    apart = "".join(f", {number:,} {word}" for number, word in others if number)
-    return f"{found or new} in {report.repositories} {repositories}{apart}"
+    apart_from = [(len(report.known or ()), "known"), (len(report.accepted), "suppressed")]
+    apart = "".join(f", {number:,} {word}" for number, word in apart_from if number)
+    return f"{counted or new} in {report.repositories} {repositories}{apart}"
 
 
 def _count(number: int, noun: str) -> str:

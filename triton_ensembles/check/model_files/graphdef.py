@@ -50,11 +50,11 @@ def _node(message: Message, end: int) -> tuple[str, str, ModelTensor]:
 
 def _type(message: Message, end: int) -> str:
     """Of an AttrValue."""
-    found = ""
+    kind = ""
     for number, value in message.fields(end):
         if number == 6:
-            found = f"TYPE_{_TYPES[value]}" if value in _TYPES else ""
-    return found
+            kind = f"TYPE_{_TYPES[value]}" if value in _TYPES else ""
+    return kind
 
 
 def _shape(message: Message, end: int) -> tuple[int, ...] | None:

@@ -91,15 +91,15 @@ class Message:
 
     def bytes(self, end: int) -> bytes:
         """The bytes of a field, at most as many as a name has."""
-        wanted = min(end - self.at, _LONGEST_TEXT)
-        found = b""
-        while len(found) < wanted:
+        length = min(end - self.at, _LONGEST_TEXT)
+        data = b""
+        while len(data) < length:
             if self._next == len(self._block):
                 self._read()
-            part = self._block[self._next : self._next + wanted - len(found)]
+            part = self._block[self._next : self._next + length - len(data)]
             self._next += len(part)
-            found += part
-        return found
+            data += part
+        return data
 
     def text(self, end: int) -> str:
         return self.bytes(end).decode("utf-8", "replace")

@@ -39,8 +39,8 @@ class FileReader:
         if size == 0:
             return ModelFile("it is empty", _AGAIN)
         head = file.read(min(size, _HEAD))
-        if found := _by_head(head):
-            return found
+        if known := _by_head(head):
+            return known
         on_disk = isinstance(file, io.BufferedReader) and isinstance(file.raw, io.FileIO)
         message = Message(file, size, self._budget, head, on_disk=on_disk)
         try:

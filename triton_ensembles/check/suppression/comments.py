@@ -48,24 +48,24 @@ def suppressions(path: str, text: str) -> Iterator[Suppression]:
     text = text.removeprefix("\ufeff")  # a byte order mark, with which editors on Windows begin files
     lines = _Lines(text)
     for line, column, comment in _comments(path, text):
-        found = _COMMENT.match(comment.rstrip())
-        if found is None:
+        match = _COMMENT.match(comment.rstrip())
+        if match is None:
             continue
-        rules = tuple(dict.fromkeys(re.findall(r"[^\s,]+", found["rules"] or "")))
-        reason = (found["reason"] or "").strip(" \t:-–—")
-        about = () if found["file"] else lines.about(line, column)
+        rules = tuple(dict.fromkeys(re.findall(r"[^\s,]+", match["rules"] or "")))
+        reason = (match["reason"] or "").strip(" \t:-–—")
+        about = () if match["file"] else lines.about(line, column)
         yield Suppression(path, line, column, rules, reason, about)
 
 
 def carried(*configs: Path) -> str:
     """The comments of config.pbtxt files as lines about the whole file, for one that the build writes from them."""
-    found = {
-        f"# {MARK} ignore-file[{', '.join(each.rules)}] {each.reason}\n"
+    lines = {
+        f"# {MARK} ignore-file[{', '.join(comment.rules)}] {comment.reason}\n"
         for config in configs
-        for each in suppressions(config.name, config.read_text(encoding="utf-8", errors="replace"))
-        if each.reason and each.rules
+        for comment in suppressions(config.name, config.read_text(encoding="utf-8", errors="replace"))
+        if comment.reason and comment.rules
     }
-    return "".join(sorted(found))
+    return "".join(sorted(lines))
 
 
 def _comments(path: str, text: str) -> Iterator[tuple[int, int, str]]:
@@ -90,12 +90,12 @@ class _Lines:
     def __init__(self, text: str) -> None:
         self._lines = text.split("\n")
         self._next = [0] * len(self._lines)  # from 1; 0 for none
-        found = 0
+        following = 0
         for index in range(len(self._lines) - 1, -1, -1):
-            self._next[index] = found
+            self._next[index] = following
             content = self._lines[index].strip()
             if content and not content.startswith("#"):
-                found = index + 1
+                following = index + 1
 
     def about(self, line: int, column: int) -> tuple[int, ...]:
         """Those that a comment is about: its own, and of one that stands alone the next with anything but a comment."""

@@ -57,8 +57,8 @@ class Placeholders:
         for name, place in self._names.items():
             self._seen[QUOTED if name in unused else BARE].append(place)
         if any(self._seen.values()):
-            found = sorted(self._seen[BARE] + self._seen[QUOTED] + self._of_model, key=lambda item: item[1])
+            seen = sorted(self._seen[BARE] + self._seen[QUOTED] + self._of_model, key=lambda item: item[1])
             rule = BARE if self._seen[BARE] else QUOTED
-            names = most_of(dict.fromkeys(text[:60] for text, _ in found))
+            names = most_of(dict.fromkeys(text[:60] for text, _ in seen))
             message = f"this is a template that was never filled in: it still has {names}"
-            yield TextFault(rule, (self._seen[rule] or found)[0][1], message, _CURE)
+            yield TextFault(rule, (self._seen[rule] or seen)[0][1], message, _CURE)

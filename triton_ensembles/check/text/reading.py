@@ -31,7 +31,7 @@ class NotThisFormatError(Exception):
 @cache
 def names_within(descriptor: Descriptor) -> dict[str, set[str]]:
     """The names of all fields of a message and of those inside: which messages each takes, "" for a value."""
-    found: dict[str, set[str]] = {}
+    names: dict[str, set[str]] = {}
     waiting = [descriptor]
     seen: set[str] = set()
     while waiting:
@@ -39,9 +39,9 @@ def names_within(descriptor: Descriptor) -> dict[str, set[str]]:
         if message.full_name not in seen:
             seen.add(message.full_name)
             for field in message.fields:
-                found.setdefault(field.name, set()).add(message_name(field))
+                names.setdefault(field.name, set()).add(message_name(field))
             waiting += [field.message_type for field in message.fields if field.message_type is not None]
-    return found
+    return names
 
 
 def message_name(field: FieldDescriptor) -> str:
@@ -264,7 +264,7 @@ class Reading:
             self.parsed.faults.append(
                 TextFault("config-syntax", self._empty[0].offset, f"{names} {have} no value here", cure)
             )
-        for places, what, cure in (
+        for places, habit, cure in (
             ([token.offset for token in self._equals], "'=' is not protobuf text", "write ':' instead"),
             (self.tokens.odd_spaces, "there is an invisible character here: {}", "write an ordinary space"),
         ):
@@ -273,7 +273,7 @@ class Reading:
                 more = f" (and {len(places) - 1} more further down)" if len(places) > 1 else ""
                 mark = self.text[places[0]] == "\ufeff" and places[0] == 0
                 fix = "save the file as UTF-8 without a byte order mark" if mark else cure
-                self.parsed.faults.append(TextFault("config-syntax", places[0], what.format(name) + more, fix))
+                self.parsed.faults.append(TextFault("config-syntax", places[0], habit.format(name) + more, fix))
 
     def _leaves(self) -> bool:
         """Whether a missing bracket was noticed further in, so that this message ends here."""
@@ -321,16 +321,16 @@ class Reading:
             self._damage(path, descriptor.name)
             return False
         oneof = descriptor.containing_oneof
-        other = message.WhichOneof(oneof.name) if oneof is not None else None
-        if other is not None:
+        rival = message.WhichOneof(oneof.name) if oneof is not None else None
+        if rival is not None:
             self._fault(
                 "config-oneof-twice",
                 place,
-                f"'{descriptor.name}' cannot be combined with '{other}' in one {message.DESCRIPTOR.name}",
+                f"'{descriptor.name}' cannot be combined with '{rival}' in one {message.DESCRIPTOR.name}",
                 "keep one of the two",
             )
             self._damage(path, descriptor.name)
-            self._damage(path, other)
+            self._damage(path, rival)
             return False
         return True
 

@@ -63,8 +63,8 @@ class _MessageView(_View):
     def WhichOneof(self, name: str) -> str | None:  # noqa: N802
         for field in self._value.DESCRIPTOR.oneofs_by_name[name].fields:
             self._require(field.name)
-        found = self._value.WhichOneof(name)
-        return None if found is None else str(found)
+        set_field = self._value.WhichOneof(name)
+        return None if set_field is None else str(set_field)
 
     def _require(self, name: str) -> None:
         if None in self._unknown.get(name, ()):

@@ -70,9 +70,11 @@ def _wanted(field: FieldDescriptor) -> str:
     return "an integer" if _RANGES[field.cpp_type][0] else "an integer that is not negative"
 
 
-def _wrong(field: FieldDescriptor, found: str, meant: Any = NOTHING, write: str = "") -> WrongValueError:
+def _wrong(field: FieldDescriptor, written: str, meant: Any = NOTHING, write: str = "") -> WrongValueError:
     cure = f"write {field.name}: {write}" if write else f"write {_wanted(field)}"
-    return WrongValueError("config-wrong-type", f"'{field.name}' takes {_wanted(field)}, not {found[:60]}", cure, meant)
+    return WrongValueError(
+        "config-wrong-type", f"'{field.name}' takes {_wanted(field)}, not {written[:60]}", cure, meant
+    )
 
 
 def _unquoted(field: FieldDescriptor, token: Token) -> Any:

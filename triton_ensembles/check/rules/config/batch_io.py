@@ -67,10 +67,10 @@ def batch_output_target_unknown(model: Model) -> Iterator[Finding]:
     if model.is_completed:
         return
     for index, item in enumerate(model.config.batch_output):
-        for number, wanted in enumerate(item.target_name):
-            if wanted not in outputs:
+        for number, target in enumerate(item.target_name):
+            if target not in outputs:
                 place = model.at("batch_output", index, "target_name", number)
-                yield _unknown(place, "output", wanted, outputs)
+                yield _unknown(place, "output", target, outputs)
 
 
 @rule(

@@ -89,18 +89,18 @@ def initial_state_twice(model: Model) -> Iterator[Finding]:
 )
 def initial_state_dims(model: Model) -> Iterator[Finding]:
     for path, (state, initial) in _pairs(model):
-        dims, wanted = list(initial.dims), list(state.dims)
-        if len(dims) != len(wanted):
+        dims, state_dims = list(initial.dims), list(state.dims)
+        if len(dims) != len(state_dims):
             words = "Number of dimensions in 'initial_state' doesn't match the size of 'state' dimensions"
         elif -1 in dims:
             words = f"'initial_state' field for state input name '{state.input_name}' contains variable dimensions"
-        elif any(want not in (-1, dim) for dim, want in zip(dims, wanted, strict=True)):
+        elif any(want not in (-1, dim) for dim, want in zip(dims, state_dims, strict=True)):
             words = f"'initial_state' dim for input name '{state.input_name}' doesn't match 'state' dim description"
         else:
             continue
         yield Finding(
             model.at(*path, "dims"),
-            f"initial_state has dims {dims}, and its state {wanted}",
+            f"initial_state has dims {dims}, and its state {state_dims}",
             f"Triton refuses it: {words}",
             "write a fixed dim for each of the state's",
         )

@@ -84,22 +84,22 @@ def sequence_control_kind_twice(model: Model) -> Iterator[Finding]:
 )
 def sequence_control_values(model: Model) -> Iterator[Finding]:
     for path, _, control in _controls(model):
-        given = [name for name in _VALUES if len(getattr(control, name))]
+        values = [name for name in _VALUES if len(getattr(control, name))]
         if control.kind not in (0, 1, 2):  # START, READY, END: the true-or-false kinds
             continue
         kind = _kind(control)
-        if len(given) == 1 and len(getattr(control, given[0])) == 2:
+        if len(values) == 1 and len(getattr(control, values[0])) == 2:
             continue
-        if not given:
+        if not values:
             message, words = f"{kind} has no values", f"must specify either 'int32_false_true', … for {kind}"
-        elif len(given) > 1:
+        elif len(values) > 1:
             message, words = f"{kind} has values of several types", "specifies more than one from 'int32_false_true', …"
         else:
-            count = len(getattr(control, given[0]))
+            count = len(getattr(control, values[0]))
             message = f"{kind} has {count} value" + ("s" if count != 1 else "")
-            words = f"control '{given[0]}' must have exactly 2 entries for {kind}"
-        place = model.at(*path, given[-1] if given else "kind")
-        cure = f"write {given[0] if given else 'int32_false_true'}: [ 0, 1 ]"
+            words = f"control '{values[0]}' must have exactly 2 entries for {kind}"
+        place = model.at(*path, values[-1] if values else "kind")
+        cure = f"write {values[0] if values else 'int32_false_true'}: [ 0, 1 ]"
         yield Finding(place, message, f"Triton refuses it: sequence batching {words} for {model.name}", cure)
 
 
@@ -111,10 +111,10 @@ def sequence_control_values(model: Model) -> Iterator[Finding]:
 )
 def sequence_corrid_values(model: Model) -> Iterator[Finding]:
     for path, control in _correlation_ids(model):
-        given = [name for name in _VALUES if len(getattr(control, name))]
-        if given:
-            message = f"CONTROL_SEQUENCE_CORRID has {given[0]}"
-            yield Finding(model.at(*path, given[0]), message, cure=f"delete {given[0]}")
+        values = [name for name in _VALUES if len(getattr(control, name))]
+        if values:
+            message = f"CONTROL_SEQUENCE_CORRID has {values[0]}"
+            yield Finding(model.at(*path, values[0]), message, cure=f"delete {values[0]}")
 
 
 # fmt: off

@@ -66,15 +66,15 @@ def warmup_input_differs(model: Model) -> Iterator[Finding]:
     inputs = {tensor.name: tensor for tensor in model.config.input}
     for path, tensor in _inputs(model):
         name = str(path[-1])
-        wanted = inputs.get(name)
-        if wanted is None:
+        declared = inputs.get(name)
+        if declared is None:
             continue
-        dims, allowed = list(tensor.dims), list(wanted.dims)
-        if tensor.data_type != wanted.data_type:
+        dims, allowed = list(tensor.dims), list(declared.dims)
+        if tensor.data_type != declared.data_type:
             yield Finding(
                 model.at(*path, "value", "data_type"),
                 f"the warm-up input '{name}' is {type_name(tensor.data_type)}, "
-                f"and the model's is {type_name(wanted.data_type)}",
+                f"and the model's is {type_name(declared.data_type)}",
                 f"Triton refuses it: inference input '{name}' data-type differs from what model '{model.name}' expects",
                 "write the data_type of the model's input",
             )

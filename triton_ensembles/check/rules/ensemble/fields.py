@@ -16,8 +16,8 @@ def _forbidden(id: str, field: str, example: str, words: str, cure: str) -> None
     @rule(f"An ensemble has no {field}", id=id, bad=ensemble(SCALE, extra=example), words=words)
     def find(model: Model) -> Iterator[Finding]:
         config = model.config
-        given = config.HasField(field) if field == "optimization" else len(getattr(config, field))
-        if config.HasField("ensemble_scheduling") and given:
+        is_set = config.HasField(field) if field == "optimization" else len(getattr(config, field))
+        if config.HasField("ensemble_scheduling") and is_set:
             yield Finding(model.at(field), f"an ensemble cannot have {field}", cure=cure)
 
 

@@ -27,8 +27,8 @@ def step_model_missing(model: Model) -> Iterator[Finding]:
     for item in steps(model):
         name = item.message.model_name
         if name and item.model is None:
-            others = model.repository.models if len(model.repository.models) <= _MOST_COMPARED else ()
-            known = [other.folder for other in others if other.folder != model.folder]
+            neighbors = model.repository.models if len(model.repository.models) <= _MOST_COMPARED else ()
+            known = [neighbor.folder for neighbor in neighbors if neighbor.folder != model.folder]
             models = f"the models here are {listed(known)}" if known else "add the model to the repository"
             guess = nearest(name, known)
             yield Finding(
@@ -48,16 +48,16 @@ def step_model_missing(model: Model) -> Iterator[Finding]:
 def step_version_not_served(model: Model) -> Iterator[Finding]:
     for item in steps(model):
         with suppress(UnknownValueError):
-            wanted = item.message.model_version
-            served = item.model.served_versions() if item.model and wanted != -1 else []
-            if not served or wanted in served:
+            version = item.message.model_version
+            served = item.model.served_versions() if item.model and version != -1 else []
+            if not served or version in served:
                 continue
-            given = model.file.has(*item.path, "model_version")
+            is_written = model.file.has(*item.path, "model_version")
             versions = ", ".join(str(number) for number in sorted(served))
             yield Finding(
-                model.at(*item.path, "model_version" if given else "model_name"),
-                f"step {item.number} asks for version {wanted} of '{item.message.model_name}', which serves {versions}"
-                if given
+                model.at(*item.path, "model_version" if is_written else "model_name"),
+                f"step {item.number} asks for version {version} of '{item.message.model_name}', which serves {versions}"
+                if is_written
                 else f"step {item.number} has no model_version, which means version 0; "
                 f"'{item.message.model_name}' serves {versions}",
                 cure="write model_version: -1",
@@ -201,7 +201,7 @@ def _first_of_rings(repository: Repository) -> set[str]:
     """Of the ensembles that are steps of each other, the one whose name comes first."""
     key = "first of rings"
     if key not in repository.cache:
-        below = {each.folder: {item.message.model_name for item in steps(each)} for each in repository.ensembles}
+        below = {user.folder: {item.message.model_name for item in steps(user)} for user in repository.ensembles}
         repository.cache[key] = {
             min(group) for group in _groups(below) if len(group) > 1 or group[0] in below[group[0]]
         }
@@ -216,25 +216,25 @@ def _groups(below: Mapping[str, set[str]]) -> Iterator[list[str]]:
     for root in below:
         path = [] if root in number else [(root, iter(below[root]))]
         while path:
-            name, rest = path[-1]
+            name, successors = path[-1]
             if name not in number:
                 number[name] = lowest[name] = len(number)
                 group[name] = None
-            for other in rest:
-                if other in below and other not in number:
-                    path.append((other, iter(below[other])))
+            for successor in successors:
+                if successor in below and successor not in number:
+                    path.append((successor, iter(below[successor])))
                     break
-                if other in group:
-                    lowest[name] = min(lowest[name], number[other])
+                if successor in group:
+                    lowest[name] = min(lowest[name], number[successor])
             else:
                 path.pop()
                 if path:
                     lowest[path[-1][0]] = min(lowest[path[-1][0]], lowest[name])
                 if lowest[name] == number[name]:
-                    found: list[str] = []
-                    while not found or found[-1] != name:
-                        found.append(group.popitem()[0])
-                    yield found
+                    members: list[str] = []
+                    while not members or members[-1] != name:
+                        members.append(group.popitem()[0])
+                    yield members
 
 
 def _ring(model: Model, first: Step) -> list[str] | None:

@@ -42,14 +42,14 @@ def environment_tar(repository: Repository, destination: Destination) -> Iterato
     server=Server.UNTESTED,
 )
 def environment_folder(model: Model, destination: Destination) -> Iterator[Finding]:
-    found = reference(model)
-    if destination.release >= _TAKES_FOLDERS or not found or model.repository.form is Form.SOURCE:
+    named = reference(model)
+    if destination.release >= _TAKES_FOLDERS or not named or model.repository.form is Form.SOURCE:
         return
-    entry = model.repository.tree.get(found.path)
+    entry = model.repository.tree.get(named.path)
     if entry and entry.is_folder:
         yield Finding(
             model.at("parameters", PARAMETER, "value", "string_value"),
-            f"'{found.path}' is a folder, and Triton {destination.release_name} takes only a .tar.gz",
+            f"'{named.path}' is a folder, and Triton {destination.release_name} takes only a .tar.gz",
             "Triton refuses it: archive_read_open_filename() failed",
             "build the archive for this image (--image), which packs a .tar.gz by itself, or use 23.07 or later",
         )

@@ -34,21 +34,21 @@ def environment_import_missing(model: Model, destination: Destination) -> Iterat
     where = beside or packed
     assert where is not None
     python, _ = python_of(model.repository, destination)
-    for file, found in imported(model):
-        if not _has(where, found.package, python):
-            provider = PROVIDERS.get(found.package, found.package)
-            meant = nearest(found.package, where.modules)
-            when = "when the function is called" if found.later else "and Triton does not load the model"
-            when += UNLESS_ELSEWHERE if found.elsewhere else ""
+    for file, missing in imported(model):
+        if not _has(where, missing.package, python):
+            provider = PROVIDERS.get(missing.package, missing.package)
+            meant = nearest(missing.package, where.modules)
+            when = "when the function is called" if missing.later else "and Triton does not load the model"
+            when += UNLESS_ELSEWHERE if missing.elsewhere else ""
             yield Finding(
-                file.place(found),
-                f"neither the wheels in '{where.path}' nor Triton's Python have a package '{found.package}'"
+                file.place(missing),
+                f"neither the wheels in '{where.path}' nor Triton's Python have a package '{missing.package}'"
                 if beside
-                else f"the environment '{where.path}' has no package '{found.package}'",
-                f"ModuleNotFoundError: No module named '{found.package}', {when}",
+                else f"the environment '{where.path}' has no package '{missing.package}'",
+                f"ModuleNotFoundError: No module named '{missing.package}', {when}",
                 (f"did you mean '{meant}'? Otherwise " if meant else "")
                 + (f"add {provider} to its environment file" if beside else f"add {provider} to it and pack it again"),
-                Severity.WARNING if found.later or found.elsewhere else None,
+                Severity.WARNING if missing.later or missing.elsewhere else None,
             )
 
 
@@ -79,16 +79,16 @@ def environment_import_unnamed(repository: Repository) -> Iterator[Finding]:
         named |= {normal_name(re.split(r"[^A-Za-z0-9._-]", text.strip(), maxsplit=1)[0]) for text in spec.pip_packages}
         for step in steps:
             model = repository.model(step)
-            for file, found in imported(model) if model else ():
-                provider = PROVIDERS.get(found.package, found.package)
-                names = {normal_name(found.package), normal_name(provider)}
+            for file, unnamed in imported(model) if model else ():
+                provider = PROVIDERS.get(unnamed.package, unnamed.package)
+                names = {normal_name(unnamed.package), normal_name(provider)}
                 known = names & {*named, *(f"python-{name}" for name in named)}
-                if found.package not in standard_library() and found.package != "numpy" and not known:
+                if unnamed.package not in standard_library() and unnamed.package != "numpy" and not known:
                     yield Finding(
-                        file.place(found),
-                        f"{path} does not name '{found.package}'",
+                        file.place(unnamed),
+                        f"{path} does not name '{unnamed.package}'",
                         "another package may install it today; once it does not, the step fails with "
-                        f"ModuleNotFoundError: No module named '{found.package}'",
+                        f"ModuleNotFoundError: No module named '{unnamed.package}'",
                         f"add {provider} with its version to {path}",
                     )
 

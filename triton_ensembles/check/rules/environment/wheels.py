@@ -34,10 +34,10 @@ def environment_wheels_python(model: Model, destination: Destination) -> Iterato
     for packages in packages_of(model):
         wrong = packages.unsuited(python)
         if wrong:
-            path, what = wrong[0]
+            path, purpose = wrong[0]
             yield Finding(
                 place_in(model.repository, packages, path),
-                f"this is for {what}, and the Python of {whose} is {python}"
+                f"this is for {purpose}, and the Python of {whose} is {python}"
                 + (f" (and {len(wrong) - 1} more such files)" if len(wrong) > 1 else ""),
                 "its import fails, and Triton does not load the model: ModuleNotFoundError or ImportError",
                 "build the archive for this image (--image), or unpack wheels for its Python: pip install --target "

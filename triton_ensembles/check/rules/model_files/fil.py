@@ -68,13 +68,13 @@ def fil_model_file(model: Model) -> Iterator[Finding]:
         folder = model.versions[number]
         if not model.get(join(folder, _FILES[type])):
             there = {name: kind for kind, name in _FILES.items() if model.get(join(folder, name))}
-            other = next(iter(there), "")
+            present = next(iter(there), "")
             yield Finding(
                 model.place(folder),
                 f"version {number} has no {_FILES[type]}, the file of {_TYPE} {type}",
                 "Triton does not load the model",
-                f'write {_TYPE} "{there[other]}" for {other}'
-                if other
+                f'write {_TYPE} "{there[present]}" for {present}'
+                if present
                 else f"call the model's file {_FILES[type]}, or name it with default_model_filename",
             )
 

@@ -42,11 +42,11 @@ def model_file_broken(model: Model) -> Iterator[Finding]:
             elif backend.platform == "tensorflow_savedmodel":
                 yield from _saved_model(model, path, effect)
             continue
-        found = file_of(model, path)
+        file = file_of(model, path)
         # An empty model.py has no class, which model-py-no-class says.
-        if found and found.broken and not (backend.name == "python" and not entry.size):
-            message = f"{path.rpartition('/')[2]} is no model: {found.broken}"
-            yield Finding(model.place(path), message, effect, found.cure)
+        if file and file.broken and not (backend.name == "python" and not entry.size):
+            message = f"{path.rpartition('/')[2]} is no model: {file.broken}"
+            yield Finding(model.place(path), message, effect, file.cure)
 
 
 def _no_onnx(model: Model, path: str, effect: str) -> Iterator[Finding]:
@@ -60,9 +60,9 @@ def _saved_model(model: Model, path: str, effect: str) -> Iterator[Finding]:
     for name in ("saved_model.pb", "saved_model.pbtxt"):
         inner = join(path, name)
         if entry := model.get(inner):
-            found = file_of(model, inner)
-            if found and found.broken and entry.kind is Kind.FILE:
-                yield Finding(model.place(inner), f"{name} is no model: {found.broken}", effect, found.cure)
+            file = file_of(model, inner)
+            if file and file.broken and entry.kind is Kind.FILE:
+                yield Finding(model.place(inner), f"{name} is no model: {file.broken}", effect, file.cure)
             return
     recipe = model.repository.recipe
     if not (recipe and recipe.makes(join(model.folder, path))):
@@ -94,11 +94,11 @@ def file_lfs_pointer(model: Model) -> Iterator[Finding]:
                 waiting.append(path)
             elif entry.size <= _LARGEST_POINTER and entry.path not in loaded and entry.kind is Kind.FILE:
                 looked_at += model.repository.form is not Form.ARCHIVE and entry.data is None
-                found = file_of(model, path)
-                if found and found.is_pointer:
+                small_file = file_of(model, path)
+                if small_file and small_file.is_pointer:
                     yield Finding(
                         model.place(path),
                         f"'{name}' is a pointer of Git LFS, not the file itself",
                         "whatever reads it fails or reads a text of three lines",
-                        found.cure,
+                        small_file.cure,
                     )

@@ -78,19 +78,19 @@ def graphdef_tensor_dims(model: Model) -> Iterator[Finding]:
     for path, file in _files(model):
         placeholders = {tensor.name: tensor.dims for tensor in file.inputs or ()}
         for number, tensor in enumerate(model.config.input):
-            found = placeholders.get(tensor.name)
+            shape = placeholders.get(tensor.name)
             dims = list(tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims)
-            if found is None or tensor.allow_ragged_batch or not (dims or tensor.HasField("reshape")):
+            if shape is None or tensor.allow_ragged_batch or not (dims or tensor.HasField("reshape")):
                 continue
             full = [-1, *dims] if batching else dims
-            expected = (-1, *found[1:]) if batching else found  # the first axis is the batch, also where it is fixed
+            expected = (-1, *shape[1:]) if batching else shape  # the first axis is the batch, also where it is fixed
             if not same_shape(full, expected):
                 yield Finding(
                     model.at("input", number, "dims"),
                     f"input '{tensor.name}' is {full}{' with the batch axis' if batching else ''} here and "
-                    f"{list(found)} in {path}",
+                    f"{list(shape)} in {path}",
                     "this project's own server does not load it, and TensorFlow may refuse every request",
-                    f"write dims: [ {', '.join(map(str, found[1 if batching else 0 :]))} ]",
+                    f"write dims: [ {', '.join(map(str, shape[1 if batching else 0 :]))} ]",
                 )
 
 

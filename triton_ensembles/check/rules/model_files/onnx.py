@@ -29,11 +29,11 @@ GOOD = _example()
 @rule("A config has the inputs and outputs of its ONNX file", bad=_example(io_tensor("x")), words='has input "x"')
 def onnx_tensor_name(model: Model) -> Iterator[Finding]:
     for path, file in _files(model):
-        for kind, declared, found in _sides(model, file):
-            known = {tensor.name for tensor in found}
+        for kind, declared, in_file in _sides(model, file):
+            known = {tensor.name for tensor in in_file}
             for number, tensor in enumerate(declared):
                 if tensor.name not in known | file.names and tensor.name:
-                    meant = nearest(tensor.name, known - {each.name for each in declared}) or nearest(
+                    meant = nearest(tensor.name, known - {written.name for written in declared}) or nearest(
                         tensor.name, known
                     )
                     yield Finding(
@@ -42,8 +42,8 @@ def onnx_tensor_name(model: Model) -> Iterator[Finding]:
                         f"Triton does not load the model: unexpected inference {kind} '{tensor.name}'",
                         f'write name: "{meant}"' if meant else "write the names that the file has",
                     )
-            given = {tensor.name for tensor in declared} | _others(model)
-            lacking = [name for name in sorted(known - given) if name] if kind == "input" else []
+            named = {tensor.name for tensor in declared} | _others(model)
+            lacking = [name for name in sorted(known - named) if name] if kind == "input" else []
             if lacking and all(tensor.name in known for tensor in declared):
                 yield Finding(
                     model.at("input"),
@@ -192,14 +192,14 @@ def _licenses_in_manifest(model: Model) -> dict[str, str]:
     """Of model files that the build wrote in another format, which has no metadata, by path."""
     data = manifest(model.repository)
     artifacts = data.get("artifacts")
-    found = {}
+    licenses = {}
     for written, record in artifacts.items() if isinstance(artifacts, dict) else ():
         step, _, path = str(written).partition("/")
         facts = record.get("facts") if isinstance(record, dict) else None
         text = facts.get("license") if isinstance(facts, dict) else None
         if isinstance(text, str) and model.folder in (step, f"{data.get('ensemble')}.{step}") and model.get(path):
-            found[path] = text
-    return found
+            licenses[path] = text
+    return licenses
 
 
 def _onnx_files(model: Model) -> Iterator[tuple[str, ModelFile]]:
@@ -207,8 +207,8 @@ def _onnx_files(model: Model) -> Iterator[tuple[str, ModelFile]]:
     paths = [path for path, _ in loaded_files(model)] if backend_of(model).name == "onnxruntime" else []
     if model.repository.form is Form.SOURCE:
         folders = [model.versions[number] for number in model.served_versions()]
-        found = [join(folder, name) for folder in folders for name in model.children(folder)]
-        paths += [path for path in found if path.endswith(".onnx") and path not in paths]
+        files = [join(folder, name) for folder in folders for name in model.children(folder)]
+        paths += [path for path in files if path.endswith(".onnx") and path not in paths]
     for path in paths:
         file = file_of(model, path)
         if file and not file.broken:
@@ -232,9 +232,9 @@ def _sides(model: Model, file: ModelFile) -> Iterator[tuple[str, list[Any], tupl
 
 def _pairs(model: Model, file: ModelFile) -> Iterator[tuple[str, int, Any, ModelTensor]]:
     """Each tensor of the config with that of the file: its kind, its number, both."""
-    for kind, declared, found in _sides(model, file):
-        by_name = {tensor.name: tensor for tensor in found}
-        computed = {name for each in model.config.batch_output for name in each.target_name}
+    for kind, declared, in_file in _sides(model, file):
+        by_name = {tensor.name: tensor for tensor in in_file}
+        computed = {name for batch_output in model.config.batch_output for name in batch_output.target_name}
         for number, written in enumerate(declared):
             if written.name in by_name and not (kind == "output" and written.name in computed):
                 yield kind, number, written, by_name[written.name]
@@ -243,5 +243,5 @@ def _pairs(model: Model, file: ModelFile) -> Iterator[tuple[str, int, Any, Model
 def _others(model: Model) -> set[str]:
     """Inputs that a config names elsewhere: computed by Triton, or of a sequence."""
     batching = model.config.sequence_batching
-    names = {name for each in model.config.batch_input for name in each.target_name}
-    return names | {each.name for each in batching.control_input} | {each.input_name for each in batching.state}
+    names = {name for item in model.config.batch_input for name in item.target_name}
+    return names | {item.name for item in batching.control_input} | {item.input_name for item in batching.state}

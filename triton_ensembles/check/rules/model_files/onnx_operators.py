@@ -78,12 +78,12 @@ def onnx_opset_image(model: Model, destination: Destination) -> Iterator[Finding
         odd = list(_beyond(file, limits))
         if odd:
             needed = [
-                each.release
-                for each in releases().values()
-                if (known := onnx_limits(each.onnxruntime)) and not list(_beyond(file, known))
+                release.release
+                for release in releases().values()
+                if (known := onnx_limits(release.onnxruntime)) and not list(_beyond(file, known))
             ]
-            having = " and ".join(f"{what} {found}" for what, found, _ in odd)
-            most = " and ".join(f"{what} {most}" for what, _, most in odd)
+            having = " and ".join(f"{kind} {number}" for kind, number, _ in odd)
+            most = " and ".join(f"{kind} {most}" for kind, _, most in odd)
             yield Finding(
                 model.place(path),
                 f"{path} has {having}; ONNX Runtime {image.onnxruntime} of Triton {image.release} reads up to {most}",
@@ -94,10 +94,10 @@ def onnx_opset_image(model: Model, destination: Destination) -> Iterator[Finding
 
 def _beyond(file: ModelFile, limits: OnnxLimits) -> Iterator[tuple[str, int, int]]:
     """What is too new: its name, the file's version, the highest that is read."""
-    for what, found, most in (
+    for kind, number, most in (
         ("IR version", file.ir_version, limits.ir),
         ("opset", file.opsets.get("", 0), limits.onnx),
         ("opset of ai.onnx.ml", file.opsets.get("ai.onnx.ml", 0), limits.ml),
     ):
-        if found > most:
-            yield what, found, most
+        if number > most:
+            yield kind, number, most

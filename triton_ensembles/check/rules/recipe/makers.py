@@ -116,15 +116,15 @@ def recipe_artifact_path(repository: Repository) -> Iterator[Finding]:
 
 def _in_the_way(path: str, repository: Repository) -> str:
     """Why a file cannot be at ``path``; "" if it can. A file of the folder with the same path is replaced."""
-    recipe, found = recipe_of(repository), repository.tree.get(path)
+    recipe, existing = recipe_of(repository), repository.tree.get(path)
     files = {artifact.path for artifact in recipe.artifacts} if recipe else set()
-    above = [str(each) for each in PurePosixPath(path).parents]
-    if (found and found.is_folder) or any(each.startswith(f"{path}/") for each in files):
+    above = [str(folder) for folder in PurePosixPath(path).parents]
+    if (existing and existing.is_folder) or any(folder.startswith(f"{path}/") for folder in files):
         return "is a folder"
-    for each in above:
-        entry = repository.tree.get(each)
-        if each in files or (entry and not entry.is_folder):
-            return f"lies in '{each}', which is a file"
+    for folder in above:
+        entry = repository.tree.get(folder)
+        if folder in files or (entry and not entry.is_folder):
+            return f"lies in '{folder}', which is a file"
     return ""
 
 

@@ -39,16 +39,16 @@ def recipe_ensemble(repository: Repository) -> Iterator[Finding]:
     if repository.form is not Form.SOURCE:
         return
     models = [model for model in repository.models if model.has_config]
-    found = [model.folder for model in models if model.is_ensemble]
-    if models and len(found) != 1:
+    ensembles = [model.folder for model in models if model.is_ensemble]
+    if models and len(ensembles) != 1:
         yield Finding(
             repository.place(RECIPE),
-            f"exactly one model must be an ensemble, and here {listed(found)} are"
-            if found
+            f"exactly one model must be an ensemble, and here {listed(ensembles)} are"
+            if ensembles
             else "none of the models here is an ensemble",
             "the build refuses it",
             "write the steps of the inner ensemble into the outer one, or give each a folder of ensembles/"
-            if found
+            if ensembles
             else 'write ensemble/config.pbtxt with platform: "ensemble"',
         )
 
@@ -86,10 +86,10 @@ def recipe_file_missing(repository: Repository) -> Iterator[Finding]:
     if recipe is None or project is None:
         return
     read = {path for artifact in recipe.artifacts for path in artifact.project_files}
-    for path in sorted(read | {each.file for each in recipe.environments.values()}):
+    for path in sorted(read | {item.file for item in recipe.environments.values()}):
         if not (project / path).is_file():
             near = (project / path).parent
-            meant = nearest(path.rpartition("/")[2], [each.name for each in near.iterdir()] if near.is_dir() else [])
+            meant = nearest(path.rpartition("/")[2], [item.name for item in near.iterdir()] if near.is_dir() else [])
             yield Finding(
                 repository.recipe_place(path),
                 f"the recipe names {shown(project / path)}, which does not exist",
@@ -124,7 +124,8 @@ def recipe_environment_file(repository: Repository, destination: Destination) ->
 def recipe_environment_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
     """An image has one stub, and the build takes its Python; wheels beside model.py are for the server's."""
     recipe = recipe_of(repository)
-    wheels = [list(each.steps) for each in recipe.environments.values() if each.kind == "wheels"] if recipe else []
+    environments = recipe.environments.values() if recipe else ()
+    wheels = [list(environment.steps) for environment in environments if environment.kind == "wheels"]
     for path, spec, steps in environment_files(repository) if not destination.image else ():
         if spec.python and spec.python not in STUB_PYTHONS and steps not in wheels:
             yield Finding(
@@ -165,7 +166,7 @@ def recipe_lock(repository: Repository) -> Iterator[Finding]:
 @rule("Only Python steps have an environment", severity=Severity.WARNING)
 def recipe_environment_step(repository: Repository) -> Iterator[Finding]:
     recipe = recipe_of(repository)
-    for step in [step for each in recipe.environments.values() for step in each.steps] if recipe else ():
+    for step in [step for environment in recipe.environments.values() for step in environment.steps] if recipe else ():
         model = repository.model(step)
         backend = backend_of(model).name if model and model.has_config else ""
         if model and (model.is_ensemble or (backend in KNOWN and backend != "python")):
@@ -202,7 +203,7 @@ def recipe_source_missing(repository: Repository) -> Iterator[Finding]:
         if missing:
             yield Finding(
                 repository.recipe_place(missing[0]),
-                f"the source '{name}' has no {listed(missing)} at {choices(str(each) for each in source.places)}",
+                f"the source '{name}' has no {listed(missing)} at {choices(str(place) for place in source.places)}",
                 "the build refuses it here, or takes random weights",
                 "correct the path, which is relative to the project; or build with --weights-dir",
             )
@@ -213,5 +214,8 @@ def _steps(repository: Repository) -> list[str]:
     if recipe is None:
         return []
     named = {artifact.step for artifact in recipe.artifacts} | {*recipe.engines, *recipe.parameters}
-    named |= {*recipe.gpu.parameters, *(step for each in recipe.environments.values() for step in each.steps)}
+    named |= {
+        *recipe.gpu.parameters,
+        *(step for environment in recipe.environments.values() for step in environment.steps),
+    }
     return sorted(named)

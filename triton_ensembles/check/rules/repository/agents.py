@@ -75,20 +75,20 @@ def repository_agent_checksum(model: Model) -> Iterator[Finding]:
         for key in sorted(agent.parameters) if agent.name == CHECKSUM else ():
             algorithm, colon, path = key.partition(":")
             file, value = posixpath.normpath(path), agent.parameters[key]
-            made = recipe is not None and recipe.makes(f"{model.folder}/{file}")
+            is_made = recipe is not None and recipe.makes(f"{model.folder}/{file}")
             if not colon or algorithm.lower() != "md5":
-                said = "Unsupported checksum algorithm" if colon else "failed to parse key"
+                words = "Unsupported checksum algorithm" if colon else "failed to parse key"
                 message, cure = f"'{key}' is not MD5:<path of a file>", f'write key: "MD5:{path or key}"'
-            elif not file.startswith(("/", "..")) and not made and not model.get(file):
-                said, message = "failed to open text file for read", f"there is no file '{path}' in the model's folder"
+            elif not file.startswith(("/", "..")) and not is_made and not model.get(file):
+                words, message = "failed to open text file for read", f"there is no file '{path}' in the model's folder"
                 cure = "name a file by its path from the model's folder, such as MD5:1/model.onnx"
             elif not re.fullmatch("[0-9a-f]{32}", value):
-                said, message = "Mismatched MD5 hash for file", f"'{value}' is no MD5, which has 32 of 0-9 and a-f"
+                words, message = "Mismatched MD5 hash for file", f"'{value}' is no MD5, which has 32 of 0-9 and a-f"
                 cure = "write what md5sum prints"
             else:
                 continue
             yield Finding(
-                _place(model, index, "parameters", key), message, f"Triton does not load the model: {said}", cure
+                _place(model, index, "parameters", key), message, f"Triton does not load the model: {words}", cure
             )
 
 

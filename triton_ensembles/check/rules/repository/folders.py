@@ -28,16 +28,16 @@ _OF_TOOLS = {
     words=NOT_READ,
 )
 def config_misnamed(model: Model) -> Iterator[Finding]:
-    found = None if model.has_config else misnamed_config(model)
-    if found:
+    misnamed = None if model.has_config else misnamed_config(model)
+    if misnamed:
         yield Finding(
-            model.place(found),
-            f"Triton reads {CONFIG}, and this is {found}",
+            model.place(misnamed),
+            f"Triton reads {CONFIG}, and this is {misnamed}",
             "the build leaves the folder out"
             if model.repository.form is Form.SOURCE
             else f"Triton refuses the model ({NOT_READ} …/{CONFIG}), or completes an empty configuration without "
             "reading this file",
-            f"rename it to {CONFIG}" if "/" not in found else f"move it up: {model.folder}/{CONFIG}",
+            f"rename it to {CONFIG}" if "/" not in misnamed else f"move it up: {model.folder}/{CONFIG}",
         )
 
 
@@ -84,14 +84,14 @@ def sagemaker_folder_not_a_model(model: Model, destination: Destination) -> Iter
 def step_not_a_model(model: Model, destination: Destination) -> Iterator[Finding]:
     source = model.repository.form is Form.SOURCE
     for item in steps(model) if source or is_packed(model.repository, destination) else ():
-        found = item.model
-        if found and not found.has_config and not misnamed_config(found) and (source or _is_stray(found)):
+        step = item.model
+        if step and not step.has_config and not misnamed_config(step) and (source or _is_stray(step)):
             yield Finding(
                 model.at(*item.path, "model_name"),
-                f"the folder '{found.folder}' has no {CONFIG}",
+                f"the folder '{step.folder}' has no {CONFIG}",
                 f"{'the build leaves it out, and ' if source else ''}Triton refuses the ensemble: it contains models "
-                f"that are not available or ambiguous: {found.folder}",
-                f"write {found.folder}/{CONFIG}",
+                f"that are not available or ambiguous: {step.folder}",
+                f"write {step.folder}/{CONFIG}",
             )
 
 

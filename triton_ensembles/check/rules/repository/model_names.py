@@ -143,7 +143,7 @@ def ensemble_folder_name(repository: Repository) -> Iterator[Finding]:
     if (
         match
         and repository.form is Form.SOURCE
-        and any(backend_of(each).name == "python" for each in repository.models)
+        and any(backend_of(model).name == "python" for model in repository.models)
     ):
         yield Finding(
             repository.place(),

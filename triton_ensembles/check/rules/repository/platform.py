@@ -70,10 +70,10 @@ def platform_backend_clash(model: Model) -> Iterator[Finding]:
     allowed = PLATFORM_OF.get(backend.name)
     if model.config.platform == ENSEMBLE or not allowed or backend.platform in allowed:
         return
-    found = f"platform '{backend.platform}'" if backend.platform else "no platform"
+    present = f"platform '{backend.platform}'" if backend.platform else "no platform"
     yield Finding(
         model.at("platform") if backend.platform else model.at("backend"),
-        f"backend '{backend.name}' requires platform {choices(allowed)}, and here is {found}",
+        f"backend '{backend.name}' requires platform {choices(allowed)}, and here is {present}",
         cure=f'write platform: "{allowed[0]}", or delete platform'
         if backend.platform
         else f'write platform: "{allowed[0]}"',
@@ -189,11 +189,11 @@ def ensemble_scheduling_missing(model: Model) -> Iterator[Finding]:
     config = model.config
     missing = config.platform == ENSEMBLE and not config.HasField("ensemble_scheduling")
     if missing:
-        other = config.WhichOneof("scheduling_choice")
+        scheduling = config.WhichOneof("scheduling_choice")
         yield Finding(
-            model.at(other) if other else model.at("platform"),
-            f"an ensemble needs ensemble_scheduling, not {other}"
-            if other
+            model.at(scheduling) if scheduling else model.at("platform"),
+            f"an ensemble needs ensemble_scheduling, not {scheduling}"
+            if scheduling
             else "this ensemble has no ensemble_scheduling",
             cure="write ensemble_scheduling { step [ … ] }; batching belongs to the steps",
         )

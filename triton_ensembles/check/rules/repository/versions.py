@@ -58,8 +58,8 @@ def model_folder_renamed(model: Model) -> Iterator[Finding]:
 )
 def version_not_available(model: Model) -> Iterator[Finding]:
     recipe = model.repository.recipe
-    made = recipe is not None and recipe.makes_version_of(model.folder)
-    if not model.has_config or model.served_versions() or (made and not model.versions):
+    is_made = recipe is not None and recipe.makes_version_of(model.folder)
+    if not model.has_config or model.served_versions() or (is_made and not model.versions):
         return
     effect = f"Triton does not load it: {NO_VERSION} '{model.name}'"
     if model.versions:
@@ -68,8 +68,8 @@ def version_not_available(model: Model) -> Iterator[Finding]:
         if policy.HasField("latest"):
             message, cure = "version_policy latest with num_versions 0 selects no version", "write num_versions: 1"
         else:
-            wanted = ", ".join(str(number) for number in policy.specific.versions) or "none"
-            message = f"version_policy selects {wanted}, but the versions here are {have}"
+            selected = ", ".join(str(number) for number in policy.specific.versions) or "none"
+            message = f"version_policy selects {selected}, but the versions here are {have}"
             cure = f"write versions: [ {have} ]"
         yield Finding(model.at("version_policy", policy.WhichOneof("policy_choice") or ""), message, effect, cure)
         return

@@ -47,7 +47,7 @@ def image_not_on_sagemaker(destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
     if image is None or image.sagemaker:
         return
-    known = [each.release for each in releases().values() if each.sagemaker]
+    known = [release.release for release in releases().values() if release.sagemaker]
     earlier = [name for name in known if name < image.release]
     around = known[max(len(earlier) - 1, 0) : len(earlier) + 1]
     yield Finding(
@@ -79,7 +79,7 @@ def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
     if has_library(model, f"libtriton_{backend}.so") or not _is_plain(destination.image):
         return
     image = image_of(destination)
-    having = [each.release for each in releases().values() if backend in each.backends]
+    having = [known.release for known in releases().values() if backend in known.backends]
     refusal = f"Triton refuses it: unable to find backend library for backend '{backend}'"
     place = model.at("backend") if model.config.backend else model.at("platform")
     release = image.release if image else "RELEASE"
@@ -118,7 +118,7 @@ def image_backend_unknown(model: Model, destination: Destination) -> Iterator[Fi
     image, backend = image_of(destination), _backend(model)
     if image is None or not backend or has_library(model, f"libtriton_{backend}.so"):
         return
-    known = set().union(*(each.backends for each in releases().values()))
+    known = set().union(*(release.backends for release in releases().values()))
     if backend in known or not _is_plain(destination.image):
         return
     if backend_meant(backend):  # backend-misspelt reports it

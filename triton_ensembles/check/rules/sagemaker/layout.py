@@ -102,14 +102,14 @@ def sagemaker_root_config(repository: Repository) -> Iterator[Finding]:
 def sagemaker_several_ensembles(repository: Repository, destination: Destination) -> Iterator[Finding]:
     if not is_packed(repository, destination) or repository.is_one_model or is_of_gateway(repository):
         return
-    found = [model for model in repository.models if model.is_ensemble and ENSEMBLE.search(model.file.text)]
-    inner = {step.model_name for model in found for step in model.config.ensemble_scheduling.step}
-    for model in found[1:]:
-        others = [each.folder for each in found if each is not model]
-        nested = [each.folder for each in found if each.folder in inner]
+    ensembles = [model for model in repository.models if model.is_ensemble and ENSEMBLE.search(model.file.text)]
+    inner = {step.model_name for model in ensembles for step in model.config.ensemble_scheduling.step}
+    for model in ensembles[1:]:
+        neighbors = [ensemble_model.folder for ensemble_model in ensembles if ensemble_model is not model]
+        nested = [ensemble_model.folder for ensemble_model in ensembles if ensemble_model.folder in inner]
         yield Finding(
             model.at("platform"),
-            f"this is one of {len(found)} ensembles of the archive, beside {listed(others)}",
+            f"this is one of {len(ensembles)} ensembles of the archive, beside {listed(neighbors)}",
             "SageMaker serves the last one in the order in which the file system lists the folders, which differs "
             "between machines; no request reaches the others"
             + (f" ({listed(nested)} counts although it is a step of another)" if nested else ""),

@@ -66,12 +66,16 @@ def sagemaker_decoupled(model: Model, destination: Destination) -> Iterator[Find
     if not for_sagemaker(repository, destination) or not is_served(model):
         return
     steps = [model.repository.model(step.model_name) for step in model.config.ensemble_scheduling.step]
-    for found in (model, *(step for step in steps if step)):
-        if found.config.model_transaction_policy.decoupled:
-            what = "this model" if found is model else f"'{found.folder}', a step of the ensemble '{model.folder}',"
+    for decoupled in (model, *(step for step in steps if step)):
+        if decoupled.config.model_transaction_policy.decoupled:
+            subject = (
+                "this model"
+                if decoupled is model
+                else f"'{decoupled.folder}', a step of the ensemble '{model.folder}',"
+            )
             yield Finding(
-                found.at("model_transaction_policy", "decoupled"),
-                f"{what} is decoupled: it may send any number of responses to a request",
+                decoupled.at("model_transaction_policy", "decoupled"),
+                f"{subject} is decoupled: it may send any number of responses to a request",
                 "SageMaker's route refuses every request with 400: HTTP end point doesn't support models with "
                 "decoupled transaction policy",
                 "delete model_transaction_policy, and return one response for each request",
@@ -92,7 +96,7 @@ def sagemaker_bls(model: Model, destination: Destination) -> Iterator[Finding]:
     repository = model.repository
     if not for_sagemaker(repository, destination):
         return
-    loaded = {each.folder for each in loaded_models(repository)}
+    loaded = {loaded_model.folder for loaded_model in loaded_models(repository)}
     if model.folder not in loaded:
         return
     for file in every_file(model):
@@ -161,8 +165,8 @@ def _rows(repository: Repository, destination: Destination) -> Iterator[tuple[Mo
     if repository.form is Form.SOURCE and (written := repository.model(ENSEMBLE_FOLDER)):
         models = [written]
     for model in models if len(models) == 1 else ():
-        size = sum(_size(each) for each in model.config.input if not each.optional)
-        if size > 0 and not any(_size(each) < 0 for each in model.config.input):
+        size = sum(_size(tensor) for tensor in model.config.input if not tensor.optional)
+        if size > 0 and not any(_size(tensor) < 0 for tensor in model.config.input):
             yield model, size
 
 
@@ -181,8 +185,8 @@ def _size(tensor: Any) -> int:
 
 def _json(model: Model) -> float:
     """Characters of JSON of one row, for inputs of bytes only; 0 when the length of the numbers is unknown."""
-    sizes = [_size(each) for each in model.config.input if not each.optional]
-    is_bytes = all(type_name(each.data_type) == "TYPE_UINT8" for each in model.config.input)
+    sizes = [_size(tensor) for tensor in model.config.input if not tensor.optional]
+    is_bytes = all(type_name(tensor.data_type) == "TYPE_UINT8" for tensor in model.config.input)
     return sum(sizes) * JSON_PER_BYTE if is_bytes else 0
 
 
