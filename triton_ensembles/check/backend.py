@@ -1,4 +1,4 @@
-"""Which backend and which file of the version folder Triton will use for a model.
+"""The backend and the file of the version folder that Triton will use for a model.
 
 After core r24.10 model_config_utils.cc AutoCompleteBackendFields, which runs whether auto-completion is on or off.
 """
@@ -15,7 +15,7 @@ from triton_ensembles.triton.model_config import ModelConfig
 
 
 class Written(Protocol):
-    """What is asked of a :class:`~triton_ensembles.check.repository.Model` here."""
+    """The part of :class:`~triton_ensembles.check.repository.Model` that is needed here."""
 
     @property
     def folder(self) -> str: ...

@@ -98,7 +98,7 @@ class Baseline:
     def gone(
         self, faults: Iterable[Fault], places: FilePlaces, roots: Iterable[str], destination: Destination
     ) -> list[Entry]:
-        """What is not there any more, once for each fault.
+        """The entries whose faults are gone, once for each fault.
 
         Only in the repositories at ``roots``, and only for the destination that the baseline was written for: other
         rules apply to others.

@@ -1,4 +1,4 @@
-"""What an archive was built for, as its manifest says, and the Python that runs its steps."""
+"""The target that an archive was built for, as its manifest says, and the Python that runs its steps."""
 
 import json
 from typing import Any

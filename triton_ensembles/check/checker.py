@@ -160,7 +160,7 @@ def _loses_others(rule: Rule, subject: Any, destination: Destination) -> bool:
 def _with_loss(fault: Fault, subject: Model) -> Fault:
     count = len(subject.repository.models) - 1
     models = "the other model" if count == 1 else f"the other {count:,} models"
-    loss = f"in its default mode the server does not start, so {models} {'is' if count == 1 else 'are'} lost too"
+    loss = f"in its default mode the server does not start, so {models} {'is' if count == 1 else 'are'} also lost"
     return replace(fault, effect=f"{fault.effect}; {loss}" if fault.effect else loss)
 
 

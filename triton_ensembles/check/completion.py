@@ -1,4 +1,4 @@
-"""What Triton completes in a config.pbtxt by asking the backend, which is its default (not in ensembles/: Form.SOURCE).
+"""Fields of a config.pbtxt that Triton completes from the backend by default (not in ensembles/: Form.SOURCE).
 
 Such a value is as unknown as one that cannot be read: what the model's file says is not read here.
 """

@@ -42,7 +42,7 @@ class ConfigFile:
         return self._parsed.message
 
     def known(self, unknown: Set[Path] = frozenset()) -> ModelConfig:
-        """``config`` for rules: asking for ``unknown`` or for what could not be read raises
+        """``config`` for rules: reading ``unknown`` or what could not be parsed raises
         :class:`UnknownValueError`."""
         return cast(ModelConfig, view(self.config, self._parsed.damaged | unknown))
 

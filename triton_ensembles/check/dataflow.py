@@ -1,4 +1,4 @@
-"""Which steps write and read each tensor of an ensemble, and what is wrong with that.
+"""The steps that write and read each tensor of an ensemble, and the faults in that.
 
 Core (r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig) stops at the first fault it meets in a hash map's
 order, which is often only a consequence. Here each cause is found once, without its consequences.
@@ -115,7 +115,7 @@ class Dataflow:
         return next((pair for pair in pairs if self.writes[pair[0]].isdisjoint(self.reads[pair[1]])), None)
 
     def _settle(self, done: deque[int], waiting: set[int], lacking: list[set[str]], provided: set[str]) -> list[int]:
-        """Go on with the steps that have all their tensors, until no other has. In the order in which they can run."""
+        """Run the steps that have all their tensors until no other has; returns the order in which they can run."""
         order = []
         while done:
             order.append(step := done.popleft())

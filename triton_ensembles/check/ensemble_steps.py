@@ -10,7 +10,7 @@ _NAMES = "names of steps"  # in Repository.cache
 
 
 class Step(NamedTuple):
-    """One step of an ensemble, and its model if the repository has it."""
+    """A step of an ensemble, and its model if the repository has it."""
 
     number: int
     message: Any

@@ -177,7 +177,7 @@ def used_environments(repository: Repository) -> list[Environment]:
 
 
 def environments(repository: Repository) -> list[Environment]:
-    """Those, and other archives that look like an environment."""
+    """The used environments, and other archives that look like one."""
     used = {packed.path for packed in used_environments(repository)}
     archives = {path for path, entry in repository.tree.entries.items() if entry.kind is Kind.FILE and is_archive(path)}
     return _environments(repository, used | archives)
@@ -206,7 +206,7 @@ def _read(tree: Tree, path: str) -> Environment | None:
     nested = tree.nested(path) if is_archive(path) else None
     if nested is None or not nested.members:
         return None
-    # Archives with the same environment may share its tree; then what is derived from it is shared, too.
+    # Archives with the same environment may share its tree; then what is derived from it is also shared.
     key = (id(nested), path)
     shared = _SHARED.get(key) or Environment(path, nested, entry.size)
     _SHARED[key] = shared
@@ -214,7 +214,7 @@ def _read(tree: Tree, path: str) -> Environment | None:
 
 
 def subtree(tree: Tree, folder: str) -> Tree:
-    """What is below ``folder``, with paths relative to it."""
+    """The files below ``folder``, with paths relative to it."""
     prefix = f"{folder}/"
     return Tree(replace(entry, path=entry.path.removeprefix(prefix)) for entry in tree.below(folder))
 

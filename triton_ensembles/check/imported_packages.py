@@ -27,7 +27,7 @@ PROVIDERS = {
 
 
 def imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
-    """What comes from outside of the model, each package once per file."""
+    """The packages from outside of the model, each once per file."""
     for first in model_files(model):
         files = all_files(model, first)
         elsewhere = adds_folders(files)

@@ -35,7 +35,7 @@ def loaded_files(model: Model) -> Iterator[tuple[str, Entry]]:
 
 
 def file_of(model: Model, path: str) -> ModelFile | None:
-    """What is known about the model's file at ``path``; None for nothing, for folders and for links."""
+    """The facts about the model's file at ``path``; None for nothing, for folders and for links."""
     entry = model.get(path)
     if entry is None or entry.kind is not Kind.FILE:
         return None
@@ -55,7 +55,7 @@ def file_of(model: Model, path: str) -> ModelFile | None:
 
 
 def files_read(model: Model, backend: str) -> Iterator[tuple[str, ModelFile]]:
-    """Those of :func:`loaded_files` that can be read, if the model is one of ``backend``."""
+    """The files of :func:`loaded_files` that can be read, if the model is one of ``backend``."""
     for path, _ in loaded_files(model) if backend_of(model).name == backend else ():
         file = file_of(model, path)
         if file and not file.broken:

@@ -92,7 +92,7 @@ def packages_in(repository: Repository, folder: str) -> Packages | None:
 
 
 def used_packages(repository: Repository) -> list[Packages]:
-    """Those of all models of the repository."""
+    """The packages of all models of the repository."""
     return [packages for model in repository.models for packages in packages_of(model)]
 
 

@@ -18,7 +18,7 @@ _MOST_BYTES = 1 << 17  # of all environment files of a recipe
 
 
 def packed_files(repository: Repository, wheels: bool = False) -> Iterator[tuple[str, EnvironmentSpec, list[str]]]:
-    """Those of environments that bring a Python and numpy of their own, or with ``wheels`` all.
+    """The files of environments that bring a Python and numpy of their own, or with ``wheels`` all.
 
     Wheels beside model.py use the server's.
     """

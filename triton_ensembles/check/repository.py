@@ -45,7 +45,7 @@ class Form(StrEnum):
 
 @dataclass(frozen=True)
 class Model:
-    """One model folder.
+    """A model folder.
 
     Args:
         folder: its name, which is the model's name for Triton.
@@ -72,14 +72,14 @@ class Model:
     def config(self) -> ModelConfig:
         """The ModelConfig that Triton uses, empty when there is no config.pbtxt (see :attr:`has_config`).
 
-        Asking for a part that could not be read, or that Triton completes, raises :class:`UnknownValueError`, which
+        Reading a part that could not be parsed, or that Triton completes, raises :class:`UnknownValueError`, which
         ends the rule.
         """
         return self.file.known(self._completed)
 
     @cached_property
     def written(self) -> ModelConfig:
-        """The ModelConfig as the text has it; asking for what could not be read raises, too."""
+        """The ModelConfig as the text has it; reading what could not be parsed also raises."""
         return self.file.known()
 
     @property
@@ -94,7 +94,7 @@ class Model:
         return ConfigFile(f"{self.shown}/{CONFIG}", content, self._added_parameters() if content else {})
 
     def _added_parameters(self) -> dict[str, tuple[str, Place]]:
-        """What the build adds to config.pbtxt, and where the recipe says so."""
+        """Parameters that the build adds to config.pbtxt, with the place in the recipe that says so."""
         recipe = self.repository.recipe
         return {
             key: (value, self.repository.recipe_place(key))
@@ -138,7 +138,7 @@ class Model:
     def versions(self) -> dict[int, str]:
         """Version numbers and the names of their folders, as core r24.10 VersionsToLoad finds them.
 
-        In ensembles/ those that the build makes count too. Raises UnknownValueError when not all were read.
+        In ensembles/ those that the build makes also count. Raises UnknownValueError when not all were read.
         """
         if not self.tree.complete:
             raise UnknownValueError
@@ -203,7 +203,7 @@ class Repository:
 
     @property
     def models(self) -> tuple[Model, ...]:
-        """One for each folder, as Triton sees it; the repository itself when it is one model.
+        """The models, one for each folder, as Triton sees them; the repository itself when it is one model.
 
         Raises:
             UnknownValueError: the archive breaks off, so that there may be more (see :attr:`models_read`).
@@ -214,7 +214,7 @@ class Repository:
 
     @cached_property
     def models_read(self) -> tuple[Model, ...]:
-        """Those of :attr:`models` of which a part was read."""
+        """The models of which a part was read."""
         if self.is_one_model:
             return (Model(self.path.resolve().name, "", self.shown, self),)
         names = self.tree.folders()
@@ -241,7 +241,7 @@ class Repository:
 
         Raises:
             UnknownValueError: it may be where nothing was read: after the break of an archive, or beside a model
-                folder that was given by itself.
+                folder that was given on its own.
         """
         model = self._by_name.get(name)
         alone = self.is_one_model and self.form is Form.FOLDER
@@ -255,7 +255,7 @@ class Repository:
 
     @cached_property
     def recipe(self) -> SourceRecipe | None:
-        """What ensemble.toml says, for a folder of ensembles/."""
+        """The recipe (ensemble.toml) of a folder of ensembles/."""
         entry = self.tree.get(RECIPE)
         return read_source_recipe(entry.text) if self.form is Form.SOURCE and entry else None
 

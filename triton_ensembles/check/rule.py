@@ -24,7 +24,7 @@ Finder = Callable[..., Iterator[Finding]]
 
 
 class Scope(StrEnum):
-    """What a rule looks at, which is the name of its function's first parameter."""
+    """The subject of a rule, which is the name of its function's first parameter."""
 
     MODEL = "model"  # one Model
     REPOSITORY = "repository"  # one Repository with all its models
@@ -34,7 +34,7 @@ class Scope(StrEnum):
 
 
 class Server(StrEnum):
-    """What the real tritonserver does with the bad example of a rule; the tests hold it to that."""
+    """How the real tritonserver treats the bad example of a rule; the tests hold it to that."""
 
     REFUSES = "refuses"  # the load fails, and the log has ``Rule.words``
     DIES = "dies"  # the load never ends, or the server crashes
@@ -120,7 +120,7 @@ def rule(
     The name of the function is the id of the rule, ``tensor_dims_missing`` for ``tensor-dims-missing``; it never
     changes, because people write it down. The function asks by the names of its parameters for what it looks at:
     first ``model``, ``repository``, ``repositories``, ``destination`` or ``found`` (see :class:`Scope`), then
-    ``destination`` if its findings depend on it too. A finding without an effect gets "Triton refuses it: " and
+    ``destination`` if its findings also depend on it. A finding without an effect gets "Triton refuses it: " and
     ``words``.
 
     Args:

@@ -73,5 +73,5 @@ def is_served(model: Model) -> bool:
 
 
 def inner_models(repository: Repository) -> list[Model]:
-    """Those that one load starts besides the served one."""
+    """The models that one load starts besides the served one."""
     return [model for model in loaded_models(repository) if not is_served(model)]

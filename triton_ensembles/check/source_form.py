@@ -25,7 +25,7 @@ ENSEMBLE_FOLDER = "ensemble"
 
 @dataclass(frozen=True)
 class SourceRecipe:
-    """What the recipe says about the files that are missing in git.
+    """The files that are missing in git, as the recipe makes them.
 
     Attributes:
         recipe: None when it is not valid; the build may then make anything that is missing.

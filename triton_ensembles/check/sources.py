@@ -45,7 +45,7 @@ class Sources:
     @cached_property
     def _entries(self) -> dict[str, Entry]:
         return {
-            # The files of a model that is given by itself are shown below it, in an archive too.
+            # The files of a model that is given on its own are shown below it, also in an archive.
             f"{repository.shown}/{entry.path}" if repository.is_one_model else repository.place(entry.path).path: entry
             for repository in self._repositories
             for entry in repository.tree.entries.values()

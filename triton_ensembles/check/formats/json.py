@@ -8,7 +8,7 @@ from triton_ensembles.errors import escaped
 
 
 def printed(report: Report, seconds: float) -> str:
-    """One object: ``faults`` and ``suppressed`` (lists), ``errors``, ``repositories`` and ``seconds``; with a baseline
+    """An object: ``faults`` and ``suppressed`` (lists), ``errors``, ``repositories`` and ``seconds``; with a baseline
     also ``known`` (a list like ``faults``) and ``gone``."""
     data: dict[str, object] = {
         "faults": [_record(fault) for fault in report.faults],

@@ -18,7 +18,7 @@ _NAME = "triton-ensembles check"
 
 
 def printed(report: Report, seconds: float) -> str:
-    """One ``<testsuites>`` with one ``<testsuite>``."""
+    """A ``<testsuites>`` with one ``<testsuite>``."""
     suite = _Suite(report)
     for fault in report.faults:
         if report.fails(fault):

@@ -1,6 +1,6 @@
 """Faults as SARIF 2.1.0, the OASIS standard for results of static analysis; GitHub's code scanning reads it.
 
-Its limits are in GitHub's page 'SARIF support for code scanning'; it asks for a line in every location, too.
+Its limits are in GitHub's page 'SARIF support for code scanning'; it also requires a line in every location.
 """
 
 import json
@@ -27,7 +27,7 @@ _FINGERPRINT = "tritonEnsemblesCheck/v1"
 
 
 def printed(report: Report, _seconds: float) -> str:
-    """One log with one run. It has nothing of the machine or the time: the same faults give the same text."""
+    """A log with one run. It has nothing of the machine or the time: the same faults give the same text."""
     results = list(_found(report))
     # Of too many, the errors are kept.
     severest = sorted(results, key=lambda each: list(Severity).index(each[0].severity))

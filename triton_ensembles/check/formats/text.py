@@ -24,7 +24,7 @@ def fault_lines(fault: Fault) -> list[str]:
 
 
 def gone_lines(report: Report) -> list[str]:
-    """What the baseline has in vain."""
+    """The lines about entries of the baseline whose faults are gone."""
     if not report.gone:
         return []
     counts = Counter((entry.path, entry.fingerprint.rule) for entry in report.gone)
@@ -36,7 +36,7 @@ def gone_lines(report: Report) -> list[str]:
 
 
 def gone_summary(report: Report) -> str:
-    """One line; "" when the baseline has nothing in vain."""
+    """A line about such entries; "" when there are none."""
     if not report.gone:
         return ""
     is_or_are = "is" if len(report.gone) == 1 else "are"

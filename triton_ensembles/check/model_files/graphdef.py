@@ -49,7 +49,7 @@ def _node(message: Message, end: int) -> tuple[str, str, ModelTensor]:
 
 
 def _type(message: Message, end: int) -> str:
-    """Of an AttrValue."""
+    """The type in an AttrValue."""
     kind = ""
     for number, value in message.fields(end):
         if number == 6:
@@ -58,7 +58,7 @@ def _type(message: Message, end: int) -> str:
 
 
 def _shape(message: Message, end: int) -> tuple[int, ...] | None:
-    """Of an AttrValue; None for one of any rank. Without dims it may be a scalar or of any rank, by its age."""
+    """The shape in an AttrValue; None for one of any rank. Without dims it is a scalar or of any rank, by its age."""
     dims: list[int] = []
     for number, value in message.fields(end):
         if number == 7:

@@ -56,7 +56,7 @@ def read_onnx(message: Message) -> ModelFile:
 
 @dataclass
 class _Graph:
-    """What a GraphProto has; ``external`` and ``operators`` are also those of the graphs within it."""
+    """The content of a GraphProto; ``external`` and ``operators`` are also those of the graphs within it."""
 
     inputs: list[ModelTensor] = field(default_factory=list)
     outputs: list[ModelTensor] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """Comments that accept faults, in config.pbtxt, Python files and ensemble.toml.
 
 ``# check: ignore[RULE, RULE] reason`` is about the line that it ends, or about the next line when it stands alone.
-``# check: ignore-file[RULE] reason`` is about the whole file; in config.pbtxt about the folder of the model, too.
+``# check: ignore-file[RULE] reason`` is about the whole file; in config.pbtxt also about the folder of the model.
 """
 
 import io
@@ -23,7 +23,7 @@ _IN_TOML = re.compile(rf"{_LONG_STRINGS}|{_STRINGS}|(?P<comment>#[^\n]*)", re.DO
 
 @dataclass(frozen=True)
 class Suppression:
-    """One comment.
+    """A comment that accepts faults.
 
     Args:
         path: of its file, as people see it.
@@ -98,7 +98,7 @@ class _Lines:
                 following = index + 1
 
     def about(self, line: int, column: int) -> tuple[int, ...]:
-        """Those that a comment is about: its own, and of one that stands alone the next with anything but a comment."""
+        """The lines that a comment is about: its own, and if it stands alone the next with anything but a comment."""
         following = self._next[line - 1]
         alone = not self._lines[line - 1][: column - 1].strip()
         return (line, following) if alone and following else (line,)

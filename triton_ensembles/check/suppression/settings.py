@@ -30,7 +30,7 @@ _KEYS = ("ignore", "per-file-ignores")
 
 @dataclass(frozen=True)
 class _Table:
-    """One pyproject.toml: the rules that it ignores, by a pattern of paths relative to its ``folder``."""
+    """A pyproject.toml: the rules that it ignores, by a pattern of paths relative to its ``folder``."""
 
     folder: Path
     ignores: Mapping[str, Collection[str]]
@@ -129,7 +129,7 @@ class _Reader:
 
 def _matches(path: str, pattern: str) -> bool:
     """Whether ``pattern`` fits the path (of a member: ``a.tar.gz!step/config.pbtxt``), a folder or archive that it is
-    in, or its name. ``*`` fits ``/``, too, as in the per-file-ignores of other linters."""
+    in, or its name. ``*`` also fits ``/``, as in the per-file-ignores of other linters."""
     glob = pattern.removeprefix("./").rstrip("/")
     folders: Sequence[str] = [path[: match.start()] for match in re.finditer(r"[/!]", path)]
     candidates = (f"/{path}", path, *folders, re.split(r"[/!]", path)[-1])  # the first for **/x at the top

@@ -1,4 +1,4 @@
-"""Which name of an enum people mean when they write BYTES, float32 or GPU."""
+"""The name of an enum that people mean when they write BYTES, float32 or GPU."""
 
 import difflib
 import re

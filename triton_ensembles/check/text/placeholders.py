@@ -17,7 +17,7 @@ _CURE = "write the values, or run the program that fills the template in"
 
 
 class Placeholders:
-    """Those seen so far, by kind: outside of strings (the server refuses the text) and in strings."""
+    """The placeholders seen so far, by kind: outside of strings (the server refuses the text) and in strings."""
 
     def __init__(self) -> None:
         self._seen: dict[str, list[tuple[str, int]]] = {BARE: [], QUOTED: []}
@@ -48,7 +48,7 @@ class Placeholders:
         return bool(self._of_model and (self._names or any(self._seen.values())))
 
     def faults(self, config: Any) -> Iterator[TextFault]:
-        """One at most, of the ModelConfig that was read."""
+        """At most one fault, of the ModelConfig that was read."""
         unused = set()
         if config.backend or "backend" in self._names:
             unused.add("platform")

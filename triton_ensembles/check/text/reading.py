@@ -25,7 +25,7 @@ class TooManyFaultsError(Exception):
 
 
 class NotThisFormatError(Exception):
-    """What follows makes no sense; the fault says why."""
+    """The rest of the text makes no sense; the fault says why."""
 
 
 @cache
@@ -45,7 +45,7 @@ def names_within(descriptor: Descriptor) -> dict[str, set[str]]:
 
 
 def message_name(field: FieldDescriptor) -> str:
-    """Of the messages that a field takes, "" when it takes values."""
+    """The name of the messages that a field takes, "" when it takes values."""
     return str(field.message_type.full_name) if field.message_type is not None else ""
 
 
@@ -135,7 +135,7 @@ class Reading:
             self.parsed.damaged.add(path)
 
     def _template(self, text: str, offset: int) -> NoReturn:
-        """Nothing but the placeholders is reported of a template whose structure is unknown."""
+        """Report only the placeholders of a template whose structure is unknown."""
         if text:
             self.placeholders.bare(text, offset)
         self.parsed.faults.clear()
@@ -199,7 +199,7 @@ class Reading:
         return mark
 
     def _fault(self, rule: str, token: Token, message: str, cure: str, certain: bool = False) -> None:
-        """``certain``: the reading goes on as if it were right, so nothing follows from it, and it from nothing."""
+        """``certain``: the reading continues as if it were right, so nothing follows from it, and it from nothing."""
         self._one_more_wrong()
         if not certain and self._follows(rule, token):
             return
@@ -256,7 +256,7 @@ class Reading:
             self.parsed.offsets.setdefault(path, offset)
 
     def _report_habits(self) -> None:
-        """What occurs all over a text is one fault."""
+        """Report what occurs all over a text as one fault."""
         if self._empty:
             names = most_of(f"'{name}'" for name in dict.fromkeys(token.text for token in self._empty))
             have = "has" if len(self._empty) == 1 else "have"

@@ -1,4 +1,4 @@
-"""Which fields a field of an unknown name may have been meant for: those are unknown then."""
+"""Fields that a field of an unknown name may have been meant for: they are unknown then."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ _VALUE = re.compile(r"\s*[:=]?\s*(.)", re.DOTALL)
 
 
 class ValueForm(Enum):
-    """What a value looks like."""
+    """The look of a value."""
 
     TEXT = auto()
     NUMBER = auto()

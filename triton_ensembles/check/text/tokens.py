@@ -15,7 +15,7 @@ from triton_ensembles.check.text.template import PLACEHOLDER, may_have_placehold
 
 
 class Kind(Enum):
-    """What a token is."""
+    """The kind of a token."""
 
     NAME = auto()
     INTEGER = auto()

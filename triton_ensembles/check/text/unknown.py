@@ -2,7 +2,7 @@
 
 A view shows a message, list or map of which some parts are unknown. It answers as protobuf does; asking for an unknown
 part raises :class:`UnknownValueError`, which ends the rule for its subject (see :meth:`Rule.faults`). A rule with
-several subjects of its own, such as all inputs, goes on with the next one by :func:`contextlib.suppress`.
+several subjects of its own, such as all inputs, continues with the next one by :func:`contextlib.suppress`.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class ValueReading(Reading):
         self._scalar(message, descriptor, name, path)
 
     def _values(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
-        """One item of a list, after all the plain ones that come before it."""
+        """An item of a list, after all the plain ones that come before it."""
         run = plain_run(descriptor, self.text, self.tokens.now.offset)
         if run.values:
             getattr(message, descriptor.name).extend(run.values)

@@ -1,4 +1,4 @@
-"""One scalar of protobuf text format as a Python value, by the rules of protobuf's C++ parser (text_format.cc).
+"""A scalar of protobuf text format as a Python value, by the rules of protobuf's C++ parser (text_format.cc).
 
 Each function returns the value or raises :class:`WrongValueError`, which may carry what was probably meant, so that the
 rest of the checks can go on with it.
@@ -150,7 +150,7 @@ def _enum(field: FieldDescriptor, minus: bool, token: Token) -> int:
         raise _wrong(field, ("-" if minus else "") + token.text)
     if token.text in names:
         return int(names[token.text].number)
-    # People write FP32 or GPU for TYPE_FP32 and KIND_GPU: compare without the prefix that all names share, too.
+    # People write FP32 or GPU for TYPE_FP32 and KIND_GPU: also compare without the prefix that all names share.
     certain = meant_name(token.text, names)
     guess = certain or likely_name(token.text, names)
     raise WrongValueError(

@@ -34,7 +34,7 @@ def _python_groups(model: Model) -> Iterator[tuple[Path, Any]]:
 
 
 def _groups_of_others(model: Model) -> Iterator[tuple[Path, Any]]:
-    """Those of models that are no TensorRT plan."""
+    """The groups of models that are no TensorRT plan."""
     backend = backend_of(model)
     return _groups(model) if backend.name and backend.platform != TENSORRT_PLATFORM else iter(())
 

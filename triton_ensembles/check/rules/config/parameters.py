@@ -11,7 +11,7 @@ from triton_ensembles.check.examples import IDENTITY, io_tensor, parameter, pyth
 from triton_ensembles.check.rule import Example, Finding, Model, Server, rule
 
 # prometheus-cpp CheckLabelName: letters, digits and _, no digit first, and no __ first (Prometheus's own labels).
-# It takes an empty name too.
+# It also takes an empty name.
 _LABEL = re.compile(r"(?:(?!__)[A-Za-z_][A-Za-z0-9_]*)?\Z")
 _LABELLED = io_tensor("Y", more='label_filename: "labels.txt"')
 
@@ -120,5 +120,5 @@ def batch_strategy_missing(model: Model) -> Iterator[Finding]:
             model.at("parameters", key, "value", "string_value"),
             f"{key} is not an absolute path",
             f"Triton looks for it in the working folder of the server: Batching library path not found: {value}",
-            "name the folder too, or name the library batchstrategy.so and put it into the model's folder",
+            "also name the folder, or name the library batchstrategy.so and put it into the model's folder",
         )

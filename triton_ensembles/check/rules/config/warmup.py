@@ -11,7 +11,7 @@ from triton_ensembles.check.tensors import same_shape, type_name
 from triton_ensembles.spelling import listed, nearest
 
 SOURCE = "core r24.10 backend_model_instance.cc GenerateWarmupData"
-REQUEST = "core r24.10 infer_request.cc Normalize, which warm-up requests pass too"
+REQUEST = "core r24.10 infer_request.cc Normalize, which warm-up requests also pass"
 FOLDER = "warmup"
 
 

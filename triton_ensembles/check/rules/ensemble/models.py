@@ -143,7 +143,7 @@ def ensemble_input_optional(model: Model) -> Iterator[Finding]:
                     model.at("input", optional[name], "optional"),
                     f"the input '{name}' is optional here, and '{item.message.model_name}' needs it as '{tensor.name}'",
                     "Triton loads it and refuses every request without the input: expected … inputs but got …",
-                    f"delete optional: true, or write it for '{tensor.name}' in {item.message.model_name} too and let "
+                    f"delete optional: true, or also write it for '{tensor.name}' in {item.message.model_name} and let "
                     "the model do without",
                 )
 
@@ -198,7 +198,7 @@ def ensemble_of_itself(model: Model) -> Iterator[Finding]:
 
 
 def _first_of_rings(repository: Repository) -> set[str]:
-    """Of the ensembles that are steps of each other, the one whose name comes first."""
+    """The first by name of each group of ensembles that are steps of each other."""
     key = "first of rings"
     if key not in repository.cache:
         below = {user.folder: {item.message.model_name for item in steps(user)} for user in repository.ensembles}

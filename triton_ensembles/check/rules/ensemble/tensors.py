@@ -43,7 +43,7 @@ class Node(NamedTuple):
 
     @property
     def dims(self) -> list[int]:
-        """Of an ensemble's own tensor as its reshape has them."""
+        """The dims; of an ensemble's own tensor as its reshape has them."""
         reshaped = self.who == _OWN and self.tensor.HasField("reshape")
         return list(self.tensor.reshape.shape if reshaped else self.tensor.dims)
 
@@ -87,7 +87,7 @@ def edges(model: Model) -> Iterator[tuple[str, Node, Node]]:
 
 
 def known_edges(model: Model) -> Iterator[tuple[str, Node, Node]]:
-    """Those of :func:`edges` whose shapes are known."""
+    """The edges whose shapes are known."""
     for name, first, second in edges(model):
         with suppress(UnknownValueError):
             if first.full_dims and second.full_dims:
@@ -243,7 +243,7 @@ def ensemble_shape_clash_hidden(model: Model) -> Iterator[Finding]:
     words="in ensemble …, step of model '…' receives inputs originated from different decoupled models",
 )
 def ensemble_decoupled_mix(model: Model) -> Iterator[Finding]:
-    cure = "send what the step needs through the decoupled step too"
+    cure = "send what the step needs also through the decoupled step"
     labels = {tensor.name: 0 for tensor in model.config.input}
     lacking = {item.number: set(item.message.input_map.values()) - labels.keys() for item in steps(model)}
     readers: dict[str, list[Step]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""What the build refuses in an environment file that can be read, before it installs anything."""
+"""Environment files that can be read, and that the build refuses before it installs anything."""
 
 import re
 from collections.abc import Iterator
@@ -188,7 +188,7 @@ def environment_file_versions(repository: Repository) -> Iterator[Finding]:
 
 
 @rule(
-    "The packages of an environment file have their names on PyPI, too",
+    "The packages of an environment file have the same names on PyPI",
     source="the build installs from PyPI where no conda channel is reachable, and wheels always",
     severity=Severity.WARNING,
     server=Server.ACCEPTS,
@@ -225,5 +225,5 @@ def environment_file_excluded(repository: Repository) -> Iterator[Finding]:
                     Place(path, line),
                     f"the recipe leaves out '{name}' by exclude = [\"{pattern}\"]",
                     f"the build refuses it: nothing is left of {name} in the packed environment",
-                    "remove the line here, or exclude less",
+                    "remove the line here, or patterns from exclude",
                 )

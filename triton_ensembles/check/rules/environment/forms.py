@@ -13,7 +13,7 @@ _TAKES_FOLDERS = (23, 7)
 @rule(
     "An archive for an endpoint has its environment as a folder, not as a .tar.gz",
     source="python_backend r24.10 pb_env.cc: nothing is removed at unload (#8840); after a failed extraction the next "
-    "ones fail, too; measured on 2.51.0",
+    "ones also fail; measured on 2.51.0",
     severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
@@ -51,5 +51,5 @@ def environment_folder(model: Model, destination: Destination) -> Iterator[Findi
             model.at("parameters", PARAMETER, "value", "string_value"),
             f"'{named.path}' is a folder, and Triton {destination.release_name} takes only a .tar.gz",
             "Triton refuses it: archive_read_open_filename() failed",
-            "build the archive for this image (--image), which packs a .tar.gz by itself, or use 23.07 or later",
+            "build the archive for this image (--image), which then packs a .tar.gz, or use 23.07 or later",
         )

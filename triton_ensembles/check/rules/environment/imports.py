@@ -26,7 +26,7 @@ GOOD = with_environment(imports="import json\n")
     lower=Severity.WARNING,
 )
 def environment_import_missing(model: Model, destination: Destination) -> Iterator[Finding]:
-    """Of what a function imports, or may find in a folder that model.py adds to sys.path, this is a warning."""
+    """A warning about what a function imports, or may find in a folder that model.py adds to sys.path."""
     packed = environment_of(model)
     beside = None if reference(model) else next(iter(packages_of(model)), None)
     if beside is None and (packed is None or packed.tree.problems or not packed.has_library):

@@ -14,7 +14,7 @@ _POINTER = (
     "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
 )
 _ONNX = python_model(backend='backend: "onnxruntime"')
-# Backends that surely read the file that core looks for. Others may have a use of their own for it.
+# Backends that certainly read the file that core looks for. Others may have a use of their own for it.
 _READING = frozenset({"onnxruntime", "pytorch", "tensorflow", "tensorrt", "openvino", "dali", "fil", "python"})
 _FOLDERS = frozenset({"onnxruntime", "openvino", "tensorflow", "fil"})  # those that also load a folder
 _LARGEST_POINTER = 1024  # bytes, by the specification

@@ -87,7 +87,7 @@ def plan_compute_capability(model: Model, destination: Destination) -> Iterator[
 
 @rule(
     "A TensorRT plan is built with the TensorRT of the image",
-    source="TensorRT developer guide: engines are specific to the version; server issue #5975: to the build, too "
+    source="TensorRT developer guide: engines are specific to the version; server issue #5975: also to the build "
     "(8.6.1.2 refuses what 8.6.1.6 built); manifest.json; releases.csv",
 )
 def plan_tensorrt(model: Model, destination: Destination) -> Iterator[Finding]:

@@ -189,7 +189,7 @@ def onnx_license(model: Model) -> Iterator[Finding]:
 
 
 def _licenses_in_manifest(model: Model) -> dict[str, str]:
-    """Of model files that the build wrote in another format, which has no metadata, by path."""
+    """The licenses of model files that the build wrote in another format, which has no metadata, by path."""
     data = manifest(model.repository)
     artifacts = data.get("artifacts")
     licenses = {}
@@ -216,7 +216,7 @@ def _onnx_files(model: Model) -> Iterator[tuple[str, ModelFile]]:
 
 
 def _files(model: Model) -> Iterator[tuple[str, ModelFile]]:
-    """Those whose tensors the config has to match. A config without inputs or outputs is completed from the file."""
+    """Files whose tensors the config has to match. A config without inputs or outputs is completed from the file."""
     config = model.config
     if not config.input or not config.output or backend_of(model).name != "onnxruntime":
         return
@@ -231,7 +231,7 @@ def _sides(model: Model, file: ModelFile) -> Iterator[tuple[str, list[Any], tupl
 
 
 def _pairs(model: Model, file: ModelFile) -> Iterator[tuple[str, int, Any, ModelTensor]]:
-    """Each tensor of the config with that of the file: its kind, its number, both."""
+    """The tensors of the config with those of the file: kind, number, both tensors."""
     for kind, declared, in_file in _sides(model, file):
         by_name = {tensor.name: tensor for tensor in in_file}
         computed = {name for batch_output in model.config.batch_output for name in batch_output.target_name}

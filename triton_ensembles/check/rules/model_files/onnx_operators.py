@@ -93,7 +93,7 @@ def onnx_opset_image(model: Model, destination: Destination) -> Iterator[Finding
 
 
 def _beyond(file: ModelFile, limits: OnnxLimits) -> Iterator[tuple[str, int, int]]:
-    """What is too new: its name, the file's version, the highest that is read."""
+    """The versions that are too new: name, number in the file, highest number that is read."""
     for kind, number, most in (
         ("IR version", file.ir_version, limits.ir),
         ("opset", file.opsets.get("", 0), limits.onnx),

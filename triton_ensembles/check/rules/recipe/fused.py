@@ -1,4 +1,4 @@
-"""What cannot be fused into one model: steps that need a server of their own around them.
+"""Ensembles that cannot be fused into one model: their steps need a server of their own around them.
 
 These rules look at ensembles that are meant for the fused target. Triton serves all of them in the drawn form.
 """

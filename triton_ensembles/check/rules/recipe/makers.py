@@ -1,4 +1,4 @@
-"""What a recipe gives its makers: options, files, and places in the staged repository that they may write."""
+"""Arguments of a recipe's makers: options, files, and places in the staged repository that they may write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the build refuses in a recipe that is valid by itself: steps and files that are not there."""
+"""Recipes that are valid on their own, and that the build refuses: steps and files that are not there."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _line_of_python(text: str) -> int:
 
 @rule("Every line of a lock is that of a package")
 def recipe_lock(repository: Repository) -> Iterator[Finding]:
-    """Such as not: the marks of a merge conflict."""
+    """The marks of a merge conflict, for example, are not."""
     names = repository.tree.children() if repository.form is Form.SOURCE else []
     for path in [repository.path / name for name in names if name.endswith(".lock")]:
         try:

@@ -30,7 +30,7 @@ def _is_named_python(model: Model) -> bool:
 
 
 def _shell_syntax(model: Model) -> re.Match[str] | None:
-    """What a shell does not leave alone in the name of a Python model."""
+    """The syntax of a shell in the name of a Python model."""
     return SHELL_SYNTAX.search(model.folder) if _is_named_python(model) else None
 
 
@@ -94,7 +94,7 @@ def python_model_name_future(model: Model, destination: Destination) -> Iterator
     severity=Severity.WARNING,
     bad=Example(python_model(), folder="scale+shift"),
     good=Example(python_model(), folder="scale-shift"),
-    server=Server.UNTESTED,  # here: the tests load models over HTTP, too
+    server=Server.UNTESTED,  # here: the tests also load models over HTTP
 )
 def model_name_in_url(model: Model) -> Iterator[Finding]:
     strange = re.search(r"[^A-Za-z0-9_.~-]", model.folder)
@@ -118,7 +118,7 @@ def model_name_in_url(model: Model) -> Iterator[Finding]:
     severity=Severity.WARNING,
 )
 def repository_path_in_shell(repository: Repository) -> Iterator[Finding]:
-    """Of a folder that Triton reads: an archive is unpacked elsewhere, and ``build/`` has no such path."""
+    """Only of a folder that Triton reads: an archive is unpacked elsewhere, and ``build/`` has no such path."""
     path = str(repository.path.resolve() if repository.is_one_model else repository.path.resolve() / "_")
     folder = path.rpartition("/")[0]
     if repository.form is not Form.FOLDER or not _has_python(repository):

@@ -49,7 +49,7 @@ def suppression_rule_unknown(repository: Repository) -> Iterator[Finding]:
     bad=python_model("# check: ignore[max-batch-size-negative] it is meant so"),
 )
 def suppression_unused(found: Found) -> Iterator[Finding]:
-    """Nothing is said of rules that depend on where the model will run, and of files with errors: these hide others."""
+    """Silent about rules that depend on where the model will run, and about files with errors, which hide others."""
     for comment, name in found.unused:
         known = REGISTERED.get(name)
         if known and not known.reads_destination and comment.path not in found.broken:

@@ -1,4 +1,4 @@
-"""What cannot be read at all: archives that are broken, truncated or endless, and unreadable files."""
+"""Archives that are broken, truncated or endless, and files that cannot be read."""
 
 from collections.abc import Iterator
 

@@ -93,7 +93,7 @@ def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
             else f"AWS's SDK picks that image for {destination.instance}, which has no GPU. {refusal}",
             "use an instance type with a GPU"
             if backend == "tensorrt"
-            else f"choose the complete image, which runs on CPU instances too: --image {release}-py3",
+            else f"choose the complete image, which also runs on CPU instances: --image {release}-py3",
         )
     elif having and image:
         yield Finding(

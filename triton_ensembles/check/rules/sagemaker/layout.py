@@ -1,4 +1,4 @@
-"""Which model of an archive SageMaker serves, and whether there is one."""
+"""The model of an archive that SageMaker serves, and whether there is one."""
 
 from collections.abc import Iterator
 

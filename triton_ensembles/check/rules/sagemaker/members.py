@@ -1,4 +1,4 @@
-"""What an archive for SageMaker may have in it, and the name of its file."""
+"""Members of an archive for SageMaker, and the name of its file."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator

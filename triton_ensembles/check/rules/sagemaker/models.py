@@ -1,4 +1,4 @@
-"""What a model cannot have or do on a multi-model endpoint of SageMaker."""
+"""Properties that a model cannot have on a multi-model endpoint of SageMaker."""
 
 import math
 from collections.abc import Iterator
