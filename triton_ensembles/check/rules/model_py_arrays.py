@@ -15,7 +15,7 @@ from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.check.rules.model_py import EXECUTE
 from triton_ensembles.check.rules.model_py_names import FAILS, LATER
 from triton_ensembles.check.rules.model_py_tensors import completed_names
-from triton_ensembles.check.rules.tensors import type_name
+from triton_ensembles.check.tensors import type_name
 
 _TEXT_OUTPUT = io_tensor("Y", "STRING")
 GOOD = script_model(f"class {CLASS}:\n{EXECUTE}")

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from triton_ensembles.check.built_for import python_of
 from triton_ensembles.check.environments import environment_of, has_stub, reference
 from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding
@@ -10,10 +11,9 @@ from triton_ensembles.check.python.flow import CLASS, flow_of
 from triton_ensembles.check.python.name_table import STANDARD, Version
 from triton_ensembles.check.python.source import PythonFile, adds_folders, all_files, is_deeper, is_local, model_files
 from triton_ensembles.check.python.taken_names import taken_names
+from triton_ensembles.check.recipe_files import environment_files
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.environment_imports import environment_files
-from triton_ensembles.check.rules.environment_wheels import python_of
 from triton_ensembles.check.rules.model_py import EXECUTE
 from triton_ensembles.check.rules.model_py_names import FAILS, is_expected
 from triton_ensembles.spelling import nearest
