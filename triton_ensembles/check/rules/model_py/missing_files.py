@@ -15,8 +15,8 @@ from triton_ensembles.check.python.paths import REPOSITORY, Paths
 from triton_ensembles.check.python.source import PythonFile, all_files, model_files
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
-from triton_ensembles.check.rules.model_py import EXECUTE
-from triton_ensembles.check.rules.model_py_names import FAILS
+from triton_ensembles.check.rules.model_py.model_class import EXECUTE
+from triton_ensembles.check.rules.model_py.names import FAILS
 from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.spelling import nearest
 

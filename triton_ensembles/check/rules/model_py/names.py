@@ -13,7 +13,7 @@ from triton_ensembles.check.python.flow import CLASS, When, flow_of
 from triton_ensembles.check.python.source import UTILS, PythonFile, every_file
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.model_py import EXECUTE
+from triton_ensembles.check.rules.model_py.model_class import EXECUTE
 from triton_ensembles.spelling import nearest
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of, version

@@ -9,8 +9,8 @@ from triton_ensembles.check.python.flow import CLASS, Function, When, flow_of
 from triton_ensembles.check.python.source import PythonFile, every_file, model_files
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.model_py import EXECUTE
-from triton_ensembles.check.rules.model_py_names import FAILS, is_expected
+from triton_ensembles.check.rules.model_py.model_class import EXECUTE
+from triton_ensembles.check.rules.model_py.names import FAILS, is_expected
 from triton_ensembles.spelling import nearest
 
 SOURCE = 'python_backend r24.10 src/pb_stub.cc: hasattr(model_instance_, "initialize"); measured on 2.51.0'

@@ -13,7 +13,7 @@ from triton_ensembles.check.python.source import PythonFile, every_file, model_f
 from triton_ensembles.check.python.values import text_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
-from triton_ensembles.check.rules.model_py import EXECUTE
+from triton_ensembles.check.rules.model_py.model_class import EXECUTE
 
 SOURCE = "python_backend r24.10 src/stub_launcher.cc: the stub inherits the working folder of tritonserver"
 _IN_VERSION = 'Path(args["model_repository"], args["model_version"], "{name}")'

@@ -11,7 +11,7 @@ from triton_ensembles.check.python.source import UTILS, PythonFile, all_files, m
 from triton_ensembles.check.python.types import types_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.model_py import EXECUTE
+from triton_ensembles.check.rules.model_py.model_class import EXECUTE
 from triton_ensembles.check.rules.sagemaker import for_sagemaker
 from triton_ensembles.triton.destination import Destination
 

@@ -9,7 +9,7 @@ from triton_ensembles.check.python.flow import CLASS, When, flow_of
 from triton_ensembles.check.python.source import PythonFile, model_files
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.model_py import EXECUTE
+from triton_ensembles.check.rules.model_py.model_class import EXECUTE
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc StubSetup, Initialize; measured on 2.51.0"
 

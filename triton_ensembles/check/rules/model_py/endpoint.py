@@ -10,7 +10,7 @@ from triton_ensembles.check.python.source import PythonFile, argument, every_fil
 from triton_ensembles.check.python.values import text_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.rules.model_py import EXECUTE
+from triton_ensembles.check.rules.model_py.model_class import EXECUTE
 
 GOOD = script_model(f"class {CLASS}:\n{EXECUTE}")
 # Full names of functions that download something whatever their arguments are.

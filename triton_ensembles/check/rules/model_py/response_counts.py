@@ -9,8 +9,8 @@ from triton_ensembles.check.python.flow import Function, flow_of, own_nodes, req
 from triton_ensembles.check.python.source import PythonFile
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.rules.model_py_answers import GOOD as GOOD
-from triton_ensembles.check.rules.model_py_answers import HEAD, LOOP, SOURCE, executes, gives_away, is_over
+from triton_ensembles.check.rules.model_py.answers import GOOD as GOOD
+from triton_ensembles.check.rules.model_py.answers import HEAD, LOOP, SOURCE, executes, gives_away, is_over
 
 _SOURCE = f"{SOURCE}: the numbers of responses and of requests must be the same"
 _SEVERAL = "when Triton gives it several requests at once, which dynamic batching does, all of them fail: "

@@ -9,8 +9,8 @@ from triton_ensembles.check.python.flow import CLASS, When, flow_of
 from triton_ensembles.check.python.source import PythonFile, every_file
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.rules.model_py import EXECUTE
-from triton_ensembles.check.rules.model_py_names import FAILS
+from triton_ensembles.check.rules.model_py.model_class import EXECUTE
+from triton_ensembles.check.rules.model_py.names import FAILS
 
 SOURCE = "python_backend r24.10 src/stub_launcher.cc; measured on 2.51.0"
 GOOD = script_model(f"class {CLASS}:\n{EXECUTE}")

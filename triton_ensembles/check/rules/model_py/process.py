@@ -11,8 +11,8 @@ from triton_ensembles.check.python.source import PythonFile, every_file
 from triton_ensembles.check.python.values import text_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.model_py import EXECUTE
-from triton_ensembles.check.rules.model_py_names import FAILS
+from triton_ensembles.check.rules.model_py.model_class import EXECUTE
+from triton_ensembles.check.rules.model_py.names import FAILS
 
 GOOD = script_model(f'import os\n\n\nclass {CLASS}:\n    SIZE = os.environ.get("LABEL_COUNT", "4")\n\n{EXECUTE}')
 _ARGUMENTS, _ENVIRONMENT = "sys.argv", "os.environ"

@@ -12,9 +12,9 @@ from triton_ensembles.check.python.types import types_of
 from triton_ensembles.check.python.values import text_of, texts_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.model_py import EXECUTE
-from triton_ensembles.check.rules.model_py_names import FAILS, is_guarded
-from triton_ensembles.check.rules.model_py_tensors import completed_names, needs_result
+from triton_ensembles.check.rules.model_py.model_class import EXECUTE
+from triton_ensembles.check.rules.model_py.names import FAILS, is_guarded
+from triton_ensembles.check.rules.model_py.tensors import completed_names, needs_result
 from triton_ensembles.spelling import listed, nearest
 from triton_ensembles.triton.model_config import ModelConfig
 

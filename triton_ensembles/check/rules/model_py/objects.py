@@ -32,8 +32,8 @@ from triton_ensembles.check.python.source import PythonFile, every_file
 from triton_ensembles.check.python.types import Types, types_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.model_py import EXECUTE
-from triton_ensembles.check.rules.model_py_names import FAILS, LATER, is_expected, is_guarded
+from triton_ensembles.check.rules.model_py.model_class import EXECUTE
+from triton_ensembles.check.rules.model_py.names import FAILS, LATER, is_expected, is_guarded
 from triton_ensembles.spelling import nearest
 
 SOURCE = "python_backend, branches r22.07 to r26.07: src/pb_stub.cc; measured on 2.51.0"

@@ -16,8 +16,8 @@ from triton_ensembles.check.python.taken_names import taken_names
 from triton_ensembles.check.python.types import types_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.model_py import EXECUTE
-from triton_ensembles.check.rules.model_py_names import FAILS, LATER, is_expected
+from triton_ensembles.check.rules.model_py.model_class import EXECUTE
+from triton_ensembles.check.rules.model_py.names import FAILS, LATER, is_expected
 from triton_ensembles.spelling import nearest
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of, version
