@@ -1,7 +1,7 @@
 """Fuses the models of a build plan into one: the config of that model, and the plan of its run.
 
-What it does is described in ``triton_ensembles/fused``; the rules of ``check`` in rules/fused.py say what cannot be
-fused.
+What it does is described in ``triton_ensembles/fused``; the rules of ``check`` in rules/recipe/fused.py say what
+cannot be fused.
 """
 
 from collections.abc import Iterable, Mapping

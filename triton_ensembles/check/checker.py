@@ -12,8 +12,8 @@ from triton_ensembles.check.registry import RULES, RULES_BY_ID
 from triton_ensembles.check.report import Report
 from triton_ensembles.check.repository import Form, Model, Repository, find_repositories
 from triton_ensembles.check.rule import ANYWHERE, Rule, Scope, Server
-from triton_ensembles.check.rules.repository_folders import is_near_config
-from triton_ensembles.check.rules.suppressions import suppressions_of
+from triton_ensembles.check.rules.repository.folders import is_near_config
+from triton_ensembles.check.rules.repository.suppressions import suppressions_of
 from triton_ensembles.check.sources import Sources
 from triton_ensembles.check.suppression.accepted import Accepted, split
 from triton_ensembles.check.suppression.comments import Suppression
@@ -140,7 +140,7 @@ def _guarded(each: Rule, subject: Any, destination: Destination, place: Place) -
         if len(found) > _MOST_FAULTS:
             found[_MOST_FAULTS - 1 :] = [replace(found[-2], message=f"{found[-2].message} (and more like it)")]
         if _loses_others(each, subject, destination):
-            found = [_with_loss(fault, subject) for fault in found]
+            found = [_with_loss(fault, subject) if fault.severity is Severity.ERROR else fault for fault in found]
         return [_printable(fault) for fault in found]
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
@@ -153,8 +153,7 @@ def _guarded(each: Rule, subject: Any, destination: Destination, place: Place) -
 def _loses_others(each: Rule, subject: Any, destination: Destination) -> bool:
     """Whether a tritonserver in its default mode, which loads every folder, serves no other model through this fault:
     it stops with 'failed to load all models'. SageMaker loads models one by one."""
-    refused = each.server is Server.REFUSES and each.severity is Severity.ERROR
-    if not refused or not isinstance(subject, Model) or destination.instance:
+    if each.server is not Server.REFUSES or not isinstance(subject, Model) or destination.instance:
         return False
     return subject.repository.form is Form.FOLDER and len(subject.repository.models) > 1
 

@@ -13,7 +13,7 @@ from triton_ensembles.check.formats.text import fault_lines
 from triton_ensembles.check.registry import RULES, RULES_BY_ID
 from triton_ensembles.check.repository import Form, Repository
 from triton_ensembles.check.rule import Example, Rule, Server
-from triton_ensembles.check.rules.suppressions import nearest_rule
+from triton_ensembles.check.rule_names import cure_for
 from triton_ensembles.check.staging_example import stage
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.model_config import CONFIG
@@ -32,9 +32,7 @@ def explain(id: str) -> str:
     """The explanation of a rule. Raises :class:`EnsembleError` for an unknown name."""
     rule = RULES_BY_ID.get(id)
     if rule is None:
-        meant = nearest_rule(id)
-        cure = f"did you mean '{meant}'?" if meant else "--explain without a name lists all rules"
-        raise EnsembleError(f"there is no rule '{id}'", cure=cure)
+        raise EnsembleError(f"there is no rule '{id}'", cure=cure_for(id))
     return "\n".join(_lines(rule))
 
 
@@ -51,7 +49,7 @@ def text_examples() -> dict[str, dict[str, str]]:
 
 
 def _lines(rule: Rule) -> Iterator[str]:
-    yield f"{rule.id} ({rule.severity})\n{rule.title}"
+    yield f"{rule.id} ({rule.severities})\n{rule.title}"
     texts = text_examples().get(rule.id, {})
     yield "\nBad:\n"
     yield indent(_example(rule.bad) if rule.bad else texts["bad"], "    ")

@@ -32,7 +32,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a rule's function yields; the rule itself adds its id and severity.
+    """What a rule's function yields; the rule itself adds its id.
 
     Args:
         place: where to apply the cure.
@@ -40,12 +40,14 @@ class Finding:
         effect: what Triton or SageMaker does with it, in the server's own words where they are known. By default
             the words of the rule.
         cure: what to write instead.
+        severity: where it is not that of the rule.
     """
 
     place: Place
     message: str
     effect: str = ""
     cure: str = ""
+    severity: Severity | None = None
 
 
 @dataclass(frozen=True)

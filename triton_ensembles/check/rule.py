@@ -61,6 +61,7 @@ class Rule:
     title: str
     source: str
     severity: Severity
+    lower: Severity | None
     bad: Example | None
     good: Example | None
     server: Server
@@ -72,12 +73,18 @@ class Rule:
     scope: Scope
     reads_destination: bool
 
+    @property
+    def severities(self) -> str:
+        """``error``, or ``error or warning``."""
+        return " or ".join(filter(None, (self.severity, self.lower)))
+
     def faults(self, subject: Any, destination: Destination) -> Iterator[Fault]:
         """The faults of ``subject``, which is what :attr:`scope` says; nothing from what could not be read."""
         try:
             for found in self.find(subject, destination) if self.reads_destination else self.find(subject):
                 default = f"Triton refuses it: {self.words}" if self.words and self.server is Server.REFUSES else ""
-                yield Fault(self.severity, self.id, found.place, found.message, found.effect or default, found.cure)
+                severity, effect = found.severity or self.severity, found.effect or default
+                yield Fault(severity, self.id, found.place, found.message, effect, found.cure)
         except UnknownValueError:
             return
 
@@ -93,6 +100,7 @@ def rule(
     bad: str | Example | None = None,
     good: str | Example | None = None,
     severity: Severity = Severity.ERROR,
+    lower: Severity | None = None,
     server: Server | None = None,
     words: str = "",
     since: str = "",
@@ -115,6 +123,7 @@ def rule(
         bad, good: examples; a string is the config.pbtxt of an :class:`Example`. The bad one gets exactly this fault,
             the good one (by default the module's ``GOOD``) none at all, and the real server refuses or loads them
             accordingly. A rule about archives, endpoints or environments may describe them in examples.toml instead.
+        lower: the severity that some of its findings have instead, which say so.
         server: what the real server does with ``bad``. By default it refuses it when there are ``words``, and
             accepts it when there are none; without ``bad`` it is untested.
         words: what the real server says when it refuses ``bad``, or a part of it; "…" stands for anything.
@@ -134,6 +143,7 @@ def rule(
             title,
             source or module["SOURCE"],
             severity,
+            lower,
             _example(bad),
             _example(good or (bad and module.get("GOOD"))),
             server or default,

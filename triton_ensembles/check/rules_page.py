@@ -36,7 +36,7 @@ def page() -> str:
 
 def _row(rule: Rule) -> str:
     server = _SERVER[rule.server] + (f"; refuses it since {rule.since}" if rule.since else "")
-    return f"| `{rule.id}`: {_escaped(rule.title)} | {rule.severity} | {server} | {_escaped(rule.source)} |\n"
+    return f"| `{rule.id}`: {_escaped(rule.title)} | {rule.severities} | {server} | {_escaped(rule.source)} |\n"
 
 
 def _escaped(text: str) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from triton_ensembles.check.fault import Fault
+from triton_ensembles.check.rule_names import cure_for
 from triton_ensembles.check.suppression.accepted import Accepted
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.project import SETTINGS, settings_of
@@ -117,9 +118,9 @@ class _Reader:
     def _known(self, names: Iterable[str], known: Collection[str], what: str) -> None:
         for name in names:
             if name not in known:
-                meant = nearest(name, [each for each in known if abs(len(each) - len(name)) < 6])
-                every = f"the {what}s are {choices(known)}" if what == "key" else "check --explain lists the rules"
-                cure = f"did you mean '{meant}'?" if meant else every
+                meant = nearest(name, known)
+                of_keys = f"did you mean '{meant}'?" if meant else f"the keys are {choices(known)}"
+                cure = of_keys if what == "key" else cure_for(name)
                 raise self._error(f"{_SHOWN} names a {what} '{name}', which does not exist", name, cure)
 
     def _error(self, message: str, name: str, cure: str = "") -> EnsembleError:

@@ -12,7 +12,7 @@ from triton_ensembles.check.python.types import types_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.model_py.model_class import EXECUTE
-from triton_ensembles.check.rules.sagemaker import for_sagemaker
+from triton_ensembles.check.rules.sagemaker.served import for_sagemaker
 from triton_ensembles.triton.destination import Destination
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc ProcessReturnedResponses; measured on 2.51.0"

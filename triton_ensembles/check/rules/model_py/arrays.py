@@ -12,10 +12,10 @@ from triton_ensembles.check.python.types import types_of
 from triton_ensembles.check.python.values import text_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
+from triton_ensembles.check.rules.config.tensors import type_name
 from triton_ensembles.check.rules.model_py.model_class import EXECUTE
 from triton_ensembles.check.rules.model_py.names import FAILS, LATER
 from triton_ensembles.check.rules.model_py.tensors import completed_names
-from triton_ensembles.check.rules.tensors import type_name
 
 _TEXT_OUTPUT = io_tensor("Y", "STRING")
 GOOD = script_model(f"class {CLASS}:\n{EXECUTE}")

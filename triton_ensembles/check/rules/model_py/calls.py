@@ -10,7 +10,7 @@ from triton_ensembles.check.python.values import texts_of
 from triton_ensembles.check.repository import Form, Repository
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.model_py.model_class import EXECUTE
-from triton_ensembles.check.rules.sagemaker import for_sagemaker
+from triton_ensembles.check.rules.sagemaker.served import for_sagemaker
 from triton_ensembles.spelling import nearest
 from triton_ensembles.triton.destination import Destination
 

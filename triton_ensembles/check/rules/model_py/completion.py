@@ -10,7 +10,7 @@ from triton_ensembles.check.python.flow import CLASS, Function
 from triton_ensembles.check.python.source import model_files
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
-from triton_ensembles.check.rules.tensors import type_name
+from triton_ensembles.check.rules.config.tensors import type_name
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "python_backend r24.10 triton_python_backend_utils.py ModelConfig; measured on 2.51.0"

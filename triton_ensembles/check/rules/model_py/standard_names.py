@@ -12,8 +12,8 @@ from triton_ensembles.check.python.source import PythonFile, adds_folders, all_f
 from triton_ensembles.check.python.taken_names import taken_names
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.environment_imports import environment_files
-from triton_ensembles.check.rules.environment_wheels import python_of
+from triton_ensembles.check.rules.environment.imports import environment_files
+from triton_ensembles.check.rules.environment.wheels import python_of
 from triton_ensembles.check.rules.model_py.model_class import EXECUTE
 from triton_ensembles.check.rules.model_py.names import FAILS, is_expected
 from triton_ensembles.spelling import nearest

@@ -10,8 +10,8 @@ from triton_ensembles.check.python.source import Import, PythonFile
 from triton_ensembles.check.python.standard_library import standard_library
 from triton_ensembles.check.repository import Form, Model
 from triton_ensembles.check.rule import Example, rule
-from triton_ensembles.check.rules.environment_imports import PROVIDERS, UNLESS_ELSEWHERE, imported
-from triton_ensembles.check.rules.environment_wheels import python_of
+from triton_ensembles.check.rules.environment.imports import PROVIDERS, UNLESS_ELSEWHERE, imported
+from triton_ensembles.check.rules.environment.wheels import python_of
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of
 

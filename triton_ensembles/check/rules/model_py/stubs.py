@@ -8,7 +8,7 @@ from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python.source import is_python
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.endpoint import manifest
+from triton_ensembles.check.rules.sagemaker.endpoint import manifest
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.home import STUB
 from triton_ensembles.triton.releases import Release, image_of

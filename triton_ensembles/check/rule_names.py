@@ -1,0 +1,16 @@
+"""Names of rules that people write: in comments, in pyproject.toml and after ``--explain``."""
+
+from triton_ensembles.check.rule import REGISTERED
+from triton_ensembles.spelling import nearest
+
+# Rules that became part of another one, which gives such findings a lower severity.
+MERGED = {"environment-import-later": "environment-import-missing"}
+
+
+def cure_for(name: str) -> str:
+    """What to write instead of ``name``, which no rule has."""
+    if name in MERGED:
+        return f"it is a part of '{MERGED[name]}' now"
+    begins = next((id for id in REGISTERED if len(name) > 3 and id.startswith(name)), None)
+    meant = begins or nearest(name, [id for id in REGISTERED if abs(len(id) - len(name)) < 6])
+    return f"did you mean '{meant}'?" if meant else "check --explain lists the rules"
