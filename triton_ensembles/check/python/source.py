@@ -113,15 +113,6 @@ class PythonFile:
         return list(_imports(self.module)) if self.module else []
 
 
-def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
-    """The argument that is given at ``position`` or by ``name``; None as well when ``*`` or ``**`` hide it."""
-    for keyword in call.keywords:
-        if keyword.arg == name:
-            return keyword.value
-    before = call.args[: position + 1]
-    return before[position] if len(before) > position and not any(isinstance(a, ast.Starred) for a in before) else None
-
-
 def is_python(model: Model) -> bool:
     """Whether the Python backend runs this model."""
     return backend_of(model).name == "python"

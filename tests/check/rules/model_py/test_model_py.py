@@ -183,7 +183,7 @@ _INIT = (
     ("code", "expected"),
     [
         (_class(_INIT.format("self.x = np.zeros(4)")), ["model-py-undefined-name"]),
-        (_class(_INIT.format("return np").replace("initialize", "prepare")), ["model-py-undefined-name-later"]),
+        (_class(_INIT.format("return np").replace("initialize", "prepare")), ["model-py-undefined-name"]),
         (_class(_INIT.format("self.y: Missing = 1")), []),  # such an annotation is never evaluated
         (_class(_INIT.format("self.x = __file__")), []),
         ("from numpy import *\n" + _class(_INIT.format("self.x = zeros(4)")), []),

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding
+from triton_ensembles.check.python.examples import EXECUTE
 from triton_ensembles.check.python.flow import CLASS, flow_of
+from triton_ensembles.check.python.nodes import Function
 from triton_ensembles.check.python.source import PythonFile, model_files
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.model_py.methods import has_plain_bases
-from triton_ensembles.check.rules.model_py.model_class import EXECUTE
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc: the class is called without arguments; Python's abc"
 _STEP = (
@@ -29,9 +29,9 @@ _ABSTRACT = frozenset({"abc.abstractmethod", "abc.abstractproperty"})
 def model_py_abstract(model: Model) -> Iterator[Finding]:
     for file in model_files(model):
         lineage = flow_of(file).lineage
-        if not lineage or not has_plain_bases(file) or any(each.decorator_list for each in lineage):
+        if not flow_of(file).has_plain_bases or any(node.decorator_list for node in lineage):
             continue
-        if not any(_is_abc(file, each) for each in lineage):
+        if not any(_is_abc(file, node) for node in lineage):
             continue
         for name, method in _abstract(file, lineage).items():
             yield Finding(
@@ -45,28 +45,27 @@ def model_py_abstract(model: Model) -> Iterator[Finding]:
 def _is_abc(file: PythonFile, node: ast.ClassDef) -> bool:
     """Whether its metaclass is that of abstract classes; abstractmethod alone does nothing."""
     bases = {file.full_name(base) for base in node.bases}
-    return "abc.ABC" in bases or any(file.full_name(each.value) == "abc.ABCMeta" for each in node.keywords)
+    return "abc.ABC" in bases or any(file.full_name(keyword.value) == "abc.ABCMeta" for keyword in node.keywords)
 
 
 def _abstract(file: PythonFile, lineage: tuple[ast.ClassDef, ...]) -> dict[str, ast.FunctionDef]:
-    """What is abstract in the nearest class that has it; the last definition in a class counts."""
+    """The abstract methods in the nearest class that has them; the last definition in a class counts."""
     nearest: dict[str, ast.stmt] = {}
-    for each in lineage:
-        own: dict[str, ast.stmt] = {}
-        for node in each.body:
-            own |= dict.fromkeys(_bound(node), node)
+    for model_class in lineage:
+        own = {name: statement for statement in model_class.body for name in _bound(statement)}
         nearest = own | nearest
     return {
-        name: node
-        for name, node in nearest.items()
-        if isinstance(node, ast.FunctionDef) and any(file.full_name(one) in _ABSTRACT for one in node.decorator_list)
+        name: method
+        for name, method in nearest.items()
+        if isinstance(method, ast.FunctionDef)
+        and any(file.full_name(decorator) in _ABSTRACT for decorator in method.decorator_list)
     }
 
 
-def _bound(node: ast.stmt) -> list[str]:
+def _bound(statement: ast.stmt) -> list[str]:
     """The names that a statement of a class's body may define."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return [node.name]
-    stored = (each for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store))
-    defined = (each for each in ast.walk(node) if isinstance(each, ast.FunctionDef))
-    return [*(each.id for each in stored), *(each.name for each in defined)]
+    if isinstance(statement, Function | ast.ClassDef):
+        return [statement.name]
+    nodes = list(ast.walk(statement))
+    names = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    return names + [node.name for node in nodes if isinstance(node, ast.FunctionDef)]

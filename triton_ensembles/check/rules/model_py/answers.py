@@ -2,264 +2,213 @@
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
 
-from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.python.flow import CLASS, Function, When, flow_of, own_nodes, requests_of
-from triton_ensembles.check.python.kinds import NONE, RESPONSE, TENSOR
-from triton_ensembles.check.python.source import UTILS, PythonFile, all_files, model_files
+from triton_ensembles.check.python.examples import EXECUTE_LINE, LOOP, class_model
+from triton_ensembles.check.python.execute import executes, gives_away, gives_none
+from triton_ensembles.check.python.flow import When, flow_of
+from triton_ensembles.check.python.kinds import Kind
+from triton_ensembles.check.python.nodes import Function, is_changed, is_none, method_of, own_nodes
+from triton_ensembles.check.python.source import UTILS, PythonFile
 from triton_ensembles.check.python.types import types_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.model_py.model_class import EXECUTE
 from triton_ensembles.check.rules.sagemaker.served import for_sagemaker
 from triton_ensembles.triton.destination import Destination
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc ProcessReturnedResponses; measured on 2.51.0"
-GOOD = script_model(f"class {CLASS}:\n{EXECUTE}")
-HEAD = f"class {CLASS}:\n    def execute(self, requests):\n"
-LOOP = """\
-        for request in requests:
-            x = pb_utils.get_input_tensor_by_name(request, "X").as_numpy()
-            response = pb_utils.InferenceResponse([pb_utils.Tensor("Y", x)])
-"""
+GOOD = class_model()
 _LARGEST = 1 << 63  # Python refuses to print numbers of thousands of digits
-_NONE = "None in place of a response"
-_DEEPEST = 3  # helpers that pass requests on
-# What a request may be given to without being answered there.
-_HARMLESS = frozenset(
-    {"len", "enumerate", "zip", "range", "list", "tuple", "reversed", "print", "str", "repr", "isinstance", "id", "map"}
-)
+_DEEPEST = 3  # names that lead to names
+
+
+class Form(Enum):
+    """A form of what execute returns, as Triton distinguishes them."""
+
+    LIST = "a list that may have responses"
+    EMPTY_LIST = "an empty list"
+    LIST_OF_OTHERS = "a list with something else"
+    LIST_OF_NONE = "a list with None"
+    NONE = "None, from a helper"
+    OTHER = "anything else"
+
+
+@dataclass(frozen=True)
+class Returned:
+    """What execute certainly returns: its form, and the words for it in a sentence."""
+
+    form: Form
+    words: str
+
+
+_LIST = Returned(Form.LIST, "a list")
+_EMPTY_LIST = Returned(Form.EMPTY_LIST, "an empty list")
+_LIST_OF_NONE = Returned(Form.LIST_OF_NONE, "a list with None in place of a response")
+_UNANSWERED = "nobody answers it, and clients wait until their time is over"
+_COMPLAINTS = {
+    Form.EMPTY_LIST: "Number of InferenceResponse objects do not match the number of InferenceRequest objects",
+    Form.LIST_OF_OTHERS: "Expected an 'InferenceResponse' object in the execute function return list",
+    Form.LIST_OF_NONE: _UNANSWERED,
+    Form.NONE: _UNANSWERED,
+    Form.OTHER: "Expected a list in the execute return",
+}
 
 
 @rule(
     "execute returns something, or sends responses",
-    bad=script_model(f"{HEAD}        responses = []\n{LOOP}            responses.append(response)\n"),
+    bad=class_model(f"{EXECUTE_LINE}        responses = []\n{LOOP}            responses.append(response)\n"),
 )
 def model_py_returns_nothing(model: Model) -> Iterator[Finding]:
     decoupled = model.config.model_transaction_policy.decoupled
     for file, execute in executes(model):
-        returns = [node for node in own_nodes(execute) if isinstance(node, ast.Return)]
-        ends = any(isinstance(node, ast.Raise | ast.Yield | ast.YieldFrom) for node in own_nodes(execute))
-        valued = any(node.value is not None and not _is_nothing(file, node.value) for node in returns)
-        first = next((node for node in execute.body if isinstance(node, ast.Return)), None)
-        if first and (first.value is None or _is_none(first.value)) and returns[0] is first:
-            valued = False  # nothing after it ever runs
-        if ends or valued or gives_away(model, file, execute):
+        nodes = own_nodes(execute)
+        if any(isinstance(node, ast.Raise | ast.Yield | ast.YieldFrom) for node in nodes):
             continue
-        yield Finding(
-            file.place(returns[0] if returns else execute),
-            "nothing ever sends a response, and the model is decoupled" if decoupled else "execute returns nothing",
-            "the model loads, and no request is ever answered: clients wait until their time is over",
-            "send the responses with request.get_response_sender()"
-            if decoupled
-            else "end it with return responses, a list with one InferenceResponse for each request",
-        )
+        returns = [node for node in nodes if isinstance(node, ast.Return)]
+        first = next((node for node in execute.body if isinstance(node, ast.Return)), None)
+        # After a return without a value at the outer level, nothing ever runs.
+        ends_first = first is not None and _is_bare(first) and returns[0] is first
+        if not ends_first and any(not _is_bare(node) and not _is_of_none(file, node.value) for node in returns):
+            continue
+        if gives_away(model, file, execute):
+            continue
+        place = file.place(returns[0] if returns else execute)
+        effect = "the model loads, and no request is ever answered: clients wait until their time is over"
+        if decoupled:
+            message = "nothing ever sends a response, and the model is decoupled"
+            yield Finding(place, message, effect, "send the responses with request.get_response_sender()")
+        else:
+            cure = "end it with return responses, a list with one InferenceResponse for each request"
+            yield Finding(place, "execute returns nothing", effect, cure)
 
 
 @rule(
     "execute returns a list of InferenceResponse, or nothing when the model is decoupled",
-    bad=script_model(f"{HEAD}{LOOP}        return response\n"),
+    bad=class_model(f"{EXECUTE_LINE}{LOOP}        return response\n"),
 )
 def model_py_returns_no_list(model: Model, destination: Destination) -> Iterator[Finding]:
     decoupled = model.config.model_transaction_policy.decoupled
     if decoupled and for_sagemaker(model.repository, destination):
         return  # sagemaker-decoupled: the policy itself is the fault
     for file, execute in executes(model):
-        flow = flow_of(file)
         for node in own_nodes(execute):
-            kind = ""
-            if isinstance(node, ast.Yield | ast.YieldFrom):
-                kind = "a generator, because it has yield"
-            elif isinstance(node, ast.Return) and node.value is not None and flow.when(node) is When.REQUEST:
-                kind = _kind(file, execute, node.value)
-            if not kind or (kind == "a list" and not decoupled) or (kind.startswith("None") and decoupled):
+            returned = _returned_by(file, execute, node)
+            if returned is None or returned.form is (Form.NONE if decoupled else Form.LIST):
                 continue
-            if kind.endswith(_NONE) and not decoupled and gives_away(model, file, execute):
-                continue
-            yield Finding(
-                file.place(node),
-                f"execute returns {kind}" + (", and the model is decoupled" if decoupled else ""),
-                "the model loads, and every request fails: "
-                + ("the execute function must return None" if decoupled else _complaint(kind)),
-                "send the responses with request.get_response_sender(), and return nothing"
-                if decoupled
-                else "return a list with one InferenceResponse for each request",
-            )
+            if decoupled:
+                message = f"execute returns {returned.words}, and the model is decoupled"
+                complaint = "the execute function must return None"
+                cure = "send the responses with request.get_response_sender(), and return nothing"
+            else:
+                if returned.form in (Form.NONE, Form.LIST_OF_NONE) and gives_away(model, file, execute):
+                    continue
+                message = f"execute returns {returned.words}"
+                complaint = _COMPLAINTS[returned.form]
+                cure = "return a list with one InferenceResponse for each request"
+            yield Finding(file.place(node), message, f"{When.REQUEST.effect}: {complaint}", cure)
             break
 
 
-def executes(model: Model) -> Iterator[tuple[PythonFile, Function]]:
-    """The method execute of each version, if nothing wraps or replaces it."""
-    for file in model_files(model):
-        flow = flow_of(file)
-        if any(each.decorator_list or each.keywords for each in flow.lineage):
-            continue
-        named = [node for each in flow.lineage for node in each.body if getattr(node, "name", "") == "execute"]
-        execute = flow.method("execute")
-        if execute and len(named) == 1 and not execute.decorator_list and requests_of(execute):
-            yield file, execute
+def _is_bare(node: ast.Return) -> bool:
+    return node.value is None or is_none(node.value)
 
 
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+def _is_of_none(file: PythonFile, node: ast.expr | None) -> bool:
+    """Whether it is None as what ``responses.append(…)`` gives."""
+    return isinstance(node, ast.Call) and types_of(file).kind(node) is Kind.NONE
 
 
-def _is_nothing(file: PythonFile, node: ast.expr) -> bool:
-    """Whether it is None, or what ``responses.append(…)`` gives."""
-    found = types_of(file).kind(node)
-    return _is_none(node) or (isinstance(node, ast.Call) and found is not None and found.name == NONE)
+def _returned_by(file: PythonFile, execute: Function, node: ast.AST) -> Returned | None:
+    if isinstance(node, ast.Yield | ast.YieldFrom):
+        return Returned(Form.OTHER, "a generator, because it has yield")
+    if isinstance(node, ast.Return) and node.value is not None and flow_of(file).when(node) is When.REQUEST:
+        return _returned(file, execute, node.value)
+    return None
 
 
-def _gives_none(function: Function) -> bool:
-    """Whether a function returns None whatever happens in it."""
-    nodes = list(own_nodes(function))
-    valued = any(isinstance(node, ast.Return) and node.value is not None and not _is_none(node.value) for node in nodes)
-    return not valued and not any(isinstance(node, ast.Raise | ast.Yield | ast.YieldFrom) for node in nodes)
-
-
-def gives_away(model: Model, file: PythonFile, execute: Function) -> bool:
-    """Whether the requests may be answered elsewhere: by their response senders, or by whoever gets them."""
-    for each in all_files(model, file):
-        if each.module is None or b"response_sender" in each.data or b"release_flags" in each.data:
-            return True
-    return _passes_on(file, execute, requests_of(execute), _DEEPEST)
-
-
-def _passes_on(file: PythonFile, function: Function, requests: str, depth: int) -> bool:
-    """Whether somebody outside of the file gets ``requests``, an argument of the function, or one of them."""
-    given = {requests}
-    for node in own_nodes(function):
-        if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) and is_over(node.iter, requests):
-            given |= {each.id for each in ast.walk(node.target) if isinstance(each, ast.Name)}
-    for node in own_nodes(function):
-        if isinstance(node, ast.Call):
-            name = file.full_name(node.func)
-            arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
-            passed = any(
-                isinstance(each, ast.Name) and each.id in given for part in arguments for each in [_plain(part)]
-            )
-            if not passed or name in _HARMLESS or name.startswith(f"{UTILS}."):
-                continue
-            helper = flow_of(file).helper(node)
-            plain = all(isinstance(each, ast.Name | ast.Constant) for each in arguments) and not node.keywords
-            if helper is None or not depth or not plain or helper.args.vararg or helper.args.kwonlyargs:
-                return True
-            taken = [each.arg for each in (*helper.args.posonlyargs, *helper.args.args)]
-            taken = taken[isinstance(node.func, ast.Attribute) :]
-            for argument, parameter in zip(arguments, taken, strict=False):
-                if getattr(argument, "id", "") in given and _passes_on(file, helper, parameter, depth - 1):
-                    return True
-        elif isinstance(node, ast.Assign | ast.AugAssign | ast.NamedExpr | ast.AnnAssign | ast.Lambda | ast.Return):
-            value = getattr(node, "value", None) or getattr(node, "body", None)
-            if isinstance(value, ast.Name) and value.id == requests:
-                return True
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            return True
-    return False
-
-
-def _plain(node: ast.expr) -> ast.expr:
-    return node.value if isinstance(node, ast.Starred) else node
-
-
-def is_over(iterated: ast.expr, requests: str) -> bool:
-    if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and iterated.args:
-        return iterated.func.id in ("enumerate", "list", "reversed") and is_over(iterated.args[0], requests)
-    return isinstance(iterated, ast.Name) and iterated.id == requests
-
-
-def _kind(file: PythonFile, execute: Function, value: ast.expr, depth: int = 0) -> str:
-    """What an expression surely is, "" when that is not known. Of a list, what is wrong with it comes first."""
+def _returned(file: PythonFile, execute: Function, value: ast.expr, depth: int = 0) -> Returned | None:
+    """The form of an expression, None when that is not known. Of a list, what is wrong with it comes first."""
     if isinstance(value, ast.Name):
-        bound = flow_of(file).names(execute, value.id)
-        stores = [node for node in bound if not isinstance(node.ctx, ast.Load)]
-        parent = flow_of(file).parents.get(stores[0]) if len(stores) == 1 else None
-        if not isinstance(parent, ast.Assign) or parent.targets != stores or depth == _DEEPEST:
-            found = types_of(file).kind(value)  # one of several bindings
-            return "one InferenceResponse" if found and found.name == RESPONSE else ""
-        kind = _kind(file, execute, parent.value, depth + 1)
-        if kind != "an empty list":
-            return kind
-        # It is filled by whatever else happens to it.
-        return kind if len(bound) == 2 else _filled(file, bound)
+        return _returned_name(file, execute, value, depth)
     if isinstance(value, ast.List):
-        if not value.elts:
-            return "an empty list"
-        wrong = next(filter(None, (_wrong_response(file, each) for each in value.elts)), "")
-        return f"a list with {wrong}" if wrong else "a list"
+        lists = (_list_with(file, element) for element in value.elts)
+        return next((known for known in lists if known is not _LIST), _LIST) if value.elts else _EMPTY_LIST
     if isinstance(value, ast.ListComp):
-        wrong = _wrong_response(file, value.elt)
-        return f"a list with {wrong}" if wrong else "a list"
-    kinds = {
-        ast.Tuple: "a tuple", ast.GeneratorExp: "a generator", ast.Dict: "a dictionary", ast.DictComp: "a dictionary",
-        ast.Set: "a set", ast.SetComp: "a set", ast.JoinedStr: "a text",
-    }  # fmt: skip
-    if type(value) in kinds:
-        return kinds[type(value)]
+        return _list_with(file, value.elt)
     if isinstance(value, ast.Constant):
-        shown = "a number" if isinstance(value.value, int) and abs(value.value) >= _LARGEST else repr(value.value)[:40]
-        return "" if value.value is None else f"a constant, {shown}"
+        is_long = isinstance(value.value, int) and abs(value.value) >= _LARGEST
+        words = f"a constant, {'a number' if is_long else repr(value.value)[:40]}"
+        return None if value.value is None else Returned(Form.OTHER, words)
     if isinstance(value, ast.Call):
         name = file.full_name(value.func)
         helper = flow_of(file).helper(value)
-        if helper and isinstance(helper, ast.FunctionDef) and _gives_none(helper):
-            return f"None, which is all that {helper.name} returns: {_NONE}"
-        if name == f"{UTILS}.InferenceResponse":
-            return "one InferenceResponse"
-        if name == f"{UTILS}.Tensor":
-            return "a tensor"
+        if isinstance(helper, ast.FunctionDef) and gives_none(helper):
+            words = f"None, which is all that {helper.name} returns: None in place of a response"
+            return Returned(Form.NONE, words)
         if name in ("tuple", "dict", "set", "map", "filter", "zip", "iter") and name not in file.names:
-            return f"what {name}() makes"
+            return Returned(Form.OTHER, f"what {name}() makes")
         if name == "list" and not value.args:
-            return "an empty list"
-    found = types_of(file).kind(value)
-    if found is None or found.name == NONE:
-        return ""
-    return {RESPONSE: "one InferenceResponse", TENSOR: "a tensor"}.get(found.name, found.name)
+            return _EMPTY_LIST
+    kind = types_of(file).kind(value)
+    if kind is None or kind is Kind.NONE:
+        return None
+    words = {Kind.RESPONSE: "one InferenceResponse", Kind.TENSOR: "a tensor"}.get(kind, kind.words)
+    return _LIST if kind is Kind.LIST else Returned(Form.OTHER, words)
 
 
-def _filled(file: PythonFile, bound: list[ast.Name]) -> str:
-    """A list that begins empty: what is wrong with all that is appended to it."""
+def _returned_name(file: PythonFile, execute: Function, name: ast.Name, depth: int) -> Returned | None:
+    flow = flow_of(file)
+    uses = flow.names(execute, name.id)
+    stores = [use for use in uses if is_changed(use)]
+    assignment = flow.parents.get(stores[0]) if len(stores) == 1 else None
+    if not isinstance(assignment, ast.Assign) or assignment.targets != stores or depth == _DEEPEST:
+        is_response = types_of(file).kind(name) is Kind.RESPONSE  # one of several bindings
+        return Returned(Form.OTHER, "one InferenceResponse") if is_response else None
+    returned = _returned(file, execute, assignment.value, depth + 1)
+    # An empty list is filled by whatever else happens to it.
+    return _filled(file, uses) if returned is _EMPTY_LIST and len(uses) > 2 else returned
+
+
+def _filled(file: PythonFile, uses: list[ast.Name]) -> Returned:
+    """The form of a list that begins empty, by all that is appended to it."""
     parents = flow_of(file).parents
-    appended: list[str] = []
-    for node in bound:
-        parent = parents.get(node)
-        if not isinstance(node.ctx, ast.Load) or isinstance(parent, ast.Return):
+    lists: list[Returned] = []
+    for use in uses:
+        parent = parents.get(use)
+        if is_changed(use) or isinstance(parent, ast.Return):
             continue
         call = parents.get(parent) if isinstance(parent, ast.Attribute) and parent.attr == "append" else None
         if not isinstance(call, ast.Call) or call.func is not parent or len(call.args) != 1:
-            return "a list"
-        appended.append(_wrong_response(file, call.args[0]))
-    return f"a list with {appended[0]}" if appended and all(appended) else "a list"
+            return _LIST
+        lists.append(_list_with(file, call.args[0]))
+    return lists[0] if lists and _LIST not in lists else _LIST
 
 
-def _wrong_response(file: PythonFile, value: ast.expr) -> str:
-    """What an element surely is, if it is no response."""
-    bound = flow_of(file).value(value)
-    if bound is not None and bound is not value:
-        return "" if isinstance(bound, ast.Name) else _wrong_response(file, bound)
-    if isinstance(value, ast.Call) and file.full_name(value.func) == f"{UTILS}.Tensor":
-        return "a tensor in place of a response"
-    if isinstance(value, ast.Call) and (helper := flow_of(file).helper(value)):
-        if isinstance(helper, ast.AsyncFunctionDef):
-            return f"a coroutine, since {helper.name} is not awaited, in place of a response"
-        return _NONE if _gives_none(helper) else ""
-    if isinstance(value, ast.Call) and getattr(value.func, "attr", "") in ("as_numpy", "astype"):
-        return "an array in place of a response"
-    if isinstance(value, ast.List | ast.Tuple | ast.Dict | ast.ListComp | ast.JoinedStr):
-        return "something else in place of a response"
-    if _is_none(value):
-        return _NONE
-    found = types_of(file).kind(value)
-    return "" if found is None or found.name in (RESPONSE, NONE) else f"{found.name} in place of a response"
-
-
-def _complaint(kind: str) -> str:
-    if kind == "an empty list":
-        return "Number of InferenceResponse objects do not match the number of InferenceRequest objects"
-    if kind.endswith(_NONE):
-        return "nobody answers it, and clients wait until their time is over"
-    if kind.startswith("a list with"):
-        return "Expected an 'InferenceResponse' object in the execute function return list"
-    return "Expected a list in the execute return"
+def _list_with(file: PythonFile, element: ast.expr) -> Returned:
+    """The form of a list with this element, which may be a response."""
+    value = flow_of(file).value(element)
+    if value is not element:
+        return _LIST if isinstance(value, ast.Name) else _list_with(file, value)
+    if is_none(element):
+        return _LIST_OF_NONE
+    words = ""
+    if isinstance(element, ast.Call):
+        helper = flow_of(file).helper(element)
+        if isinstance(helper, ast.FunctionDef):
+            return _LIST_OF_NONE if gives_none(helper) else _LIST
+        if helper:
+            words = f"a coroutine, since {helper.name} is not awaited,"
+        elif file.full_name(element.func) == f"{UTILS}.Tensor":
+            words = "a tensor"
+        elif method_of(element) in ("as_numpy", "astype"):
+            words = "an array"
+    elif isinstance(element, ast.List | ast.Tuple | ast.Dict | ast.ListComp | ast.JoinedStr):
+        words = "something else"
+    if not words:
+        kind = types_of(file).kind(element)
+        if kind in (None, Kind.RESPONSE, Kind.NONE):
+            return _LIST
+        words = kind.words
+    return Returned(Form.LIST_OF_OTHERS, f"a list with {words} in place of a response")

@@ -3,28 +3,27 @@
 import ast
 from collections.abc import Iterator
 
-from triton_ensembles.check.examples import io_tensor, python_model, script_model
+from triton_ensembles.check.examples import HEAD, io_tensor, python_model
 from triton_ensembles.check.fault import Finding, Severity
+from triton_ensembles.check.python.examples import EXECUTE, class_model
 from triton_ensembles.check.python.flow import CLASS, When, flow_of
-from triton_ensembles.check.python.kinds import ARRAY, COMPLEX, TEXTS
-from triton_ensembles.check.python.source import UTILS, PythonFile, argument, every_file
+from triton_ensembles.check.python.kinds import COMPLEX, TEXTS, Kind
+from triton_ensembles.check.python.nodes import argument
+from triton_ensembles.check.python.source import UTILS, PythonFile, every_file
+from triton_ensembles.check.python.tensor_names import completed_names
 from triton_ensembles.check.python.types import types_of
 from triton_ensembles.check.python.values import text_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.check.rules.config.tensors import type_name
-from triton_ensembles.check.rules.model_py.model_class import EXECUTE
-from triton_ensembles.check.rules.model_py.names import FAILS, LATER
-from triton_ensembles.check.rules.model_py.tensors import completed_names
 
 _TEXT_OUTPUT = io_tensor("Y", "STRING")
-GOOD = script_model(f"class {CLASS}:\n{EXECUTE}")
+GOOD = class_model()
 
 
 def _answering(change: str, outputs: str) -> Example:
     code = EXECUTE.replace("x.as_numpy()", f"x.as_numpy(){change}")
-    head = "import triton_python_backend_utils as pb_utils\n\n\n"
-    return Example(python_model(outputs=outputs), {"1/model.py": f"{head}class {CLASS}:\n{code}"})
+    return Example(python_model(outputs=outputs), {"1/model.py": f"{HEAD}class {CLASS}:\n{code}"})
 
 
 @rule(
@@ -40,7 +39,7 @@ def model_py_array_dtype(model: Model) -> Iterator[Finding]:
             yield Finding(
                 file.place(call),
                 f"this array has the dtype {dtype}, which Triton does not take",
-                f"{FAILS.get(when, LATER)}: NumPy dtype is not supported",
+                f"{when.effect}: NumPy dtype is not supported",
                 "make it an array of objects: astype(object), or np.array(…, dtype=object)"
                 if dtype == TEXTS
                 else "send its real and imaginary parts",
@@ -54,14 +53,15 @@ def model_py_array_dtype(model: Model) -> Iterator[Finding]:
     severity=Severity.WARNING,
 )
 def model_py_output_dtype(model: Model) -> Iterator[Finding]:
-    wanted = {each.name: type_name(each.data_type).removeprefix("TYPE_") for each in model.config.output}
     if model.is_completed:
         return
+    types = {output.name: type_name(output.data_type).removeprefix("TYPE_") for output in model.config.output}
     for file, call, dtype in _tensors(model):
-        asked = any(name == f"{UTILS}.InferenceRequest" for _, name in file.calls())
         name = text_of(file, argument(call, 0, "name"))
-        says = wanted.get(name or "", "INVALID").replace("STRING", "BYTES")
-        if asked or completed_names(file) != frozenset() or dtype in ("", TEXTS, COMPLEX, says) or says == "INVALID":
+        says = types.get(name or "", "INVALID").replace("STRING", "BYTES")
+        if says == "INVALID" or dtype in (TEXTS, COMPLEX, says) or completed_names(file):
+            continue
+        if any(function == f"{UTILS}.InferenceRequest" for _, function in file.calls()):
             continue
         if flow_of(file).when(call, loops_run=True) is not When.PERHAPS:
             yield Finding(
@@ -74,9 +74,9 @@ def model_py_output_dtype(model: Model) -> Iterator[Finding]:
 
 
 def _tensors(model: Model) -> Iterator[tuple[PythonFile, ast.Call, str]]:
-    """Each pb_utils.Tensor with the dtype of its array."""
+    """The calls of pb_utils.Tensor, each with the dtype of its array."""
     for file in every_file(model):
         for call, name in file.calls():
-            found = types_of(file).kind(argument(call, 1, "")) if name == f"{UTILS}.Tensor" else None
-            if found and found.name == ARRAY and found.dtype:
-                yield file, call, found.dtype
+            array = types_of(file).type_of(argument(call, 1, "")) if name == f"{UTILS}.Tensor" else None
+            if array and array.kind is Kind.ARRAY and array.dtype:
+                yield file, call, array.dtype

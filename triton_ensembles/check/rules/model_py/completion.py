@@ -1,4 +1,4 @@
-"""What auto_complete_config adds to a config.pbtxt that says otherwise."""
+"""Values of auto_complete_config that contradict config.pbtxt."""
 
 import ast
 from collections.abc import Iterator
@@ -6,7 +6,8 @@ from typing import Any
 
 from triton_ensembles.check.examples import COMPLETING, python_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.python.flow import CLASS, Function
+from triton_ensembles.check.python.flow import CLASS
+from triton_ensembles.check.python.nodes import Function, is_name, method_of
 from triton_ensembles.check.python.source import model_files
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
@@ -27,7 +28,7 @@ _MOST_CALLS = 1000
     good=Example(python_model(), {"1/model.py": COMPLETING}),
 )
 def model_py_completion_differs(model: Model) -> Iterator[Finding]:
-    """Only of calls that surely run, with values that stand there."""
+    """Looks only at calls that certainly run, with values that stand there."""
     for file in model_files(model) if model.has_config else ():
         for method in _methods(file.module):
             for call, values in _calls(method):
@@ -44,9 +45,8 @@ def model_py_completion_differs(model: Model) -> Iterator[Finding]:
 def _methods(module: ast.Module | None) -> Iterator[Function]:
     for node in module.body if module else ():
         if isinstance(node, ast.ClassDef) and node.name == CLASS:
-            for each in node.body:
-                if isinstance(each, ast.FunctionDef) and each.name == "auto_complete_config" and each.args.args:
-                    yield each
+            methods = (member for member in node.body if isinstance(member, ast.FunctionDef))
+            yield from (method for method in methods if method.name == "auto_complete_config" and method.args.args)
 
 
 def _calls(method: Function) -> Iterator[tuple[ast.Call, dict[str, Any] | int]]:
@@ -67,32 +67,30 @@ def _calls(method: Function) -> Iterator[tuple[ast.Call, dict[str, Any] | int]]:
         call = statement.value if isinstance(statement, ast.Expr) else None
         if not isinstance(call, ast.Call) or len(call.args) != 1:
             continue
-        function, given = call.func, call.args[0]
-        if not isinstance(function, ast.Attribute) or getattr(function.value, "id", "") != config:
+        if not isinstance(call.func, ast.Attribute) or not is_name(call.func.value, config):
             continue
-        if isinstance(given, ast.Name):  # bound once, and nothing else is done with it
-            values = bound.get(given.id, [])
-            known = values[0] if len(values) == 1 and uses[given.id] == 2 else None
-        else:
-            known = given
-        if isinstance(known, ast.Dict):
-            yield call, _of_dict(known)
-        elif type(number := _literal(known)) is int:
+        value: ast.expr | None = call.args[0]
+        if isinstance(value, ast.Name):  # bound once, and nothing else is done with it
+            values = bound.get(value.id, [])
+            value = values[0] if len(values) == 1 and uses[value.id] == 2 else None
+        if isinstance(value, ast.Dict):
+            yield call, _of_dict(value)
+        elif type(number := _literal(value)) is int:
             yield call, number
 
 
 def _of_dict(node: ast.Dict) -> dict[str, Any]:
-    """The values that stand there; {} when a key does not."""
-    found: dict[str, Any] = {}
+    """The values of a literal; {} when a key is none."""
+    values: dict[str, Any] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
             return {}
-        found[key.value] = _literal(value)
-    return found
+        values[key.value] = _literal(value)
+    return values
 
 
 def _literal(node: ast.expr | None) -> Any:
-    """Its value, None when it is no literal."""
+    """The value of a literal, None when it is none."""
     try:
         return ast.literal_eval(node) if node else None
     except (ValueError, TypeError, RecursionError, MemoryError):
@@ -101,7 +99,7 @@ def _literal(node: ast.expr | None) -> Any:
 
 def _contradiction(model: Model, call: ast.Call, values: dict[str, Any] | int) -> str:
     config = model.written
-    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    method = method_of(call)
     if isinstance(values, int):
         if method == "set_max_batch_size" and config.max_batch_size > values:
             return f"config.pbtxt has max_batch_size: {config.max_batch_size}, and set_max_batch_size gets {values}"
@@ -117,13 +115,14 @@ def _contradiction(model: Model, call: ast.Call, values: dict[str, Any] | int) -
 
 
 def _of_tensor(model: Model, kind: str, values: dict[str, Any]) -> str:
-    odd = [key for key in values if key not in _PROPERTIES[kind]]
-    missing = [key for key in _PROPERTIES[kind][:3] if key not in values]
-    name = values.get("name")
-    if odd or missing:
-        what = f"has '{odd[0]}', which Triton does not take" if odd else f"has no '{missing[0]}'"
-        return f"this {kind} {what}"
-    tensor = next((each for each in getattr(model.written, kind) if each.name == name), None)
+    for key in values:
+        if key not in _PROPERTIES[kind]:
+            return f"this {kind} has '{key}', which Triton does not take"
+    for key in _PROPERTIES[kind][:3]:
+        if key not in values:
+            return f"this {kind} has no '{key}'"
+    name = values["name"]
+    tensor = next((tensor for tensor in getattr(model.written, kind) if tensor.name == name), None)
     if tensor is None or not isinstance(name, str):
         return ""
     data_type, dims, optional = values["data_type"], values["dims"], values.get("optional")

@@ -1,31 +1,31 @@
-"""What model.py takes from the arguments of initialize and from the config in them."""
+"""The keys that model.py takes from the arguments of initialize and from the config in them."""
 
 import ast
 from collections.abc import Iterable, Iterator
 
-from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.python.flow import CLASS, When, flow_of
-from triton_ensembles.check.python.kinds import ARGS, ARGUMENTS, CONFIG, IO, PARAMETER, PARAMETERS
-from triton_ensembles.check.python.source import UTILS, PythonFile, argument, every_file
+from triton_ensembles.check.python.examples import class_model, initializing
+from triton_ensembles.check.python.expected import is_guarded
+from triton_ensembles.check.python.flow import When, flow_of
+from triton_ensembles.check.python.kinds import ARGUMENTS, Kind
+from triton_ensembles.check.python.nodes import argument, is_changed, name_of
+from triton_ensembles.check.python.source import UTILS, PythonFile, every_file
+from triton_ensembles.check.python.tensor_names import completed_names, needs_result
 from triton_ensembles.check.python.types import types_of
 from triton_ensembles.check.python.values import text_of, texts_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.model_py.model_class import EXECUTE
-from triton_ensembles.check.rules.model_py.names import FAILS, is_guarded
-from triton_ensembles.check.rules.model_py.tensors import completed_names, needs_result
 from triton_ensembles.spelling import listed, nearest
 from triton_ensembles.triton.model_config import ModelConfig
 
 SOURCE = "python_backend r24.10 src/python_be.cc; core r24.10 ModelConfigToJson; measured on 2.51.0"
-GOOD = script_model(f"class {CLASS}:\n{EXECUTE}")
+GOOD = class_model()
 _FIELDS = ModelConfig.DESCRIPTOR.fields_by_name
-_KEYS: dict[str, frozenset[str]] = {
-    ARGS: ARGUMENTS,
-    CONFIG: frozenset(_FIELDS),
-    IO: frozenset({*_FIELDS["input"].message_type.fields_by_name, *_FIELDS["output"].message_type.fields_by_name}),
-    PARAMETER: frozenset({"string_value"}),
+_KEYS: dict[Kind | None, frozenset[str]] = {
+    Kind.ARGS: ARGUMENTS,
+    Kind.CONFIG: frozenset(_FIELDS),
+    Kind.IO: frozenset({*_FIELDS["input"].message_type.fields_by_name, *_FIELDS["output"].message_type.fields_by_name}),
+    Kind.PARAMETER: frozenset({"string_value"}),
 }
 _USUAL = {
     **{name: f"model_{name}" for name in ("config", "version", "name", "repository")},
@@ -33,39 +33,29 @@ _USUAL = {
     "value": "string_value",
 }
 _CONFIG = 'json.loads(args["model_config"])'
+_IMPORT = "import json\n\n\n"
 _TYPES = frozenset(
     {"TYPE_BOOL", "TYPE_FP16", "TYPE_FP32", "TYPE_FP64", "TYPE_STRING"}
     | {f"TYPE_{sign}INT{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)}
 )
 
 
-def _initializing(line: str) -> str:
-    return f"import json\n\n\nclass {CLASS}:\n    def initialize(self, args):\n        {line}\n\n{EXECUTE}"
-
-
 @rule(
     "initialize takes from its arguments and from the config only what is there",
-    bad=script_model(_initializing('self.version = args["version"]')),
+    bad=initializing('self.version = args["version"]', head=_IMPORT),
     words="KeyError: 'version'",
 )
 def model_py_unknown_key(model: Model) -> Iterator[Finding]:
     for file in every_file(model):
         for node in file.nodes:
-            if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load):
+            if not isinstance(node, ast.Subscript) or is_changed(node):
                 continue
             holder = types_of(file).kind(node.value)
             key = node.slice.value if isinstance(node.slice, ast.Constant) else None
-            if holder is None or not isinstance(key, str) or (when := _when(file, node)) not in FAILS:
+            known = _parameters(model) if holder is Kind.PARAMETERS else _KEYS.get(holder)
+            if holder is None or known is None or not isinstance(key, str) or key in known:
                 continue
-            known = _parameters(model) if holder.name == PARAMETERS else _KEYS.get(holder.name)
-            if known is None or key in known or _is_filled(file, node.value, key):
-                continue
-            yield Finding(
-                file.place(node),
-                f"{holder.name} {'have' if holder.name in (ARGS, PARAMETERS) else 'has'} no '{key}'",
-                f"{FAILS[when]}: KeyError: '{key}'",
-                _meant(key, known, holder.name),
-            )
+            yield from _unknown(file, node, node.value, holder, key, known, f"KeyError: '{key}'")
         for call, _ in file.calls():
             yield from _unknown_get(file, call)
 
@@ -76,26 +66,30 @@ def _unknown_get(file: PythonFile, call: ast.Call) -> Iterator[Finding]:
         return
     holder, key = types_of(file).kind(call.func.value), text_of(file, call.args[0])
     parent = flow_of(file).parents.get(call)
-    used = isinstance(parent, ast.Attribute | ast.Subscript)
-    used = used or (isinstance(parent, ast.Call) and file.full_name(parent.func) == "json.loads")
-    if holder and holder.name in _KEYS and key and key not in _KEYS[holder.name] and used:
-        when = _when(file, call)
-        if when in FAILS and not _is_filled(file, call.func.value, key):
-            yield Finding(
-                file.place(call),
-                f"{holder.name} {'have' if holder.name == ARGS else 'has'} no '{key}'",
-                f"{FAILS[when]}: TypeError, because get gives None",
-                _meant(key, _KEYS[holder.name], holder.name),
-            )
+    is_used = isinstance(parent, ast.Attribute | ast.Subscript)
+    is_used = is_used or (isinstance(parent, ast.Call) and file.full_name(parent.func) == "json.loads")
+    if holder and holder in _KEYS and key and key not in _KEYS[holder] and is_used:
+        error = "TypeError, because get gives None"
+        yield from _unknown(file, call, call.func.value, holder, key, _KEYS[holder], error)
 
 
-def _meant(key: str, known: Iterable[str], holder: str) -> str:
+def _unknown(
+    file: PythonFile, node: ast.expr, value: ast.expr, holder: Kind, key: str, known: frozenset[str], error: str
+) -> Iterator[Finding]:
+    """A key that ``value``, which is a ``holder``, does not have."""
+    when = _when(file, node)
+    if when.is_certain and not _is_filled(file, value, key):
+        message = f"{holder.words} {holder.have} no '{key}'"
+        yield Finding(file.place(node), message, f"{when.effect}: {error}", _meant(key, known, holder))
+
+
+def _meant(key: str, known: Iterable[str], holder: Kind) -> str:
     names = sorted(known)
     usual = _USUAL.get(key)
     meant = usual if usual in names else nearest(key, names)
     if meant:
         return f"did you mean '{meant}'?"
-    if holder == PARAMETERS:
+    if holder is Kind.PARAMETERS:
         return f'add parameters {{ key: "{key}", value: {{ string_value: "…" }} }} to config.pbtxt'
     return f"it has {listed(names)}"
 
@@ -109,18 +103,17 @@ def _parameters(model: Model) -> frozenset[str] | None:
 
 def _is_filled(file: PythonFile, node: ast.expr, key: str) -> bool:
     """Whether the file puts the key into some dictionary itself, or asks for it."""
-    name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-    for each in file.nodes:
-        if isinstance(each, ast.Subscript) and not isinstance(each.ctx, ast.Load):
-            if text_of(file, each.slice) in (key, None):
-                return True
-        elif isinstance(each, ast.Compare):
-            if isinstance(each.left, ast.Constant) and each.left.value == key:
-                return True
-        elif isinstance(each, ast.Attribute) and each.attr in ("update", "setdefault") and name:
-            held = each.value
-            if name in (getattr(held, "id", ""), getattr(held, "attr", "")):
-                return True
+    name = name_of(node)
+    for other in file.nodes:
+        fills = False
+        if isinstance(other, ast.Subscript) and is_changed(other):
+            fills = text_of(file, other.slice) in (key, None)
+        elif isinstance(other, ast.Compare):
+            fills = isinstance(other.left, ast.Constant) and other.left.value == key
+        elif isinstance(other, ast.Attribute) and other.attr in ("update", "setdefault"):
+            fills = bool(name) and name_of(other.value) == name
+        if fills:
+            return True
     return False
 
 
@@ -131,33 +124,32 @@ def _when(file: PythonFile, node: ast.AST) -> When:
 @rule(
     "model.py asks for the configs of outputs that there are",
     source="python_backend r24.10 triton_python_backend_utils.py get_output_config_by_name; measured on 2.51.0",
-    bad=script_model(
-        _initializing(
-            'self.type = pb_utils.get_output_config_by_name(json.loads(args["model_config"]), "y")["data_type"]'
-        )
+    bad=initializing(
+        'self.type = pb_utils.get_output_config_by_name(json.loads(args["model_config"]), "y")["data_type"]',
+        head=_IMPORT,
     ),
     words="TypeError: 'NoneType' object is not subscriptable",
 )
 def model_py_output_config(model: Model) -> Iterator[Finding]:
-    known = {each.name for each in model.config.output}
-    known |= {each.output_name for each in model.config.sequence_batching.state}
+    known = {output.name for output in model.config.output}
+    known |= {state.output_name for state in model.config.sequence_batching.state}
     if not model.config.output or model.is_completed:
         return
     for file in every_file(model):
         completed = completed_names(file)
-        for call, name in file.calls():
-            if name != f"{UTILS}.get_output_config_by_name" or completed is None or is_guarded(file):
+        for call, function in file.calls():
+            if function != f"{UTILS}.get_output_config_by_name" or is_guarded(file):
                 continue
             when = _when(file, call)
-            if when not in FAILS or not needs_result(file, call, False):
+            if not when.is_certain or not needs_result(file, call, False):
                 continue
-            for wanted in texts_of(file, argument(call, 1, "name")) or ():
-                if wanted not in known | completed:
-                    meant = nearest(wanted, known)
+            for name in texts_of(file, argument(call, 1, "name")) or ():
+                if name not in known | completed:
+                    meant = nearest(name, known)
                     yield Finding(
                         file.place(call),
-                        f"the config has no output '{wanted}'; it has {listed(known)}",
-                        f"{FAILS[when]}: TypeError: 'NoneType' object is not subscriptable",
+                        f"the config has no output '{name}'; it has {listed(known)}",
+                        f"{when.effect}: TypeError: 'NoneType' object is not subscriptable",
                         f"did you mean '{meant}'?" if meant else "write one of these names",
                     )
 
@@ -165,7 +157,7 @@ def model_py_output_config(model: Model) -> Iterator[Finding]:
 @rule(
     "triton_string_to_numpy gets a data type as the config has it",
     source="python_backend r24.10 triton_python_backend_utils.py TRITON_STRING_TO_NUMPY; measured on 2.51.0",
-    bad=script_model(_initializing('self.type = pb_utils.triton_string_to_numpy("FP32")')),
+    bad=initializing('self.type = pb_utils.triton_string_to_numpy("FP32")', head=_IMPORT),
     words="KeyError: 'FP32'",
 )
 def model_py_type_name(model: Model) -> Iterator[Finding]:
@@ -173,15 +165,15 @@ def model_py_type_name(model: Model) -> Iterator[Finding]:
         for call, name in file.calls():
             if name != f"{UTILS}.triton_string_to_numpy" or is_guarded(file):
                 continue
-            given = text_of(file, argument(call, 0, "triton_type_string"))
+            data_type = text_of(file, argument(call, 0, "triton_type_string"))
             when = _when(file, call)
-            if given is None or given in _TYPES or when not in FAILS:
+            if data_type is None or data_type in _TYPES or not when.is_certain:
                 continue
-            usual = {"TYPE_BYTES": "TYPE_STRING", "BYTES": "TYPE_STRING"}.get(given)
-            meant = usual or (f"TYPE_{given}" if f"TYPE_{given}" in _TYPES else nearest(given, _TYPES))
+            usual = {"TYPE_BYTES": "TYPE_STRING", "BYTES": "TYPE_STRING"}.get(data_type)
+            meant = usual or (f"TYPE_{data_type}" if f"TYPE_{data_type}" in _TYPES else nearest(data_type, _TYPES))
             yield Finding(
                 file.place(call),
-                f"triton_string_to_numpy knows no type '{given}'",
-                f"{FAILS[when]}: KeyError: '{given}'",
+                f"triton_string_to_numpy knows no type '{data_type}'",
+                f"{when.effect}: KeyError: '{data_type}'",
                 f"write '{meant}'" if meant else f"it knows {listed(_TYPES, 15)}",
             )

@@ -1,18 +1,17 @@
-"""What model.py does that works locally and not on an endpoint."""
+"""Habits of a model.py that work locally and not on an endpoint."""
 
 import ast
 from collections.abc import Iterator
 
-from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.python.flow import CLASS
-from triton_ensembles.check.python.source import PythonFile, argument, every_file
+from triton_ensembles.check.python.examples import EXECUTE, EXECUTE_LINE, class_model, initializing
+from triton_ensembles.check.python.nodes import Function, With, argument, method_of
+from triton_ensembles.check.python.source import PythonFile, every_file
 from triton_ensembles.check.python.values import text_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.rules.model_py.model_class import EXECUTE
 
-GOOD = script_model(f"class {CLASS}:\n{EXECUTE}")
+GOOD = class_model()
 # Full names of functions that download something whatever their arguments are.
 _DOWNLOADING = {
     "huggingface_hub.hf_hub_download",
@@ -33,17 +32,20 @@ _DOWNLOADING = {
     "keras.utils.get_file",
 }
 # Methods and classes that download when their first argument is the name of a model and not a folder.
-_BY_NAME = {"from_pretrained"}
-_CLASSES_BY_NAME = {"sentence_transformers.SentenceTransformer", "sentence_transformers.CrossEncoder", "torch.hub.load"}
+_PRETRAINED = "from_pretrained"
+_BY_NAME = {"sentence_transformers.SentenceTransformer", "sentence_transformers.CrossEncoder", "torch.hub.load"}
+_NAMES = ("pretrained_model_name_or_path", "model_name_or_path", "repo_or_dir", "identifier")
 
 
 @rule(
     "model.py downloads nothing from the internet",
     source="AWS: network isolation; the example ensemble of AWS calls AutoTokenizer.from_pretrained in initialize",
-    bad=script_model(
-        f"class {CLASS}:\n    def initialize(self, args):\n        import urllib.request\n\n        try:\n"
-        '            self.weights = urllib.request.urlopen("https://example.com/weights")\n'
-        f"        except OSError:\n            self.weights = None\n\n{EXECUTE}"
+    bad=initializing(
+        "import urllib.request\n",
+        "try:",
+        '    self.weights = urllib.request.urlopen("https://example.com/weights")',
+        "except OSError:",
+        "    self.weights = None",
     ),
     severity=Severity.WARNING,
     server=Server.UNTESTED,
@@ -51,10 +53,10 @@ _CLASSES_BY_NAME = {"sentence_transformers.SentenceTransformer", "sentence_trans
 def model_py_download(model: Model) -> Iterator[Finding]:
     for file in every_file(model):
         for call, name in file.calls():
-            if what := _downloaded(file, call, name):
+            if target := _downloaded(file, call, name):
                 yield Finding(
                     file.place(call),
-                    f"{name.rpartition('.')[2] or 'this call'} downloads {what} from the internet",
+                    f"{name.rpartition('.')[2] or 'this call'} downloads {target} from the internet",
                     "an endpoint in a VPC or with network isolation cannot load the model, and elsewhere each load "
                     "waits for the download while the caller gets ModelNotReadyException (429)",
                     "put the files into the version folder, and load them from "
@@ -63,50 +65,41 @@ def model_py_download(model: Model) -> Iterator[Finding]:
 
 
 def _downloaded(file: PythonFile, call: ast.Call, name: str) -> str:
-    """What a call downloads, "" when it downloads nothing."""
-    last = name.rpartition(".")[2] or (call.func.attr if isinstance(call.func, ast.Attribute) else "")
+    """The files or the model that a call downloads, "" when it downloads nothing."""
     if any(keyword.arg == "local_files_only" and _is_true(keyword.value) for keyword in call.keywords):
         return ""
     if name in _DOWNLOADING:
         return "files"
-    if last in _BY_NAME or name in _CLASSES_BY_NAME:
-        if text_of(file, argument(call, 2, "source")) == "local" and name == "torch.hub.load":
-            return ""
-        wanted = text_of(file, call.args[0]) if call.args and not isinstance(call.args[0], ast.Starred) else None
-        for keyword in call.keywords:
-            if keyword.arg in ("pretrained_model_name_or_path", "model_name_or_path", "repo_or_dir", "identifier"):
-                wanted = text_of(file, keyword.value)
-        if wanted and not wanted.startswith(("/", ".", "~")):
-            return f"'{wanted[:80]}'"
-    return ""
+    function = name.rpartition(".")[2] or method_of(call)
+    if function != _PRETRAINED and name not in _BY_NAME:
+        return ""
+    if name == "torch.hub.load" and text_of(file, argument(call, 2, "source")) == "local":
+        return ""
+    nodes = [keyword.value for keyword in call.keywords if keyword.arg in _NAMES]
+    model = text_of(file, nodes[-1] if nodes else argument(call, 0, ""))
+    return f"'{model[:80]}'" if model and not model.startswith(("/", ".", "~")) else ""
 
 
 @rule(
     "execute closes the files that it opens",
     source="the example ensemble of AWS opens logs.txt for every request and never closes it",
-    bad=script_model(
-        f"class {CLASS}:\n"
-        + EXECUTE.replace("requests):\n", 'requests):\n        open("/tmp/log.txt", "a").write("request")\n')
+    bad=class_model(
+        EXECUTE.replace(EXECUTE_LINE, f'{EXECUTE_LINE}        open("/tmp/log.txt", "a").write("request")\n')
     ),
     severity=Severity.WARNING,
 )
 def model_py_open_files(model: Model) -> Iterator[Finding]:
     for file in every_file(model):
         for execute in file.nodes:
-            if not isinstance(execute, ast.FunctionDef | ast.AsyncFunctionDef) or execute.name != "execute":
+            if not isinstance(execute, Function) or execute.name != "execute" or "open" in file.names:
                 continue
-            managed = {
-                id(item.context_expr)
-                for node in ast.walk(execute)
-                if isinstance(node, ast.With | ast.AsyncWith)
-                for item in node.items
-            }
-            closes = any(
-                isinstance(node, ast.Attribute) and node.attr in ("close", "enter_context", "closing")
-                for node in ast.walk(execute)
-            )
+            nodes = list(ast.walk(execute))
+            managed = {item.context_expr for node in nodes if isinstance(node, With) for item in node.items}
+            attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+            if attributes & {"close", "enter_context", "closing"}:
+                continue
             for call, name in file.calls(execute):
-                if name == "open" and "open" not in file.names and id(call) not in managed and not closes:
+                if name == "open" and call not in managed:
                     yield Finding(
                         file.place(call),
                         "execute opens a file here and never closes it",

@@ -5,62 +5,54 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from triton_ensembles.archive.tree import join
-from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding, Severity
+from triton_ensembles.check.python.examples import initializing_with_labels
 from triton_ensembles.check.python.file_reads import read_path
-from triton_ensembles.check.python.flow import CLASS, When, flow_of
+from triton_ensembles.check.python.flow import flow_of
 from triton_ensembles.check.python.source import PythonFile, every_file, model_files
 from triton_ensembles.check.python.values import text_of
 from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, rule
-from triton_ensembles.check.rules.model_py.model_class import EXECUTE
+from triton_ensembles.check.rule import rule
 
 SOURCE = "python_backend r24.10 src/stub_launcher.cc: the stub inherits the working folder of tritonserver"
 _IN_VERSION = 'Path(args["model_repository"], args["model_version"], "{name}")'
 
-
-def _reads(line: str) -> Example:
-    head = "from pathlib import Path\n\nimport triton_python_backend_utils as pb_utils\n\n\n"
-    body = f"class {CLASS}:\n    def initialize(self, args):\n        {line}\n\n{EXECUTE}"
-    return Example(python_model(), {"1/labels.txt": "cat\n", "1/model.py": head + body})
-
-
-GOOD = _reads(f"self.labels = {_IN_VERSION.format(name='labels.txt')}.read_text()")
+GOOD = initializing_with_labels(f"self.labels = {_IN_VERSION.format(name='labels.txt')}.read_text()")
 
 
 @rule(
     "A file beside model.py is opened by its whole path",
-    bad=_reads('self.labels = open("labels.txt").read()'),
+    bad=initializing_with_labels('self.labels = open("labels.txt").read()'),
     words="FileNotFoundError: [Errno 2] No such file or directory: 'labels.txt'",
 )
 def model_py_relative_file(model: Model) -> Iterator[Finding]:
     for file, call, name in _relative(model):
-        if flow_of(file).when(call) in (When.LOAD, When.REQUEST) and _is_own(model, file, name):
+        if flow_of(file).when(call).is_certain and _is_own(model, file, name):
             yield _finding(file, call, name)
 
 
 @rule(
     "No file is opened by a relative path",
-    bad=_reads('self.read = lambda: open("vocabulary.txt").read()'),
+    bad=initializing_with_labels('self.read = lambda: open("vocabulary.txt").read()'),
     severity=Severity.WARNING,
 )
 def model_py_relative_file_elsewhere(model: Model) -> Iterator[Finding]:
     for file, call, name in _relative(model):
-        if flow_of(file).when(call) not in (When.LOAD, When.REQUEST) or not _is_own(model, file, name):
+        if not flow_of(file).when(call).is_certain or not _is_own(model, file, name):
             yield _finding(file, call, name)
 
 
 @rule(
     "A relative import names a file of the model",
     source="python_backend r24.10 src/pb_stub.cc StubSetup: model.py is a module of the package 1, its version folder",
-    bad=_reads("from .utils import scale"),
+    bad=initializing_with_labels("from .utils import scale"),
     words="No module named '1.utils'",
 )
 def model_py_relative_import(model: Model) -> Iterator[Finding]:
     first = {file.path for file in model_files(model)}
     for file in every_file(model):
         for node in file.nodes:
-            if not isinstance(node, ast.ImportFrom) or flow_of(file).when(node) not in (When.LOAD, When.REQUEST):
+            if not isinstance(node, ast.ImportFrom) or not flow_of(file).when(node).is_certain:
                 continue
             if node.level > 1 and file.path in first:
                 yield Finding(
@@ -81,13 +73,13 @@ def model_py_relative_import(model: Model) -> Iterator[Finding]:
 
 
 def _missing(model: Model, folder: str, node: ast.ImportFrom) -> list[str]:
-    """What ``from .NAME import …`` or ``from . import NAME, …`` names and the folder does not have."""
-    there = {each.partition(".")[0] for each in model.children(folder)}
+    """The names of ``from .NAME import …`` or ``from . import NAME, …`` that the folder does not have."""
+    modules = {child.partition(".")[0] for child in model.children(folder)}
     if node.module:
         names = [node.module.partition(".")[0]]
     else:  # what __init__.py defines is not known
-        names = [] if "__init__" in there else [each.name for each in node.names if each.name != "*"]
-    return [name for name in names if name not in there]
+        names = [] if "__init__" in modules else [alias.name for alias in node.names if alias.name != "*"]
+    return [name for name in names if name not in modules]
 
 
 def _finding(file: PythonFile, call: ast.Call, name: str) -> Finding:
@@ -100,13 +92,13 @@ def _finding(file: PythonFile, call: ast.Call, name: str) -> Finding:
 
 
 def _relative(model: Model) -> Iterator[tuple[PythonFile, ast.Call, str]]:
-    """Each call that reads a file, with its relative path."""
+    """The calls that read a file by a relative path."""
     for file in every_file(model):
         if b"chdir" in file.data:
             continue
         for call, name in file.calls():
-            read = read_path(file, call, name, forgiving=True)
-            path = _text(file, read) if read else None
+            node = read_path(file, call, name, forgiving=True)
+            path = _text(file, node) if node else None
             if path and not path.startswith(("/", "~")) and "://" not in path:
                 yield file, call, path
 
@@ -114,7 +106,7 @@ def _relative(model: Model) -> Iterator[tuple[PythonFile, ast.Call, str]]:
 def _text(file: PythonFile, node: ast.expr) -> str | None:
     """The path in a text, or in ``Path("a", "b")``."""
     if isinstance(node, ast.Call) and file.full_name(node.func) in ("pathlib.Path", "os.path.join"):
-        parts = [text_of(file, each) for each in node.args]
+        parts = [text_of(file, part) for part in node.args]
         return str(PurePosixPath(*[part for part in parts if part])) if parts and None not in parts else None
     return text_of(file, node)
 

@@ -12,7 +12,10 @@ from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.loaded_files import file_of
 from triton_ensembles.check.python.budget import MOST_TOKENS
-from triton_ensembles.check.python.flow import CLASS, Function, flow_of, own_nodes
+from triton_ensembles.check.python.examples import EXECUTE, class_model
+from triton_ensembles.check.python.execute import gives_none
+from triton_ensembles.check.python.flow import CLASS, flow_of
+from triton_ensembles.check.python.nodes import Function, is_name, positional
 from triton_ensembles.check.python.source import (
     MODEL_PY,
     ParseError,
@@ -30,12 +33,8 @@ from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of, version
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc"
-EXECUTE = """\
-    def execute(self, requests):
-        tensors = (pb_utils.get_input_tensor_by_name(request, "X") for request in requests)
-        return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", x.as_numpy())]) for x in tensors]
-"""
-GOOD = script_model(f"class {CLASS}:\n{EXECUTE}")
+GOOD = class_model()
+_BINDING = ("globals", "exec", "setattr")
 _OWN_PYTHON = (sys.version_info.major, sys.version_info.minor)
 
 
@@ -117,19 +116,15 @@ def model_py_no_class(model: Model) -> Iterator[Finding]:
         if file.module is None or _binds(file.module, CLASS):
             continue
         classes = {node.name: node for node in file.module.body if isinstance(node, ast.ClassDef)}
-        meant = nearest(CLASS, classes) or next(
-            (name for name, node in classes.items() if any(_functions(node, "execute"))), None
-        )
-        yield Finding(
-            file.place(classes[meant]) if meant else file.place(ParseError("", 1, 1)),
-            f"there is no class {CLASS} in this file",
-            cure=f"write class {CLASS}:"
-            + (f" instead of {meant}" if meant else " with a method execute(self, requests)"),
-        )
+        executing = (name for name, node in classes.items() if any(_functions(node, "execute")))
+        meant = nearest(CLASS, classes) or next(executing, None)
+        place = file.place(classes[meant] if meant else ParseError("", 1, 1))
+        cure = f"instead of {meant}" if meant else "with a method execute(self, requests)"
+        yield Finding(place, f"there is no class {CLASS} in this file", cure=f"write class {CLASS}: {cure}")
 
 
 @rule(
-    "The Python files of a repository are few and plain enough for the checker to read",
+    "The repository's Python files are within the checker's limits",
     source=f"limits of the checker: {MOST_TOKENS:,} names, numbers and signs in one repository, and how deeply they "
     "are nested",
     severity=Severity.NOTE,
@@ -140,12 +135,11 @@ def python_unread(repository: Repository) -> Iterator[Finding]:
             deque(every_file(model), 0)
     unread = unread_files(repository)
     if unread:
+        several = f"{len(unread)} of the Python files here were not read: {most_of(unread, 20)}"
         yield Finding(
             repository.place(unread[0]),
-            f"{len(unread)} of the Python files here were not read: {most_of(unread, 20)}"
-            if len(unread) > 1
-            else "this Python file was not read",
-            "nothing of their code was checked" if len(unread) > 1 else "nothing of its code was checked",
+            several if len(unread) > 1 else "this Python file was not read",
+            f"nothing of {'their' if len(unread) > 1 else 'its'} code was checked",
             "move data and generated code out of them, or check the models in groups",
         )
 
@@ -153,16 +147,17 @@ def python_unread(repository: Repository) -> Iterator[Finding]:
 @rule(
     f"{CLASS} has a method execute",
     source=f"{SOURCE} ProcessRequests; measured on 2.51.0: the model loads",
-    bad=script_model(f"class {CLASS}:\n    def run(self, requests):\n        return []\n"),
+    bad=class_model("    def run(self, requests):\n        return []\n"),
 )
 def model_py_no_execute(model: Model) -> Iterator[Finding]:
     for file, node in _classes(model):
         lineage = flow_of(file).lineage or (node,)
-        if any(any(_functions(each, "execute")) or _binds(each, "execute") for each in lineage):
+        bases = [base for base in lineage[-1].bases if not is_name(base, "object")]
+        if bases or any(model_class.keywords or model_class.decorator_list for model_class in lineage):
+            continue  # they may bring execute
+        if any(_binds(model_class, "execute") for model_class in lineage):
             continue
-        if not _is_complete(lineage[-1]) or any(each.keywords or each.decorator_list for each in lineage):
-            continue
-        methods = [each.name for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+        methods = [method.name for method in node.body if isinstance(method, Function)]
         meant = nearest("execute", methods)
         yield Finding(
             file.place(node),
@@ -175,7 +170,7 @@ def model_py_no_execute(model: Model) -> Iterator[Finding]:
 @rule(
     "execute takes self and requests",
     source=f'{SOURCE} ProcessRequests: attr("execute")(py_request_list)',
-    bad=script_model(f"class {CLASS}:\n    def execute(self):\n        return self.answers\n"),
+    bad=class_model("    def execute(self):\n        return self.answers\n"),
 )
 def model_py_execute_arguments(model: Model) -> Iterator[Finding]:
     effect = "the model loads, and every request fails: TypeError"
@@ -185,7 +180,7 @@ def model_py_execute_arguments(model: Model) -> Iterator[Finding]:
 @rule(
     "initialize takes self and args, and __init__ only self",
     source=f'{SOURCE} Initialize: TritonPythonModel(), attr("initialize")(model_config_params)',
-    bad=script_model(f"class {CLASS}:\n    def initialize(self):\n        pass\n\n{EXECUTE}"),
+    bad=class_model(f"    def initialize(self):\n        pass\n\n{EXECUTE}"),
     words="TypeError: …initialize() takes 1 positional argument but 2 were given",
 )
 def model_py_initialize_arguments(model: Model) -> Iterator[Finding]:
@@ -197,7 +192,7 @@ def model_py_initialize_arguments(model: Model) -> Iterator[Finding]:
 @rule(
     "initialize is no coroutine",
     source=f"{SOURCE} Initialize: what it returns is not looked at",
-    bad=script_model(f"class {CLASS}:\n    async def initialize(self, args):\n        pass\n\n{EXECUTE}"),
+    bad=class_model(f"    async def initialize(self, args):\n        pass\n\n{EXECUTE}"),
     severity=Severity.WARNING,
 )
 def model_py_async_initialize(model: Model) -> Iterator[Finding]:
@@ -215,7 +210,7 @@ def model_py_async_initialize(model: Model) -> Iterator[Finding]:
 @rule(
     "finalize takes only self",
     source=f'{SOURCE} Finalize: attr("finalize")(), whose errors are only logged',
-    bad=script_model(f"class {CLASS}:\n{EXECUTE}\n    def finalize(self, args):\n        pass\n"),
+    bad=class_model(f"{EXECUTE}\n    def finalize(self, args):\n        pass\n"),
     severity=Severity.WARNING,
 )
 def model_py_finalize_arguments(model: Model) -> Iterator[Finding]:
@@ -226,9 +221,7 @@ def model_py_finalize_arguments(model: Model) -> Iterator[Finding]:
 @rule(
     "auto_complete_config is a static method that takes the config and returns it",
     source=f"{SOURCE} AutoCompleteModelConfig: called on the class, unless --disable-auto-complete-config is given",
-    bad=script_model(
-        f"class {CLASS}:\n    def auto_complete_config(self, config):\n        return config\n\n{EXECUTE}"
-    ),
+    bad=class_model(f"    def auto_complete_config(self, config):\n        return config\n\n{EXECUTE}"),
     severity=Severity.WARNING,
 )
 def model_py_auto_complete(model: Model) -> Iterator[Finding]:
@@ -238,23 +231,14 @@ def model_py_auto_complete(model: Model) -> Iterator[Finding]:
             own = _own_arguments(method, on_class=True)
             if own is None:
                 continue
-            returns = any(
-                isinstance(each, ast.Raise)
-                or (isinstance(each, ast.Return) and not (each.value is None or _is_none(each.value)))
-                for each in own_nodes(method)
-            )
             if not _takes(method, own + 1):
                 message = "Triton calls auto_complete_config on the class, with the config as its only argument"
-            elif not returns and not any(isinstance(each, ast.Yield | ast.YieldFrom) for each in own_nodes(method)):
+            elif gives_none(method):
                 message = "auto_complete_config returns nothing, and Triton needs the config"
             else:
                 continue
             cure = "write @staticmethod and def auto_complete_config(config): … and end it with return config"
             yield Finding(file.place(method), message, effect, cure)
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _uncallable(model: Model, name: str, argument: str, effect: str) -> Iterator[Finding]:
@@ -264,9 +248,9 @@ def _uncallable(model: Model, name: str, argument: str, effect: str) -> Iterator
             own = _own_arguments(method)
             if own is None or _takes(method, own + bool(argument)):
                 continue
-            takes = len(method.args.posonlyargs) + len(method.args.args)
+            takes = len(positional(method))
             arguments = f"{takes} argument" + ("s" if takes != 1 else "")
-            passed = [*(["self"] if own else []), *([argument] if argument else [])]
+            passed = (["self"] if own else []) + ([argument] if argument else [])
             yield Finding(
                 file.place(method),
                 f"{name} takes {arguments}, and Triton calls it with {len(passed)} ({' and '.join(passed) or 'none'})",
@@ -278,20 +262,20 @@ def _uncallable(model: Model, name: str, argument: str, effect: str) -> Iterator
 def _own_arguments(method: Function, on_class: bool = False) -> int | None:
     """How many arguments Python itself passes, self or the class; None when another decorator may change them.
 
-    ``on_class``: Triton calls it on the class, where a plain method gets no self.
+    Args:
+        on_class: Triton calls it on the class, where a plain method gets no self.
     """
-    names = {each.id if isinstance(each, ast.Name) else "" for each in method.decorator_list}
+    names = {decorator.id if isinstance(decorator, ast.Name) else "" for decorator in method.decorator_list}
     if names - {"staticmethod", "classmethod"}:
         return None
     return int("classmethod" in names or not (on_class or names))
 
 
-def _takes(method: Function, given: int) -> bool:
-    """Whether it can be called with so many positional arguments."""
-    most = len(method.args.posonlyargs) + len(method.args.args)
-    required = sum(each is None for each in method.args.kw_defaults)
+def _takes(method: Function, count: int) -> bool:
+    """Whether it can be called with this many positional arguments."""
+    most = len(positional(method))
     least = most - len(method.args.defaults)
-    return least <= given and not required and (given <= most or method.args.vararg is not None)
+    return least <= count and None not in method.args.kw_defaults and (count <= most or method.args.vararg is not None)
 
 
 def _classes(model: Model) -> Iterator[tuple[PythonFile, ast.ClassDef]]:
@@ -302,15 +286,7 @@ def _classes(model: Model) -> Iterator[tuple[PythonFile, ast.ClassDef]]:
 
 
 def _functions(node: ast.ClassDef, name: str) -> Iterator[Function]:
-    for each in node.body:
-        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name == name:
-            yield each
-
-
-def _is_complete(node: ast.ClassDef) -> bool:
-    """Whether the class is complete in its own text: no bases, no metaclass, no decorator."""
-    bases = [each for each in node.bases if not (isinstance(each, ast.Name) and each.id == "object")]
-    return not bases and not node.keywords and not node.decorator_list
+    return (method for method in node.body if isinstance(method, Function) and method.name == name)
 
 
 def _is_main_guard(test: ast.expr) -> bool:
@@ -318,8 +294,8 @@ def _is_main_guard(test: ast.expr) -> bool:
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq) or len(test.ops) > 1:
         return False
     sides = (test.left, test.comparators[0])
-    names = [each.id for each in sides if isinstance(each, ast.Name)]
-    return names == ["__name__"] and any(isinstance(each, ast.Constant) and each.value == "__main__" for each in sides)
+    texts = [side.value for side in sides if isinstance(side, ast.Constant)]
+    return texts == ["__main__"] and any(is_name(side, "__name__") for side in sides)
 
 
 def _binds(top: ast.Module | ast.ClassDef, name: str) -> bool:
@@ -330,7 +306,7 @@ def _binds(top: ast.Module | ast.ClassDef, name: str) -> bool:
         if isinstance(node, ast.If) and _is_main_guard(node.test):
             waiting += node.orelse  # Triton imports the file, so that its name is another one
             continue
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(node, Function | ast.ClassDef):
             if node.name == name or (isinstance(top, ast.Module) and node.name == "__getattr__"):
                 return True
             continue  # another scope
@@ -338,7 +314,7 @@ def _binds(top: ast.Module | ast.ClassDef, name: str) -> bool:
             return True
         if isinstance(node, ast.alias) and (node.asname or node.name) in (name, "*"):
             return True
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("globals", "exec", "setattr"):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _BINDING:
             return True
         waiting += ast.iter_child_nodes(node)
     return False

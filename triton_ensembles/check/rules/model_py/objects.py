@@ -3,77 +3,49 @@
 import ast
 from collections.abc import Iterator
 
-from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.python.flow import CLASS, flow_of
-from triton_ensembles.check.python.kinds import (
-    ARGS,
-    ARRAY,
-    BYTES,
-    CODES,
-    COROUTINE,
-    DICT,
-    DICTIONARIES,
-    ERROR,
-    LIST,
-    METHOD,
-    METHODS,
-    NONE,
-    NUMBER,
-    OF_ARRAYS,
-    PARAMETER,
-    SET,
-    TENSOR,
-    TEXT,
-    TUPLE,
-    USUAL,
-)
+from triton_ensembles.check.python.examples import EXECUTE, class_model
+from triton_ensembles.check.python.expected import is_expected, is_guarded
+from triton_ensembles.check.python.flow import flow_of
+from triton_ensembles.check.python.kinds import CODES, DICTIONARIES, METHODS, OF_ARRAYS, USUAL, Kind
+from triton_ensembles.check.python.misuse import Misuse
+from triton_ensembles.check.python.nodes import is_changed, method_of
 from triton_ensembles.check.python.source import PythonFile, every_file
 from triton_ensembles.check.python.types import Types, types_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.model_py.model_class import EXECUTE
-from triton_ensembles.check.rules.model_py.names import FAILS, LATER, is_expected, is_guarded
 from triton_ensembles.spelling import nearest
 
 SOURCE = "python_backend, branches r22.07 to r26.07: src/pb_stub.cc; measured on 2.51.0"
-GOOD = script_model(f"class {CLASS}:\n{EXECUTE}")
+GOOD = class_model()
 _LOOKED_AT = (ast.Attribute, ast.Subscript, ast.For, ast.comprehension, ast.BinOp, ast.Call, ast.AugAssign)
 _OF_OBJECTS = frozenset(dir(object)) | {"__dlpack__", "__dlpack_device__", "__dict__"}
-_NOT_SUBSCRIPTABLE = frozenset({*METHODS, METHOD, COROUTINE})
-_OF_PYTHON = {TEXT: str, BYTES: bytes, LIST: list, TUPLE: tuple, DICT: dict, SET: set}
-# Python's functions, and what they surely refuse.
-_REFUSED: dict[str, frozenset[str]] = {
-    "range": frozenset({*_NOT_SUBSCRIPTABLE, *DICTIONARIES, *_OF_PYTHON, NONE}),
-    "len": frozenset({*_NOT_SUBSCRIPTABLE, NUMBER, NONE}),
-    **dict.fromkeys(("int", "float"), frozenset({*_NOT_SUBSCRIPTABLE, *DICTIONARIES, LIST, TUPLE, DICT, SET, NONE})),
+_NOT_SUBSCRIPTABLE = frozenset({*METHODS, Kind.METHOD, Kind.COROUTINE})
+_OF_PYTHON = {
+    Kind.TEXT: str, Kind.BYTES: bytes, Kind.LIST: list, Kind.TUPLE: tuple, Kind.DICT: dict, Kind.SET: set
+}  # fmt: skip
+_NO_NUMBERS = frozenset({*_NOT_SUBSCRIPTABLE, *DICTIONARIES, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.SET, Kind.NONE})
+# Python's functions, and what they certainly refuse.
+_REFUSED: dict[str, frozenset[Kind]] = {
+    "range": _NO_NUMBERS | {Kind.TEXT, Kind.BYTES},
+    "len": frozenset({*_NOT_SUBSCRIPTABLE, Kind.NUMBER, Kind.NONE}),
+    "int": _NO_NUMBERS,
+    "float": _NO_NUMBERS,
 }
 _OF_COROUTINES = frozenset({"send", "throw", "close", "cr_await", "__await__"})
 _GIVING_TENSORS = frozenset({"numpy.from_dlpack", "torch.from_dlpack", "torch.utils.dlpack.from_dlpack"})
+_GIVING = {Kind.TENSOR: "as_numpy()", Kind.REQUEST: "inputs()", Kind.RESPONSE: "output_tensors()"}
+_NOT_ITERABLE = "TypeError: object is not iterable"
 _UNSUPPORTED = "TypeError: unsupported operand type(s)"
 
 
 @rule(
     "Triton's objects have the methods that model.py surely calls",
-    bad=script_model(f"class {CLASS}:\n{EXECUTE.replace('x.as_numpy()', 'x.numpy()')}"),
+    bad=class_model(EXECUTE.replace("x.as_numpy()", "x.numpy()")),
+    lower=Severity.WARNING,
 )
 def model_py_object_use(model: Model) -> Iterator[Finding]:
-    yield from _misused(model, certain=True)
-
-
-@rule(
-    "Triton's objects have the methods that model.py may call",
-    bad=script_model(
-        f"class {CLASS}:\n{EXECUTE}\n    def shape(self, request):\n"
-        '        return pb_utils.get_input_tensor_by_name(request, "X").shape[0]\n'
-    ),
-    severity=Severity.WARNING,
-)
-def model_py_object_use_later(model: Model) -> Iterator[Finding]:
-    yield from _misused(model, certain=False)
-
-
-def _misused(model: Model, certain: bool) -> Iterator[Finding]:
+    """A warning where the line may never run."""
     for file in every_file(model):
         if file.module is None or is_guarded(file):
             continue
@@ -81,132 +53,108 @@ def _misused(model: Model, certain: bool) -> Iterator[Finding]:
         for node in file.nodes:
             if not isinstance(node, _LOOKED_AT):
                 continue
-            found = _misuse_of_call(file, types, node) if isinstance(node, ast.Call) else _misuse(types, node)
-            if not found:
-                continue
+            misuse = _of_call(file, types, node) if isinstance(node, ast.Call) else _misuse(types, node)
             place = node.iter if isinstance(node, ast.comprehension) else node
-            when = flow_of(file).when(place, loops_run=True)
-            if (when in FAILS) is certain and not is_expected(file, place):
-                message, error, cure = found
-                yield Finding(file.place(place), message, f"{FAILS.get(when, LATER)}: {error}", cure)
+            if misuse and not is_expected(file, place):
+                when = flow_of(file).when(place, loops_run=True)
+                yield misuse.finding(file.place(place), when, when.is_certain)
 
 
-def _misuse(types: Types, node: ast.AST) -> tuple[str, str, str] | None:
-    """What is wrong, the error of Python, and the cure."""
+def _misuse(types: Types, node: ast.AST) -> Misuse | None:
     if isinstance(node, ast.Attribute):
-        return _attribute(types, node) if isinstance(node.ctx, ast.Load) else None
+        return None if is_changed(node) else _of_attribute(types, node)
     if isinstance(node, ast.Subscript):
-        return _subscript(types, node) if isinstance(node.ctx, ast.Load) else None
+        return None if is_changed(node) else _of_subscript(types, node)
     if isinstance(node, ast.For | ast.comprehension):
-        found = types.kind(node.iter)
-        if found and found.name in _NOT_SUBSCRIPTABLE:
-            return _uncalled(node.iter, found.name, "TypeError: object is not iterable")
-    if isinstance(node, ast.AugAssign):
-        holder, found = types.kind(node.target), types.kind(node.value)
-        if isinstance(node.op, ast.Add) and found and found.name in METHODS and (holder is None or holder.name == LIST):
-            return f"this adds {found.name} to a list", "TypeError: object is not iterable", "write append(…)"
-    if isinstance(node, ast.BinOp):
-        return _calculation(types, node)
-    return None
+        kind = types.kind(node.iter)
+        return _uncalled(node.iter, kind, _NOT_ITERABLE) if kind in _NOT_SUBSCRIPTABLE else None
+    if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+        kind = types.kind(node.value)
+        if kind in METHODS and types.kind(node.target) in (None, Kind.LIST):
+            return Misuse(f"this adds {kind.words} to a list", _NOT_ITERABLE, "write append(…)")
+    return _of_calculation(types, node) if isinstance(node, ast.BinOp) else None
 
 
-def _misuse_of_call(file: PythonFile, types: Types, node: ast.Call) -> tuple[str, str, str] | None:
-    found = types.kind(node.args[0]) if node.args else None
-    if found is None:
+def _of_call(file: PythonFile, types: Types, call: ast.Call) -> Misuse | None:
+    kind = types.kind(call.args[0]) if call.args else None
+    if kind is None:
         return None
-    name = file.full_name(node.func)
-    if name in _REFUSED and found.name in _REFUSED[name] and flow_of(file).is_builtin(node.func):
-        cure = "write range(len(…))" if name == "range" and found.name == LIST else "give it a number"
-        if found.name in _NOT_SUBSCRIPTABLE:
-            return _uncalled(node.args[0], found.name, "TypeError")
-        if found.name == PARAMETER:
-            cure = 'write ["string_value"] after it'
-        return f"{name}() gets {found.name}", "TypeError", "write int(…) around it" if found.name == TEXT else cure
-    if (
-        name.startswith(("numpy.", "torch."))
-        and name not in _GIVING_TENSORS
-        and found.name in (TENSOR, METHOD, COROUTINE)
-    ):
-        return _uncalled(node.args[0], found.name, "there are no numbers in it")
-    holder = types.kind(node.func.value) if isinstance(node.func, ast.Attribute) else None
-    if holder and holder.name == ARRAY and found.name == METHOD:
-        return _uncalled(node.args[0], METHOD, "TypeError")
-    extends = getattr(node.func, "attr", "") == "extend" and holder is not None and holder.name == LIST
-    if extends and found.name in METHODS:
-        return f"extend takes a list, and gets {found.name}", "TypeError: object is not iterable", "write append(…)"
+    name = file.full_name(call.func)
+    if name in _REFUSED and kind in _REFUSED[name] and flow_of(file).is_builtin(call.func):
+        if kind in _NOT_SUBSCRIPTABLE:
+            return _uncalled(call.args[0], kind, "TypeError")
+        cures = {Kind.TEXT: "write int(…) around it", Kind.PARAMETER: 'write ["string_value"] after it'}
+        usual = "write range(len(…))" if name == "range" and kind is Kind.LIST else "give it a number"
+        return Misuse(f"{name}() gets {kind.words}", "TypeError", cures.get(kind, usual))
+    takes_numbers = name.startswith(("numpy.", "torch.")) and name not in _GIVING_TENSORS
+    if takes_numbers and kind in (Kind.TENSOR, Kind.METHOD, Kind.COROUTINE):
+        return _uncalled(call.args[0], kind, "there are no numbers in it")
+    holder = types.kind(call.func.value) if isinstance(call.func, ast.Attribute) else None
+    if holder is Kind.ARRAY and kind is Kind.METHOD:
+        return _uncalled(call.args[0], kind, "TypeError")
+    if method_of(call) == "extend" and holder is Kind.LIST and kind in METHODS:
+        return Misuse(f"extend takes a list, and gets {kind.words}", _NOT_ITERABLE, "write append(…)")
     return None
 
 
-def _calculation(types: Types, node: ast.BinOp) -> tuple[str, str, str] | None:
-    names = [each.name if each else "" for each in (types.kind(node.left), types.kind(node.right))]
-    if NUMBER in names and (TENSOR in names or METHOD in names):
-        left = names[0] in (TENSOR, METHOD)
-        return _uncalled(node.left if left else node.right, names[0 if left else 1], _UNSUPPORTED)
-    if set(names) == {TEXT, NUMBER} and isinstance(node.op, ast.Add | ast.Sub):
-        return "this is a text, and not a number", _UNSUPPORTED, "write int(…) around it"
+def _of_calculation(types: Types, node: ast.BinOp) -> Misuse | None:
+    left, right = types.kind(node.left), types.kind(node.right)
+    for side, kind, number in ((node.left, left, right), (node.right, right, left)):
+        if number is Kind.NUMBER and kind in (Kind.TENSOR, Kind.METHOD):
+            return _uncalled(side, kind, _UNSUPPORTED)
+    if {left, right} == {Kind.TEXT, Kind.NUMBER} and isinstance(node.op, ast.Add | ast.Sub):
+        return Misuse("this is a text, and not a number", _UNSUPPORTED, "write int(…) around it")
     return None
 
 
-def _attribute(types: Types, node: ast.Attribute) -> tuple[str, str, str] | None:
-    found = types.kind(node.value)
-    if found is None or node.attr in _OF_OBJECTS:
+def _of_attribute(types: Types, node: ast.Attribute) -> Misuse | None:
+    kind, name = types.kind(node.value), node.attr
+    if kind is None or name in _OF_OBJECTS:
         return None
-    error = f"AttributeError: object has no attribute '{node.attr}'"
-    if found.name in (METHOD, COROUTINE):
-        return _uncalled(node.value, found.name, error) if node.attr not in _OF_COROUTINES else None
-    if found.name in _OF_PYTHON or (found.name == ARRAY and not node.attr.startswith("__")):
-        own = OF_ARRAYS if found.name == ARRAY else dir(_OF_PYTHON[found.name])
-        meant = nearest(node.attr, own)
-        cure = "it is decoded already" if node.attr == "decode" else f"did you mean {meant}?" if meant else ""
-        return None if node.attr in own else (f"{found.name} has no '{node.attr}'", error, cure or "see its type")
-    if found.name in DICTIONARIES and node.attr not in dir(dict):
-        if node.attr == "keys" or node.attr.startswith("__"):
+    error = f"AttributeError: object has no attribute '{name}'"
+    if kind in (Kind.METHOD, Kind.COROUTINE):
+        return _uncalled(node.value, kind, error) if name not in _OF_COROUTINES else None
+    if kind in _OF_PYTHON or (kind is Kind.ARRAY and not name.startswith("__")):
+        known = OF_ARRAYS if kind is Kind.ARRAY else dir(_OF_PYTHON[kind])
+        if name in known:
             return None
-        return (
-            f"{found.name} are a dictionary, which has no '{node.attr}'"
-            if found.name == ARGS
-            else f"{found.name} is a dictionary, which has no '{node.attr}'",
-            error,
-            f'write ["{node.attr}"]',
-        )
-    if found.name not in METHODS or node.attr in METHODS[found.name] or (found.name == ERROR and node.attr in CODES):
+        meant = nearest(name, known)
+        cure = f"did you mean {meant}?" if meant else "see its type"
+        return Misuse(f"{kind.words} has no '{name}'", error, "it is decoded already" if name == "decode" else cure)
+    if kind in DICTIONARIES:
+        if name == "keys" or name.startswith("__") or name in dir(dict):
+            return None
+        verb = "are" if kind is Kind.ARGS else "is"
+        return Misuse(f"{kind.words} {verb} a dictionary, which has no '{name}'", error, f'write ["{name}"]')
+    if kind not in METHODS or name in METHODS[kind] or (kind is Kind.ERROR and name in CODES):
         return None
-    usual = USUAL.get(found.name, {}).get(node.attr, "").format(node.attr)
-    meant = usual or (f"{near}()" if (near := nearest(node.attr, METHODS[found.name])) else "")
-    return (
-        f"{found.name} has no '{node.attr}'",
-        error,
-        f"write {meant}" if meant else f"it has {', '.join(f'{name}()' for name in sorted(METHODS[found.name]))}",
-    )
+    near = nearest(name, METHODS[kind])
+    meant = USUAL.get(kind, {}).get(name, "").format(name) or (f"{near}()" if near else "")
+    cure = f"write {meant}" if meant else f"it has {', '.join(f'{method}()' for method in sorted(METHODS[kind]))}"
+    return Misuse(f"{kind.words} has no '{name}'", error, cure)
 
 
-def _subscript(types: Types, node: ast.Subscript) -> tuple[str, str, str] | None:
-    found = types.kind(node.value)
-    if found is None:
+def _of_subscript(types: Types, node: ast.Subscript) -> Misuse | None:
+    kind = types.kind(node.value)
+    if kind in _NOT_SUBSCRIPTABLE:
+        return _uncalled(node.value, kind, "TypeError: object is not subscriptable")
+    if not isinstance(node.slice, ast.Constant) or not isinstance(node.slice.value, str):
         return None
-    if found.name in _NOT_SUBSCRIPTABLE:
-        return _uncalled(node.value, found.name, "TypeError: object is not subscriptable")
-    named = isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
-    if named and found.name in (LIST, TUPLE):
+    if kind in (Kind.LIST, Kind.TUPLE):
         error = "TypeError: list indices must be integers or slices"
-        return f"this is {found.name}, which has no keys", error, "look for the element, or give its number"
-    if named and found.name == TEXT:
-        return (
-            "this is a text, which has no keys",
-            "TypeError: string indices must be integers",
-            "read it with json.loads first",
-        )
+        return Misuse(f"this is {kind.words}, which has no keys", error, "look for the element, or give its number")
+    if kind is Kind.TEXT:
+        error = "TypeError: string indices must be integers"
+        return Misuse("this is a text, which has no keys", error, "read it with json.loads first")
     return None
 
 
-def _uncalled(node: ast.expr, name: str, error: str) -> tuple[str, str, str]:
+def _uncalled(node: ast.expr, kind: Kind, error: str) -> Misuse:
     """A method in place of what it gives, or a tensor in place of its array."""
-    written = ast.unparse(node) if isinstance(node, ast.Attribute | ast.Name) else ""
-    if name == COROUTINE:
-        return f"{written or 'this'} is a coroutine, and nobody awaits it", error, "write await before the call"
-    if name == METHOD:
-        return f"{written or 'this'} is a method, and it is not called", error, f"write {written}()"
-    cure = {TENSOR: "as_numpy()", "an InferenceRequest": "inputs()", "an InferenceResponse": "output_tensors()"}.get(
-        name
-    )
-    return f"{written or 'this'} is {name}, and no list or array", error, f"call its {cure or 'methods'}"
+    text = ast.unparse(node) if isinstance(node, ast.Attribute | ast.Name) else ""
+    if kind is Kind.COROUTINE:
+        return Misuse(f"{text or 'this'} is a coroutine, and nobody awaits it", error, "write await before the call")
+    if kind is Kind.METHOD:
+        return Misuse(f"{text or 'this'} is a method, and it is not called", error, f"write {text}()")
+    cure = f"call its {_GIVING.get(kind, 'methods')}"
+    return Misuse(f"{text or 'this'} is {kind.words}, and no list or array", error, cure)

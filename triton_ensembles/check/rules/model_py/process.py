@@ -4,20 +4,19 @@ import ast
 import re
 from collections.abc import Iterator
 
-from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.python.flow import CLASS, flow_of
+from triton_ensembles.check.python.examples import EXECUTE, class_model
+from triton_ensembles.check.python.flow import flow_of
+from triton_ensembles.check.python.nodes import is_changed
 from triton_ensembles.check.python.source import PythonFile, every_file
 from triton_ensembles.check.python.values import text_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.model_py.model_class import EXECUTE
-from triton_ensembles.check.rules.model_py.names import FAILS
 
-GOOD = script_model(f'import os\n\n\nclass {CLASS}:\n    SIZE = os.environ.get("LABEL_COUNT", "4")\n\n{EXECUTE}')
+GOOD = class_model(f'    SIZE = os.environ.get("LABEL_COUNT", "4")\n\n{EXECUTE}', "import os\n\n\n")
 _ARGUMENTS, _ENVIRONMENT = "sys.argv", "os.environ"
 _CHANGING = frozenset({"append", "extend", "insert", "update", "setdefault", "putenv", "load_dotenv"})
-# What Linux, the images of NVIDIA and SageMaker, or their scripts set, or may set.
+# Variables that Linux, the images of NVIDIA and SageMaker, or their scripts set, or may set.
 _USUAL = re.compile(
     r"(SAGEMAKER|SM|AWS|ECS|NVIDIA|NV|CUDA|CUDNN|NCCL|TRITON|TENSORRT|TRT|OMP|OMPI|MKL|LC|XDG|PYTHON|LD|SSH|PIP|HF|GCC)_"
     r"|(HOME|PATH|LANG|USER|LOGNAME|PWD|OLDPWD|SHELL|TERM|HOSTNAME|SHLVL|TMPDIR|TZ|LANGUAGE|_|MODEL_NAME|COLUMNS|PS1"
@@ -28,17 +27,17 @@ _USUAL = re.compile(
 @rule(
     "model.py takes no arguments of its process",
     source="python_backend r24.10 src/pb_stub.cc: Python gets none; measured on 2.51.0: sys.argv is ['']",
-    bad=script_model(f"import sys\n\n\nclass {CLASS}:\n    SIZE = sys.argv[1]\n\n{EXECUTE}"),
+    bad=class_model(f"    SIZE = sys.argv[1]\n\n{EXECUTE}", "import sys\n\n\n"),
     words="list index out of range",
 )
 def model_py_arguments_of_process(model: Model) -> Iterator[Finding]:
     for file, node, key in _taken(model, _ARGUMENTS):
         when = flow_of(file).when(node)
-        if isinstance(key, ast.Constant) and isinstance(key.value, int) and key.value > 0 and when in FAILS:
+        if isinstance(key, ast.Constant) and isinstance(key.value, int) and key.value > 0 and when.is_certain:
             yield Finding(
                 file.place(node),
                 f"sys.argv has no element {key.value}: the stub gets no arguments",
-                f"{FAILS[when]}: IndexError: list index out of range",
+                f"{when.effect}: IndexError: list index out of range",
                 "write a parameter into config.pbtxt, and read it from args['model_config']",
             )
 
@@ -46,7 +45,7 @@ def model_py_arguments_of_process(model: Model) -> Iterator[Finding]:
 @rule(
     "model.py needs no environment variable that nothing sets",
     source="SageMaker and the images set SAGEMAKER_…, AWS_…, NVIDIA_…; others stand in CreateModel's Environment",
-    bad=script_model(f'import os\n\n\nclass {CLASS}:\n    SIZE = os.environ["LABEL_COUNT"]\n\n{EXECUTE}'),
+    bad=class_model(f'    SIZE = os.environ["LABEL_COUNT"]\n\n{EXECUTE}', "import os\n\n\n"),
     words="KeyError: 'LABEL_COUNT'",
     severity=Severity.WARNING,
 )
@@ -54,20 +53,20 @@ def model_py_environment_variable(model: Model) -> Iterator[Finding]:
     seen: set[tuple[str, str]] = set()
     for file, node, key in _taken(model, _ENVIRONMENT):
         name, when = text_of(file, key), flow_of(file).when(node)
-        if not name or when not in FAILS or _USUAL.match(name) or (file.path, name) in seen:
+        if not name or not when.is_certain or _USUAL.match(name) or (file.path, name) in seen:
             continue
         seen.add((file.path, name))
         yield Finding(
             file.place(node),
             f"'{name}' is an environment variable that neither Triton nor SageMaker sets",
-            f"{FAILS[when]}, unless somebody sets it: KeyError: '{name}'",
+            f"{when.effect}, unless somebody sets it: KeyError: '{name}'",
             f"write os.environ.get({name!r}, …), or a parameter in config.pbtxt; or set it in the Environment of the "
             "SageMaker model",
         )
 
 
 def _taken(model: Model, holder: str) -> Iterator[tuple[PythonFile, ast.Subscript, ast.expr]]:
-    """Each ``holder[key]`` that is read, where no file of the model changes the holder."""
+    """The places of ``holder[key]``, where no file of the model changes the holder."""
     last = holder.rpartition(".")[2].encode()
     files = [file for file in every_file(model) if last in file.data or b"dotenv" in file.data]
     if not any(_is_changed(file, holder) for file in files):
@@ -79,11 +78,8 @@ def _taken(model: Model, holder: str) -> Iterator[tuple[PythonFile, ast.Subscrip
 
 def _is_changed(file: PythonFile, holder: str) -> bool:
     """Whether the file may put something into it."""
-    for node in file.nodes:
-        if isinstance(node, ast.Subscript | ast.Attribute | ast.Name) and not isinstance(node.ctx, ast.Load):
-            named = node.value if isinstance(node, ast.Subscript) else node
-            if file.full_name(named) == holder:
-                return True
-    return any(
+    changed = [node for node in file.nodes if is_changed(node)]
+    named = (node.value if isinstance(node, ast.Subscript) else node for node in changed)
+    return any(isinstance(node, ast.expr) and file.full_name(node) == holder for node in named) or any(
         name.rpartition(".")[2] in _CHANGING and name.startswith((holder, "os.", "dotenv")) for _, name in file.calls()
     )

@@ -3,37 +3,31 @@
 import ast
 from collections.abc import Iterator
 
-from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.python.flow import CLASS, When, flow_of
+from triton_ensembles.check.python.examples import initializing
+from triton_ensembles.check.python.flow import When, flow_of
 from triton_ensembles.check.python.source import PythonFile, model_files
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.model_py.model_class import EXECUTE
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc StubSetup, Initialize; measured on 2.51.0"
 
 
-def _initializing(*lines: str) -> str:
-    body = "".join(f"        {line}\n" for line in lines)
-    return f"class {CLASS}:\n    def initialize(self, args):\n{body}\n{EXECUTE}"
-
-
 @rule(
     "model.py raises no exception whatever it is loaded with",
-    bad=script_model(_initializing('raise NotImplementedError("load the weights here")')),
-    good=script_model(_initializing('if "model_config" not in args:', '    raise ValueError("no config")')),
+    bad=initializing('raise NotImplementedError("load the weights here")'),
+    good=initializing('if "model_config" not in args:', '    raise ValueError("no config")'),
     words="NotImplementedError: load the weights here",
 )
 def model_py_raises(model: Model) -> Iterator[Finding]:
     for file in model_files(model):
         for node in file.nodes:
-            what = _raised(file, node)
-            if what and flow_of(file).when(node) is When.LOAD and not _returns_before(file, node):
+            error = _raised(file, node)
+            if error and flow_of(file).when(node) is When.LOAD and not _returns_before(file, node):
                 yield Finding(
                     file.place(node),
-                    f"this line raises {what} whenever the model is loaded",
-                    f"Triton does not load the model: {what}",
+                    f"this line raises {error} whenever the model is loaded",
+                    f"{When.LOAD.effect}: {error}",
                     "remove the line, or put it under the condition that it reports",
                 )
 
@@ -41,8 +35,8 @@ def model_py_raises(model: Model) -> Iterator[Finding]:
 def _raised(file: PythonFile, node: ast.AST) -> str:
     """The name of the exception, "" when the node raises none for sure or ends the process (model-py-exit)."""
     if isinstance(node, ast.Assert):
-        always = isinstance(node.test, ast.Constant) and not node.test.value
-        return "AssertionError" if always else ""
+        is_false = isinstance(node.test, ast.Constant) and not node.test.value
+        return "AssertionError" if is_false else ""
     if not isinstance(node, ast.Raise) or node.exc is None:
         return ""
     name = file.full_name(node.exc.func if isinstance(node.exc, ast.Call) else node.exc) or "an exception"
@@ -56,7 +50,6 @@ def _returns_before(file: PythonFile, node: ast.AST) -> bool:
         return False
     line = getattr(node, "lineno", 0)
     return any(
-        isinstance(each, ast.Return | ast.Yield | ast.YieldFrom)
-        and (each.lineno < line or not isinstance(each, ast.Return))
-        for each in ast.walk(function)
+        isinstance(inner, ast.Yield | ast.YieldFrom) or (isinstance(inner, ast.Return) and inner.lineno < line)
+        for inner in ast.walk(function)
     )

@@ -3,16 +3,20 @@
 import ast
 from collections.abc import Iterator
 
-from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.python.flow import Function, flow_of, own_nodes, requests_of
+from triton_ensembles.check.python.examples import EXECUTE_LINE, LOOP, class_model
+from triton_ensembles.check.python.execute import executes, gives_away, is_over
+from triton_ensembles.check.python.flow import flow_of
+from triton_ensembles.check.python.nodes import Function, own_nodes, requests_of
 from triton_ensembles.check.python.source import PythonFile
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.rules.model_py.answers import GOOD as GOOD
-from triton_ensembles.check.rules.model_py.answers import HEAD, LOOP, SOURCE, executes, gives_away, is_over
 
-_SOURCE = f"{SOURCE}: the numbers of responses and of requests must be the same"
+SOURCE = (
+    "python_backend r24.10 src/pb_stub.cc ProcessReturnedResponses; measured on 2.51.0: the numbers of responses and "
+    "of requests must be the same"
+)
+GOOD = class_model()
 _SEVERAL = "when Triton gives it several requests at once, which dynamic batching does, all of them fail: "
 _COMPLAINT = "Number of InferenceResponse objects do not match the number of InferenceRequest objects"
 _LIST = "        responses = []\n"
@@ -26,8 +30,7 @@ _BRANCH = """\
 
 @rule(
     "execute returns after the loop over its requests, not in it",
-    source=_SOURCE,
-    bad=script_model(f"{HEAD}{LOOP}            return [response]\n"),
+    bad=class_model(f"{EXECUTE_LINE}{LOOP}            return [response]\n"),
     severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
@@ -50,16 +53,15 @@ def model_py_returns_in_loop(model: Model) -> Iterator[Finding]:
 
 @rule(
     "execute appends one response for each request",
-    source=_SOURCE,
-    bad=script_model(f"{HEAD}{_LIST}{LOOP}{(' ' * 12 + _APPEND) * 2}{_RETURN}"),
+    bad=class_model(f"{EXECUTE_LINE}{_LIST}{LOOP}{(' ' * 12 + _APPEND) * 2}{_RETURN}"),
 )
 def model_py_responses_twice(model: Model) -> Iterator[Finding]:
     for file, execute, appends in _filled(model):
         for loop in _loops(execute):
-            found = [number for number, statement in enumerate(loop.body) if statement in appends]
-            if len(found) > 1 and not _may_leave(loop.body[found[0] : found[1]]):
+            places = [place for place, statement in enumerate(loop.body) if statement in appends]
+            if len(places) > 1 and not _may_leave(loop.body[places[0] : places[1]]):
                 yield Finding(
-                    file.place(loop.body[found[1]]),
+                    file.place(loop.body[places[1]]),
                     "execute appends a second response for the same request",
                     f"the model loads, and every request fails: {_COMPLAINT}",
                     "give one InferenceResponse all the output tensors of its request",
@@ -67,23 +69,21 @@ def model_py_responses_twice(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "A branch of execute that has appended a response goes on with the next request",
-    source=_SOURCE,
-    bad=script_model(f"{HEAD}{_LIST}{LOOP}{_BRANCH}{' ' * 12}{_APPEND}{_RETURN}"),
+    "A branch of execute that has appended a response continues with the next request",
+    bad=class_model(f"{EXECUTE_LINE}{_LIST}{LOOP}{_BRANCH}{' ' * 12}{_APPEND}{_RETURN}"),
     severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
 def model_py_response_after_branch(model: Model) -> Iterator[Finding]:
     for file, execute, appends in _filled(model):
         for loop in _loops(execute):
-            last = max((number for number, statement in enumerate(loop.body) if statement in appends), default=0)
+            last = max((place for place, statement in enumerate(loop.body) if statement in appends), default=0)
             for branch in reversed(loop.body[:last]):
-                blocks = (branch.body, branch.orelse) if isinstance(branch, ast.If) else ()
-                for block in blocks:
-                    found = [statement for statement in block if statement in appends]
-                    if found and not _may_leave(block):
+                for block in (branch.body, branch.orelse) if isinstance(branch, ast.If) else ():
+                    first = next((statement for statement in block if statement in appends), None)
+                    if first and not _may_leave(block):
                         yield Finding(
-                            file.place(found[0]),
+                            file.place(first),
                             f"after this response, line {loop.body[last].lineno} appends a second one for the same "
                             "request",
                             f"such a request fails, and all that Triton gives execute with it: {_COMPLAINT}",
@@ -95,8 +95,7 @@ def model_py_response_after_branch(model: Model) -> Iterator[Finding]:
 
 @rule(
     "execute appends its responses in the loop over its requests, not after it",
-    source=_SOURCE,
-    bad=script_model(f"{HEAD}{_LIST}{LOOP}{' ' * 8}{_APPEND}{_RETURN}"),
+    bad=class_model(f"{EXECUTE_LINE}{_LIST}{LOOP}{' ' * 8}{_APPEND}{_RETURN}"),
     severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
@@ -113,8 +112,8 @@ def model_py_responses_after_loop(model: Model) -> Iterator[Finding]:
 
 
 def _filled(model: Model) -> Iterator[tuple[PythonFile, Function, set[ast.stmt]]]:
-    """Each execute that returns a list to which nothing happens but that it begins empty and that these statements
-    append to it."""
+    """The execute of each version that returns a list, with the statements that append to it, if that is all that
+    happens to a list that begins empty."""
     if model.config.model_transaction_policy.decoupled:
         return
     for file, execute in executes(model):
@@ -122,8 +121,8 @@ def _filled(model: Model) -> Iterator[tuple[PythonFile, Function, set[ast.stmt]]
         if len(returns) != 1 or not isinstance(returns[0].value, ast.Name) or gives_away(model, file, execute):
             continue
         uses = [_use(file, node) for node in flow_of(file).names(execute, returns[0].value.id)]
-        appends: set[ast.stmt] = {each for each in uses if isinstance(each, ast.Expr)}
-        begins = [each for each in uses if isinstance(each, ast.Assign)]
+        appends: set[ast.stmt] = {use for use in uses if isinstance(use, ast.Expr)}
+        begins = [use for use in uses if isinstance(use, ast.Assign)]
         if appends and len(begins) == 1 and begins[0] in execute.body and None not in uses:
             yield file, execute, appends
 
@@ -143,13 +142,13 @@ def _use(file: PythonFile, name: ast.Name) -> ast.stmt | None:
 
 def _loops(execute: Function) -> Iterator[ast.For]:
     requests = requests_of(execute)
-    return (each for each in execute.body if isinstance(each, ast.For) and is_over(each.iter, requests))
+    return (loop for loop in execute.body if isinstance(loop, ast.For) and is_over(loop.iter, requests))
 
 
 def _may_leave(statements: list[ast.stmt]) -> bool:
     """Whether what follows these statements of a loop may be left out."""
     return any(
         isinstance(node, ast.Continue | ast.Break | ast.Return | ast.Raise)
-        for each in statements
-        for node in ast.walk(each)
+        for statement in statements
+        for node in ast.walk(statement)
     )

@@ -3,17 +3,16 @@
 import ast
 from collections.abc import Iterator
 
-from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.python.flow import CLASS, When, flow_of
+from triton_ensembles.check.python.examples import class_model, initializing
+from triton_ensembles.check.python.flow import When, flow_of
+from triton_ensembles.check.python.nodes import Function, method_of
 from triton_ensembles.check.python.source import PythonFile, every_file
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.rules.model_py.model_class import EXECUTE
-from triton_ensembles.check.rules.model_py.names import FAILS
 
 SOURCE = "python_backend r24.10 src/stub_launcher.cc; measured on 2.51.0"
-GOOD = script_model(f"class {CLASS}:\n{EXECUTE}")
+GOOD = class_model()
 _ENDING = frozenset({"sys.exit", "exit", "quit", "os._exit", "os.abort"})
 _KEYBOARD = {
     "input": "EOFError: EOF when reading a line",
@@ -22,29 +21,20 @@ _KEYBOARD = {
 _SERVING = frozenset({"serve_forever", "run_forever"})
 
 
-def _initializing(*lines: str) -> str:
-    body = "".join(f"        {line}\n" for line in lines)
-    return f"class {CLASS}:\n    def initialize(self, args):\n{body}\n{EXECUTE}"
-
-
-@rule(
-    "model.py does not end its own process",
-    bad=script_model(_initializing("import sys", "", "sys.exit(0)")),
-    words="SystemExit: 0",
-)
+@rule("model.py does not end its own process", bad=initializing("import sys", "", "sys.exit(0)"), words="SystemExit: 0")
 def model_py_exit(model: Model) -> Iterator[Finding]:
     for file in every_file(model):
         for node in file.nodes:
             name = _ending(file, node)
-            if not name or (when := flow_of(file).when(node)) not in FAILS:
+            if not name or not (when := flow_of(file).when(node)).is_certain:
                 continue
-            dies = name in ("os._exit", "os.abort")
-            raised = "pb_utils.TritonModelException" if when is When.REQUEST else "an error"
+            complaint = "Stub process is not healthy" if name in ("os._exit", "os.abort") else "SystemExit"
+            error = "pb_utils.TritonModelException" if when is When.REQUEST else "an error"
             yield Finding(
                 file.place(node),
                 f"{name} ends the process of the model",
-                f"{FAILS[when]}: " + ("Stub process is not healthy" if dies else "SystemExit"),
-                f'put it under if __name__ == "__main__":, or raise {raised} that says what is wrong',
+                f"{when.effect}: {complaint}",
+                f'put it under if __name__ == "__main__":, or raise {error} that says what is wrong',
             )
 
 
@@ -55,57 +45,55 @@ def _ending(file: PythonFile, node: ast.AST) -> str:
     if not isinstance(node, ast.Call):
         return ""
     name = file.full_name(node.func)
-    own = "." in name or flow_of(file).is_builtin(node.func)
-    return name if name in _ENDING and own else ""
+    is_python = "." in name or flow_of(file).is_builtin(node.func)
+    return name if name in _ENDING and is_python else ""
 
 
-@rule("model.py waits for nobody at a keyboard", bad=script_model(_initializing("breakpoint()")), words="BdbQuit")
+@rule("model.py waits for nobody at a keyboard", bad=initializing("breakpoint()"), words="BdbQuit")
 def model_py_keyboard(model: Model) -> Iterator[Finding]:
     for file in every_file(model):
         for call, name in file.calls():
             if name not in _KEYBOARD or not ("." in name or flow_of(file).is_builtin(call.func)):
                 continue
-            if (when := flow_of(file).when(call, loops_run=True)) in FAILS:
+            if (when := flow_of(file).when(call, loops_run=True)).is_certain:
                 yield Finding(
                     file.place(call),
                     f"{name} needs a terminal, and the process of a model has none",
-                    f"{FAILS[when]}: {_KEYBOARD[name]}",
+                    f"{when.effect}: {_KEYBOARD[name]}",
                     "remove it; write to the log with pb_utils.Logger.log_info(…)",
                 )
 
 
 @rule(
     "model.py returns from everything that it does at load",
-    bad=script_model(_initializing("while True:", "    pass")),
+    bad=initializing("while True:", "    pass"),
     server=Server.DIES,
 )
 def model_py_endless(model: Model) -> Iterator[Finding]:
     decoupled = model.config.model_transaction_policy.decoupled
     for file in every_file(model):
         for node in file.nodes:
-            what = _endless(file, node)
-            if not what:
+            statement = _endless(file, node)
+            if not statement:
                 continue
             when = flow_of(file).when(node)
-            if when is When.LOAD or (when is When.REQUEST and not decoupled):
-                yield Finding(
-                    file.place(node),
-                    f"{what} never ends",
-                    "the load never ends, and the server does not become ready"
-                    if when is When.LOAD
-                    else "the model loads, and no request is ever answered: clients wait until their time is over",
-                    "run it in a thread: threading.Thread(target=…, daemon=True).start()",
-                )
+            effect = "the load never ends, and the server does not become ready"
+            if when is When.REQUEST and not decoupled:
+                effect = "the model loads, and no request is ever answered: clients wait until their time is over"
+            elif when is not When.LOAD:
+                continue
+            cure = "run it in a thread: threading.Thread(target=…, daemon=True).start()"
+            yield Finding(file.place(node), f"{statement} never ends", effect, cure)
 
 
 def _endless(file: PythonFile, node: ast.AST) -> str:
     if isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and node.test.value:
         return "" if _leaves(node.body) else "this loop"
     if isinstance(node, ast.For) and isinstance(node.iter, ast.Call):
-        endless = file.full_name(node.iter.func) == "itertools.count"
-        return "this loop" if endless and not _leaves(node.body) else ""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SERVING:
-        return f"{node.func.attr}()"
+        is_count = file.full_name(node.iter.func) == "itertools.count"
+        return "this loop" if is_count and not _leaves(node.body) else ""
+    if isinstance(node, ast.Call) and method_of(node) in _SERVING:
+        return f"{method_of(node)}()"
     return "uvicorn.run()" if isinstance(node, ast.Call) and file.full_name(node.func) == "uvicorn.run" else ""
 
 
@@ -113,13 +101,12 @@ def _leaves(body: list[ast.stmt]) -> bool:
     """Whether anything in a loop may end it on purpose."""
     waiting: list[tuple[ast.AST, bool]] = [(node, False) for node in body]
     while waiting:
-        node, inner = waiting.pop()
+        node, in_loop = waiting.pop()
         if isinstance(node, ast.Return | ast.Raise | ast.Yield | ast.YieldFrom | ast.Await):
             return True
-        if isinstance(node, ast.Break) and not inner:
+        if isinstance(node, ast.Break) and not in_loop:
             return True
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            continue
-        looped = inner or isinstance(node, ast.For | ast.AsyncFor | ast.While)
-        waiting += [(child, looped) for child in ast.iter_child_nodes(node)]
+        if not isinstance(node, Function | ast.ClassDef | ast.Lambda):
+            in_loop = in_loop or isinstance(node, ast.For | ast.AsyncFor | ast.While)
+            waiting += [(child, in_loop) for child in ast.iter_child_nodes(node)]
     return False

@@ -4,9 +4,10 @@ import ast
 from collections.abc import Iterator
 
 from triton_ensembles.check.environments import environment_of, has_stub, reference
-from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.python.flow import CLASS, flow_of
+from triton_ensembles.check.python.examples import EXECUTE, class_model
+from triton_ensembles.check.python.expected import is_expected
+from triton_ensembles.check.python.flow import flow_of
 from triton_ensembles.check.python.name_table import STANDARD, Version
 from triton_ensembles.check.python.source import PythonFile, adds_folders, all_files, is_deeper, is_local, model_files
 from triton_ensembles.check.python.taken_names import taken_names
@@ -14,20 +15,19 @@ from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.environment.imports import environment_files
 from triton_ensembles.check.rules.environment.wheels import python_of
-from triton_ensembles.check.rules.model_py.model_class import EXECUTE
-from triton_ensembles.check.rules.model_py.names import FAILS, is_expected
 from triton_ensembles.spelling import nearest
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of
 
 SOURCE = "CPython 3.8 to 3.13, asked for their names: standard_names.txt"
-GOOD = script_model(f"from collections.abc import Mapping\n\n\nclass {CLASS}:\n    KIND = Mapping\n\n{EXECUTE}")
+_KIND = f"    KIND = Mapping\n\n{EXECUTE}"
+GOOD = class_model(_KIND, "from collections.abc import Mapping\n\n\n")
 _OF_THE_PLATFORM = frozenset({"os", "time"})  # whose constants depend on the system
 
 
 @rule(
     "Python's standard library has the names that model.py takes from it",
-    bad=script_model(f"from collections import Mapping\n\n\nclass {CLASS}:\n    KIND = Mapping\n\n{EXECUTE}"),
+    bad=class_model(_KIND, "from collections import Mapping\n\n\n"),
     words="cannot import name 'Mapping' from 'collections'",
 )
 def model_py_standard_name(model: Model, destination: Destination) -> Iterator[Finding]:
@@ -37,12 +37,12 @@ def model_py_standard_name(model: Model, destination: Destination) -> Iterator[F
         return
     for first in model_files(model):
         files = all_files(model, first)
-        elsewhere = adds_folders(files)
+        is_elsewhere = adds_folders(files)
         for file in files:
             for node, module, name in taken_names(file, STANDARD):
                 package = module.partition(".")[0]
-                own = is_local(model, first, package) or (elsewhere and is_deeper(model, package))
-                if not own and _is_missing(file, node, module, name, version):
+                is_own = is_local(model, first, package) or (is_elsewhere and is_deeper(model, package))
+                if not is_own and _is_missing(file, node, module, name, version):
                     yield _finding(file, node, module, name, python, version)
 
 
@@ -62,7 +62,7 @@ def _python(model: Model, destination: Destination) -> str:
 def _is_missing(file: PythonFile, node: ast.AST, module: str, name: str, version: Version) -> bool:
     if STANDARD.has(module, name, version) or (module in _OF_THE_PLATFORM and name.isupper()):
         return False
-    return flow_of(file).when(node, loops_run=True) in FAILS and not is_expected(file, node)
+    return flow_of(file).when(node, loops_run=True).is_certain and not is_expected(file, node)
 
 
 def _finding(file: PythonFile, node: ast.AST, module: str, name: str, python: str, version: Version) -> Finding:
@@ -73,7 +73,7 @@ def _finding(file: PythonFile, node: ast.AST, module: str, name: str, python: st
     return Finding(
         file.place(node),
         _message(module, name, python, version),
-        f"{FAILS[flow_of(file).when(node, loops_run=True)]}: {error}",
+        f"{flow_of(file).when(node, loops_run=True).effect}: {error}",
         _cure(module, name, version),
     )
 
@@ -82,20 +82,19 @@ def _message(module: str, name: str, python: str, version: Version) -> str:
     spans = STANDARD.spans(module, name)
     if not spans:
         return f"no Python from {_text(STANDARD.oldest)} to {_text(STANDARD.newest)} has '{module}.{name}'"
-    if later := [first for first, _ in spans if first > version]:
-        return (
-            f"Python {python}, which runs the step, does not have '{module}.{name}': it came with {_text(min(later))}"
-        )
-    return f"Python {python}, which runs the step, does not have '{module}.{name}': {_text(spans[-1][1])} was the last"
+    later = [first for first, _ in spans if first > version]
+    since = f"it came with {_text(min(later))}" if later else f"{_text(spans[-1][1])} was the last"
+    return f"Python {python}, which runs the step, does not have '{module}.{name}': {since}"
 
 
 def _cure(module: str, name: str, version: Version) -> str:
     package = module.partition(".")[0]
-    below = (each for each in sorted(STANDARD.modules) if each.startswith(f"{package}.") and each != module)
-    if moved := next((each for each in below if STANDARD.has(each, name, version)), ""):
-        return f"take it from {moved}"
+    siblings = [known for known in sorted(STANDARD.modules) if known.startswith(f"{package}.") and known != module]
+    if home := next((sibling for sibling in siblings if STANDARD.has(sibling, name, version)), ""):
+        return f"take it from {home}"
     if not STANDARD.spans(module, name):
-        meant = nearest(name, (each for each in STANDARD.names(module, version) if each.isupper() == name.isupper()))
+        names = STANDARD.names(module, version)
+        meant = nearest(name, (known for known in names if known.isupper() == name.isupper()))
         return f"did you mean '{meant}'?" if meant else "correct the name, or import what has it"
     if module == "typing" and not STANDARD.has(module, name, STANDARD.oldest):
         return "take it from typing_extensions, in an environment of the step"

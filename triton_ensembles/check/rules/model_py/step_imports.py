@@ -1,4 +1,4 @@
-"""Whether the bare Python of the server has what a step without an environment imports. Nothing is run."""
+"""Imports of a step without an environment, which the bare Python of the server may lack. Nothing is run."""
 
 from collections.abc import Iterator
 
@@ -27,13 +27,13 @@ _TOOLS_OF_IMAGES = frozenset({"_distutils_hack", "distutils", "pip", "pkg_resour
     words="No module named 'not_installed'",
 )
 def import_missing(model: Model, destination: Destination) -> Iterator[Finding]:
-    for file, found, python in missing_imports(model, destination):
-        if not found.later and not found.elsewhere and not _is_tool(found, destination):
+    for file, module, python in missing_imports(model, destination):
+        if not module.later and not module.elsewhere and not _is_tool(module, destination):
             yield _finding(
                 file,
-                found,
-                f"Python {python} has no module '{found.package}', and neither has the step",
-                f"ModuleNotFoundError: No module named '{found.package}', and Triton does not load the model",
+                module,
+                f"Python {python} has no module '{module.package}', and neither has the step",
+                f"ModuleNotFoundError: No module named '{module.package}', and Triton does not load the model",
             )
 
 
@@ -43,51 +43,51 @@ def import_missing(model: Model, destination: Destination) -> Iterator[Finding]:
     severity=Severity.WARNING,
 )
 def import_uncertain(model: Model, destination: Destination) -> Iterator[Finding]:
-    for file, found, python in missing_imports(model, destination):
-        if _is_tool(found, destination):
+    for file, module, python in missing_imports(model, destination):
+        if _is_tool(module, destination):
             yield _finding(
                 file,
-                found,
-                f"'{found.package}' is not of Python {python}: it comes with the tools that the image was built with",
+                module,
+                f"'{module.package}' is not of Python {python}: it comes with the tools that the image was built with",
                 "an image without them, or this project's own server, does not load the model",
             )
-        elif found.later or found.elsewhere:
+        elif module.later or module.elsewhere:
             yield _finding(
                 file,
-                found,
-                f"Python {python} has no module '{found.package}', and neither has the step",
-                f"ModuleNotFoundError: No module named '{found.package}', "
-                + ("when the function is called" if found.later else "and Triton does not load the model")
-                + (UNLESS_ELSEWHERE if found.elsewhere else ""),
+                module,
+                f"Python {python} has no module '{module.package}', and neither has the step",
+                f"ModuleNotFoundError: No module named '{module.package}', "
+                + ("when the function is called" if module.later else "and Triton does not load the model")
+                + (UNLESS_ELSEWHERE if module.elsewhere else ""),
             )
 
 
-def _finding(file: PythonFile, found: Import, message: str, effect: str) -> Finding:
-    if found.package in standard_library():
+def _finding(file: PythonFile, module: Import, message: str, effect: str) -> Finding:
+    if module.package in standard_library():
         cure = "this Python has removed the module, or does not have it yet: write the code without it"
     else:
         cure = (
-            f"add {PROVIDERS.get(found.package, found.package)} to an environment of the step "
+            f"add {PROVIDERS.get(module.package, module.package)} to an environment of the step "
             '(kind = "wheels" puts its files beside model.py), or name the image of your own that has it, as '
             "--image name:tag"
         )
-    return Finding(file.place(found), message, effect, cure)
+    return Finding(file.place(module), message, effect, cure)
 
 
 def missing_imports(model: Model, destination: Destination) -> Iterator[tuple[PythonFile, Import, str]]:
-    """What neither the Python of the server nor the step itself has, and that Python."""
+    """The imports that neither the Python of the server nor the step itself has, and that Python."""
     if reference(model) or has_stub(model) or packages_of(model) or _gets_environment(model):
         return
     if destination.image and not image_of(destination):  # of an image of the user's own, nothing is known
         return
     python, _ = python_of(model.repository, destination)
-    for file, found in imported(model):
-        if found.package not in standard_library(python) and found.package != "numpy":
-            yield file, found, python
+    for file, module in imported(model):
+        if module.package not in standard_library(python) and module.package != "numpy":
+            yield file, module, python
 
 
-def _is_tool(found: Import, destination: Destination) -> bool:
-    return found.package in _TOOLS_OF_IMAGES and image_of(destination) is not None
+def _is_tool(module: Import, destination: Destination) -> bool:
+    return module.package in _TOOLS_OF_IMAGES and image_of(destination) is not None
 
 
 def _gets_environment(model: Model) -> bool:

@@ -6,9 +6,11 @@ from contextlib import suppress
 
 from triton_ensembles.check.examples import HEAD, ensemble, io_tensor, python_model, script_model, step
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.python.flow import When, flow_of
-from triton_ensembles.check.python.kinds import REQUEST
-from triton_ensembles.check.python.source import UTILS, PythonFile, all_files, argument, every_file, model_files
+from triton_ensembles.check.python.flow import flow_of
+from triton_ensembles.check.python.kinds import Kind
+from triton_ensembles.check.python.nodes import argument, hides_arguments
+from triton_ensembles.check.python.source import UTILS, PythonFile, all_files, every_file, model_files
+from triton_ensembles.check.python.tensor_names import completed_names, needs_result
 from triton_ensembles.check.python.types import types_of
 from triton_ensembles.check.python.values import texts_of
 from triton_ensembles.check.repository import Model, Repository
@@ -30,15 +32,14 @@ class TritonPythonModel:
             responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("Y", x)]))
         return responses
 """
-
-
+_MISNAMED = _BODY.replace('Tensor("Y"', 'Tensor("y"')
 GOOD = script_model(_BODY)
 
 
 def _controls(model: Model) -> set[str]:
     """Inputs that are not under ``input``: those of the sequence batcher and of its states."""
     batching = model.config.sequence_batching
-    return {each.name for each in batching.control_input} | {each.input_name for each in batching.state}
+    return {control.name for control in batching.control_input} | {state.input_name for state in batching.state}
 
 
 @rule(
@@ -47,31 +48,30 @@ def _controls(model: Model) -> set[str]:
     bad=script_model(_BODY.replace('"X"', '"INPUT"')),
 )
 def model_py_input_name(model: Model) -> Iterator[Finding]:
-    known = {each.name for each in model.config.input} | _controls(model)
+    known = {tensor.name for tensor in model.config.input} | _controls(model)
     if not model.config.input or model.is_completed:
         return
-    files = list(every_file(model))
-    read = [
-        texts_of(file, argument(call, 1, "name")) for file in files for call, name in file.calls() if name in _READS
+    reads = [
+        (file, call, function, texts_of(file, argument(call, 1, "name")))
+        for file in every_file(model)
+        for call, function in file.calls()
+        if function in _READS
     ]
-    names = {name for each in read for name in each or ()}
-    unread = None not in read and any(each.name not in names for each in model.config.input)
-    for file in files:
-        completed = completed_names(file)
-        for call, name in file.calls():
-            if name not in _READS:
-                continue
-            if completed is None or not _surely_runs(file, call) or not needs_result(file, call, unread):
-                continue
-            for wanted in texts_of(file, argument(call, 1, "name")) or ():
-                if wanted not in known | completed:
-                    yield Finding(
-                        file.place(call),
-                        f"the config has no input '{wanted}'; it has {listed(known)}",
-                        f"{name.rpartition('.')[2]} returns None, and the request fails where it is used: "
-                        "'NoneType' object has no attribute 'as_numpy'",
-                        _corrected(file, call, wanted, nearest(wanted, known)),
-                    )
+    read = {name for *_, names in reads for name in names or ()}
+    is_known = all(names is not None for *_, names in reads)
+    has_unread = is_known and any(tensor.name not in read for tensor in model.config.input)
+    for file, call, function, names in reads:
+        if not _runs(file, call) or not needs_result(file, call, has_unread):
+            continue
+        for name in names or ():
+            if name not in known | completed_names(file):
+                yield Finding(
+                    file.place(call),
+                    f"the config has no input '{name}'; it has {listed(known)}",
+                    f"{function.rpartition('.')[2]} returns None, and the request fails where it is used: "
+                    "'NoneType' object has no attribute 'as_numpy'",
+                    _corrected(file, call, name, nearest(name, known)),
+                )
 
 
 @rule(
@@ -89,18 +89,16 @@ def model_py_input_number(model: Model) -> Iterator[Finding]:
             number = parent.slice if isinstance(parent, ast.Subscript) and parent.value is call else None
             if not isinstance(number, ast.Constant) or not isinstance(number.value, int) or number.value < most:
                 continue
-            asked = isinstance(call.func, ast.Attribute) and call.func.attr == "inputs" and not call.args
-            holder = types_of(file).kind(call.func.value) if asked and isinstance(call.func, ast.Attribute) else None
-            if holder and holder.name == REQUEST and completed_names(file) == frozenset() and _surely_runs(file, call):
+            if not isinstance(call.func, ast.Attribute) or call.func.attr != "inputs" or call.args:
+                continue
+            is_request = types_of(file).kind(call.func.value) is Kind.REQUEST
+            if is_request and not completed_names(file) and _runs(file, call):
                 yield Finding(
                     file.place(call),
                     f"this takes input {number.value} of the request, counted from 0, and the config has {most}",
                     "the model loads, and every request fails: IndexError: list index out of range",
                     "take inputs by their names: pb_utils.get_input_tensor_by_name(request, name)",
                 )
-
-
-_MISNAMED = _BODY.replace('Tensor("Y"', 'Tensor("y"')
 
 
 @rule(
@@ -128,9 +126,8 @@ def model_py_output_dropped(model: Model) -> Iterator[Finding]:
 
 
 def _misnamed(model: Model, needed: bool) -> Iterator[Finding]:
-    known = {each.name for each in model.config.output} | {
-        each.output_name for each in model.config.sequence_batching.state
-    }
+    known = {output.name for output in model.config.output}
+    known |= {state.output_name for state in model.config.sequence_batching.state}
     if not model.config.output or model.is_completed:
         return
     for first in model_files(model):
@@ -138,18 +135,17 @@ def _misnamed(model: Model, needed: bool) -> Iterator[Finding]:
         made = _all_made(files)
         if made is None or bool(_needed_outputs(model) - made) is not needed:
             continue
+        if known <= made:
+            continue  # a tensor too many is dropped, and the answer is complete
         for file in files:
-            completed = completed_names(file)
-            for call, names in _made(file):
-                if completed is None or known <= made or not _surely_runs(file, call):
-                    continue  # a tensor too many is dropped, and the answer is complete
-                for wanted in names or ():
-                    if wanted not in known | completed:
+            for call, names in _tensors(file):
+                for name in names or () if _runs(file, call) else ():
+                    if name not in known | completed_names(file):
                         yield Finding(
                             file.place(call),
-                            f"the config has no output '{wanted}'; it has {listed(known)}",
+                            f"the config has no output '{name}'; it has {listed(known)}",
                             _STEP_FAILS if needed else _DROPPED,
-                            _corrected(file, call, wanted, nearest(wanted, known)),
+                            _corrected(file, call, name, nearest(name, known)),
                         )
 
 
@@ -158,21 +154,21 @@ def _needed_outputs(model: Model) -> set[str]:
     key = "outputs that steps read"
     if key not in model.repository.cache:
         model.repository.cache[key] = _read_outputs(model.repository)
-    found: set[str] = model.repository.cache[key].get(model.name, set())
-    return found & {each.name for each in model.config.output}
+    outputs: set[str] = model.repository.cache[key].get(model.name, set())
+    return outputs & {output.name for output in model.config.output}
 
 
 def _read_outputs(repository: Repository) -> dict[str, set[str]]:
-    """By the name of the model."""
-    found: dict[str, set[str]] = {}
-    for each in repository.models:
+    """The outputs of each model, by its name, that a step of an ensemble reads."""
+    outputs: dict[str, set[str]] = {}
+    for model in repository.models:
         with suppress(UnknownValueError):
-            steps = each.config.ensemble_scheduling.step if each.is_ensemble else ()
-            read = {tensor for step in steps for tensor in step.input_map.values()}
-            for each_step in steps:
-                outputs = (output for output, tensor in each_step.output_map.items() if tensor in read)
-                found.setdefault(each_step.model_name, set()).update(outputs)
-    return found
+            steps = model.config.ensemble_scheduling.step if model.is_ensemble else ()
+            read = {tensor for member in steps for tensor in member.input_map.values()}
+            for member in steps:
+                names = (output for output, tensor in member.output_map.items() if tensor in read)
+                outputs.setdefault(member.model_name, set()).update(names)
+    return outputs
 
 
 @rule(
@@ -186,10 +182,8 @@ def model_py_output_missing(model: Model) -> Iterator[Finding]:
         files = all_files(model, first)
         made = _all_made(files)
         # A name that the config does not have is a misspelled one, which model-py-output-name reports.
-        known = {each.name for each in model.config.output}
-        if made is None or not made <= known or any(completed_names(file) is None for file in files):
-            continue
-        if not made and not _makes_none(files):
+        known = {output.name for output in model.config.output}
+        if made is None or not made <= known or (not made and not _makes_none(files)):
             continue
         for number, output in enumerate(model.config.output):
             if output.name not in made and output.name:
@@ -201,98 +195,61 @@ def model_py_output_missing(model: Model) -> Iterator[Finding]:
                 )
 
 
-def completed_names(file: PythonFile) -> frozenset[str] | None:
-    """Names that ``auto_complete_config`` may add to the config; None when they are not known."""
-    for node in file.nodes:
-        if isinstance(node, ast.FunctionDef) and node.name == "auto_complete_config":
-            adds = [call for call, _ in file.calls(node) if isinstance(call.func, ast.Attribute)]
-            if any(
-                call.func.attr in ("add_input", "add_output") for call in adds if isinstance(call.func, ast.Attribute)
-            ):
-                texts = (each.value for each in ast.walk(file.module or node) if isinstance(each, ast.Constant))
-                return frozenset(text for text in texts if isinstance(text, str))
-    return frozenset()
-
-
-def _surely_runs(file: PythonFile, call: ast.Call) -> bool:
-    return flow_of(file).when(call, loops_run=True) in (When.LOAD, When.REQUEST)
-
-
-def needs_result(file: PythonFile, call: ast.Call, unread: bool) -> bool:
-    """Whether None, which an unknown name gives, is surely not expected.
-
-    It is used at once, or only so; or it is never compared, and there is an input that nothing reads (``unread``).
-    """
-    parents = flow_of(file).parents
-    parent = parents.get(call)
-    if isinstance(parent, ast.Attribute | ast.Subscript):
-        return True
-    if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
-        return isinstance(parent, ast.Call) and unread
-    function = flow_of(file).function(call)
-    name = parent.targets[0].id
-    uses = flow_of(file).names(function, name)
-    around = [parents.get(each) for each in uses if isinstance(each.ctx, ast.Load)]
-    if around and all(isinstance(each, ast.Attribute | ast.Subscript) for each in around):
-        return True
-    return (
-        unread and bool(around) and all(isinstance(each, ast.Attribute | ast.Subscript | ast.Call) for each in around)
-    )
+def _runs(file: PythonFile, call: ast.Call) -> bool:
+    return flow_of(file).when(call, loops_run=True).is_certain
 
 
 def _all_made(files: list[PythonFile]) -> set[str] | None:
     """The names of all tensors that are made; None when they are not known."""
-    found = [names for file in files for _, names in _made(file)]
-    if None in found or any(file.module is None for file in files) or any(map(_is_opaque, files)):
+    names = [names for file in files for _, names in _tensors(file)]
+    if None in names or any(file.module is None or _is_opaque(file) for file in files):
         return None
-    return {name for names in found for name in names or ()}
+    return {name for choices in names for name in choices or ()}
 
 
 def _makes_none(files: list[PythonFile]) -> bool:
     """Whether it is sure that no response has a tensor: all of them are made here, and without one."""
     calls = [call for file in files for call, name in file.calls() if name == f"{UTILS}.InferenceResponse"]
     calls = [call for call in calls if argument(call, 1, "error") is None]  # a model may mean to refuse everything
+    if not calls or any(map(hides_arguments, calls)) or any(map(_hides_responses, files)):
+        return False
     outputs = [argument(call, 0, "output_tensors") for call in calls]
-    empty = all(each is None or (isinstance(each, ast.List) and not each.elts) for each in outputs)
-    hidden = any(keyword.arg is None for call in calls for keyword in call.keywords)
-    starred = any(isinstance(each, ast.Starred) for call in calls for each in call.args)
-    return bool(calls) and empty and not hidden and not starred and not any(map(_hides_responses, files))
+    return all(tensors is None or (isinstance(tensors, ast.List) and not tensors.elts) for tensors in outputs)
 
 
 def _hides_responses(file: PythonFile) -> bool:
     """Whether responses may be made in a way that calls do not show."""
-    called = {id(call.func) for call, _ in file.calls()}
-    for node in file.nodes:
-        if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
-            return True
-        passed = isinstance(node, ast.Name | ast.Attribute) and id(node) not in called
-        if passed and file.full_name(node) == f"{UTILS}.InferenceResponse":  # type: ignore[arg-type]
-            return True
-    return False
-
-
-def _made(file: PythonFile) -> Iterator[tuple[ast.Call, tuple[str, ...] | None]]:
-    """Calls of ``pb_utils.Tensor`` for responses, with the names when they are known.
-
-    In a file that also makes requests to other models, a tensor may be an input of those.
-    """
-    calls = list(file.calls())
-    if any(name == f"{UTILS}.InferenceRequest" for _, name in calls):
-        return
-    for call, name in calls:
-        if name in (f"{UTILS}.Tensor", f"{UTILS}.Tensor.from_dlpack"):
-            yield call, texts_of(file, argument(call, 0, "name"))
+    stars = (node for node in file.nodes if isinstance(node, ast.ImportFrom))
+    if any(alias.name == "*" for node in stars for alias in node.names):
+        return True
+    return _is_passed(file, "InferenceResponse", {id(call.func) for call, _ in file.calls()})
 
 
 def _is_opaque(file: PythonFile) -> bool:
     """Whether tensors may be made in a way that calls do not show: the class passed on, or requests of BLS."""
-    called = {id(call.func) for call, _ in file.calls()}
-    called |= {id(call.func.value) for call, _ in file.calls() if isinstance(call.func, ast.Attribute)}
-    for node in file.nodes:
-        passed = isinstance(node, ast.Name | ast.Attribute) and id(node) not in called
-        if passed and file.full_name(node) == f"{UTILS}.Tensor":  # type: ignore[arg-type]
-            return True
+    functions = [call.func for call, _ in file.calls()]
+    holders = [function.value for function in functions if isinstance(function, ast.Attribute)]
+    return _is_passed(file, "Tensor", {id(node) for node in (*functions, *holders)}) or _calls_models(file)
+
+
+def _is_passed(file: PythonFile, name: str, called: set[int]) -> bool:
+    """Whether a class of pb_utils stands anywhere but where it is called."""
+    names = (node for node in file.nodes if isinstance(node, ast.Name | ast.Attribute) and id(node) not in called)
+    return any(file.full_name(node) == f"{UTILS}.{name}" for node in names)
+
+
+def _calls_models(file: PythonFile) -> bool:
     return any(name == f"{UTILS}.InferenceRequest" for _, name in file.calls())
+
+
+def _tensors(file: PythonFile) -> Iterator[tuple[ast.Call, tuple[str, ...] | None]]:
+    """Calls of ``pb_utils.Tensor`` for responses, with the names when they are known.
+
+    In a file that also makes requests to other models, a tensor may be an input of those.
+    """
+    for call, name in file.calls() if not _calls_models(file) else ():
+        if name in (f"{UTILS}.Tensor", f"{UTILS}.Tensor.from_dlpack"):
+            yield call, texts_of(file, argument(call, 0, "name"))
 
 
 def _corrected(file: PythonFile, call: ast.Call, wrong: str, meant: str | None) -> str:

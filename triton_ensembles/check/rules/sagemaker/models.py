@@ -6,7 +6,8 @@ from typing import Any
 
 from triton_ensembles.check.examples import io_tensor, python_model, script_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.python.source import UTILS, argument, every_file
+from triton_ensembles.check.python.nodes import argument
+from triton_ensembles.check.python.source import UTILS, every_file
 from triton_ensembles.check.python.values import text_of
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Server, rule
