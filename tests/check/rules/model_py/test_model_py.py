@@ -8,15 +8,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.check.packing import MODEL_PY, Content, environment, faults, members, write
+from tests.check.packing import MODEL_PY, environment, faults, members, write
+from triton_ensembles.check.fault import Fault
 
 HEAD = "import triton_python_backend_utils as pb_utils\n\n\n"
 
 
-def _found(tmp_path: Path, model_py: str | bytes, **more: Content) -> list[tuple[str, int]]:
-    path = write(tmp_path / "a.tar.gz", {**members("a"), "a.step/1/model.py": model_py, **more})
-    found = [(fault.rule, fault.place.line) for fault in faults(path)]
-    return [each for each in found if each[0] != "import-missing"]  # test_step_imports.py is about packages
+def _faults(tmp_path: Path, model_py: str | bytes, **target: str) -> list[Fault]:
+    path = write(tmp_path / "a.tar.gz", {**members("a"), "a.step/1/model.py": model_py})
+    return [fault for fault in faults(path, **target) if fault.rule != "import-missing"]  # see test_step_imports.py
+
+
+def _rules(tmp_path: Path, model_py: str) -> list[str]:
+    return [fault.rule for fault in _faults(tmp_path, model_py)]
 
 
 def _class(body: str) -> str:
@@ -56,7 +60,7 @@ def _class(body: str) -> str:
 )
 def test_the_class_and_its_execute(code: str, expected: list[tuple[str, int]], tmp_path: Path) -> None:
     """Otherwise the stub refuses what the checker passes, or the reverse."""
-    assert _found(tmp_path, code) == expected
+    assert [(fault.rule, fault.place.line) for fault in _faults(tmp_path, code)] == expected
 
 
 @pytest.mark.parametrize(
@@ -82,13 +86,12 @@ def test_the_class_and_its_execute(code: str, expected: list[tuple[str, int]], t
 )
 def test_names_of_tensors(code: str, expected: list[str], tmp_path: Path) -> None:
     """Otherwise the first request to the endpoint finds the misspelled name."""
-    assert [rule for rule, _ in _found(tmp_path, code)] == expected
+    assert _rules(tmp_path, code) == expected
 
 
 def test_the_corrected_line_is_shown(tmp_path: Path) -> None:
     """Otherwise people have to look up the name themselves."""
-    files = {**members("a"), "a.step/1/model.py": MODEL_PY.replace('"Y"', '"y"')}
-    (fault,) = faults(write(tmp_path / "a.tar.gz", files))
+    (fault,) = _faults(tmp_path, MODEL_PY.replace('"Y"', '"y"'))
     assert 'pb_utils.Tensor("Y", x)' in fault.cure
 
 
@@ -98,7 +101,7 @@ def test_an_output_that_is_never_made(tmp_path: Path) -> None:
     files["a.step/config.pbtxt"] = (
         str(files["a.step/config.pbtxt"]) + 'output [ { name: "Z", data_type: TYPE_FP32, dims: [ 4 ] } ]\n'
     )
-    (fault,) = (each for each in faults(write(tmp_path / "a.tar.gz", files)) if each.rule.startswith("model-py"))
+    (fault,) = (fault for fault in faults(write(tmp_path / "a.tar.gz", files)) if fault.rule.startswith("model-py"))
     assert fault.rule == "model-py-output-missing" and "'Z'" in fault.message
 
 
@@ -127,20 +130,16 @@ def test_downloads(line: str, found: bool, tmp_path: Path) -> None:
         f"    def initialize(self, args):\n        folder = args\n        self.x = {line}\n\n"
         "    def execute(self, requests):\n        return self.x\n"
     )
-    assert ([rule for rule, _ in _found(tmp_path, code)] == ["model-py-download"]) is found
+    assert (_rules(tmp_path, code) == ["model-py-download"]) is found
 
 
 def test_files_opened_for_each_request(tmp_path: Path) -> None:
     """Otherwise an endpoint runs out of file descriptors after a thousand requests."""
-    leaking = _class(
-        '    def execute(self, requests):\n        file = open("logs.txt", "w")\n        return self.a\n\n    a: list\n'
-    )
-    closing = _class(
-        '    def execute(self, requests):\n        with open("logs.txt", "w") as file:\n            return self.a\n\n'
-        "    a: list\n"
-    )
-    assert _found(tmp_path, leaking) == [("model-py-open-files", 6)]
-    assert _found(tmp_path, closing) == []
+    execute = "    def execute(self, requests):\n        {}\n            return self.a\n\n    a: list\n"
+    leaking = _class(execute.format('file = open("logs.txt", "w")\n        if file:'))
+    closing = _class(execute.format('with open("logs.txt", "w") as file:'))
+    assert _rules(tmp_path, leaking) == ["model-py-open-files"]
+    assert _rules(tmp_path, closing) == []
 
 
 def test_newer_python_syntax_is_not_an_error(tmp_path: Path) -> None:
@@ -160,8 +159,7 @@ def test_newer_python_syntax_is_not_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("before", [b"", MODEL_PY.encode()])
 def test_no_text_makes_a_rule_fail(before: bytes, tmp_path: Path, junk: bytes) -> None:
     """Otherwise one odd file stops the check."""
-    path = write(tmp_path / "a.tar.gz", {**members("a"), "a.step/1/model.py": before + junk})
-    assert not [fault for fault in faults(path) if "this rule itself failed" in fault.message]
+    assert not [fault for fault in _faults(tmp_path, before + junk) if "this rule itself failed" in fault.message]
 
 
 @pytest.mark.parametrize(
@@ -169,8 +167,7 @@ def test_no_text_makes_a_rule_fail(before: bytes, tmp_path: Path, junk: bytes) -
 )
 def test_deep_and_odd_files_end_soon(code: str, tmp_path: Path) -> None:
     """Otherwise a crafted model.py crashes the checker."""
-    path = write(tmp_path / "a.tar.gz", {**members("a"), "a.step/1/model.py": code})
-    assert not [fault for fault in faults(path) if "this rule itself failed" in fault.message]
+    assert not [fault for fault in _faults(tmp_path, code) if "this rule itself failed" in fault.message]
 
 
 _INIT = (
@@ -204,7 +201,7 @@ _INIT = (
 )  # fmt: skip
 def test_names_arguments_files_and_answers(code: str, expected: list[str], tmp_path: Path) -> None:
     """Otherwise the first load or request finds it, or a model that answers is refused."""
-    assert [rule for rule, _ in _found(tmp_path, code)] == expected
+    assert _rules(tmp_path, code) == expected
 
 
 @pytest.mark.parametrize(
@@ -224,16 +221,15 @@ def test_names_from_loops_and_constants(head: str, loop: str, names: list[str], 
     body = f"            {loop}\n                x = pb_utils.get_input_tensor_by_name(request, n).as_numpy()\n"
     end = '            made.append(pb_utils.InferenceResponse([pb_utils.Tensor("Y", x)]))\n        return made\n'
     code = _class(f"    def execute(self, requests):\n        made = []\n        for request in requests:\n{body}{end}")
-    path = write(tmp_path / "a.tar.gz", {**members("a"), "a.step/1/model.py": code.replace(HEAD, HEAD + head)})
-    found = [fault.message for fault in faults(path) if fault.rule == "model-py-input-name"]
-    assert [f"no input '{name}'" in message for name, message in zip(names, found, strict=True)] == [True] * len(names)
+    messages = [fault.message for fault in _faults(tmp_path, code.replace(HEAD, HEAD + head))]
+    assert [message.split("'")[1] for message in messages if "has no input" in message] == names
 
 
 def test_a_large_model_py_is_read_and_a_larger_one_is_said(tmp_path: Path) -> None:
     """Otherwise a table of data in model.py hides its faults."""
     for size, expected in ((400_000, "model-py-no-execute"), (600_000, "model-py-unread")):
         table = f'WORDS = "{"x" * size}"\n'
-        assert [rule for rule, _ in _found(tmp_path, table + _class("    pass\n"))] == [expected]
+        assert _rules(tmp_path, table + _class("    pass\n")) == [expected]
 
 
 def test_a_called_model_that_is_not_in_the_folder(tmp_path: Path) -> None:
@@ -246,16 +242,14 @@ def test_a_called_model_that_is_not_in_the_folder(tmp_path: Path) -> None:
             file = tmp_path / called / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(str(content))
-        found = [fault.rule for fault in faults(tmp_path / called)]
-        assert found == expected
+        assert [fault.rule for fault in faults(tmp_path / called)] == expected
 
 
 @pytest.mark.parametrize(("image", "found"), [("24.09", True), ("25.03", False)])
 def test_parameters_of_responses_by_release(image: str, found: bool, tmp_path: Path) -> None:
     """Otherwise a model for a new image is refused, or one for an old image fails every request."""
     code = MODEL_PY.replace("x)])", 'x)], parameters={"score": 1})')
-    path = write(tmp_path / "a.tar.gz", {**members("a"), "a.step/1/model.py": code})
-    rules = [each.rule for each in faults(path, image=image)]
+    rules = {fault.rule for fault in _faults(tmp_path, code, image=image)}
     assert ("model-py-call-arguments" in rules) is found
 
 
@@ -276,12 +270,11 @@ def test_what_raises_at_every_load(lines: list[str], raises: bool, tmp_path: Pat
     """Otherwise a model that never loads passes, or one that reports what is wrong with its machine is refused."""
     body = "".join(f"        {line}\n" for line in lines)
     code = f"    def initialize(self, args):\n{body}\n    def fail(self):\n        raise ValueError\n"
-    found = [rule for rule, _ in _found(tmp_path, _class(code))]
-    assert ("model-py-raises" in found) == raises
+    assert ("model-py-raises" in _rules(tmp_path, _class(code))) == raises
 
 
 def test_a_base_class_that_is_abstract_raises_nothing(tmp_path: Path) -> None:
     """Otherwise what TritonPythonModel overrides is refused."""
     code = "class Base:\n    def initialize(self, args):\n        raise NotImplementedError\n\n\n"
     own = "class TritonPythonModel(Base):\n    def initialize(self, args):\n        pass\n"
-    assert "model-py-raises" not in {rule for rule, _ in _found(tmp_path, code + own)}
+    assert "model-py-raises" not in _rules(tmp_path, code + own)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.check.packing import MODEL_PY, Content, faults, members, write
+from tests.check.packing import MODEL_PY, faults
 from tests.check.taken_lines import assert_agreed
 from triton_ensembles.check.examples import python_model, with_environment
 from triton_ensembles.check.fault import Severity
@@ -77,8 +77,3 @@ def test_the_table_has_the_names_of_this_numpy() -> None:
     assert version
     named = {name for name in dir(np) if not name.startswith("_")}
     assert not [name for name in named if not NUMPY.has("numpy", name, version)]
-
-
-def test_an_archive_is_checked_too(tmp_path: Path) -> None:
-    files: dict[str, Content] = members("a", model_py=f"import numpy as np\nnp.arrray\n{MODEL_PY}")
-    assert "model-py-numpy-name" in {each.rule for each in faults(write(tmp_path / "a.tar.gz", files))}

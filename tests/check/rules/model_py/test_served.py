@@ -37,7 +37,7 @@ OPTIONAL = """\
             if hint is not None:
                 response = hint.as_numpy()
 """
-ANSWER = """\
+ANSWER = """
     def answer(self, request):
         return pb_utils.InferenceResponse([pb_utils.Tensor("Y", request.inputs()[0].as_numpy())])
 """
@@ -47,100 +47,96 @@ TRIED = """\
         except AttributeError:
             pass
 """
-# What the checker says (an error or nothing), what the model is, and a part of the answer ("" for none in time).
+EACH = f"{EXECUTE}        return [self.answer(request) for request in requests]\n"
+BASE = HEAD.replace("TritonPythonModel", "Base")
+IN_A_THREAD = """\
+        for request in requests:
+            Thread(target=self.answer, args=(request, request.get_response_sender())).start()
+
+    def answer(self, request, sender):
+        x = request.inputs()[0].as_numpy()
+        sender.send(pb_utils.InferenceResponse([pb_utils.Tensor("Y", x)]), 1)
+"""
+PARAMETERS = """\
+    def initialize(self, args):
+        self.read(json.loads(args["model_config"])["parameters"])
+
+    def read(self, values):
+        for key in list(values):
+            values[key] = values[key]["string_value"]
+        values["size"] = "1"
+        self.size = int(values["size"])
+
+    def execute(self, requests):
+"""
+NOTHING, NO_LIST, TWICE = "model-py-returns-nothing", "model-py-returns-no-list", "model-py-responses-twice"
+ARGUMENTS, USE, DTYPE = "model-py-call-arguments", "model-py-object-use", "model-py-array-dtype"
+INPUT, UNDEFINED = "model-py-input-name", "model-py-undefined-name"
+# Parts of the answers.
+RIGHT, UNANSWERED = "[1.0,2.0,3.0,4.0]", ""
+A_LIST, A_RESPONSE, A_NUMBER = "Expected a list", "Expected an 'InferenceResponse' object", "do not match"
+CONSTRUCTOR, NO_INPUT = "incompatible constructor arguments", "'NoneType' object has no attribute 'as_numpy'"
+
+
+def good(before: str, after: str) -> str:
+    """A model that answers, with one change."""
+    return EXECUTE + GOOD.replace(before, after)
+
+
+def ends(line: str) -> str:
+    """A model whose loop is right and whose last line is this one."""
+    return f"{EXECUTE}{LOOP}{line}\n"
+
+
+# What the checker says (an error or nothing), what the model is, and a part of the answer.
 CASES = {
-    "nothing": ("model-py-returns-nothing", EXECUTE + LIST + LOOP, ""),
-    "pass": ("model-py-returns-nothing", f"{EXECUTE}        pass\n", ""),
-    "none-each": ("model-py-returns-no-list", f"{EXECUTE}        return [None for _ in requests]\n", ""),
-    "one": ("model-py-returns-no-list", f"{EXECUTE}{LOOP}        return response\n", "Expected a list"),
-    "tuple": ("model-py-returns-no-list", f"{EXECUTE}{LOOP}        return (response,)\n", "Expected a list"),
-    "generator": ("model-py-returns-no-list", f"{EXECUTE}{LOOP}            yield response\n", "error"),
-    "empty": ("model-py-returns-no-list", f"{EXECUTE}{LIST}{LOOP}        return responses\n", "do not match"),
-    "twice": (
-        "model-py-responses-twice",
-        EXECUTE + LIST + LOOP + "            responses.append(response)\n" + END,
-        "do not match",
-    ),
+    "nothing": (NOTHING, EXECUTE + LIST + LOOP, UNANSWERED),
+    "pass": (NOTHING, f"{EXECUTE}        pass\n", UNANSWERED),
+    "none-each": (NO_LIST, f"{EXECUTE}        return [None for _ in requests]\n", UNANSWERED),
+    "one": (NO_LIST, ends("        return response"), A_LIST),
+    "tuple": (NO_LIST, ends("        return (response,)"), A_LIST),
+    "generator": (NO_LIST, ends("            yield response"), "error"),
+    "empty": (NO_LIST, f"{EXECUTE}{LIST}{LOOP}        return responses\n", A_NUMBER),
+    "twice": (TWICE, f"{EXECUTE}{LIST}{LOOP}            responses.append(response)\n{END}", A_NUMBER),
+    # Only a warning: of requests that go there.
     "branch": (
-        "",  # a warning: only of requests that go there
+        "",
         f"{EXECUTE}{LIST}{LOOP}            if x.size:\n                responses.append(response)\n{END}",
-        "do not match",
+        A_NUMBER,
     ),
-    "tensors": (
-        "model-py-returns-no-list",
-        f"{EXECUTE}{LIST}{LOOP}            responses.append(y)\n        return responses\n",
-        "Expected an 'InferenceResponse' object",
-    ),
-    "keyword": (
-        "model-py-call-arguments",
-        EXECUTE + GOOD.replace('Tensor("Y", x)', 'Tensor(name="Y", numpy_array=x)'),
-        "incompatible constructor arguments",
-    ),
-    "one-tensor": ("model-py-call-arguments", EXECUTE + GOOD.replace("[y]", "y"), "incompatible constructor arguments"),
-    "list-as-array": (
-        "model-py-call-arguments",
-        EXECUTE + GOOD.replace('"Y", x', '"Y", x.tolist()'),
-        "incompatible constructor arguments",
-    ),
-    "shape": (
-        "model-py-call-arguments",
-        EXECUTE + GOOD.replace('"Y", x', '"Y", x, x.shape'),
-        "incompatible constructor arguments",
-    ),
-    "text-as-error": (
-        "model-py-call-arguments",
-        EXECUTE + GOOD.replace("[y]", '[y], error="none"'),
-        "incompatible constructor arguments",
-    ),
-    "logger": (
-        "model-py-logger",
-        f'{EXECUTE}        pb_utils.Logger.warning("x")\n{GOOD}',
-        "has no attribute 'warning'",
-    ),
-    "undefined": (
-        "model-py-undefined-name",
-        EXECUTE + GOOD.replace(", x)", ", np.abs(x))"),
-        "name 'np' is not defined",
-    ),
+    "tensors": (NO_LIST, good("append(response)", "append(y)"), A_RESPONSE),
+    "keyword": (ARGUMENTS, good('Tensor("Y", x)', 'Tensor(name="Y", numpy_array=x)'), CONSTRUCTOR),
+    "one-tensor": (ARGUMENTS, good("[y]", "y"), CONSTRUCTOR),
+    "list-as-array": (ARGUMENTS, good('"Y", x', '"Y", x.tolist()'), CONSTRUCTOR),
+    "shape": (ARGUMENTS, good('"Y", x', '"Y", x, x.shape'), CONSTRUCTOR),
+    "text-as-error": (ARGUMENTS, good("[y]", '[y], error="none"'), CONSTRUCTOR),
+    "logger": ("model-py-logger", f'{EXECUTE}        pb_utils.Logger.warning("x")\n{GOOD}', "no attribute 'warning'"),
+    "undefined": (UNDEFINED, good(", x)", ", np.abs(x))"), "name 'np' is not defined"),
     "helper": (
-        "model-py-undefined-name",
+        UNDEFINED,
         f"{EXECUTE}        self.prepare()\n{GOOD}\n    def prepare(self):\n        self.seconds = time.time()\n",
         "name 'time' is not defined",
     ),
     "counted": (
-        "model-py-input-name",
-        EXECUTE
-        + GOOD.replace('(request, "X")', '(request, f"X{n}")').replace(
+        INPUT,
+        good('(request, "X")', '(request, f"X{n}")').replace(
             "            x =", "            for n in range(2):\n                x ="
         ),
-        "'NoneType' object has no attribute 'as_numpy'",
+        NO_INPUT,
     ),
     "arrays": (
-        "model-py-returns-no-list",
+        NO_LIST,
         f"{EXECUTE}        return [request.inputs()[0].as_numpy() for request in requests]\n",
-        "Expected an 'InferenceResponse' object",
+        A_RESPONSE,
     ),
-    "coroutines": (
-        "model-py-returns-no-list",
-        f"{EXECUTE}        return [self.answer(request) for request in requests]\n\n{ANSWER}".replace(
-            "    def answer", "    async def answer"
-        ),
-        "Expected an 'InferenceResponse' object",
-    ),
-    "forgotten": (
-        "model-py-returns-no-list",
-        f"{EXECUTE}        return [self.answer(request) for request in requests]\n\n{ANSWER}".replace(
-            "return pb", "pb"
-        ),
-        "",
-    ),
+    "coroutines": (NO_LIST, EACH + ANSWER.replace("    def answer", "    async def answer"), A_RESPONSE),
+    "forgotten": (NO_LIST, EACH + ANSWER.replace("return pb", "pb"), UNANSWERED),
     "inherited": (
-        "model-py-input-name",
-        HEAD.replace("TritonPythonModel", "Base")
-        + "    NAME = 'Z'\n\n    def execute(self, requests):\n"
+        INPUT,
+        f"{BASE}    NAME = 'Z'\n\n    def execute(self, requests):\n"
         + GOOD.replace('"X"', "self.NAME")
         + "\n\nclass TritonPythonModel(Base):\n    pass\n",
-        "'NoneType' object has no attribute 'as_numpy'",
+        NO_INPUT,
     ),
     "inherited-without": (
         "model-py-no-execute",
@@ -149,136 +145,79 @@ CASES = {
     ),
     "overridden": (
         "",
-        HEAD.replace("TritonPythonModel", "Base")
-        + "    def answer(self, request):\n"
-        + "        missing(pb_utils.get_input_tensor_by_name(request, 'Z').shape())\n"
-        + EXECUTE.replace("class TritonPythonModel", "\n\nclass TritonPythonModel(Base)").removeprefix(IMPORT)
-        + f"        return [self.answer(request) for request in requests]\n\n{ANSWER}",
-        "[1.0,2.0,3.0,4.0]",
+        f"{BASE}    def answer(self, request):\n"
+        "        missing(pb_utils.get_input_tensor_by_name(request, 'Z').shape())\n"
+        + EACH.replace("class TritonPythonModel", "\n\nclass TritonPythonModel(Base)").removeprefix(IMPORT)
+        + ANSWER,
+        RIGHT,
     ),
-    "first-of-list": (
-        "model-py-returns-no-list",
-        EXECUTE + GOOD.replace("return responses", "return responses[0]"),
-        "Expected a list",
-    ),
+    "first-of-list": (NO_LIST, good("return responses", "return responses[0]"), A_LIST),
     "array-of-responses": (
-        "model-py-returns-no-list",
-        "import numpy as np\n" + EXECUTE + GOOD.replace("return responses", "return np.array(responses)"),
-        "Expected a list",
+        NO_LIST,
+        "import numpy as np\n" + good("return responses", "return np.array(responses)"),
+        A_LIST,
     ),
-    "swapped": ("model-py-call-arguments", EXECUTE + GOOD.replace('"Y", x', 'x, "Y"'), "incompatible constructor"),
-    "number": (
-        "model-py-call-arguments",
-        EXECUTE + GOOD.replace('"Y", x', '"Y", x.mean()'),
-        "incompatible constructor",
-    ),
-    "uncalled": (
-        "model-py-call-arguments",
-        EXECUTE + GOOD.replace("as_numpy()", "as_numpy"),
-        "incompatible constructor",
-    ),
-    "requests": (
-        "model-py-call-arguments",
-        EXECUTE + GOOD.replace("by_name(request,", "by_name(requests,"),
-        "has no attribute 'inputs'",
-    ),
-    "arrays-as-outputs": ("model-py-call-arguments", EXECUTE + GOOD.replace("[y]", "[x]"), "incompatible constructor"),
-    "numpy": ("model-py-object-use", EXECUTE + GOOD.replace("as_numpy()", "numpy()"), "has no attribute 'numpy'"),
+    "swapped": (ARGUMENTS, good('"Y", x', 'x, "Y"'), CONSTRUCTOR),
+    "number": (ARGUMENTS, good('"Y", x', '"Y", x.mean()'), CONSTRUCTOR),
+    "uncalled": (ARGUMENTS, good("as_numpy()", "as_numpy"), CONSTRUCTOR),
+    "requests": (ARGUMENTS, good("by_name(request,", "by_name(requests,"), "has no attribute 'inputs'"),
+    "arrays-as-outputs": (ARGUMENTS, good("[y]", "[x]"), CONSTRUCTOR),
+    "numpy": (USE, good("as_numpy()", "numpy()"), "has no attribute 'numpy'"),
     "subscripted": (
-        "model-py-object-use",
-        EXECUTE + GOOD.replace('pb_utils.get_input_tensor_by_name(request, "X")', "request.inputs[0]"),
+        USE,
+        good('pb_utils.get_input_tensor_by_name(request, "X")', "request.inputs[0]"),
         "not subscriptable",
     ),
-    "tensor-times-two": (
-        "model-py-object-use",
-        EXECUTE + GOOD.replace('"X").as_numpy()', '"X") * 2'),
-        "unsupported operand",
-    ),
-    "extended": ("model-py-object-use", EXECUTE + GOOD.replace("append", "extend"), "is not iterable"),
+    "tensor-times-two": (USE, good('"X").as_numpy()', '"X") * 2'), "unsupported operand"),
+    "extended": (USE, good("append", "extend"), "is not iterable"),
     "not-awaited": (
-        "model-py-object-use",
-        EXECUTE
-        + GOOD.replace('"Y", x', '"Y", self.twice(x).astype("f")')
-        + "\n    async def twice(self, x):\n        return x\n",
+        USE,
+        good('"Y", x', '"Y", self.twice(x).astype("f")') + "\n    async def twice(self, x):\n        return x\n",
         "'coroutine' object has no attribute 'astype'",
     ),
-    "text-of-array": (
-        "model-py-array-dtype",
-        EXECUTE + GOOD.replace('"Y", x', '"Y", x.astype("U8")'),
-        "NumPy dtype is not supported",
-    ),
+    "text-of-array": (DTYPE, good('"Y", x', '"Y", x.astype("U8")'), "NumPy dtype is not supported"),
     "texts-and-bytes": (
-        "model-py-array-dtype",
-        f"import numpy as np\n{EXECUTE}" + GOOD.replace('"Y", x', '"Y", np.array(["a", b"b"])'),
+        DTYPE,
+        "import numpy as np\n" + good('"Y", x', '"Y", np.array(["a", b"b"])'),
         "NumPy dtype is not supported",
     ),
     "without-self": (
         "model-py-helper-arguments",
-        EXECUTE + GOOD.replace('"Y", x', '"Y", self.twice(x)') + "\n    def twice(x):\n        return x * 2\n",
+        good('"Y", x', '"Y", self.twice(x)') + "\n    def twice(x):\n        return x * 2\n",
         "takes 1 positional argument but 2 were given",
     ),
-    "unset": (
-        "model-py-attribute",
-        EXECUTE + GOOD.replace('"Y", x', '"Y", x * self.factor'),
-        "has no attribute 'factor'",
-    ),
+    "unset": ("model-py-attribute", good('"Y", x', '"Y", x * self.factor'), "has no attribute 'factor'"),
     "exits": ("model-py-exit", f"import sys\n{EXECUTE}        sys.exit()\n{GOOD}", "SystemExit"),
     "never-final": (
         "model-py-sender-final",
-        f"{EXECUTE}{LOOP}            request.get_response_sender().send(response)\n",
-        "",
+        ends("            request.get_response_sender().send(response)"),
+        UNANSWERED,
     ),
     "changed-name": (
         "",
-        EXECUTE
-        + GOOD.replace(".as_numpy()", "\n            x = x.as_numpy()").replace('"Y", x', '"Y", x.reshape(x.shape)'),
-        "[1.0,2.0,3.0,4.0]",
+        good(".as_numpy()", "\n            x = x.as_numpy()").replace('"Y", x', '"Y", x.reshape(x.shape)'),
+        RIGHT,
     ),
     "asked-first": (
         "",
-        EXECUTE
-        + GOOD.replace(
+        good(
             "            y =",
             "            if hasattr(request, 'priority'):\n                request.priority()\n            y =",
         ),
-        "[1.0,2.0,3.0,4.0]",
+        RIGHT,
     ),
-    "in-a-thread": (
-        "",
-        f"from threading import Thread\n{EXECUTE}        for request in requests:\n"
-        "            Thread(target=self.answer, args=(request, request.get_response_sender())).start()\n\n"
-        "    def answer(self, request, sender):\n        x = request.inputs()[0].as_numpy()\n"
-        '        sender.send(pb_utils.InferenceResponse([pb_utils.Tensor("Y", x)]), 1)\n',
-        "[1.0,2.0,3.0,4.0]",
-    ),
-    "parameters-in-place": (
-        "",
-        f"import json\n{HEAD}    def initialize(self, args):\n"
-        '        self.read(json.loads(args["model_config"])["parameters"])\n\n    def read(self, values):\n'
-        '        for key in list(values):\n            values[key] = values[key]["string_value"]\n'
-        '        values["size"] = "1"\n        self.size = int(values["size"])\n\n    def execute(self, requests):\n'
-        + GOOD,
-        "[1.0,2.0,3.0,4.0]",
-    ),
-    "good": ("", EXECUTE + GOOD, "[1.0,2.0,3.0,4.0]"),
-    "relative": ("", EXECUTE.replace("import", "from . import model\nimport", 1) + GOOD, "[1.0,2.0,3.0,4.0]"),
-    "optional": ("", EXECUTE + LIST + LOOP + OPTIONAL + END, "[1.0,2.0,3.0,4.0]"),
-    "tensor-more": ("", EXECUTE + GOOD.replace("[y]", '[y, pb_utils.Tensor("Z", x)]'), "[1.0,2.0,3.0,4.0]"),
-    "at-first": ("", f"{EXECUTE}{LOOP}            return [response]\n", "[1.0,2.0,3.0,4.0]"),
-    "mapped": (
-        "",
-        f"{EXECUTE}        return list(map(self.answer, requests))\n\n    def answer(self, request):\n"
-        '        return pb_utils.InferenceResponse([pb_utils.Tensor("Y", request.inputs()[0].as_numpy())])\n',
-        "[1.0,2.0,3.0,4.0]",
-    ),
-    "tried": ("", EXECUTE + TRIED + GOOD + "\n    def never(self):\n        return missing\n", "[1.0,2.0,3.0,4.0]"),
-    "sender": (
-        "",
-        EXECUTE + LOOP + "            request.get_response_sender().send(response, flags=1)\n",
-        "[1.0,2.0,3.0,4.0]",
-    ),
-    "coroutine": ("", EXECUTE.replace("    def", "    async def") + GOOD, "[1.0,2.0,3.0,4.0]"),
-    "injected": ("", f"globals().update(n=1)\n{EXECUTE}        n + 1\n{GOOD}", "[1.0,2.0,3.0,4.0]"),
+    "in-a-thread": ("", f"from threading import Thread\n{EXECUTE}{IN_A_THREAD}", RIGHT),
+    "parameters-in-place": ("", f"import json\n{HEAD}{PARAMETERS}{GOOD}", RIGHT),
+    "good": ("", EXECUTE + GOOD, RIGHT),
+    "relative": ("", EXECUTE.replace("import", "from . import model\nimport", 1) + GOOD, RIGHT),
+    "optional": ("", EXECUTE + LIST + LOOP + OPTIONAL + END, RIGHT),
+    "tensor-more": ("", good("[y]", '[y, pb_utils.Tensor("Z", x)]'), RIGHT),
+    "at-first": ("", ends("            return [response]"), RIGHT),
+    "mapped": ("", f"{EXECUTE}        return list(map(self.answer, requests))\n{ANSWER}", RIGHT),
+    "tried": ("", EXECUTE + TRIED + GOOD + "\n    def never(self):\n        return missing\n", RIGHT),
+    "sender": ("", ends("            request.get_response_sender().send(response, flags=1)"), RIGHT),
+    "coroutine": ("", EXECUTE.replace("    def", "    async def") + GOOD, RIGHT),
+    "injected": ("", f"globals().update(n=1)\n{EXECUTE}        n + 1\n{GOOD}", RIGHT),
 }
 
 CONFIG = 'json.loads(args["model_config"])'
