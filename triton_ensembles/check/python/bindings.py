@@ -80,7 +80,7 @@ def _of_function(flow: Flow, function: Function, name: ast.Name) -> Binding | No
     signature = function.args
     if any(parameter.arg == name.id for parameter in (*signature.posonlyargs, *signature.args, *signature.kwonlyargs)):
         return Binding(None, None, function)
-    if any(rest and rest.arg == name.id for rest in (signature.vararg, signature.kwarg)):
+    if any(star and star.arg == name.id for star in (signature.vararg, signature.kwarg)):
         return None
     if _binds(flow, function, name):
         return None

@@ -32,6 +32,10 @@ _MOST = 100  # elements of a list that are looked at
 _FILLING = ("update", "setdefault", "pop", "popitem")
 _CHANGING_LISTS = ("append", "extend", "insert", "sort", "reverse", "clear")
 _TEXT, _NUMBER = Type(Kind.TEXT), Type(Kind.NUMBER)
+_OF_CONSTANTS = {
+    **dict.fromkeys((bool, int, float, complex), _NUMBER),
+    **{str: _TEXT, bytes: Type(Kind.BYTES), type(None): Type(Kind.NONE)},
+}
 _OF_CONFIG = {
     "input": Type(Kind.LIST, Type(Kind.IO)),
     "output": Type(Kind.LIST, Type(Kind.IO)),
@@ -112,7 +116,7 @@ class Types:
         if isinstance(node, ast.ListComp | ast.GeneratorExp):
             return Type(Kind.LIST if isinstance(node, ast.ListComp) else Kind.GENERATOR, self.type_of(node.elt))
         if isinstance(node, ast.Constant):
-            return _of_constant(node.value)
+            return _OF_CONSTANTS.get(type(node.value))
         if isinstance(node, ast.IfExp):
             return self._common([node.body, node.orelse])
         if isinstance(node, ast.BoolOp):
@@ -237,8 +241,8 @@ class Types:
         helper = self._flow.helper(node)
         if helper:
             return self._returned(helper)
-        made = type_of_call(self._file, node, name, self.type_of)
-        return self._of_method(node, node.func) if made is None and isinstance(node.func, ast.Attribute) else made
+        known = type_of_call(self._file, node, name, self.type_of)
+        return self._of_method(node, node.func) if known is None and isinstance(node.func, ast.Attribute) else known
 
     def _of_method(self, node: ast.Call, function: ast.Attribute) -> Type | None:
         """The type of what a call of a method gives."""
@@ -321,14 +325,6 @@ class Types:
         if holder is Kind.PARAMETER:
             return _TEXT if name == "string_value" else None
         return {Kind.CONFIG: _OF_CONFIG, Kind.IO: _OF_IO}.get(holder, {}).get(name)
-
-
-def _of_constant(value: object) -> Type | None:
-    if value is None:
-        return Type(Kind.NONE)
-    if isinstance(value, str | bytes):
-        return _TEXT if isinstance(value, str) else Type(Kind.BYTES)
-    return _NUMBER if isinstance(value, int | float | complex) else None
 
 
 def _is_encoding(call: ast.Call) -> bool:

@@ -104,14 +104,14 @@ def _parameters(model: Model) -> frozenset[str] | None:
 def _is_filled(file: PythonFile, node: ast.expr, key: str) -> bool:
     """Whether the file puts the key into some dictionary itself, or asks for it."""
     name = name_of(node)
-    for other in file.nodes:
+    for part in file.nodes:
         fills = False
-        if isinstance(other, ast.Subscript) and is_changed(other):
-            fills = text_of(file, other.slice) in (key, None)
-        elif isinstance(other, ast.Compare):
-            fills = isinstance(other.left, ast.Constant) and other.left.value == key
-        elif isinstance(other, ast.Attribute) and other.attr in ("update", "setdefault"):
-            fills = bool(name) and name_of(other.value) == name
+        if isinstance(part, ast.Subscript) and is_changed(part):
+            fills = text_of(file, part.slice) in (key, None)
+        elif isinstance(part, ast.Compare):
+            fills = isinstance(part.left, ast.Constant) and part.left.value == key
+        elif isinstance(part, ast.Attribute) and part.attr in ("update", "setdefault"):
+            fills = bool(name) and name_of(part.value) == name
         if fills:
             return True
     return False

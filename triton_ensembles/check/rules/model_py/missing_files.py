@@ -67,7 +67,7 @@ def _finding(model: Model, file: PythonFile, call: ast.Call, path: str, when: Wh
     missing = path.removeprefix(f"{folder}/")
     message = f"there is no '{missing}' in '{model.repository.place(folder).path}'"
     paths = (entry.path for entry in tree.below(model.root))
-    deeper = next((other for other in paths if other.rpartition("/")[2] == name), None)
+    deeper = next((entry for entry in paths if entry.rpartition("/")[2] == name), None)
     cure = "add it to the folder, or correct the path"
     if meant := nearest(missing, tree.children(folder)):
         cure = f"did you mean '{meant}'?"

@@ -95,4 +95,4 @@ def _gets_environment(model: Model) -> bool:
     if model.repository.form is not Form.SOURCE or model.repository.recipe is None:
         return False
     recipe = model.repository.recipe.recipe
-    return recipe is None or any(model.folder in each.steps for each in recipe.environments.values())
+    return recipe is None or any(model.folder in environment.steps for environment in recipe.environments.values())

@@ -132,10 +132,10 @@ def _misnamed(model: Model, needed: bool) -> Iterator[Finding]:
         return
     for first in model_files(model):
         files = all_files(model, first)
-        made = _all_made(files)
-        if made is None or bool(_needed_outputs(model) - made) is not needed:
+        outputs = _all_made(files)
+        if outputs is None or bool(_needed_outputs(model) - outputs) is not needed:
             continue
-        if known <= made:
+        if known <= outputs:
             continue  # a tensor too many is dropped, and the answer is complete
         for file in files:
             for call, names in _tensors(file):
@@ -180,16 +180,16 @@ def _read_outputs(repository: Repository) -> dict[str, set[str]]:
 def model_py_output_missing(model: Model) -> Iterator[Finding]:
     for first in model_files(model):
         files = all_files(model, first)
-        made = _all_made(files)
+        outputs = _all_made(files)
         # A name that the config does not have is a misspelled one, which model-py-output-name reports.
         known = {output.name for output in model.config.output}
-        if made is None or not made <= known or (not made and not _makes_none(files)):
+        if outputs is None or not outputs <= known or (not outputs and not _makes_none(files)):
             continue
         for number, output in enumerate(model.config.output):
-            if output.name not in made and output.name:
+            if output.name not in outputs and output.name:
                 yield Finding(
                     model.at("output", number, "name"),
-                    f"{first.path} never makes the output '{output.name}'; it makes {listed(made)}",
+                    f"{first.path} never makes the output '{output.name}'; it makes {listed(outputs)}",
                     _DROPPED,
                     f'add pb_utils.Tensor("{output.name}", …) to the response, or delete the output from config.pbtxt',
                 )
