@@ -1,4 +1,4 @@
-"""Which binding of a name a line sees: the last one before it that certainly ran, and that nothing may replace."""
+"""The binding of a name that a line sees: the last one before it that certainly ran, and that nothing may replace."""
 
 import ast
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from triton_ensembles.check.python.nodes import Comprehension, Function, Try, Wi
 
 @dataclass(frozen=True)
 class Binding:
-    """What a name is bound to.
+    """A value that a name is bound to.
 
     Args:
         value: the expression, or None for a parameter of ``function``.

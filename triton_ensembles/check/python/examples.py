@@ -1,4 +1,4 @@
-"""What the examples of the rules about model.py are built of."""
+"""Building blocks for the examples of the rules about model.py."""
 
 from triton_ensembles.check.examples import HEAD, python_model, script_model
 from triton_ensembles.check.python.flow import CLASS

@@ -88,7 +88,7 @@ class Flow:
         return bool(self.lineage) and all(isinstance(base, ast.Name) and base.id in ("object", "ABC") for base in bases)
 
     def above(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-        """Each parent from the innermost, with the child through which it was reached."""
+        """The parents from the innermost, each with the child through which it was reached."""
         child = node
         while parent := self.parents.get(child):
             yield parent, child

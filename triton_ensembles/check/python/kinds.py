@@ -1,4 +1,4 @@
-"""What a value of model.py is: Triton's own objects, arrays, texts … Only what is certain has a kind."""
+"""The kinds of values in model.py: Triton's own objects, arrays, texts … Only what is certain has a kind."""
 
 import ast
 from dataclasses import dataclass

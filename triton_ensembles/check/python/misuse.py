@@ -7,7 +7,7 @@ from triton_ensembles.check.python.flow import When
 
 
 class Misuse(NamedTuple):
-    """What is wrong, the error that Python raises, and the cure."""
+    """A message about the use, the error that Python raises, and the cure."""
 
     message: str
     error: str

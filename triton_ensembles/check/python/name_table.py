@@ -1,4 +1,4 @@
-"""Which names modules have, by version: tables of lines ``MODULE FIRST-LAST NAME …``, whose heads say where from."""
+"""The names that modules have, by version: tables of lines ``MODULE FIRST-LAST NAME …``, whose heads say where from."""
 
 import re
 from collections.abc import Iterator

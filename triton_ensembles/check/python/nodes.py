@@ -1,4 +1,4 @@
-"""What single nodes of a syntax tree are, and what functions and calls have, by their text alone."""
+"""Questions about single nodes of a syntax tree, functions and calls, which their text alone answers."""
 
 import ast
 from functools import lru_cache

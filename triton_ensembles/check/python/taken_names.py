@@ -13,7 +13,7 @@ _ASKING = ("setattr", "hasattr", "getattr")
 
 
 def taken_names(file: PythonFile, table: NameTable) -> Iterator[tuple[ast.Attribute | ast.ImportFrom, str, str]]:
-    """Each node with the module and the name that it takes, for public names of the modules in ``table``.
+    """The nodes that take a name, each with the module and the name, for public names of the modules in ``table``.
 
     Not those of a package that the file puts names into or asks for names, not those taken through a name that may be
     something else, and not those in annotations.

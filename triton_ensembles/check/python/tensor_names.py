@@ -6,6 +6,13 @@ from functools import lru_cache
 from triton_ensembles.check.python.flow import flow_of
 from triton_ensembles.check.python.nodes import is_changed, method_of
 from triton_ensembles.check.python.source import PythonFile
+from triton_ensembles.check.repository import Model
+
+
+def output_names(model: Model) -> set[str]:
+    """The names of the outputs that model.py may make, those of the sequence batcher's states among them."""
+    states = model.config.sequence_batching.state
+    return {output.name for output in model.config.output} | {state.output_name for state in states}
 
 
 @lru_cache(maxsize=128)

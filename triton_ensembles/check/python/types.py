@@ -1,4 +1,4 @@
-"""Which type an expression of model.py certainly has, followed through names, loops, helpers and attributes."""
+"""The type that an expression of model.py certainly has, followed through names, loops, helpers and attributes."""
 
 import ast
 from functools import cached_property, lru_cache
@@ -32,7 +32,7 @@ _MOST = 100  # elements of a list that are looked at
 _FILLING = ("update", "setdefault", "pop", "popitem")
 _CHANGING_LISTS = ("append", "extend", "insert", "sort", "reverse", "clear")
 _TEXT, _NUMBER = Type(Kind.TEXT), Type(Kind.NUMBER)
-_OF_CONSTANTS = {
+_OF_CONSTANTS: dict[type, Type] = {
     **dict.fromkeys((bool, int, float, complex), _NUMBER),
     **{str: _TEXT, bytes: Type(Kind.BYTES), type(None): Type(Kind.NONE)},
 }

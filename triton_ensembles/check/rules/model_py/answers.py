@@ -1,4 +1,4 @@
-"""What execute returns: a list of InferenceResponse."""
+"""The answers of execute: it returns a list of InferenceResponse."""
 
 import ast
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ class Form(Enum):
 
 @dataclass(frozen=True)
 class Returned:
-    """What execute certainly returns: its form, and the words for it in a sentence."""
+    """The certain form of what execute returns, and the words for it in a sentence."""
 
     form: Form
     words: str

@@ -1,4 +1,4 @@
-"""What model.py gives to the classes and functions of pb_utils."""
+"""The arguments that model.py gives to the classes and functions of pb_utils."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The models that a model.py calls itself (business logic scripting, BLS)."""
+"""The models that a model.py calls on its own (business logic scripting, BLS)."""
 
 from collections.abc import Iterator
 
@@ -36,7 +36,7 @@ def model_py_called_model(repositories: tuple[Repository, ...], destination: Des
             continue
         for model in repository.models:
             for file in every_file(model):
-                if b"load_model" in file.data:  # it may bring its models itself
+                if b"load_model" in file.data:  # it may bring its own models
                     continue
                 for call, name in file.calls():
                     if name != f"{UTILS}.InferenceRequest":

@@ -6,8 +6,8 @@ from typing import Any
 
 from triton_ensembles.check.examples import COMPLETING, python_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.python.flow import CLASS
-from triton_ensembles.check.python.nodes import Function, is_name, method_of
+from triton_ensembles.check.python.flow import CLASS, Flow, flow_of
+from triton_ensembles.check.python.nodes import Function, is_changed, is_name, method_of
 from triton_ensembles.check.python.source import model_files
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
@@ -31,7 +31,7 @@ def model_py_completion_differs(model: Model) -> Iterator[Finding]:
     """Looks only at calls that certainly run, with values that stand there."""
     for file in model_files(model) if model.has_config else ():
         for method in _methods(file.module):
-            for call, values in _calls(method):
+            for call, values in _calls(flow_of(file), method):
                 message = _contradiction(model, call, values)
                 if message:
                     yield Finding(
@@ -49,30 +49,22 @@ def _methods(module: ast.Module | None) -> Iterator[Function]:
             yield from (method for method in methods if method.name == "auto_complete_config" and method.args.args)
 
 
-def _calls(method: Function) -> Iterator[tuple[ast.Call, dict[str, Any] | int]]:
+def _calls(flow: Flow, method: Function) -> Iterator[tuple[ast.Call, dict[str, Any] | int]]:
     """The calls of the config that run whatever happens, and their argument, which may lack what is not known."""
     config = method.args.args[-1].arg
-    bound: dict[str, list[ast.expr]] = {}
-    uses: dict[str, int] = {}
-    for node in ast.walk(method):
-        if isinstance(node, ast.Name):
-            uses[node.id] = uses.get(node.id, 0) + 1
-            if node.id == config and not isinstance(node.ctx, ast.Load):
-                return  # it is something else from there on
+    if any(map(is_changed, flow.names(method, config))):
+        return  # it is something else from there on
     for place, statement in enumerate(method.body):
         if not isinstance(statement, _SIMPLE) or place == _MOST_CALLS:
             return  # it may end the method
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            bound.setdefault(statement.targets[0].id, []).append(statement.value)
         call = statement.value if isinstance(statement, ast.Expr) else None
         if not isinstance(call, ast.Call) or len(call.args) != 1:
             continue
         if not isinstance(call.func, ast.Attribute) or not is_name(call.func.value, config):
             continue
-        value: ast.expr | None = call.args[0]
-        if isinstance(value, ast.Name):  # bound once, and nothing else is done with it
-            values = bound.get(value.id, [])
-            value = values[0] if len(values) == 1 and uses[value.id] == 2 else None
+        value = call.args[0]
+        if isinstance(value, ast.Name) and len(flow.names(method, value.id)) == 2:
+            value = flow.value(value)  # it is bound once, and nothing else is done with it
         if isinstance(value, ast.Dict):
             yield call, _of_dict(value)
         elif type(number := _literal(value)) is int:
@@ -89,10 +81,10 @@ def _of_dict(node: ast.Dict) -> dict[str, Any]:
     return values
 
 
-def _literal(node: ast.expr | None) -> Any:
+def _literal(node: ast.expr) -> Any:
     """The value of a literal, None when it is none."""
     try:
-        return ast.literal_eval(node) if node else None
+        return ast.literal_eval(node)
     except (ValueError, TypeError, RecursionError, MemoryError):
         return None
 

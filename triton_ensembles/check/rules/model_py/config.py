@@ -10,7 +10,7 @@ from triton_ensembles.check.python.flow import When, flow_of
 from triton_ensembles.check.python.kinds import ARGUMENTS, Kind
 from triton_ensembles.check.python.nodes import argument, is_changed, name_of
 from triton_ensembles.check.python.source import UTILS, PythonFile, every_file
-from triton_ensembles.check.python.tensor_names import completed_names, needs_result
+from triton_ensembles.check.python.tensor_names import completed_names, needs_result, output_names
 from triton_ensembles.check.python.types import types_of
 from triton_ensembles.check.python.values import text_of, texts_of
 from triton_ensembles.check.repository import Model
@@ -32,7 +32,6 @@ _USUAL = {
     "device_id": "model_instance_device_id",
     "value": "string_value",
 }
-_CONFIG = 'json.loads(args["model_config"])'
 _IMPORT = "import json\n\n\n"
 _TYPES = frozenset(
     {"TYPE_BOOL", "TYPE_FP16", "TYPE_FP32", "TYPE_FP64", "TYPE_STRING"}
@@ -131,8 +130,7 @@ def _when(file: PythonFile, node: ast.AST) -> When:
     words="TypeError: 'NoneType' object is not subscriptable",
 )
 def model_py_output_config(model: Model) -> Iterator[Finding]:
-    known = {output.name for output in model.config.output}
-    known |= {state.output_name for state in model.config.sequence_batching.state}
+    known = output_names(model)
     if not model.config.output or model.is_completed:
         return
     for file in every_file(model):

@@ -1,4 +1,4 @@
-"""What model.py does with Triton's objects: methods that they do not have, or that are not called."""
+"""Uses of Triton's objects in model.py: methods that they do not have, or that are not called."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What model.py takes from its process: a stub has no arguments, and the environment of the server."""
+"""Arguments and environment variables in model.py: a stub has no arguments, and the environment of the server."""
 
 import ast
 import re

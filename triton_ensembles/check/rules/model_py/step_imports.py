@@ -75,7 +75,7 @@ def _finding(file: PythonFile, module: Import, message: str, effect: str) -> Fin
 
 
 def missing_imports(model: Model, destination: Destination) -> Iterator[tuple[PythonFile, Import, str]]:
-    """The imports that neither the Python of the server nor the step itself has, and that Python."""
+    """The imports that neither the Python of the server nor the step has, with that Python."""
     if reference(model) or has_stub(model) or packages_of(model) or _gets_environment(model):
         return
     if destination.image and not image_of(destination):  # of an image of the user's own, nothing is known

@@ -10,7 +10,7 @@ from triton_ensembles.check.python.flow import flow_of
 from triton_ensembles.check.python.kinds import Kind
 from triton_ensembles.check.python.nodes import argument, hides_arguments
 from triton_ensembles.check.python.source import UTILS, PythonFile, all_files, every_file, model_files
-from triton_ensembles.check.python.tensor_names import completed_names, needs_result
+from triton_ensembles.check.python.tensor_names import completed_names, needs_result, output_names
 from triton_ensembles.check.python.types import types_of
 from triton_ensembles.check.python.values import texts_of
 from triton_ensembles.check.repository import Model, Repository
@@ -126,8 +126,7 @@ def model_py_output_dropped(model: Model) -> Iterator[Finding]:
 
 
 def _misnamed(model: Model, needed: bool) -> Iterator[Finding]:
-    known = {output.name for output in model.config.output}
-    known |= {state.output_name for state in model.config.sequence_batching.state}
+    known = output_names(model)
     if not model.config.output or model.is_completed:
         return
     for first in model_files(model):
