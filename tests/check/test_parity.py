@@ -10,6 +10,7 @@ import pytest
 from tests.check.served import PATIENCE, LoadResult, ModelLoader
 from triton_ensembles.archive.folder import read_folder
 from triton_ensembles.check.checker import check_repositories
+from triton_ensembles.check.explanation import explain
 from triton_ensembles.check.registry import RULES
 from triton_ensembles.check.repository import Form, Repository
 from triton_ensembles.check.rule import Rule, Server
@@ -57,13 +58,19 @@ def test_the_real_server_hangs_or_dies(rule: Rule, results: dict[str, LoadResult
     assert results[f"{rule.id}-good"].loaded
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_the_checker_finds_the_bad_one_and_nothing_in_the_good_one(rule: Rule, tmp_path: Path) -> None:
-    """Otherwise a rule misses its own example, or one fault is reported under several names."""
-    for example, expected in ((rule.bad, {rule.id}), (rule.good, set())):
-        if example:
-            folder = tmp_path / ("bad" if expected else "good")
-            stage(example, folder, "model")
-            repository = Repository(folder, folder.name, Form.FOLDER, read_folder(folder))
-            found = list(check_repositories([repository], rule.destination))
-            assert {fault.rule for fault in found} == expected, found
+def test_the_checker_finds_the_bad_one_and_nothing_in_the_good_one(tmp_path: Path) -> None:
+    """Otherwise a rule misses its own example, or one fault is reported under several names; or people see a fault's
+    name and cannot find out what it means."""
+    for rule in RULES:
+        for example, expected in ((rule.bad, {rule.id}), (rule.good, set())):
+            if example:
+                folder = tmp_path / f"{rule.id}-{len(expected)}"
+                stage(example, folder, "model")
+                repository = Repository(folder, folder.name, Form.FOLDER, read_folder(folder))
+                found = list(check_repositories([repository], rule.destination))
+                assert {fault.rule for fault in found} == expected, (rule.id, found)
+        text = explain(rule.id)
+        assert text.startswith(f"{rule.id} ({rule.severities})\n{rule.title}\n")
+        assert all(f"\n{part}" in text for part in ("\nBad:\n", "\nGood:\n", f"Source: {rule.source}"))
+        assert not rule.bad or (f"{rule.severity}[{rule.id}]: " in text and "\n        fix: " in text), text
+        assert not rule.words or f"\nServer: tritonserver 2.51.0 refuses the bad example: {rule.words}" in text

@@ -1,4 +1,4 @@
-"""Which backend and which file of the version folder Triton will use for a model.
+"""The backend and the file of the version folder that Triton will use for a model.
 
 After core r24.10 model_config_utils.cc AutoCompleteBackendFields, which runs whether auto-completion is on or off.
 """
@@ -15,7 +15,7 @@ from triton_ensembles.triton.model_config import ModelConfig
 
 
 class Written(Protocol):
-    """What is asked of a :class:`~triton_ensembles.check.repository.Model` here."""
+    """The part of :class:`~triton_ensembles.check.repository.Model` that is needed here."""
 
     @property
     def folder(self) -> str: ...
@@ -93,8 +93,8 @@ def _fits(candidate: str, platform: str, file: str, open_choice: bool, content: 
     if not known:
         return False
     may_be_folder = candidate in ("onnxruntime", "openvino", "python")  # as core has it
-    found = open_choice and known in content and (may_be_folder or not content[known])
-    return platform in platforms or file == known or found
+    fits = open_choice and known in content and (may_be_folder or not content[known])
+    return platform in platforms or file == known or fits
 
 
 def _first_version(model: Written) -> dict[str, bool]:

@@ -86,19 +86,19 @@ class Baseline:
 
     def split(self, faults: Iterable[Fault], places: FilePlaces) -> tuple[list[Fault], list[Fault]]:
         """New faults and known ones, in their order. Of more faults than are known, the last are the new ones."""
-        left = Counter(self.counts)
+        unseen = Counter(self.counts)
         new: list[Fault] = []
         known: list[Fault] = []
         for fault in faults:
             entry = _entry(fault, places)
-            left[entry] -= 1
-            (known if left[entry] >= 0 else new).append(fault)
+            unseen[entry] -= 1
+            (known if unseen[entry] >= 0 else new).append(fault)
         return new, known
 
     def gone(
         self, faults: Iterable[Fault], places: FilePlaces, roots: Iterable[str], destination: Destination
     ) -> list[Entry]:
-        """What is not there any more, once for each fault.
+        """The entries whose faults are gone, once for each fault.
 
         Only in the repositories at ``roots``, and only for the destination that the baseline was written for: other
         rules apply to others.
@@ -129,8 +129,8 @@ def _is_in(path: str, root: str) -> bool:
 
 
 def _record(entry: Entry) -> dict[str, Any]:
-    found = entry.fingerprint
-    return {"path": entry.path, "rule": found.rule, "line": found.line, "names": list(found.names)}
+    identity = entry.fingerprint
+    return {"path": entry.path, "rule": identity.rule, "line": identity.line, "names": list(identity.names)}
 
 
 def _parsed(row: dict[str, Any]) -> tuple[Entry, int]:

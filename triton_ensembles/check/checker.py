@@ -7,14 +7,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from triton_ensembles.check.config_file import is_near_config
 from triton_ensembles.check.fault import Fault, Place, Severity
 from triton_ensembles.check.registry import RULES, RULES_BY_ID
 from triton_ensembles.check.report import Report
 from triton_ensembles.check.repository import Form, Model, Repository, find_repositories
 from triton_ensembles.check.rule import ANYWHERE, Rule, Scope, Server
-from triton_ensembles.check.rules.repository.folders import is_near_config
-from triton_ensembles.check.rules.repository.suppressions import suppressions_of
-from triton_ensembles.check.sources import Sources
+from triton_ensembles.check.sources import Sources, suppressions_of
 from triton_ensembles.check.suppression.accepted import Accepted, split
 from triton_ensembles.check.suppression.comments import Suppression
 from triton_ensembles.check.suppression.settings import Settings
@@ -43,10 +42,10 @@ def check(paths: Sequence[Path], destination: Destination = ANYWHERE) -> Report:
     for path in paths:
         if not path.exists():
             raise EnsembleError("there is no such file or folder", path=path, cure="name a repository or a .tar.gz")
-        found = list(find_repositories(path))
-        if not found:
+        inside = list(find_repositories(path))
+        if not inside:
             raise _no_model(path)
-        repositories += found
+        repositories += inside
     return report_on(repositories, paths, destination)
 
 
@@ -63,8 +62,8 @@ def report_on(repositories: Sequence[Repository], paths: Sequence[Path], destina
         tuple(replace(fault, line_text=sources.line(fault.place)) for fault in sorted(faults, key=Fault.sort_key)),
         tuple(repository.shown for repository in repositories),
         tuple(
-            replace(each, fault=replace(each.fault, line_text=sources.line(each.fault.place)))
-            for each in sorted([*accepted, *ignored], key=lambda each: each.fault.sort_key())
+            replace(one_accepted, fault=replace(one_accepted.fault, line_text=sources.line(one_accepted.fault.place)))
+            for one_accepted in sorted([*accepted, *ignored], key=lambda each: each.fault.sort_key())
         ),
     )
 
@@ -81,31 +80,31 @@ def _examine(
 ) -> tuple[list[Fault], tuple[Accepted, ...]]:
     """The faults, and those that comments accept."""
     by_turn: dict[bool, list[Rule]] = {True: [], False: []}
-    for each in rules:
-        by_turn[each.scope is Scope.FOUND].append(each)
+    for rule in rules:
+        by_turn[rule.scope is Scope.FOUND].append(rule)
     faults = set(_found(repositories, destination, by_turn[False]))
     comments: dict[bool, list[Suppression]] = {True: [], False: []}
     for repository in repositories:
         comments[repository.form is Form.ARCHIVE] += suppressions_of(repository)
-    found = split(faults, comments[False], comments[True])
-    later = (fault for each in by_turn[True] for fault in _guarded(each, found, destination, repositories[0].place()))
-    return [*found.faults, *later], found.accepted
+    outcome = split(faults, comments[False], comments[True])
+    later = (fault for rule in by_turn[True] for fault in _guarded(rule, outcome, destination, repositories[0].place()))
+    return [*outcome.faults, *later], outcome.accepted
 
 
 def _found(repositories: Sequence[Repository], destination: Destination, rules: Iterable[Rule]) -> Iterator[Fault]:
     of_models: list[Rule] = []
-    others: list[Rule] = []
-    for each in rules:
-        (of_models if each.scope is Scope.MODEL else others).append(each)
+    rules_of_more: list[Rule] = []
+    for rule in rules:
+        (of_models if rule.scope is Scope.MODEL else rules_of_more).append(rule)
     # A model after the other: what its files hold, and what its code means, is only kept while rules ask for it.
     for repository in repositories:
         for model in repository.models_read:
             place = model.place()
-            for each in of_models:
-                yield from _guarded(each, model, destination, place)
-    for each in others:
-        for subject, place in _subjects(each.scope, repositories, destination):
-            yield from _guarded(each, subject, destination, place)
+            for rule in of_models:
+                yield from _guarded(rule, model, destination, place)
+    for rule in rules_of_more:
+        for subject, place in _subjects(rule.scope, repositories, destination):
+            yield from _guarded(rule, subject, destination, place)
 
 
 def _no_model(path: Path) -> EnsembleError:
@@ -131,37 +130,37 @@ def _subjects(
             yield repository, repository.place()
 
 
-def _guarded(each: Rule, subject: Any, destination: Destination, place: Place) -> Sequence[Fault]:
+def _guarded(rule: Rule, subject: Any, destination: Destination, place: Place) -> Sequence[Fault]:
     """A rule that fails on odd input must not hide what the others found."""
     try:
-        found = list(islice(each.faults(subject, destination), _MOST_FAULTS + 1))
-        if not found:
+        faults = list(islice(rule.faults(subject, destination), _MOST_FAULTS + 1))
+        if not faults:
             return ()
-        if len(found) > _MOST_FAULTS:
-            found[_MOST_FAULTS - 1 :] = [replace(found[-2], message=f"{found[-2].message} (and more like it)")]
-        if _loses_others(each, subject, destination):
-            found = [_with_loss(fault, subject) if fault.severity is Severity.ERROR else fault for fault in found]
-        return [_printable(fault) for fault in found]
+        if len(faults) > _MOST_FAULTS:
+            faults[_MOST_FAULTS - 1 :] = [replace(faults[-2], message=f"{faults[-2].message} (and more like it)")]
+        if _loses_others(rule, subject, destination):
+            faults = [_with_loss(fault, subject) if fault.severity is Severity.ERROR else fault for fault in faults]
+        return [_printable(fault) for fault in faults]
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         message = escaped(f"this rule itself failed: {type(error).__name__}: {error}")
         effect = "the fault that it looks for may be here or not"
         cure = f"this is a bug of the checker ({Path(where.filename).name}:{where.lineno}): please report it"
-        return [Fault(Severity.ERROR, each.id, place, message, effect, cure)]
+        return [Fault(Severity.ERROR, rule.id, place, message, effect, cure)]
 
 
-def _loses_others(each: Rule, subject: Any, destination: Destination) -> bool:
+def _loses_others(rule: Rule, subject: Any, destination: Destination) -> bool:
     """Whether a tritonserver in its default mode, which loads every folder, serves no other model through this fault:
     it stops with 'failed to load all models'. SageMaker loads models one by one."""
-    if each.server is not Server.REFUSES or not isinstance(subject, Model) or destination.instance:
+    if rule.server is not Server.REFUSES or not isinstance(subject, Model) or destination.instance:
         return False
     return subject.repository.form is Form.FOLDER and len(subject.repository.models) > 1
 
 
 def _with_loss(fault: Fault, subject: Model) -> Fault:
-    others = len(subject.repository.models) - 1
-    models = "the other model" if others == 1 else f"the other {others:,} models"
-    loss = f"in its default mode the server does not start, so {models} {'is' if others == 1 else 'are'} lost too"
+    count = len(subject.repository.models) - 1
+    models = "the other model" if count == 1 else f"the other {count:,} models"
+    loss = f"in its default mode the server does not start, so {models} {'is' if count == 1 else 'are'} also lost"
     return replace(fault, effect=f"{fault.effect}; {loss}" if fault.effect else loss)
 
 

@@ -1,4 +1,4 @@
-"""What Triton completes in a config.pbtxt by asking the backend, which is its default (not in ensembles/: Form.SOURCE).
+"""Fields of a config.pbtxt that Triton completes from the backend by default (not in ensembles/: Form.SOURCE).
 
 Such a value is as unknown as one that cannot be read: what the model's file says is not read here.
 """
@@ -27,8 +27,8 @@ def completes(model: Written) -> bool:
             return _has_method(model)
         # onnxruntime.cc AutoCompleteConfig: "inputs and outputs already specified"
         config = model.written
-        given = (len(config.input) or len(config.batch_input)) and len(config.output)
-        return backend.name not in _NEVER and not (backend.name == "onnxruntime" and given)
+        has_tensors = (len(config.input) or len(config.batch_input)) and len(config.output)
+        return backend.name not in _NEVER and not (backend.name == "onnxruntime" and has_tensors)
     except UnknownValueError:
         return True
 

@@ -1,5 +1,6 @@
 """A config.pbtxt with the place of everything in it."""
 
+import re
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,7 +11,8 @@ from triton_ensembles.check.text.parsed import Parsed, Path, TextFault
 from triton_ensembles.check.text.parser import parse
 from triton_ensembles.check.text.tokens import Lines
 from triton_ensembles.check.text.unknown import UnknownValueError, view
-from triton_ensembles.triton.model_config import ModelConfig
+from triton_ensembles.spelling import nearest
+from triton_ensembles.triton.model_config import CONFIG, ModelConfig
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class ConfigFile:
         return self._parsed.message
 
     def known(self, unknown: Set[Path] = frozenset()) -> ModelConfig:
-        """``config`` for rules: asking for ``unknown`` or for what could not be read raises
+        """``config`` for rules: reading ``unknown`` or what could not be parsed raises
         :class:`UnknownValueError`."""
         return cast(ModelConfig, view(self.config, self._parsed.damaged | unknown))
 
@@ -91,3 +93,12 @@ class ConfigFile:
     @cached_property
     def _lines(self) -> Lines:
         return Lines(self.text)
+
+
+def is_near_config(name: str) -> bool:
+    """Whether a file's name is a misspelling of config.pbtxt, or what editors and browsers make of it."""
+    letters = re.sub(r"[^a-z]", "", name.lower())
+    known = letters.startswith(("configpb", "configproto")) or letters in ("config", "configtxt", "copyofconfigpbtxt")
+    if name == CONFIG or name.startswith("."):
+        return False
+    return known or name.lower().endswith(".pbtxt") or nearest(name, [CONFIG]) is not None

@@ -1,4 +1,4 @@
-"""Which steps write and read each tensor of an ensemble, and what is wrong with that.
+"""The steps that write and read each tensor of an ensemble, and the faults in that.
 
 Core (r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig) stops at the first fault it meets in a hash map's
 order, which is often only a consequence. Here each cause is found once, without its consequences.
@@ -87,18 +87,18 @@ class Dataflow:
         lacking = [set(reads - ready) for reads in self.reads]
         waiting = set(range(len(self.reads)))
         provided: set[str] = set()
-        found: list[list[int]] = []
+        cycles: list[list[int]] = []
         done = deque(step for step in waiting if not lacking[step])
         for start in range(len(self.reads)):
             while True:
                 self._settle(done, waiting, lacking, provided)
-                if start not in waiting or len(found) == _MOST_CYCLES:
+                if start not in waiting or len(cycles) == _MOST_CYCLES:
                     break
-                found.append(self._cycle(start, waiting, lacking))
-                for step in found[-1]:  # treated as done, so that its consequences are not reported
+                cycles.append(self._cycle(start, waiting, lacking))
+                for step in cycles[-1]:  # treated as done, so that its consequences are not reported
                     for name in list(lacking[step]):
                         done += self._provide(name, lacking, provided)
-        return found
+        return cycles
 
     @cached_property
     def beside(self) -> tuple[int, int] | None:
@@ -115,7 +115,7 @@ class Dataflow:
         return next((pair for pair in pairs if self.writes[pair[0]].isdisjoint(self.reads[pair[1]])), None)
 
     def _settle(self, done: deque[int], waiting: set[int], lacking: list[set[str]], provided: set[str]) -> list[int]:
-        """Go on with the steps that have all their tensors, until no other has. In the order in which they can run."""
+        """Run the steps that have all their tensors until no other has; returns the order in which they can run."""
         order = []
         while done:
             order.append(step := done.popleft())

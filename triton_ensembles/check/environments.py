@@ -14,10 +14,11 @@ from pathlib import PurePosixPath
 
 from triton_ensembles.archive.tree import Entry, Kind, Tree, is_archive, join
 from triton_ensembles.check.backend import backend_of
+from triton_ensembles.check.fault import Place
 from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.triton.home import STUB
 
-_NATIVE = (
+_NATIVE = [
     "tensorflow",
     "tensorrt",
     "onnxruntime",
@@ -28,7 +29,7 @@ _NATIVE = (
     "identity",
     "repeat",
     "square",
-)
+]
 PARAMETER = "EXECUTION_ENV_PATH"
 MODEL_FOLDER = "$$TRITON_MODEL_DIRECTORY"
 _PYTHON = re.compile(r"lib/python(3\.\d+)$")
@@ -100,8 +101,8 @@ class Environment:
     def pythons(self) -> tuple[str, ...]:
         """Minor versions (``3.11``) that it has a folder for; only those with the standard library if there are any."""
         matches = [match for name in self.tree.folders("lib") if (match := _PYTHON.fullmatch(f"lib/{name}"))]
-        found = tuple(match[1] for match in matches)
-        return tuple(python for python in found if self.tree.get(f"lib/python{python}/os.py")) or found
+        versions = tuple(match[1] for match in matches)
+        return tuple(python for python in versions if self.tree.get(f"lib/python{python}/os.py")) or versions
 
     @property
     def has_library(self) -> bool:
@@ -125,15 +126,15 @@ class Environment:
     @cached_property
     def versions(self) -> dict[str, str]:
         """Installed distributions, names in lower case with ``-`` for ``_``."""
-        found: dict[str, str] = {}
+        versions: dict[str, str] = {}
         for name in self.tree.children("conda-meta"):
             if match := _CONDA.fullmatch(f"conda-meta/{name}"):
-                found[normal_name(match["name"])] = match["version"]
+                versions[normal_name(match["name"])] = match["version"]
         for folder in self.site_packages:
             for name in self.tree.children(folder):
                 if match := _DIST.fullmatch(name):
-                    found[normal_name(match["name"])] = match["version"]
-        return found
+                    versions[normal_name(match["name"])] = match["version"]
+        return versions
 
     def distributions(self) -> Iterator[tuple[str, str]]:
         """The folders ``….dist-info`` of site-packages, as (distribution, path)."""
@@ -166,17 +167,17 @@ def environment(repository: Repository, path: str) -> Environment | None:
     """The environment at ``path``; None when there is none, or when the archive cannot be read."""
     if path not in repository.cache:
         repository.cache[path] = _read(repository.tree, path)
-    found: Environment | None = repository.cache[path]
-    return found
+    known: Environment | None = repository.cache[path]
+    return known
 
 
 def used_environments(repository: Repository) -> list[Environment]:
     """All the environments that models of the repository name, each once."""
-    return _environments(repository, {found.path for model in repository.models if (found := reference(model))})
+    return _environments(repository, {named.path for model in repository.models if (named := reference(model))})
 
 
 def environments(repository: Repository) -> list[Environment]:
-    """Those, and other archives that look like an environment."""
+    """The used environments, and other archives that look like one."""
     used = {packed.path for packed in used_environments(repository)}
     archives = {path for path, entry in repository.tree.entries.items() if entry.kind is Kind.FILE and is_archive(path)}
     return _environments(repository, used | archives)
@@ -187,8 +188,8 @@ def _environments(repository: Repository, paths: set[str]) -> list[Environment]:
 
 
 def environment_of(model: Model) -> Environment | None:
-    found = reference(model)
-    return environment(model.repository, found.path) if found and found.path else None
+    named = reference(model)
+    return environment(model.repository, named.path) if named and named.path else None
 
 
 def has_stub(model: Model) -> bool:
@@ -205,7 +206,7 @@ def _read(tree: Tree, path: str) -> Environment | None:
     nested = tree.nested(path) if is_archive(path) else None
     if nested is None or not nested.members:
         return None
-    # Archives with the same environment may share its tree; then what is derived from it is shared, too.
+    # Archives with the same environment may share its tree; then what is derived from it is also shared.
     key = (id(nested), path)
     shared = _SHARED.get(key) or Environment(path, nested, entry.size)
     _SHARED[key] = shared
@@ -213,11 +214,17 @@ def _read(tree: Tree, path: str) -> Environment | None:
 
 
 def subtree(tree: Tree, folder: str) -> Tree:
-    """What is below ``folder``, with paths relative to it."""
+    """The files below ``folder``, with paths relative to it."""
     prefix = f"{folder}/"
-    return Tree(replace(each, path=each.path.removeprefix(prefix)) for each in tree.below(folder))
+    return Tree(replace(entry, path=entry.path.removeprefix(prefix)) for entry in tree.below(folder))
 
 
 def normal_name(name: str) -> str:
     """The name of a distribution as PEP 503 compares it."""
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def place_in(repository: Repository, packed: Environment, inner: str = "") -> Place:
+    """``a.tar.gz!env.tar.gz!lib/x`` or ``a.tar.gz!step/environment/lib/x``: a place within the environment."""
+    place = repository.place(packed.path)
+    return Place(f"{place.path}{'!' if packed.size else '/'}{inner}") if inner else place

@@ -1,4 +1,4 @@
-"""What the examples of the rules are built of, and the models that they use as steps: the real server loads them."""
+"""Parts of the rules' examples, and the models that they use as steps: the real server loads them."""
 
 from collections.abc import Mapping
 from io import BytesIO
@@ -57,7 +57,7 @@ GRAPH_IDENTITY = (
 
 
 def io_tensor(name: str, type: str = "FP32", dims: str = "4", more: str = "") -> str:
-    """One input or output of a config.pbtxt; ``more`` is whatever else it has."""
+    """An input or output of a config.pbtxt; ``more`` is whatever else it has."""
     return f'{{ name: "{name}", data_type: TYPE_{type}, dims: [ {dims} ]{more and f", {more}"} }}'
 
 
@@ -136,7 +136,7 @@ STEPS = {step.folder: step for step in _STEPS}
 
 
 def step(model: str, inputs: Mapping[str, str], outputs: Mapping[str, str], version: str = "model_version: -1") -> str:
-    """One step of an ensemble; the maps go from the model's tensors to the ensemble's."""
+    """A step of an ensemble; the maps go from the model's tensors to the ensemble's."""
     lines = [f'model_name: "{model}"', version]
     for name, pairs in (("input_map", inputs), ("output_map", outputs)):
         lines += [f'{name} {{ key: "{key}", value: "{value}" }}' for key, value in pairs.items()]

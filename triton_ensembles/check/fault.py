@@ -1,4 +1,4 @@
-"""What the checker reports: one fault, with its place, its effect and its cure."""
+"""The report of a fault, with its place, its effect and its cure."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -32,7 +32,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a rule's function yields; the rule itself adds its id.
+    """A fault as a rule's function yields it; the rule itself adds its id.
 
     Args:
         place: where to apply the cure.

@@ -1,4 +1,4 @@
-"""What makes a fault the same fault after lines were moved, or the checker's wording has changed."""
+"""The identity of a fault, which it keeps when lines are moved or the checker's wording changes."""
 
 import hashlib
 import json

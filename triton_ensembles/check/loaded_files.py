@@ -29,13 +29,13 @@ def loaded_files(model: Model) -> Iterator[tuple[str, Entry]]:
         if backend.name == "onnxruntime" and (entry := model.get(path)) and entry.is_folder:
             inner = join(path, ONNX_IN_FOLDER)
             path = inner if model.get(inner) else path
-        made = recipe is not None and recipe.makes(join(model.folder, path))
-        if (entry := model.get(path)) and not made:
+        is_made = recipe is not None and recipe.makes(join(model.folder, path))
+        if (entry := model.get(path)) and not is_made:
             yield path, entry
 
 
 def file_of(model: Model, path: str) -> ModelFile | None:
-    """What is known about the model's file at ``path``; None for nothing, for folders and for links."""
+    """The facts about the model's file at ``path``; None for nothing, for folders and for links."""
     entry = model.get(path)
     if entry is None or entry.kind is not Kind.FILE:
         return None
@@ -50,8 +50,16 @@ def file_of(model: Model, path: str) -> ModelFile | None:
         repository.cache[key] = None
         with suppress(OSError), (repository.path / entry.path).open("rb") as file:
             repository.cache[key] = reader(path, entry.size, file, _format(backend_of(model), path))
-    found: ModelFile | None = repository.cache[key]
-    return found
+    model_file: ModelFile | None = repository.cache[key]
+    return model_file
+
+
+def files_read(model: Model, backend: str) -> Iterator[tuple[str, ModelFile]]:
+    """The files of :func:`loaded_files` that can be read, if the model is one of ``backend``."""
+    for path, _ in loaded_files(model) if backend_of(model).name == backend else ():
+        file = file_of(model, path)
+        if file and not file.broken:
+            yield path, file
 
 
 def _format(backend: Backend, path: str) -> str:

@@ -11,6 +11,8 @@ from triton_ensembles.archive.tree import join
 from triton_ensembles.check.environments import Environment, normal_name, subtree
 from triton_ensembles.check.repository import Model, Repository
 
+MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_(\w+)$|manylinux(1|2010|2014)_(\w+)$")
+_OLD_MANYLINUX = {"1": (2, 5), "2010": (2, 12), "2014": (2, 17)}  # PEP 600
 _EXTENSION = re.compile(r"\.cpython-3(\d+)-[\w-]+\.so$")
 _TAG = re.compile(r"^Tag:[ ]*(\w[\w.]*-\w[\w.]*-\w[\w.]*)\s*$", re.MULTILINE)
 
@@ -26,7 +28,7 @@ class Packages(Environment):
     @cached_property
     def modules(self) -> frozenset[str]:
         """The names under which the packages are imported, without the step's own modules."""
-        return frozenset(name for each in self.distributions() for name in self._names(*each))
+        return frozenset(name for distribution in self.distributions() for name in self._names(*distribution))
 
     def wheels(self) -> Iterator[tuple[str, frozenset[Tag]]]:
         """The path of each WHEEL file, and its tags."""
@@ -34,24 +36,24 @@ class Packages(Environment):
             entry = self.tree.get(join(folder, "WHEEL"))
             written = _TAG.findall((entry.text or "") if entry else "")
             if written:
-                yield join(folder, "WHEEL"), frozenset(tag for each in written[:200] for tag in parse_tag(each))
+                yield join(folder, "WHEEL"), frozenset(tag for text in written[:200] for tag in parse_tag(text))
 
     def unsuited(self, python: str) -> list[tuple[str, str]]:
         """The files that a Python (``3.10``) cannot import: path, and what they are for."""
         minor = int(python.partition(".")[2])
-        found = [
+        unsuited_files = [
             (path, " or ".join(sorted({f"{tag.interpreter}-{tag.abi}" for tag in tags})))
             for path, tags in self.wheels()
             if not any(_suits(tag, minor) for tag in tags)
         ]
         extensions: dict[str, list[tuple[int, str]]] = {}
-        for entry in () if found else self.tree.members:  # of packages whose tags say nothing
+        for entry in () if unsuited_files else self.tree.members:  # of packages whose tags say nothing
             if match := _EXTENSION.search(entry.path):
                 extensions.setdefault(entry.path[: match.start()], []).append((int(match[1]), entry.path))
         for files in extensions.values():
             if minor not in dict(files):
-                found.append((files[0][1], f"Python 3.{files[0][0]}"))
-        return found
+                unsuited_files.append((files[0][1], f"Python 3.{files[0][0]}"))
+        return unsuited_files
 
     def _names(self, distribution: str, path: str) -> Iterator[str]:
         """``top_level.txt`` or RECORD says them; otherwise it is the name of the distribution, as for most."""
@@ -75,7 +77,7 @@ def _suits(tag: Tag, minor: int) -> bool:
 def packages_of(model: Model) -> list[Packages]:
     """The packages in each version folder that is served and has any; [] for most models."""
     folders = [join(model.root, model.versions[number]) for number in model.served_versions()]
-    return [found for folder in folders if (found := packages_in(model.repository, folder))]
+    return [packages for folder in folders if (packages := packages_in(model.repository, folder))]
 
 
 def packages_in(repository: Repository, folder: str) -> Packages | None:
@@ -85,10 +87,17 @@ def packages_in(repository: Repository, folder: str) -> Packages | None:
         tree = repository.tree
         some = any(name.endswith(".dist-info") for name in tree.children(folder))
         repository.cache[key] = Packages(folder, subtree(tree, folder)) if some else None
-    found: Packages | None = repository.cache[key]
-    return found
+    packages: Packages | None = repository.cache[key]
+    return packages
 
 
 def used_packages(repository: Repository) -> list[Packages]:
-    """Those of all models of the repository."""
-    return [found for model in repository.models for found in packages_of(model)]
+    """The packages of all models of the repository."""
+    return [packages for model in repository.models for packages in packages_of(model)]
+
+
+def glibc_of(tag: str) -> tuple[int, int] | None:
+    match = MANYLINUX.search(tag)
+    if not match:
+        return None
+    return _OLD_MANYLINUX[match[4]] if match[4] else (int(match[1]), int(match[2]))

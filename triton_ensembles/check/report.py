@@ -1,4 +1,4 @@
-"""What ``check`` found, for the formats to print."""
+"""The findings of ``check``, for the formats to print."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ class Report:
         accepted: faults that a comment or pyproject.toml accepts.
         known: faults that the baseline has; None without a baseline.
         gone: what the baseline has and this check did not find.
-        strict: whether warnings fail, too.
+        strict: whether warnings also fail.
     """
 
     faults: tuple[Fault, ...]

@@ -45,7 +45,7 @@ class Form(StrEnum):
 
 @dataclass(frozen=True)
 class Model:
-    """One model folder.
+    """A model folder.
 
     Args:
         folder: its name, which is the model's name for Triton.
@@ -72,14 +72,14 @@ class Model:
     def config(self) -> ModelConfig:
         """The ModelConfig that Triton uses, empty when there is no config.pbtxt (see :attr:`has_config`).
 
-        Asking for a part that could not be read, or that Triton completes, raises :class:`UnknownValueError`, which
+        Reading a part that could not be parsed, or that Triton completes, raises :class:`UnknownValueError`, which
         ends the rule.
         """
         return self.file.known(self._completed)
 
     @cached_property
     def written(self) -> ModelConfig:
-        """The ModelConfig as the text has it; asking for what could not be read raises, too."""
+        """The ModelConfig as the text has it; reading what could not be parsed also raises."""
         return self.file.known()
 
     @property
@@ -94,7 +94,7 @@ class Model:
         return ConfigFile(f"{self.shown}/{CONFIG}", content, self._added_parameters() if content else {})
 
     def _added_parameters(self) -> dict[str, tuple[str, Place]]:
-        """What the build adds to config.pbtxt, and where the recipe says so."""
+        """Parameters that the build adds to config.pbtxt, with the place in the recipe that says so."""
         recipe = self.repository.recipe
         return {
             key: (value, self.repository.recipe_place(key))
@@ -111,10 +111,10 @@ class Model:
 
     def get(self, path: str) -> Entry | None:
         """The entry at ``path`` within the model's folder. Raises UnknownValueError when it may not have been read."""
-        found = self.tree.get(join(self.root, path))
-        if found is None and not self.tree.complete:
+        entry = self.tree.get(join(self.root, path))
+        if entry is None and not self.tree.complete:
             raise UnknownValueError
-        return found
+        return entry
 
     def children(self, folder: str = "") -> list[str]:
         return self.tree.children(join(self.root, folder) if folder else self.root)
@@ -138,24 +138,24 @@ class Model:
     def versions(self) -> dict[int, str]:
         """Version numbers and the names of their folders, as core r24.10 VersionsToLoad finds them.
 
-        In ensembles/ those that the build makes count too. Raises UnknownValueError when not all were read.
+        In ensembles/ those that the build makes also count. Raises UnknownValueError when not all were read.
         """
         if not self.tree.complete:
             raise UnknownValueError
-        found: dict[int, str] = {}
+        versions: dict[int, str] = {}
         for name in self.tree.folders(self.root):
             if name in NOT_VERSIONS or (len(name) > 1 and name.startswith("0")):
                 continue
             if match := _NUMBER.match(name[:40]):
                 number = int(match.group())
                 if -(2**63) <= number < 2**63:
-                    found.setdefault(number, name)
+                    versions.setdefault(number, name)
         recipe = self.repository.recipe
         for name in recipe.versions_of(self.folder) if recipe else ():
-            found.setdefault(int(name), name)
-        if recipe and not found and self.is_ensemble:
-            found[1] = "1"  # it is empty, and git keeps no empty folders
-        return found
+            versions.setdefault(int(name), name)
+        if recipe and not versions and self.is_ensemble:
+            versions[1] = "1"  # it is empty, and git keeps no empty folders
+        return versions
 
     def served_versions(self) -> list[int]:
         """The versions that the version policy picks, the newest first."""
@@ -163,8 +163,8 @@ class Model:
         policy = self.config.version_policy
         kind = policy.WhichOneof("policy_choice")
         if kind == "specific":
-            wanted = set(policy.specific.versions)
-            return [number for number in newest_first if number in wanted]
+            chosen = set(policy.specific.versions)
+            return [number for number in newest_first if number in chosen]
         if kind == "all":
             return newest_first
         # A version_policy { } without a choice is neither: core then takes all of them.
@@ -203,7 +203,7 @@ class Repository:
 
     @property
     def models(self) -> tuple[Model, ...]:
-        """One for each folder, as Triton sees it; the repository itself when it is one model.
+        """The models, one for each folder, as Triton sees them; the repository itself when it is one model.
 
         Raises:
             UnknownValueError: the archive breaks off, so that there may be more (see :attr:`models_read`).
@@ -214,7 +214,7 @@ class Repository:
 
     @cached_property
     def models_read(self) -> tuple[Model, ...]:
-        """Those of :attr:`models` of which a part was read."""
+        """The models of which a part was read."""
         if self.is_one_model:
             return (Model(self.path.resolve().name, "", self.shown, self),)
         names = self.tree.folders()
@@ -241,13 +241,13 @@ class Repository:
 
         Raises:
             UnknownValueError: it may be where nothing was read: after the break of an archive, or beside a model
-                folder that was given by itself.
+                folder that was given on its own.
         """
-        found = self._by_name.get(name)
+        model = self._by_name.get(name)
         alone = self.is_one_model and self.form is Form.FOLDER
-        if found is None and (alone or not self.tree.complete):
+        if model is None and (alone or not self.tree.complete):
             raise UnknownValueError
-        return found
+        return model
 
     @property
     def ensembles(self) -> list[Model]:
@@ -255,7 +255,7 @@ class Repository:
 
     @cached_property
     def recipe(self) -> SourceRecipe | None:
-        """What ensemble.toml says, for a folder of ensembles/."""
+        """The recipe (ensemble.toml) of a folder of ensembles/."""
         entry = self.tree.get(RECIPE)
         return read_source_recipe(entry.text) if self.form is Form.SOURCE and entry else None
 
@@ -286,12 +286,12 @@ def find_repositories(path: Path) -> Iterator[Repository]:
     if not path.is_dir() or is_repository(path):
         yield _repository(path)
         return
-    found = (
+    children = (
         child
         for child in sorted(path.iterdir())
         if (child.is_dir() and is_repository(child)) or (child.is_file() and is_archive(child.name))
     )
-    for number, child in enumerate(found):
+    for number, child in enumerate(children):
         if number == MOST_REPOSITORIES:
             raise EnsembleError(f"there are more than {number} repositories here", path=path, cure="name some of them")
         yield _repository(child)

@@ -1,4 +1,7 @@
-"""A rule of the checker: its name, its source, an example of the fault, and the function that finds it."""
+"""A rule of the checker: its name, its source, an example of the fault, and the function that finds it.
+
+The module of a rule imports from here all that rules are written with.
+"""
 
 import inspect
 import sys
@@ -7,16 +10,21 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from triton_ensembles.check.fault import Fault, Finding, Severity
+from triton_ensembles.check.fault import Fault, Finding, Place, Severity
+from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.triton.destination import Destination
 
+__all__ = [
+    "ANYWHERE", "REGISTERED", "Destination", "Example", "Finding", "Form", "Model", "Place", "Repository", "Rule",
+    "Scope", "Server", "Severity", "rule",
+]  # fmt: skip
 ANYWHERE = Destination()
 Finder = Callable[..., Iterator[Finding]]
 
 
 class Scope(StrEnum):
-    """What a rule looks at, which is the name of its function's first parameter."""
+    """The subject of a rule, which is the name of its function's first parameter."""
 
     MODEL = "model"  # one Model
     REPOSITORY = "repository"  # one Repository with all its models
@@ -26,7 +34,7 @@ class Scope(StrEnum):
 
 
 class Server(StrEnum):
-    """What the real tritonserver does with the bad example of a rule; the tests hold it to that."""
+    """How the real tritonserver treats the bad example of a rule; the tests hold it to that."""
 
     REFUSES = "refuses"  # the load fails, and the log has ``Rule.words``
     DIES = "dies"  # the load never ends, or the server crashes
@@ -81,10 +89,10 @@ class Rule:
     def faults(self, subject: Any, destination: Destination) -> Iterator[Fault]:
         """The faults of ``subject``, which is what :attr:`scope` says; nothing from what could not be read."""
         try:
-            for found in self.find(subject, destination) if self.reads_destination else self.find(subject):
+            for finding in self.find(subject, destination) if self.reads_destination else self.find(subject):
                 default = f"Triton refuses it: {self.words}" if self.words and self.server is Server.REFUSES else ""
-                severity, effect = found.severity or self.severity, found.effect or default
-                yield Fault(severity, self.id, found.place, found.message, effect, found.cure)
+                severity, effect = finding.severity or self.severity, finding.effect or default
+                yield Fault(severity, self.id, finding.place, finding.message, effect, finding.cure)
         except UnknownValueError:
             return
 
@@ -112,7 +120,7 @@ def rule(
     The name of the function is the id of the rule, ``tensor_dims_missing`` for ``tensor-dims-missing``; it never
     changes, because people write it down. The function asks by the names of its parameters for what it looks at:
     first ``model``, ``repository``, ``repositories``, ``destination`` or ``found`` (see :class:`Scope`), then
-    ``destination`` if its findings depend on it too. A finding without an effect gets "Triton refuses it: " and
+    ``destination`` if its findings also depend on it. A finding without an effect gets "Triton refuses it: " and
     ``words``.
 
     Args:
@@ -137,8 +145,8 @@ def rule(
 
     def make(find: Finder) -> Rule:
         module = vars(sys.modules[find.__module__])
-        subject, *others = inspect.signature(find).parameters
-        made = Rule(
+        subject, *parameters = inspect.signature(find).parameters
+        new_rule = Rule(
             id or find.__name__.replace("_", "-"),
             title,
             source or module["SOURCE"],
@@ -153,11 +161,11 @@ def rule(
             good_loads,
             find,
             Scope(subject),
-            bool(others),
+            bool(parameters),
         )
-        if REGISTERED.setdefault(made.id, made) is not made:
-            raise ValueError(f"there are two rules called {made.id}")
-        return made
+        if REGISTERED.setdefault(new_rule.id, new_rule) is not new_rule:
+            raise ValueError(f"there are two rules called {new_rule.id}")
+        return new_rule
 
     return make
 

@@ -13,7 +13,7 @@ MERGED = {
 
 
 def cure_for(name: str) -> str:
-    """What to write instead of ``name``, which no rule has."""
+    """The advice to somebody who wrote ``name``, which no rule has."""
     if name in MERGED:
         return f"it is a part of '{MERGED[name]}' now"
     begins = next((id for id in REGISTERED if len(name) > 3 and id.startswith(name)), None)

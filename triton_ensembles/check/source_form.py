@@ -25,7 +25,7 @@ ENSEMBLE_FOLDER = "ensemble"
 
 @dataclass(frozen=True)
 class SourceRecipe:
-    """What the recipe says about the files that are missing in git.
+    """The files that are missing in git, as the recipe makes them.
 
     Attributes:
         recipe: None when it is not valid; the build may then make anything that is missing.
@@ -37,7 +37,7 @@ class SourceRecipe:
 
     def versions_of(self, model: str) -> set[str]:
         """The version folders of ``model`` that the build puts a file into."""
-        paths = [PurePosixPath(each.path).parts for each in self.recipe.artifacts] if self.recipe else []
+        paths = [PurePosixPath(artifact.path).parts for artifact in self.recipe.artifacts] if self.recipe else []
         return {parts[1] for parts in paths if len(parts) > 2 and parts[0] == model and parts[1].isdecimal()}
 
     def makes_file_to_load(self, model: str, version: str, backend: str, names: Collection[str]) -> bool:
@@ -48,9 +48,11 @@ class SourceRecipe:
         from triton_ensembles.recipe.artifact import MODEL_FILES  # a recipe was read, so this is imported already
 
         folder = f"{model}/{version}/"
-        inside = [each for each in self.recipe.artifacts if each.path.startswith(folder)]
+        inside = [artifact for artifact in self.recipe.artifacts if artifact.path.startswith(folder)]
         changes = backend in MODEL_FILES
-        return any((changes and each.is_model) or each.path.removeprefix(folder) in names for each in inside)
+        return any(
+            (changes and artifact.is_model) or artifact.path.removeprefix(folder) in names for artifact in inside
+        )
 
     def parameters_of(self, model: str) -> Mapping[str, str]:
         """The parameters that the build adds to the config.pbtxt of ``model`` for every target."""
@@ -64,7 +66,7 @@ class SourceRecipe:
         """Whether the build makes the file, or something in the folder, at ``path`` (``dali/1/model.dali``)."""
         if self.recipe is None:
             return True
-        return any(each.path == path or each.path.startswith(f"{path}/") for each in self.recipe.artifacts)
+        return any(artifact.path == path or artifact.path.startswith(f"{path}/") for artifact in self.recipe.artifacts)
 
     def makes_model_for(self, model: str, image_backends: Collection[str]) -> bool:
         """Whether the build makes a file of ``model`` that an image with these backends can load; it then changes the

@@ -7,7 +7,7 @@ from triton_ensembles.archive.tree import Entry
 from triton_ensembles.check.fault import Place
 from triton_ensembles.check.python.budget import PythonBudget
 from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.suppression.comments import MARK
+from triton_ensembles.check.suppression.comments import MARK, Suppression, suppressions
 from triton_ensembles.recipe.places import RECIPE
 from triton_ensembles.triton.model_config import CONFIG
 
@@ -45,9 +45,19 @@ class Sources:
     @cached_property
     def _entries(self) -> dict[str, Entry]:
         return {
-            # The files of a model that is given by itself are shown below it, in an archive too.
+            # The files of a model that is given on its own are shown below it, also in an archive.
             f"{repository.shown}/{entry.path}" if repository.is_one_model else repository.place(entry.path).path: entry
             for repository in self._repositories
             for entry in repository.tree.entries.values()
             if entry.data is not None
         }
+
+
+def suppressions_of(repository: Repository) -> tuple[Suppression, ...]:
+    """Every comment of the repository that accepts faults, or tries to."""
+    key = "suppressions"
+    if key not in repository.cache:
+        texts = Sources([repository]).commented()
+        repository.cache[key] = tuple(comment for path, text in texts for comment in suppressions(path, text))
+    comments: tuple[Suppression, ...] = repository.cache[key]
+    return comments

@@ -33,7 +33,7 @@ from triton_ensembles.triton.targets import NAMES
     help="The Triton release or image, such as 24.09. An image of your own that names no release, such as name:tag, "
     "gets a warning: what it holds is unknown.",
 )
-@click.option("--strict", is_flag=True, help="Exit with 1 for warnings too.")
+@click.option("--strict", is_flag=True, help="Also exit with 1 for warnings.")
 @click.option(
     "--format",
     "style",
@@ -89,7 +89,7 @@ def check_command(
       check --target fused                       whether each can be fused, and if not, which step is why
       check dist/gpu/a.tar.gz dist/gpu/b.tar.gz  one endpoint of two models
       check --image 25.03 --format github        for another release, as annotations
-      check --strict                             for CI: warnings fail, too
+      check --strict                             for CI: warnings also fail
       check --format sarif > check.sarif         for code scanning; docs/ci.md has whole workflows
       check --write-baseline known.json          from now on, --baseline known.json shows new faults only
       check --explain step-input-unknown         what this rule means, with examples
@@ -114,7 +114,7 @@ def check_command(
     started = time.perf_counter()
     destination = Destination(target or "", instance or "", "" if not image or image == PIP_SERVER else image)
     try:
-        chosen = [_path_of(each) for each in paths] or [options.current_places().ensembles]
+        chosen = [_path_of(text) for text in paths] or [options.current_places().ensembles]
         known = Baseline.read(baseline) if baseline else None
         report = replace(check(chosen, destination), strict=strict)
         if new_baseline:

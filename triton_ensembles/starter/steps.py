@@ -9,10 +9,10 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from triton_ensembles.check.imported_packages import PROVIDERS
 from triton_ensembles.check.python.budget import PythonBudget
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import ANYWHERE
-from triton_ensembles.check.rules.environment.imports import PROVIDERS
 from triton_ensembles.check.rules.model_py.step_imports import missing_imports
 from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.files import read_bytes

@@ -8,11 +8,11 @@ from triton_ensembles.errors import escaped
 
 
 def printed(report: Report, seconds: float) -> str:
-    """One object: ``faults`` and ``suppressed`` (lists), ``errors``, ``repositories`` and ``seconds``; with a baseline
+    """An object: ``faults`` and ``suppressed`` (lists), ``errors``, ``repositories`` and ``seconds``; with a baseline
     also ``known`` (a list like ``faults``) and ``gone``."""
     data: dict[str, object] = {
         "faults": [_record(fault) for fault in report.faults],
-        "suppressed": [_record(each.fault) | {"reason": each.reason} for each in report.accepted],
+        "suppressed": [_record(accepted.fault) | {"reason": accepted.reason} for accepted in report.accepted],
         "errors": report.errors,
         "repositories": report.repositories,
         "seconds": round(seconds, 3),

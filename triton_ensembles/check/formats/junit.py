@@ -18,7 +18,7 @@ _NAME = "triton-ensembles check"
 
 
 def printed(report: Report, seconds: float) -> str:
-    """One ``<testsuites>`` with one ``<testsuite>``."""
+    """A ``<testsuites>`` with one ``<testsuite>``."""
     suite = _Suite(report)
     for fault in report.faults:
         if report.fails(fault):
@@ -61,8 +61,8 @@ class _Suite:
     def text(self, seconds: float) -> str:
         suites = Element("testsuites", name=_NAME)
         for element in (suites, self._suite):
-            found = {"tests": "testcase", "failures": "testcase/failure", "skipped": "testcase/skipped"}
-            element.attrib |= {name: str(len(self._suite.findall(path))) for name, path in found.items()}
+            counted = {"tests": "testcase", "failures": "testcase/failure", "skipped": "testcase/skipped"}
+            element.attrib |= {name: str(len(self._suite.findall(path))) for name, path in counted.items()}
             element.attrib |= {"errors": "0", "time": f"{seconds:.3f}"}
         lines = [*gone_lines(self._report), summary(self._report)]
         SubElement(self._suite, "system-out").text = "\n".join(lines)

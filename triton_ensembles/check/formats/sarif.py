@@ -1,6 +1,6 @@
 """Faults as SARIF 2.1.0, the OASIS standard for results of static analysis; GitHub's code scanning reads it.
 
-Its limits are in GitHub's page 'SARIF support for code scanning'; it asks for a line in every location, too.
+Its limits are in GitHub's page 'SARIF support for code scanning'; it also requires a line in every location.
 """
 
 import json
@@ -27,11 +27,11 @@ _FINGERPRINT = "tritonEnsemblesCheck/v1"
 
 
 def printed(report: Report, _seconds: float) -> str:
-    """One log with one run. It has nothing of the machine or the time: the same faults give the same text."""
-    found = list(_found(report))
+    """A log with one run. It has nothing of the machine or the time: the same faults give the same text."""
+    results = list(_found(report))
     # Of too many, the errors are kept.
-    severest = sorted(found, key=lambda each: list(Severity).index(each[0].severity))
-    kept = found if len(found) <= MOST_RESULTS else severest[:MOST_RESULTS]
+    severest = sorted(results, key=lambda each: list(Severity).index(each[0].severity))
+    kept = results if len(results) <= MOST_RESULTS else severest[:MOST_RESULTS]
     rules = sorted({fault.rule for fault, _ in kept})
     index_of = {id: index for index, id in enumerate(rules)}
     places = FilePlaces(report.roots)
@@ -41,7 +41,7 @@ def printed(report: Report, _seconds: float) -> str:
             "driver": {"name": "triton-ensembles", "semanticVersion": __version__, "rules": [_rule(id) for id in rules]}
         },
         "invocations": [
-            {"executionSuccessful": True, "toolExecutionNotifications": list(_notifications(report, len(found)))}
+            {"executionSuccessful": True, "toolExecutionNotifications": list(_notifications(report, len(results)))}
         ],
         "originalUriBaseIds": {_ROOT: {"description": {"text": "The root of the git repository."}}},
         "columnKind": "unicodeCodePoints",
@@ -60,7 +60,7 @@ def _found(report: Report) -> Iterator[tuple[Fault, dict[str, Any]]]:
     state = {} if report.known is None else {"baselineState": "new"}
     every: list[tuple[Fault, dict[str, Any]]] = [(fault, state) for fault in report.faults]
     every += [(fault, {"baselineState": "unchanged"}) for fault in report.known or ()]
-    every += [(each.fault, state | {"suppressions": [_suppression(each)]}) for each in report.accepted]
+    every += [(accepted.fault, state | {"suppressions": [_suppression(accepted)]}) for accepted in report.accepted]
     yield from sorted(every, key=lambda each: each[0].sort_key())
 
 
@@ -119,9 +119,9 @@ def _artifact(path: str) -> dict[str, str]:
     return {"uri": f"file://{uri}"} if uri.startswith("/") else {"uri": uri, "uriBaseId": _ROOT}
 
 
-def _notifications(report: Report, found: int) -> Iterator[dict[str, Any]]:
-    if found > MOST_RESULTS:
-        text = f"{found:,} results were found; these are {MOST_RESULTS:,} of them, errors first"
+def _notifications(report: Report, count: int) -> Iterator[dict[str, Any]]:
+    if count > MOST_RESULTS:
+        text = f"{count:,} results were found; these are {MOST_RESULTS:,} of them, errors first"
         yield {"level": "warning", "message": {"text": text}}
     if report.gone:
         yield {"level": "note", "message": {"text": "\n".join(gone_lines(report))}}

@@ -24,7 +24,7 @@ def fault_lines(fault: Fault) -> list[str]:
 
 
 def gone_lines(report: Report) -> list[str]:
-    """What the baseline has in vain."""
+    """The lines about entries of the baseline whose faults are gone."""
     if not report.gone:
         return []
     counts = Counter((entry.path, entry.fingerprint.rule) for entry in report.gone)
@@ -36,7 +36,7 @@ def gone_lines(report: Report) -> list[str]:
 
 
 def gone_summary(report: Report) -> str:
-    """One line; "" when the baseline has nothing in vain."""
+    """A line about such entries; "" when there are none."""
     if not report.gone:
         return ""
     is_or_are = "is" if len(report.gone) == 1 else "are"
@@ -49,12 +49,12 @@ def summary(report: Report) -> str:
         _count(sum(fault.severity is severity for fault in report.faults), severity.value) for severity in Severity
     ]
     named = [count for count in counts if not count.startswith("0 ")]
-    found = " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
+    counted = " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
     repositories = "repository" if report.repositories == 1 else "repositories"
     new = "no new faults" if report.known is not None else "no faults"
-    others = [(len(report.known or ()), "known"), (len(report.accepted), "suppressed")]
-    apart = "".join(f", {number:,} {word}" for number, word in others if number)
-    return f"{found or new} in {report.repositories} {repositories}{apart}"
+    apart_from = [(len(report.known or ()), "known"), (len(report.accepted), "suppressed")]
+    apart = "".join(f", {number:,} {word}" for number, word in apart_from if number)
+    return f"{counted or new} in {report.repositories} {repositories}{apart}"
 
 
 def _count(number: int, noun: str) -> str:

@@ -1,4 +1,4 @@
-"""What is known about a model file."""
+"""The facts about a model file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

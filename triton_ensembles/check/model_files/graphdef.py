@@ -49,16 +49,16 @@ def _node(message: Message, end: int) -> tuple[str, str, ModelTensor]:
 
 
 def _type(message: Message, end: int) -> str:
-    """Of an AttrValue."""
-    found = ""
+    """The type in an AttrValue."""
+    kind = ""
     for number, value in message.fields(end):
         if number == 6:
-            found = f"TYPE_{_TYPES[value]}" if value in _TYPES else ""
-    return found
+            kind = f"TYPE_{_TYPES[value]}" if value in _TYPES else ""
+    return kind
 
 
 def _shape(message: Message, end: int) -> tuple[int, ...] | None:
-    """Of an AttrValue; None for one of any rank. Without dims it may be a scalar or of any rank, by its age."""
+    """The shape in an AttrValue; None for one of any rank. Without dims it is a scalar or of any rank, by its age."""
     dims: list[int] = []
     for number, value in message.fields(end):
         if number == 7:

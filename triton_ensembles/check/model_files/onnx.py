@@ -56,7 +56,7 @@ def read_onnx(message: Message) -> ModelFile:
 
 @dataclass
 class _Graph:
-    """What a GraphProto has; ``external`` and ``operators`` are also those of the graphs within it."""
+    """The content of a GraphProto; ``external`` and ``operators`` are also those of the graphs within it."""
 
     inputs: list[ModelTensor] = field(default_factory=list)
     outputs: list[ModelTensor] = field(default_factory=list)
@@ -92,11 +92,11 @@ class _Graph:
 
 def _function(message: Message, end: int) -> tuple[str, str]:
     """The domain and the name of a FunctionProto."""
-    found = {1: "", 10: ""}
+    fields = {1: "", 10: ""}
     for number, value in message.fields(end):
-        if number in found:
-            found[number] = message.text(value)
-    return _domain(found[10]), found[1]
+        if number in fields:
+            fields[number] = message.text(value)
+    return _domain(fields[10]), fields[1]
 
 
 def _opset(message: Message, end: int) -> tuple[str, int]:
@@ -133,11 +133,11 @@ def _initializer(message: Message, end: int, external: dict[str, int]) -> str:
 
 
 def _pair(message: Message, end: int) -> tuple[str, str]:
-    found = {1: "", 2: ""}
+    fields = {1: "", 2: ""}
     for number, value in message.fields(end):
-        if number in found:
-            found[number] = message.text(value)
-    return found[1], found[2]
+        if number in fields:
+            fields[number] = message.text(value)
+    return fields[1], fields[2]
 
 
 def _value(message: Message, end: int) -> ModelTensor:

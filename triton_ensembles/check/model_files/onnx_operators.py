@@ -1,4 +1,4 @@
-"""Which operators of its own domain ONNX has in an opset: onnx_operators.txt, whose head says where it is from."""
+"""The operators of ONNX's own domain in an opset: onnx_operators.txt, whose head says where it is from."""
 
 from functools import cache
 from pathlib import Path

@@ -12,11 +12,11 @@ MOST_FIELDS = 400_000  # of all the files of a repository: one second
 
 
 class MalformedError(Exception):
-    """These bytes are no protobuf message."""
+    """The bytes are no protobuf message."""
 
 
 class TruncatedError(Exception):
-    """The field of this number goes on after the end of the file."""
+    """The field of this number continues after the end of the file."""
 
     def __init__(self, number: int = 0) -> None:
         super().__init__(number)
@@ -24,7 +24,7 @@ class TruncatedError(Exception):
 
 
 class TooLargeError(Exception):
-    """It has more fields than the checker looks at."""
+    """The message has more fields than the checker looks at."""
 
 
 class Budget:
@@ -40,7 +40,7 @@ class Budget:
 
     @property
     def is_plenty(self) -> bool:
-        """Whether something that is not always needed may be read, too."""
+        """Whether something that is not always needed may also be read."""
         return self.left > MOST_FIELDS // 2
 
 
@@ -49,7 +49,7 @@ class Message:
 
     A file on disk is seeked in, a member of an archive (``on_disk`` false) read to the end of what is skipped.
 
-    Each field must be read, if at all, before the next one is asked for.
+    Each field must be read, if at all, before the next one is requested.
     """
 
     def __init__(self, file: IO[bytes], size: int, budget: Budget, head: bytes, *, on_disk: bool) -> None:
@@ -91,15 +91,15 @@ class Message:
 
     def bytes(self, end: int) -> bytes:
         """The bytes of a field, at most as many as a name has."""
-        wanted = min(end - self.at, _LONGEST_TEXT)
-        found = b""
-        while len(found) < wanted:
+        length = min(end - self.at, _LONGEST_TEXT)
+        data = b""
+        while len(data) < length:
             if self._next == len(self._block):
                 self._read()
-            part = self._block[self._next : self._next + wanted - len(found)]
+            part = self._block[self._next : self._next + length - len(data)]
             self._next += len(part)
-            found += part
-        return found
+            data += part
+        return data
 
     def text(self, end: int) -> str:
         return self.bytes(end).decode("utf-8", "replace")

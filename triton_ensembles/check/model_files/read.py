@@ -1,4 +1,4 @@
-"""One file that may be a model: what it is by its first bytes, and what its format says."""
+"""A file that may be a model: its kind by its first bytes, and the facts of its format."""
 
 import io
 import zipfile
@@ -27,7 +27,7 @@ class FileReader:
         self._budget = Budget()
 
     def __call__(self, path: str, size: int, file: IO[bytes], format: str = "") -> ModelFile | None:
-        """What is known about the file, None for nothing.
+        """The facts about the file, None for nothing.
 
         Args:
             path: its name, for its ending.
@@ -39,8 +39,8 @@ class FileReader:
         if size == 0:
             return ModelFile("it is empty", _AGAIN)
         head = file.read(min(size, _HEAD))
-        if found := _by_head(head):
-            return found
+        if known := _by_head(head):
+            return known
         on_disk = isinstance(file, io.BufferedReader) and isinstance(file.raw, io.FileIO)
         message = Message(file, size, self._budget, head, on_disk=on_disk)
         try:
@@ -72,7 +72,7 @@ def _torchscript(head: bytes, size: int, file: IO[bytes], on_disk: bool, budget:
 
 
 def _by_head(head: bytes) -> ModelFile | None:
-    """What is no model at all."""
+    """The kind of a file that is no model at all."""
     if head.startswith(_LFS):
         return ModelFile(
             "it is a pointer of Git LFS, not the file itself", "fetch the file: git lfs pull", is_pointer=True

@@ -54,11 +54,11 @@ def _size_of_list(file: IO[bytes]) -> int:
     end = tail.rfind(b"PK\x05\x06")
     if not 0 <= end <= len(tail) - 22:
         raise zipfile.BadZipFile
-    found: int = struct.unpack_from("<I", tail, end + 12)[0]
+    length: int = struct.unpack_from("<I", tail, end + 12)[0]
     large = tail.rfind(b"PK\x06\x06")
-    if found == 2**32 - 1 and 0 <= large <= len(tail) - 56:
-        found = struct.unpack_from("<Q", tail, large + 40)[0]
-    return found
+    if length == 2**32 - 1 and 0 <= large <= len(tail) - 56:
+        length = struct.unpack_from("<Q", tail, large + 40)[0]
+    return length
 
 
 def _module(archive: zipfile.ZipFile, inner: dict[str, str], budget: Budget) -> ModelFile:
@@ -76,9 +76,9 @@ def _module(archive: zipfile.ZipFile, inner: dict[str, str], budget: Budget) -> 
     if signature is None:
         return ModelFile()
     arguments = signature.args.args[1:]
-    kinds = tuple(ast.unparse(each.annotation) if each.annotation else "Tensor" for each in arguments)
+    kinds = tuple(ast.unparse(part.annotation) if part.annotation else "Tensor" for part in arguments)
     return ModelFile(
-        inputs=tuple(ModelTensor(each.arg) for each in arguments), kinds=kinds, results=_results(signature.returns)
+        inputs=tuple(ModelTensor(part.arg) for part in arguments), kinds=kinds, results=_results(signature.returns)
     )
 
 

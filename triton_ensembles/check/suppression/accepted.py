@@ -1,4 +1,4 @@
-"""Which of the faults found are accepted by comments, and which comments accept nothing."""
+"""Faults that comments accept, and comments that accept nothing."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ class Accepted:
 
 @dataclass(frozen=True)
 class Found:
-    """What the rules found, before a rule looks at the comments that are left over.
+    """The findings of the rules, before a rule looks at the comments that are left over.
 
     Args:
         faults: those that count.

@@ -1,7 +1,7 @@
 """Comments that accept faults, in config.pbtxt, Python files and ensemble.toml.
 
 ``# check: ignore[RULE, RULE] reason`` is about the line that it ends, or about the next line when it stands alone.
-``# check: ignore-file[RULE] reason`` is about the whole file; in config.pbtxt about the folder of the model, too.
+``# check: ignore-file[RULE] reason`` is about the whole file; in config.pbtxt also about the folder of the model.
 """
 
 import io
@@ -23,7 +23,7 @@ _IN_TOML = re.compile(rf"{_LONG_STRINGS}|{_STRINGS}|(?P<comment>#[^\n]*)", re.DO
 
 @dataclass(frozen=True)
 class Suppression:
-    """One comment.
+    """A comment that accepts faults.
 
     Args:
         path: of its file, as people see it.
@@ -48,24 +48,24 @@ def suppressions(path: str, text: str) -> Iterator[Suppression]:
     text = text.removeprefix("\ufeff")  # a byte order mark, with which editors on Windows begin files
     lines = _Lines(text)
     for line, column, comment in _comments(path, text):
-        found = _COMMENT.match(comment.rstrip())
-        if found is None:
+        match = _COMMENT.match(comment.rstrip())
+        if match is None:
             continue
-        rules = tuple(dict.fromkeys(re.findall(r"[^\s,]+", found["rules"] or "")))
-        reason = (found["reason"] or "").strip(" \t:-–—")
-        about = () if found["file"] else lines.about(line, column)
+        rules = tuple(dict.fromkeys(re.findall(r"[^\s,]+", match["rules"] or "")))
+        reason = (match["reason"] or "").strip(" \t:-–—")
+        about = () if match["file"] else lines.about(line, column)
         yield Suppression(path, line, column, rules, reason, about)
 
 
 def carried(*configs: Path) -> str:
     """The comments of config.pbtxt files as lines about the whole file, for one that the build writes from them."""
-    found = {
-        f"# {MARK} ignore-file[{', '.join(each.rules)}] {each.reason}\n"
+    lines = {
+        f"# {MARK} ignore-file[{', '.join(comment.rules)}] {comment.reason}\n"
         for config in configs
-        for each in suppressions(config.name, config.read_text(encoding="utf-8", errors="replace"))
-        if each.reason and each.rules
+        for comment in suppressions(config.name, config.read_text(encoding="utf-8", errors="replace"))
+        if comment.reason and comment.rules
     }
-    return "".join(sorted(found))
+    return "".join(sorted(lines))
 
 
 def _comments(path: str, text: str) -> Iterator[tuple[int, int, str]]:
@@ -90,15 +90,15 @@ class _Lines:
     def __init__(self, text: str) -> None:
         self._lines = text.split("\n")
         self._next = [0] * len(self._lines)  # from 1; 0 for none
-        found = 0
+        following = 0
         for index in range(len(self._lines) - 1, -1, -1):
-            self._next[index] = found
+            self._next[index] = following
             content = self._lines[index].strip()
             if content and not content.startswith("#"):
-                found = index + 1
+                following = index + 1
 
     def about(self, line: int, column: int) -> tuple[int, ...]:
-        """Those that a comment is about: its own, and of one that stands alone the next with anything but a comment."""
+        """The lines that a comment is about: its own, and if it stands alone the next with anything but a comment."""
         following = self._next[line - 1]
         alone = not self._lines[line - 1][: column - 1].strip()
         return (line, following) if alone and following else (line,)

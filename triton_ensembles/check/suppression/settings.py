@@ -30,7 +30,7 @@ _KEYS = ("ignore", "per-file-ignores")
 
 @dataclass(frozen=True)
 class _Table:
-    """One pyproject.toml: the rules that it ignores, by a pattern of paths relative to its ``folder``."""
+    """A pyproject.toml: the rules that it ignores, by a pattern of paths relative to its ``folder``."""
 
     folder: Path
     ignores: Mapping[str, Collection[str]]
@@ -86,9 +86,9 @@ def _upward(path: Path) -> Iterable[Path]:
 
 
 def _read(folder: Path, rules: Mapping[str, object]) -> _Table | None:
-    found = settings_of(folder)
-    table = found and found[0].get(_TABLE[-1])
-    return _Reader(folder / SETTINGS, found[1], rules).table(table) if found and table is not None else None
+    settings = settings_of(folder)
+    table = settings and settings[0].get(_TABLE[-1])
+    return _Reader(folder / SETTINGS, settings[1], rules).table(table) if settings and table is not None else None
 
 
 @dataclass(frozen=True)
@@ -115,13 +115,13 @@ class _Reader:
         self._known(names, self.rules, "rule")
         return set(names)
 
-    def _known(self, names: Iterable[str], known: Collection[str], what: str) -> None:
+    def _known(self, names: Iterable[str], known: Collection[str], kind: str) -> None:
         for name in names:
             if name not in known:
                 meant = nearest(name, known)
                 of_keys = f"did you mean '{meant}'?" if meant else f"the keys are {choices(known)}"
-                cure = of_keys if what == "key" else cure_for(name)
-                raise self._error(f"{_SHOWN} names a {what} '{name}', which does not exist", name, cure)
+                cure = of_keys if kind == "key" else cure_for(name)
+                raise self._error(f"{_SHOWN} names a {kind} '{name}', which does not exist", name, cure)
 
     def _error(self, message: str, name: str, cure: str = "") -> EnsembleError:
         return EnsembleError(message, path=self.path, line=line_naming(self.text, [name]), cure=cure)
@@ -129,8 +129,8 @@ class _Reader:
 
 def _matches(path: str, pattern: str) -> bool:
     """Whether ``pattern`` fits the path (of a member: ``a.tar.gz!step/config.pbtxt``), a folder or archive that it is
-    in, or its name. ``*`` fits ``/``, too, as in the per-file-ignores of other linters."""
-    wanted = pattern.removeprefix("./").rstrip("/")
+    in, or its name. ``*`` also fits ``/``, as in the per-file-ignores of other linters."""
+    glob = pattern.removeprefix("./").rstrip("/")
     folders: Sequence[str] = [path[: match.start()] for match in re.finditer(r"[/!]", path)]
-    found = (f"/{path}", path, *folders, re.split(r"[/!]", path)[-1])  # the first for **/x at the top
-    return any(fnmatchcase(each, wanted) for each in found)
+    candidates = (f"/{path}", path, *folders, re.split(r"[/!]", path)[-1])  # the first for **/x at the top
+    return any(fnmatchcase(candidate, glob) for candidate in candidates)

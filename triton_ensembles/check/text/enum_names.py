@@ -1,4 +1,4 @@
-"""Which name of an enum people mean when they write BYTES, float32 or GPU."""
+"""The name of an enum that people mean when they write BYTES, float32 or GPU."""
 
 import difflib
 import re
@@ -34,9 +34,9 @@ def meant_name(word: str, names: Collection[str]) -> str | None:
     if upper in names:
         return upper
     bare = _FROM_LIBRARY.sub("", upper)
-    found = short.get(bare) or short.get(_SYNONYMS.get(bare, ""))
-    if found or len(word) > 40:
-        return found
+    meant = short.get(bare) or short.get(_SYNONYMS.get(bare, ""))
+    if meant or len(word) > 40:
+        return meant
     scores = sorted(((difflib.SequenceMatcher(None, upper, name).ratio(), name) for name in names), reverse=True)
     (first, name), (second, _) = [*scores, (0.0, ""), (0.0, "")][:2]
     return name if first >= 0.85 and first - second >= _CLEAR else None

@@ -34,7 +34,7 @@ _FORMS = (
 def other_format(text: str) -> TextFault | None:
     """The fault of a text in another format, None for what may be protobuf text."""
     for form in _FORMS:
-        if found := form.pattern.search(text):
-            start = found.start() + len(found.group()) - len(found.group().lstrip())
+        if match := form.pattern.search(text):
+            start = match.start() + len(match.group()) - len(match.group().lstrip())
             return TextFault(RULE, start, form.message, form.cure)
     return None

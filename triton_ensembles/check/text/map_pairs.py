@@ -25,14 +25,14 @@ def read_pairs(text: str, start: int, closer: str) -> Pairs | None:
     """The pairs from ``start`` up to ``closer``; None when that is not what stands there."""
     values: dict[str, str] = {}
     position = start
-    while found := _PAIR.match(text, position):
-        key = found["key"] or found["other_key"] or found["bare_key"] or ""
-        if found["bare_key"] and key in _FIELDS:  # an entry as it should be, perhaps with a misspelt field
+    while match := _PAIR.match(text, position):
+        key = match["key"] or match["other_key"] or match["bare_key"] or ""
+        if match["bare_key"] and key in _FIELDS:  # an entry as it should be, perhaps with a misspelt field
             return None
         if not values and key in _FIELDS:  # the same with its fields in quotes
             return None
-        values[key] = found["value"] or found["other_value"] or found["bare_value"] or ""
-        position = found.end()
+        values[key] = match["value"] or match["other_value"] or match["bare_value"] or ""
+        position = match.end()
     end = re.compile(r"\s*" + re.escape(closer)).match(text, position)
     return Pairs(values, end.end()) if values and end else None
 

@@ -39,8 +39,8 @@ class Parsed:
 
     def offset(self, path: Path) -> int | None:
         """Where the field, entry or item at ``path`` begins; None when the text does not have it."""
-        found = self.offsets.get(path)
-        if found is None and path and (items := self.items.get(path[:-1])) is not None:
+        offset = self.offsets.get(path)
+        if offset is None and path and (items := self.items.get(path[:-1])) is not None:
             index = path[-1]
             return items[index] if isinstance(index, int) and index < len(items) else None
-        return found
+        return offset

@@ -312,7 +312,7 @@ class _Parser(ValueReading):
         inside = self.parsed = Parsed(entry, outside.faults)
         self._fields(entry, (), opening)
         self.parsed = outside
-        if any(each[:1] in ((), ("key",)) for each in inside.damaged):
+        if any(damage[:1] in ((), ("key",)) for damage in inside.damaged):
             self._damage(path, descriptor.name)
             return
         self._new_key(message, descriptor, entry.key, place)
@@ -324,9 +324,9 @@ class _Parser(ValueReading):
         if path is not None:
             start = (*path, descriptor.name, entry.key)
             self.parsed.offsets[start] = place.offset
-            self.parsed.offsets.update({(*start, *rest): offset for rest, offset in inside.offsets.items()})
-            self.parsed.items.update({(*start, *rest): offsets for rest, offsets in inside.items.items()})
-            self.parsed.damaged.update((*start, *rest) for rest in inside.damaged)
+            self.parsed.offsets.update({(*start, *inner): offset for inner, offset in inside.offsets.items()})
+            self.parsed.items.update({(*start, *inner): offsets for inner, offsets in inside.items.items()})
+            self.parsed.damaged.update((*start, *inner) for inner in inside.damaged)
 
     def _plain_entry(
         self, message: Message, descriptor: FieldDescriptor, place: Token, plain: PlainEntry, path: Path | None
@@ -342,7 +342,7 @@ class _Parser(ValueReading):
         if path is not None:
             start = (*path, descriptor.name, plain.key)
             self.parsed.offsets[start] = place.offset
-            self.parsed.offsets.update({(*start, *rest): offset for rest, offset in plain.offsets.items()})
+            self.parsed.offsets.update({(*start, *inner): offset for inner, offset in plain.offsets.items()})
         self.tokens.go_to(plain.end)
 
     def _new_key(self, message: Message, descriptor: FieldDescriptor, key: Any, place: Token) -> None:

@@ -17,7 +17,7 @@ _CURE = "write the values, or run the program that fills the template in"
 
 
 class Placeholders:
-    """Those seen so far, by kind: outside of strings (the server refuses the text) and in strings."""
+    """The placeholders seen so far, by kind: outside of strings (the server refuses the text) and in strings."""
 
     def __init__(self) -> None:
         self._seen: dict[str, list[tuple[str, int]]] = {BARE: [], QUOTED: []}
@@ -48,7 +48,7 @@ class Placeholders:
         return bool(self._of_model and (self._names or any(self._seen.values())))
 
     def faults(self, config: Any) -> Iterator[TextFault]:
-        """One at most, of the ModelConfig that was read."""
+        """At most one fault, of the ModelConfig that was read."""
         unused = set()
         if config.backend or "backend" in self._names:
             unused.add("platform")
@@ -57,8 +57,8 @@ class Placeholders:
         for name, place in self._names.items():
             self._seen[QUOTED if name in unused else BARE].append(place)
         if any(self._seen.values()):
-            found = sorted(self._seen[BARE] + self._seen[QUOTED] + self._of_model, key=lambda item: item[1])
+            seen = sorted(self._seen[BARE] + self._seen[QUOTED] + self._of_model, key=lambda item: item[1])
             rule = BARE if self._seen[BARE] else QUOTED
-            names = most_of(dict.fromkeys(text[:60] for text, _ in found))
+            names = most_of(dict.fromkeys(text[:60] for text, _ in seen))
             message = f"this is a template that was never filled in: it still has {names}"
-            yield TextFault(rule, (self._seen[rule] or found)[0][1], message, _CURE)
+            yield TextFault(rule, (self._seen[rule] or seen)[0][1], message, _CURE)

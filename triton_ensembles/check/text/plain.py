@@ -79,17 +79,17 @@ _ENTRIES = {closer: _entry(closer) for closer in PAIRS.values() if closer != "]"
 
 def plain_entry(field: FieldDescriptor, text: str, start: int, closer: str) -> PlainEntry | None:
     """The entry of the map ``field`` whose content begins at ``start``; None when it is not a plain one of texts."""
-    found = _ENTRIES[closer].match(text, start)
+    match = _ENTRIES[closer].match(text, start)
     key, value = field.message_type.fields
-    if found is None or key.type != FieldDescriptor.TYPE_STRING:
+    if match is None or key.type != FieldDescriptor.TYPE_STRING:
         return None
-    offsets: dict[Path, int] = {("key",): found.start(2) - 1, ("value",): found.start(3)}
-    if found[4] is None:
+    offsets: dict[Path, int] = {("key",): match.start(2) - 1, ("value",): match.start(3)}
+    if match[4] is None:
         if value.type != FieldDescriptor.TYPE_STRING:
             return None
-        offsets[("value",)] = found.start(6) - 1
-        return PlainEntry(found[2], "", found[6], offsets, found.end())
-    if value.message_type is None or found[4] not in value.message_type.fields_by_name:
+        offsets[("value",)] = match.start(6) - 1
+        return PlainEntry(match[2], "", match[6], offsets, match.end())
+    if value.message_type is None or match[4] not in value.message_type.fields_by_name:
         return None
-    offsets[("value", found[4])] = found.start(5) - 1
-    return PlainEntry(found[2], found[4], found[5], offsets, found.end())
+    offsets[("value", match[4])] = match.start(5) - 1
+    return PlainEntry(match[2], match[4], match[5], offsets, match.end())

@@ -25,13 +25,13 @@ class TooManyFaultsError(Exception):
 
 
 class NotThisFormatError(Exception):
-    """What follows makes no sense; the fault says why."""
+    """The rest of the text makes no sense; the fault says why."""
 
 
 @cache
 def names_within(descriptor: Descriptor) -> dict[str, set[str]]:
     """The names of all fields of a message and of those inside: which messages each takes, "" for a value."""
-    found: dict[str, set[str]] = {}
+    names: dict[str, set[str]] = {}
     waiting = [descriptor]
     seen: set[str] = set()
     while waiting:
@@ -39,13 +39,13 @@ def names_within(descriptor: Descriptor) -> dict[str, set[str]]:
         if message.full_name not in seen:
             seen.add(message.full_name)
             for field in message.fields:
-                found.setdefault(field.name, set()).add(message_name(field))
+                names.setdefault(field.name, set()).add(message_name(field))
             waiting += [field.message_type for field in message.fields if field.message_type is not None]
-    return found
+    return names
 
 
 def message_name(field: FieldDescriptor) -> str:
-    """Of the messages that a field takes, "" when it takes values."""
+    """The name of the messages that a field takes, "" when it takes values."""
     return str(field.message_type.full_name) if field.message_type is not None else ""
 
 
@@ -135,7 +135,7 @@ class Reading:
             self.parsed.damaged.add(path)
 
     def _template(self, text: str, offset: int) -> NoReturn:
-        """Nothing but the placeholders is reported of a template whose structure is unknown."""
+        """Report only the placeholders of a template whose structure is unknown."""
         if text:
             self.placeholders.bare(text, offset)
         self.parsed.faults.clear()
@@ -199,7 +199,7 @@ class Reading:
         return mark
 
     def _fault(self, rule: str, token: Token, message: str, cure: str, certain: bool = False) -> None:
-        """``certain``: the reading goes on as if it were right, so nothing follows from it, and it from nothing."""
+        """``certain``: the reading continues as if it were right, so nothing follows from it, and it from nothing."""
         self._one_more_wrong()
         if not certain and self._follows(rule, token):
             return
@@ -256,7 +256,7 @@ class Reading:
             self.parsed.offsets.setdefault(path, offset)
 
     def _report_habits(self) -> None:
-        """What occurs all over a text is one fault."""
+        """Report what occurs all over a text as one fault."""
         if self._empty:
             names = most_of(f"'{name}'" for name in dict.fromkeys(token.text for token in self._empty))
             have = "has" if len(self._empty) == 1 else "have"
@@ -264,7 +264,7 @@ class Reading:
             self.parsed.faults.append(
                 TextFault("config-syntax", self._empty[0].offset, f"{names} {have} no value here", cure)
             )
-        for places, what, cure in (
+        for places, habit, cure in (
             ([token.offset for token in self._equals], "'=' is not protobuf text", "write ':' instead"),
             (self.tokens.odd_spaces, "there is an invisible character here: {}", "write an ordinary space"),
         ):
@@ -273,7 +273,7 @@ class Reading:
                 more = f" (and {len(places) - 1} more further down)" if len(places) > 1 else ""
                 mark = self.text[places[0]] == "\ufeff" and places[0] == 0
                 fix = "save the file as UTF-8 without a byte order mark" if mark else cure
-                self.parsed.faults.append(TextFault("config-syntax", places[0], what.format(name) + more, fix))
+                self.parsed.faults.append(TextFault("config-syntax", places[0], habit.format(name) + more, fix))
 
     def _leaves(self) -> bool:
         """Whether a missing bracket was noticed further in, so that this message ends here."""
@@ -321,16 +321,16 @@ class Reading:
             self._damage(path, descriptor.name)
             return False
         oneof = descriptor.containing_oneof
-        other = message.WhichOneof(oneof.name) if oneof is not None else None
-        if other is not None:
+        rival = message.WhichOneof(oneof.name) if oneof is not None else None
+        if rival is not None:
             self._fault(
                 "config-oneof-twice",
                 place,
-                f"'{descriptor.name}' cannot be combined with '{other}' in one {message.DESCRIPTOR.name}",
+                f"'{descriptor.name}' cannot be combined with '{rival}' in one {message.DESCRIPTOR.name}",
                 "keep one of the two",
             )
             self._damage(path, descriptor.name)
-            self._damage(path, other)
+            self._damage(path, rival)
             return False
         return True
 

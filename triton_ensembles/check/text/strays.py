@@ -1,4 +1,4 @@
-"""Which fields a field of an unknown name may have been meant for: those are unknown then."""
+"""Fields that a field of an unknown name may have been meant for: they are unknown then."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ _VALUE = re.compile(r"\s*[:=]?\s*(.)", re.DOTALL)
 
 
 class ValueForm(Enum):
-    """What a value looks like."""
+    """The look of a value."""
 
     TEXT = auto()
     NUMBER = auto()
@@ -23,8 +23,8 @@ class ValueForm(Enum):
 
 def form_of(text: str, offset: int) -> ValueForm:
     """The form of the value that follows the name which ends at ``offset``."""
-    found = _VALUE.match(text, offset)
-    first = found[1] if found else ""
+    match = _VALUE.match(text, offset)
+    first = match[1] if match else ""
     if first in ("'", '"'):
         return ValueForm.TEXT
     if first in ("{", "<"):
@@ -45,11 +45,11 @@ def fields_meant(message: Message, forms: set[ValueForm]) -> Iterator[str]:
 
 
 def _forms(field: FieldDescriptor) -> set[ValueForm]:
-    found = {ValueForm.OTHER, ValueForm.LIST} if field.is_repeated else {ValueForm.OTHER}
+    forms = {ValueForm.OTHER, ValueForm.LIST} if field.is_repeated else {ValueForm.OTHER}
     if field.message_type is not None:
-        return {*found, ValueForm.GROUP}
+        return {*forms, ValueForm.GROUP}
     if field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
-        return {*found, ValueForm.TEXT, ValueForm.WORD}
+        return {*forms, ValueForm.TEXT, ValueForm.WORD}
     if field.cpp_type in (FieldDescriptor.CPPTYPE_ENUM, FieldDescriptor.CPPTYPE_BOOL):
-        return {*found, ValueForm.WORD, ValueForm.NUMBER}
-    return {*found, ValueForm.NUMBER}
+        return {*forms, ValueForm.WORD, ValueForm.NUMBER}
+    return {*forms, ValueForm.NUMBER}

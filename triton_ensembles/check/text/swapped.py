@@ -20,8 +20,8 @@ def swapped_brackets(text: str, offset: int) -> None:
 
     The caller knows that it does not belong where it is.
     """
-    if found := _SWAPPED.match(text, offset):
-        opening, gap, closing = found.groups()
+    if match := _SWAPPED.match(text, offset):
+        opening, gap, closing = match.groups()
         message = f"'{opening}' comes before the '{closing[0]}' of what is above it"
         fault = TextFault("config-syntax", offset, message, "swap the two")
-        raise SwappedError(f"{text[:offset]}{closing}{gap}{opening}{text[found.end() :]}", fault)
+        raise SwappedError(f"{text[:offset]}{closing}{gap}{opening}{text[match.end() :]}", fault)

@@ -35,11 +35,11 @@ def is_word_to_fill_in(text: str) -> bool:
 
 def in_quotes(text: str) -> str:
     """The first placeholder of a string's text, "" if there is none."""
-    found = _QUOTED.search(text)
-    return found.group().strip() if found else ""
+    match = _QUOTED.search(text)
+    return match.group().strip() if match else ""
 
 
 def in_brackets(text: str, offset: int) -> str:
     """The placeholder ``<x>`` or ``{x}`` at ``offset`` of a text, "" if there is none."""
-    found = _BRACKETED.match(text, offset)
-    return found.group() if found else ""
+    match = _BRACKETED.match(text, offset)
+    return match.group() if match else ""

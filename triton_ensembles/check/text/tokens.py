@@ -15,7 +15,7 @@ from triton_ensembles.check.text.template import PLACEHOLDER, may_have_placehold
 
 
 class Kind(Enum):
-    """What a token is."""
+    """The kind of a token."""
 
     NAME = auto()
     INTEGER = auto()
@@ -118,16 +118,16 @@ class Tokens:
 
     def skip_one(self) -> None:
         """Take one token, or everything up to the bracket that closes it."""
-        wanted: list[str] = []
+        closers: list[str] = []
         while not self.ended:
-            if wanted and self.at(*_CLOSE) and not self.at(wanted[-1]):
+            if closers and self.at(*_CLOSE) and not self.at(closers[-1]):
                 return
             token = self.take()
             if token.kind is Kind.MARK and token.text in PAIRS:
-                wanted.append(PAIRS[token.text])
-            elif wanted and token.kind is Kind.MARK and token.text == wanted[-1]:
-                wanted.pop()
-            if not wanted:
+                closers.append(PAIRS[token.text])
+            elif closers and token.kind is Kind.MARK and token.text == closers[-1]:
+                closers.pop()
+            if not closers:
                 return
 
     def skip_value(self) -> None:
@@ -156,7 +156,7 @@ class Tokens:
 def brackets_balance(text: str) -> bool:
     """Whether every bracket of the text is closed by its own kind, strings and comments (also ``//``) left out."""
     token = _token(text)
-    wanted: list[str] = []
+    closers: list[str] = []
     start: int | None = 0
     while start is not None:
         position, start = start, None
@@ -164,14 +164,14 @@ def brackets_balance(text: str) -> bool:
             if match.lastgroup == "MARK":
                 mark = match["MARK"]
                 if mark in PAIRS:
-                    wanted.append(PAIRS[mark])
-                elif mark in _CLOSE and (not wanted or wanted.pop() != mark):
+                    closers.append(PAIRS[mark])
+                elif mark in _CLOSE and (not closers or closers.pop() != mark):
                     return False
             elif match.lastgroup == "JUNK" and match["JUNK"].startswith("/"):  # meant for a comment
                 end = text.find("\n", match.end())
                 start = end if end >= 0 else None
                 break
-    return not wanted
+    return not closers
 
 
 def _token(text: str) -> re.Pattern[str]:

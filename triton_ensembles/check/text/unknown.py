@@ -2,7 +2,7 @@
 
 A view shows a message, list or map of which some parts are unknown. It answers as protobuf does; asking for an unknown
 part raises :class:`UnknownValueError`, which ends the rule for its subject (see :meth:`Rule.faults`). A rule with
-several subjects of its own, such as all inputs, goes on with the next one by :func:`contextlib.suppress`.
+several subjects of its own, such as all inputs, continues with the next one by :func:`contextlib.suppress`.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class _MessageView(_View):
     def WhichOneof(self, name: str) -> str | None:  # noqa: N802
         for field in self._value.DESCRIPTOR.oneofs_by_name[name].fields:
             self._require(field.name)
-        found = self._value.WhichOneof(name)
-        return None if found is None else str(found)
+        set_field = self._value.WhichOneof(name)
+        return None if set_field is None else str(set_field)
 
     def _require(self, name: str) -> None:
         if None in self._unknown.get(name, ()):

@@ -23,14 +23,14 @@ class ValueReading(Reading):
 
     def _joined(self, name: Token, known: Container[str]) -> Token | None:
         """The ``known`` word that a sign within it has made two, of which ``name`` is the first; both are taken."""
-        found = None if name.text in known else _SPLIT.match(self.text, name.offset)
-        meant = (name.text + link + found[2] for link in ("", "_")) if found else ()
-        word = next((each for each in meant if each in known), None)
-        if found is None or word is None:
+        match = None if name.text in known else _SPLIT.match(self.text, name.offset)
+        meant = (name.text + link + match[2] for link in ("", "_")) if match else ()
+        word = next((spelling for spelling in meant if spelling in known), None)
+        if match is None or word is None:
             return None
-        sign = Token(Kind.JUNK, found[1], found.start(1))
-        self._fault("config-syntax", sign, f"there is a '{found[1]}' in '{word}'", f"write {word}", certain=True)
-        self.tokens.go_to(found.end())
+        sign = Token(Kind.JUNK, match[1], match.start(1))
+        self._fault("config-syntax", sign, f"there is a '{match[1]}' in '{word}'", f"write {word}", certain=True)
+        self.tokens.go_to(match.end())
         return name._replace(text=word)
 
     def _scalars(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
@@ -57,7 +57,7 @@ class ValueReading(Reading):
         self._scalar(message, descriptor, name, path)
 
     def _values(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
-        """One item of a list, after all the plain ones that come before it."""
+        """An item of a list, after all the plain ones that come before it."""
         run = plain_run(descriptor, self.text, self.tokens.now.offset)
         if run.values:
             getattr(message, descriptor.name).extend(run.values)

@@ -1,4 +1,4 @@
-"""One scalar of protobuf text format as a Python value, by the rules of protobuf's C++ parser (text_format.cc).
+"""A scalar of protobuf text format as a Python value, by the rules of protobuf's C++ parser (text_format.cc).
 
 Each function returns the value or raises :class:`WrongValueError`, which may carry what was probably meant, so that the
 rest of the checks can go on with it.
@@ -70,9 +70,11 @@ def _wanted(field: FieldDescriptor) -> str:
     return "an integer" if _RANGES[field.cpp_type][0] else "an integer that is not negative"
 
 
-def _wrong(field: FieldDescriptor, found: str, meant: Any = NOTHING, write: str = "") -> WrongValueError:
+def _wrong(field: FieldDescriptor, written: str, meant: Any = NOTHING, write: str = "") -> WrongValueError:
     cure = f"write {field.name}: {write}" if write else f"write {_wanted(field)}"
-    return WrongValueError("config-wrong-type", f"'{field.name}' takes {_wanted(field)}, not {found[:60]}", cure, meant)
+    return WrongValueError(
+        "config-wrong-type", f"'{field.name}' takes {_wanted(field)}, not {written[:60]}", cure, meant
+    )
 
 
 def _unquoted(field: FieldDescriptor, token: Token) -> Any:
@@ -148,7 +150,7 @@ def _enum(field: FieldDescriptor, minus: bool, token: Token) -> int:
         raise _wrong(field, ("-" if minus else "") + token.text)
     if token.text in names:
         return int(names[token.text].number)
-    # People write FP32 or GPU for TYPE_FP32 and KIND_GPU: compare without the prefix that all names share, too.
+    # People write FP32 or GPU for TYPE_FP32 and KIND_GPU: also compare without the prefix that all names share.
     certain = meant_name(token.text, names)
     guess = certain or likely_name(token.text, names)
     raise WrongValueError(

@@ -9,8 +9,8 @@ import pytest
 from triton_ensembles.check import check
 from triton_ensembles.check.examples import SCALE, TORCHSCRIPT, X, Y, ensemble, io_tensor, parameter, python_model
 from triton_ensembles.check.rule import Example
-from triton_ensembles.check.rules.model_files.pytorch import named_indexes
 from triton_ensembles.check.staging_example import stage
+from triton_ensembles.check.tensors import named_indexes
 
 TORCH = 'platform: "pytorch_libtorch"'
 

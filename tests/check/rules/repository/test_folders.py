@@ -98,7 +98,7 @@ def test_a_folder_whose_only_config_has_another_name_is_no_riddle(tmp_path: Path
         check([tmp_path])
 
 
-LOST = "in its default mode the server does not start, so the other 2 models are lost too"
+LOST = "in its default mode the server does not start, so the other 2 models are also lost"
 
 
 @pytest.mark.parametrize(("instance", "said"), [("", True), ("ml.c5.xlarge", False)])

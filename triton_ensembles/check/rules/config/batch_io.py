@@ -1,13 +1,13 @@
 """batch_input and batch_output: core r24.10 model_config_utils.cc ValidateBatchIO."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from triton_ensembles.check.examples import python_model
-from triton_ensembles.check.fault import Finding, Place
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.config.tensors import repeated
+from triton_ensembles.check.field_rule import Path, field_rule, items
+from triton_ensembles.check.rule import Finding, Model, Place, rule
+from triton_ensembles.check.tensors import repeated
 from triton_ensembles.spelling import choices, listed, nearest
 from triton_ensembles.triton.model_config import DataType
 
@@ -18,10 +18,8 @@ _GOOD_INPUT = python_model(_INPUT.format("BATCH_ITEM_SHAPE", "TYPE_INT32", '"X"'
 _GOOD_OUTPUT = python_model(_OUTPUT.format('"Y"', '"X"'))
 
 
-def _both(model: Model) -> Iterator[tuple[str, int, Any]]:
-    for kind in ("batch_input", "batch_output"):
-        for index, item in enumerate(getattr(model.config, kind)):
-            yield kind, index, item
+def _both(model: Model) -> Iterator[tuple[Path, Any]]:
+    return chain(items("batch_input")(model), items("batch_output")(model))
 
 
 @rule(
@@ -31,47 +29,13 @@ def _both(model: Model) -> Iterator[tuple[str, int, Any]]:
     words="unknown batch input kind",
 )
 def batch_io_kind_unknown(model: Model) -> Iterator[Finding]:
-    for name, index, item in _both(model):
-        kinds = item.Kind.keys()
+    for path, item in _both(model):
         if item.kind not in item.Kind.values():
             yield Finding(
-                model.at(name, index, "kind"),
-                f"there is no kind {item.kind} of {name}",
-                f"Triton refuses it: unknown {name.replace('_', ' ')} kind",
-                f"write kind: {choices(kinds)}".replace("'", ""),
-            )
-
-
-@rule(
-    "A batch_input or batch_output has one source_input",
-    bad=python_model(_INPUT.format("BATCH_ITEM_SHAPE", "TYPE_INT32", "")),
-    good=_GOOD_INPUT,
-    words="kind '…' expects 1 source input, got …",
-)
-def batch_io_source_count(model: Model) -> Iterator[Finding]:
-    for name, index, item in _both(model):
-        if len(item.source_input) != 1 and item.kind in item.Kind.values():
-            kind = item.Kind.Name(item.kind)
-            yield Finding(
-                model.at(name, index, "source_input"),
-                f"{kind} takes one source_input, and {len(item.source_input)} are given",
-                cure='write source_input: [ "…" ] with the name of one input',
-            )
-
-
-@rule(
-    "A batch_input is TYPE_INT32 or TYPE_FP32",
-    bad=python_model(_INPUT.format("BATCH_ITEM_SHAPE", "TYPE_INT64", '"X"')),
-    good=_GOOD_INPUT,
-    words="batch input data type must be TYPE_INT32 or TYPE_FP32",
-)
-def batch_input_data_type(model: Model) -> Iterator[Finding]:
-    for index, item in enumerate(model.config.batch_input):
-        if item.data_type not in (DataType.TYPE_INT32, DataType.TYPE_FP32):
-            yield Finding(
-                model.at("batch_input", index, "data_type"),
-                f"batch_input {index} is neither TYPE_INT32 nor TYPE_FP32",
-                cure="write data_type: TYPE_INT32",
+                model.at(*path, "kind"),
+                f"there is no kind {item.kind} of {path[0]}",
+                f"Triton refuses it: unknown {str(path[0]).replace('_', ' ')} kind",
+                f"write kind: {choices(item.Kind.keys())}".replace("'", ""),
             )
 
 
@@ -85,10 +49,10 @@ def batch_io_source_unknown(model: Model) -> Iterator[Finding]:
     inputs = [item.name for item in model.config.input]
     if model.is_completed:
         return
-    for name, index, item in _both(model):
+    for path, item in _both(model):
         for number, source in enumerate(item.source_input):
             if source not in inputs:
-                place = model.at(name, index, "source_input", number)
+                place = model.at(*path, "source_input", number)
                 yield _unknown(place, "input", source, inputs)
 
 
@@ -103,10 +67,10 @@ def batch_output_target_unknown(model: Model) -> Iterator[Finding]:
     if model.is_completed:
         return
     for index, item in enumerate(model.config.batch_output):
-        for number, wanted in enumerate(item.target_name):
-            if wanted not in outputs:
+        for number, target in enumerate(item.target_name):
+            if target not in outputs:
                 place = model.at("batch_output", index, "target_name", number)
-                yield _unknown(place, "output", wanted, outputs)
+                yield _unknown(place, "output", target, outputs)
 
 
 @rule(
@@ -129,3 +93,20 @@ def _unknown(place: Place, kind: str, name: str, known: list[str]) -> Finding:
     guess = nearest(name, known)
     cure = f"did you mean '{guess}'?" if guess else f"the model's {kind}s are {listed(known)}"
     return Finding(place, f"the model has no {kind} '{name}'", cure=cure)
+
+
+# fmt: off
+field_rule("batch-input-data-type", "A batch_input is TYPE_INT32 or TYPE_FP32",
+           at=("batch_input", "data_type"),
+           when=lambda item: item.data_type not in (DataType.TYPE_INT32, DataType.TYPE_FP32),
+           says="batch_input {path[1]} is neither TYPE_INT32 nor TYPE_FP32", cure="write data_type: TYPE_INT32",
+           bad=python_model(_INPUT.format("BATCH_ITEM_SHAPE", "TYPE_INT64", '"X"')), good=_GOOD_INPUT,
+           words="batch input data type must be TYPE_INT32 or TYPE_FP32")
+
+field_rule("batch-io-source-count", "A batch_input or batch_output has one source_input",
+           at=(_both, "source_input"),
+           when=lambda item: len(item.source_input) != 1 and item.kind in item.Kind.values() and (
+               f"{item.Kind.Name(item.kind)} takes one source_input, and {len(item.source_input)} are given"),
+           says="{wrong}", cure='write source_input: [ "…" ] with the name of one input',
+           bad=python_model(_INPUT.format("BATCH_ITEM_SHAPE", "TYPE_INT32", "")), good=_GOOD_INPUT,
+           words="kind '…' expects 1 source input, got …")

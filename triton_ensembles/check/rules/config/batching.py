@@ -3,30 +3,14 @@
 from collections.abc import Iterator
 
 from triton_ensembles.check.examples import python_model
-from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.field_rule import field_rule
+from triton_ensembles.check.rule import Finding, Model, rule
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateModelConfig"
 
 
 def _dynamic(inner: str) -> str:
     return python_model(f"dynamic_batching {{ {inner} }}")
-
-
-@rule(
-    "max_batch_size is 0 (the model does not batch) or the largest batch",
-    bad=python_model(size=-1),
-    good=python_model(size=0),
-    words="'max_batch_size' must be non-negative value",
-)
-def max_batch_size_negative(model: Model) -> Iterator[Finding]:
-    if model.config.max_batch_size < 0:
-        yield Finding(
-            model.at("max_batch_size"),
-            f"max_batch_size is {model.config.max_batch_size}",
-            cure="write max_batch_size: 0 for a model that does not batch",
-        )
 
 
 @rule(
@@ -93,22 +77,6 @@ def priority_queue_policy_level(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "preserve_ordering cannot be combined with several priority levels",
-    bad=_dynamic("preserve_ordering: true, priority_levels: 2, default_priority_level: 1"),
-    good=_dynamic("preserve_ordering: true, priority_levels: 1, default_priority_level: 1"),
-    words="Only one priority level is allowed when 'preserve_ordering' is true",
-)
-def preserve_ordering_priorities(model: Model) -> Iterator[Finding]:
-    batching = model.config.dynamic_batching
-    if batching.preserve_ordering and batching.priority_levels > 1:
-        yield Finding(
-            model.at("dynamic_batching", "preserve_ordering"),
-            f"preserve_ordering cannot be combined with {batching.priority_levels} priority levels",
-            cure="delete preserve_ordering or priority_levels",
-        )
-
-
-@rule(
     "preserve_ordering cannot be combined with the timeout action DELAY",
     bad=_dynamic(
         "preserve_ordering: true, default_queue_policy { timeout_action: DELAY, default_timeout_microseconds: 1000 }"
@@ -138,31 +106,35 @@ def preserve_ordering_delay(model: Model) -> Iterator[Finding]:
             )
 
 
-@rule(
-    "The response cache cannot be combined with sequence_batching",
-    bad=python_model("sequence_batching { }", "response_cache { enable: true }"),
-    good=python_model("sequence_batching { }", "response_cache { enable: false }"),
-    words="Response Cache does not currently support model … with sequence batching scheduler",
-)
-def response_cache_sequence(model: Model) -> Iterator[Finding]:
-    if model.config.response_cache.enable and model.config.HasField("sequence_batching"):
-        yield Finding(
-            model.at("response_cache", "enable"),
-            "the response cache cannot be combined with sequence_batching",
-            cure="delete response_cache",
-        )
+# fmt: off
+field_rule("max-batch-size-negative", "max_batch_size is 0 (the model does not batch) or the largest batch",
+           at="max_batch_size", when=lambda config: config.max_batch_size < 0,
+           says="max_batch_size is {item.max_batch_size}",
+           cure="write max_batch_size: 0 for a model that does not batch",
+           bad=python_model(size=-1), good=python_model(size=0),
+           words="'max_batch_size' must be non-negative value")
 
+field_rule("preserve-ordering-priorities", "preserve_ordering cannot be combined with several priority levels",
+           at="dynamic_batching.preserve_ordering",
+           when=lambda model: model.dynamic_batching.preserve_ordering and model.dynamic_batching.priority_levels > 1,
+           says="preserve_ordering cannot be combined with {item.dynamic_batching.priority_levels} priority levels",
+           cure="delete preserve_ordering or priority_levels",
+           bad=_dynamic("preserve_ordering: true, priority_levels: 2, default_priority_level: 1"),
+           good=_dynamic("preserve_ordering: true, priority_levels: 1, default_priority_level: 1"),
+           words="Only one priority level is allowed when 'preserve_ordering' is true")
 
-@rule(
-    "The response cache cannot be combined with decoupled responses",
-    bad=python_model("model_transaction_policy { decoupled: true }", "response_cache { enable: true }"),
-    good=python_model("model_transaction_policy { decoupled: false }", "response_cache { enable: true }"),
-    words="Response Cache does not currently support model … with 'decoupled' transaction policy",
-)
-def response_cache_decoupled(model: Model) -> Iterator[Finding]:
-    if model.config.response_cache.enable and model.config.model_transaction_policy.decoupled:
-        yield Finding(
-            model.at("response_cache", "enable"),
-            "the response cache cannot be combined with decoupled responses",
-            cure="delete response_cache",
-        )
+field_rule("response-cache-sequence", "The response cache cannot be combined with sequence_batching",
+           at="response_cache.enable",
+           when=lambda config: config.response_cache.enable and config.HasField("sequence_batching"),
+           says="the response cache cannot be combined with sequence_batching", cure="delete response_cache",
+           bad=python_model("sequence_batching { }", "response_cache { enable: true }"),
+           good=python_model("sequence_batching { }", "response_cache { enable: false }"),
+           words="Response Cache does not currently support model … with sequence batching scheduler")
+
+field_rule("response-cache-decoupled", "The response cache cannot be combined with decoupled responses",
+           at="response_cache.enable",
+           when=lambda config: config.response_cache.enable and config.model_transaction_policy.decoupled,
+           says="the response cache cannot be combined with decoupled responses", cure="delete response_cache",
+           bad=python_model("model_transaction_policy { decoupled: true }", "response_cache { enable: true }"),
+           good=python_model("model_transaction_policy { decoupled: false }", "response_cache { enable: true }"),
+           words="Response Cache does not currently support model … with 'decoupled' transaction policy")

@@ -7,9 +7,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from triton_ensembles.check.examples import python_model
-from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Finding, Model, Severity, rule
 
 GOOD = python_model(inputs='{ name: "X", data_type: 11, dims: [ 4 ] }')
 # Triton refuses the model for these, and rules of their own report them.

@@ -4,10 +4,8 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import parameter, python_model
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python.source import every_file
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Finding, Model, Severity, rule
 from triton_ensembles.spelling import nearest
 
 OF_EVERY_MODEL = ("TRITON_BATCH_STRATEGY_PATH",)

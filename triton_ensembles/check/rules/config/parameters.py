@@ -8,12 +8,10 @@ from triton_ensembles.archive.tar import safe_path
 from triton_ensembles.archive.tree import join
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import IDENTITY, io_tensor, parameter, python_model
-from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rule import Example, Finding, Model, Server, rule
 
 # prometheus-cpp CheckLabelName: letters, digits and _, no digit first, and no __ first (Prometheus's own labels).
-# It takes an empty name too.
+# It also takes an empty name.
 _LABEL = re.compile(r"(?:(?!__)[A-Za-z_][A-Za-z0-9_]*)?\Z")
 _LABELLED = io_tensor("Y", more='label_filename: "labels.txt"')
 
@@ -122,5 +120,5 @@ def batch_strategy_missing(model: Model) -> Iterator[Finding]:
             model.at("parameters", key, "value", "string_value"),
             f"{key} is not an absolute path",
             f"Triton looks for it in the working folder of the server: Batching library path not found: {value}",
-            "name the folder too, or name the library batchstrategy.so and put it into the model's folder",
+            "also name the folder, or name the library batchstrategy.so and put it into the model's folder",
         )

@@ -4,10 +4,7 @@ import math
 from collections.abc import Iterator
 
 from triton_ensembles.check.examples import SCALE, ensemble, io_tensor, parameter, python_model
-from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.triton.destination import Destination
+from triton_ensembles.check.rule import Destination, Finding, Model, Server, Severity, rule
 
 # Path of the field -> (year, month) of the first branch of the common repository whose model_config.proto has it.
 FIRST_RELEASE: dict[tuple[str, ...], tuple[int, int]] = {

@@ -4,14 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from triton_ensembles.check.examples import parameter, python_model
-from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.config.tensors import repeated
-from triton_ensembles.triton.model_config import DataType
+from triton_ensembles.check.field_rule import Path, field_rule
+from triton_ensembles.check.rule import Finding, Model, rule
+from triton_ensembles.check.tensors import repeated, type_name
 
 SOURCE = "core r24.10 model_config_utils.cc GetBooleanSequenceControlProperties, GetTypedSequenceControlProperties"
 _VALUES = ("int32_false_true", "fp32_false_true", "bool_false_true")
+_STRATEGY = "TRITON_BATCH_STRATEGY_PATH"
 _CORRID_TYPES = ("TYPE_UINT64", "TYPE_INT64", "TYPE_UINT32", "TYPE_INT32", "TYPE_STRING")
 
 
@@ -29,28 +28,22 @@ _CORRID = "{ kind: CONTROL_SEQUENCE_CORRID, data_type: TYPE_UINT64 }"
 GOOD = _sequence(_control(_START))
 
 
-def _controls(model: Model) -> Iterator[tuple[tuple[str | int, ...], Any, Any]]:
+def _controls(model: Model) -> Iterator[tuple[Path, Any, Any]]:
     """(path, control_input, control) of every control."""
     for number, tensor in enumerate(model.config.sequence_batching.control_input):
         for index, control in enumerate(tensor.control):
             yield ("sequence_batching", "control_input", number, "control", index), tensor, control
 
 
+def _correlation_ids(model: Model) -> Iterator[tuple[Path, Any]]:
+    for path, _, control in _controls(model):
+        if control.kind == control.CONTROL_SEQUENCE_CORRID:
+            yield path, control
+
+
 def _kind(control: Any) -> str:
     known = control.kind in control.Kind.values()
     return str(control.Kind.Name(control.kind)) if known else str(control.kind)
-
-
-@rule(
-    "Every control_input has a name",
-    bad=_sequence(_control(_START, name="")),
-    words="sequence batching control tensor must have a name",
-)
-def sequence_control_name_missing(model: Model) -> Iterator[Finding]:
-    for number, tensor in enumerate(model.config.sequence_batching.control_input):
-        path = ("sequence_batching", "control_input", number)
-        if not tensor.name:
-            yield Finding(model.at(*path), f"control_input {number} has no name", cure='write name: "…"')
 
 
 @rule(
@@ -91,22 +84,22 @@ def sequence_control_kind_twice(model: Model) -> Iterator[Finding]:
 )
 def sequence_control_values(model: Model) -> Iterator[Finding]:
     for path, _, control in _controls(model):
-        given = [name for name in _VALUES if len(getattr(control, name))]
+        values = [name for name in _VALUES if len(getattr(control, name))]
         if control.kind not in (0, 1, 2):  # START, READY, END: the true-or-false kinds
             continue
         kind = _kind(control)
-        if len(given) == 1 and len(getattr(control, given[0])) == 2:
+        if len(values) == 1 and len(getattr(control, values[0])) == 2:
             continue
-        if not given:
+        if not values:
             message, words = f"{kind} has no values", f"must specify either 'int32_false_true', … for {kind}"
-        elif len(given) > 1:
+        elif len(values) > 1:
             message, words = f"{kind} has values of several types", "specifies more than one from 'int32_false_true', …"
         else:
-            count = len(getattr(control, given[0]))
+            count = len(getattr(control, values[0]))
             message = f"{kind} has {count} value" + ("s" if count != 1 else "")
-            words = f"control '{given[0]}' must have exactly 2 entries for {kind}"
-        place = model.at(*path, given[-1] if given else "kind")
-        cure = f"write {given[0] if given else 'int32_false_true'}: [ 0, 1 ]"
+            words = f"control '{values[0]}' must have exactly 2 entries for {kind}"
+        place = model.at(*path, values[-1] if values else "kind")
+        cure = f"write {values[0] if values else 'int32_false_true'}: [ 0, 1 ]"
         yield Finding(place, message, f"Triton refuses it: sequence batching {words} for {model.name}", cure)
 
 
@@ -117,58 +110,42 @@ def sequence_control_values(model: Model) -> Iterator[Finding]:
     words="sequence batching must not specify either 'int32_false_true', …",
 )
 def sequence_corrid_values(model: Model) -> Iterator[Finding]:
-    for path, _, control in _controls(model):
-        given = [name for name in _VALUES if len(getattr(control, name))]
-        if control.kind == control.CONTROL_SEQUENCE_CORRID and given:
-            message = f"CONTROL_SEQUENCE_CORRID has {given[0]}"
-            yield Finding(model.at(*path, given[0]), message, cure=f"delete {given[0]}")
+    for path, control in _correlation_ids(model):
+        values = [name for name in _VALUES if len(getattr(control, name))]
+        if values:
+            message = f"CONTROL_SEQUENCE_CORRID has {values[0]}"
+            yield Finding(model.at(*path, values[0]), message, cure=f"delete {values[0]}")
 
 
-@rule(
-    "The correlation ID is an integer or a string",
-    source="core r24.10 model_config_utils.cc ValidateModelConfig",
-    bad=_sequence(_control(_CORRID.replace("UINT64", "FP32"), name='name: "ID"')),
-    good=_sequence(_control(_CORRID.replace("UINT64", "STRING"), name='name: "ID"')),
-    words="unexpected data type for control CONTROL_SEQUENCE_CORRID",
-)
-def sequence_corrid_data_type(model: Model) -> Iterator[Finding]:
-    allowed = {DataType.Value(name) for name in _CORRID_TYPES}
-    for path, _, control in _controls(model):
-        if control.kind == control.CONTROL_SEQUENCE_CORRID and control.data_type not in allowed:
-            yield Finding(
-                model.at(*path, "data_type"),
-                "the data_type of CONTROL_SEQUENCE_CORRID is not valid for a correlation ID",
-                cure=f"write data_type: {' or '.join(_CORRID_TYPES)}",
-            )
+# fmt: off
+field_rule("sequence-control-name-missing", "Every control_input has a name",
+           at=("sequence_batching.control_input", ""), when=lambda tensor: not tensor.name,
+           says="control_input {path[2]} has no name", cure='write name: "…"',
+           bad=_sequence(_control(_START, name="")), words="sequence batching control tensor must have a name")
 
+field_rule("sequence-corrid-data-type", "The correlation ID is an integer or a string",
+           source="core r24.10 model_config_utils.cc ValidateModelConfig",
+           at=(_correlation_ids, "data_type"), when=lambda control: type_name(control.data_type) not in _CORRID_TYPES,
+           says="the data_type of CONTROL_SEQUENCE_CORRID is not valid for a correlation ID",
+           cure=f"write data_type: {' or '.join(_CORRID_TYPES)}",
+           bad=_sequence(_control(_CORRID.replace("UINT64", "FP32"), name='name: "ID"')),
+           good=_sequence(_control(_CORRID.replace("UINT64", "STRING"), name='name: "ID"')),
+           words="unexpected data type for control CONTROL_SEQUENCE_CORRID")
 
-@rule(
-    "minimum_slot_utilization is between 0 and 1",
-    source="core r24.10 model_config_utils.cc ValidateModelConfig",
-    bad=_sequence("direct { minimum_slot_utilization: 2 }"),
-    good=_sequence("direct { minimum_slot_utilization: 0.5 }"),
-    words="sequence batching minimum slot utilization must be in range (0.0, 1.0]",
-)
-def sequence_slot_utilization(model: Model) -> Iterator[Finding]:
-    share = model.config.sequence_batching.direct.minimum_slot_utilization
-    if share < 0 or share > 1:
-        yield Finding(
-            model.at("sequence_batching", "direct", "minimum_slot_utilization"),
-            f"minimum_slot_utilization is {share:g}",
-            cure="write a number from 0 to 1",
-        )
+field_rule("sequence-slot-utilization", "minimum_slot_utilization is between 0 and 1",
+           source="core r24.10 model_config_utils.cc ValidateModelConfig",
+           at="sequence_batching.direct.minimum_slot_utilization",
+           when=lambda config: not 0 <= config.sequence_batching.direct.minimum_slot_utilization <= 1,
+           says="minimum_slot_utilization is {item.sequence_batching.direct.minimum_slot_utilization:g}",
+           cure="write a number from 0 to 1",
+           bad=_sequence("direct { minimum_slot_utilization: 2 }"),
+           good=_sequence("direct { minimum_slot_utilization: 0.5 }"),
+           words="sequence batching minimum slot utilization must be in range (0.0, 1.0]")
 
-
-@rule(
-    "TRITON_BATCH_STRATEGY_PATH cannot be combined with sequence_batching",
-    source="core r24.10 backend_model.cc TritonModel::Create",
-    bad=_sequence("") + parameter("TRITON_BATCH_STRATEGY_PATH", "strategy.so"),
-    good=_sequence(""),
-    words="TRITON_BATCH_STRATEGY_PATH cannot be specified with sequence batcher, using default batching strategy",
-)
-def sequence_batch_strategy(model: Model) -> Iterator[Finding]:
-    key = "TRITON_BATCH_STRATEGY_PATH"
-    if model.config.HasField("sequence_batching") and key in model.config.parameters:
-        yield Finding(
-            model.at("parameters", key), f"{key} cannot be combined with sequence_batching", cure="delete the parameter"
-        )
+field_rule("sequence-batch-strategy", "TRITON_BATCH_STRATEGY_PATH cannot be combined with sequence_batching",
+           source="core r24.10 backend_model.cc TritonModel::Create",
+           at=f"parameters.{_STRATEGY}",
+           when=lambda config: config.HasField("sequence_batching") and _STRATEGY in config.parameters,
+           says=f"{_STRATEGY} cannot be combined with sequence_batching", cure="delete the parameter",
+           bad=_sequence("") + parameter("TRITON_BATCH_STRATEGY_PATH", "strategy.so"), good=_sequence(""),
+           words=f"{_STRATEGY} cannot be specified with sequence batcher, using default batching strategy")

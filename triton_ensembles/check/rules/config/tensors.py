@@ -1,116 +1,45 @@
 """Inputs and outputs of a model: core r24.10 model_config_utils.cc ValidateModelIOConfig and what it calls."""
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.completion import left_out
 from triton_ensembles.check.examples import COMPLETING, X, Y, io_tensor, plan_model, python_model
-from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, rule
-from triton_ensembles.check.text.unknown import UnknownValueError
+from triton_ensembles.check.field_rule import Path, field_rule
+from triton_ensembles.check.rule import Example, Finding, Model, Severity, rule
+from triton_ensembles.check.tensors import VARIABLE, element_count, repeated, tensors
 from triton_ensembles.spelling import listed
 from triton_ensembles.triton.backends import TENSORRT_PLATFORM
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateIOShape"
 GOOD = python_model()
-VARIABLE = -1
-ELEMENT_BYTES = {
-    "TYPE_BOOL": 1, "TYPE_UINT8": 1, "TYPE_INT8": 1, "TYPE_UINT16": 2, "TYPE_INT16": 2, "TYPE_FP16": 2, "TYPE_BF16": 2,
-    "TYPE_UINT32": 4, "TYPE_INT32": 4, "TYPE_FP32": 4, "TYPE_UINT64": 8, "TYPE_INT64": 8, "TYPE_FP64": 8,
-}  # fmt: skip
 _NON_LINEAR = io_tensor("X", "FP16", "8, 4, 4", "is_non_linear_format_io: true")
 _SCALAR = io_tensor("X", "FP32", "1", "reshape { shape: [ ] }")
 _SHAPE_TENSOR = io_tensor("X", "INT32", "1", "is_shape_tensor: true")
 
 
-def tensors(model: Model) -> Iterator[tuple[str, int, Any]]:
-    """("input" or "output", index, ModelInput or ModelOutput) of every tensor of the config, as far as it is known."""
-    for kind in ("input", "output"):
-        with suppress(UnknownValueError):
-            yield from enumerated(model, kind)
+def _tensors(model: Model) -> Iterator[tuple[Path, Any]]:
+    return (((kind, index), tensor) for kind, index, tensor in tensors(model))
 
 
-def enumerated(model: Model, kind: str) -> Iterator[tuple[str, int, Any]]:
-    for index, tensor in enumerate(getattr(model.config, kind)):
-        yield kind, index, tensor
+def _tensors_of_plans(model: Model) -> Iterator[tuple[Path, Any]]:
+    return _tensors(model) if _is_plan(model) else iter(())
 
 
-def repeated(names: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """(index, name) of each that has come before."""
-    seen: set[str] = set()
-    for index, name in enumerate(names):
-        if name in seen:
-            yield index, name
-        seen.add(name)
+def _tensors_of_others(model: Model) -> Iterator[tuple[Path, Any]]:
+    return iter(()) if _is_plan(model) else _tensors(model)
 
 
-def type_name(data_type: int) -> str:
-    return DataType.Name(data_type) if data_type in DataType.values() else str(data_type)
+def _tensors_without_batching(model: Model) -> Iterator[tuple[Path, Any]]:
+    return _tensors(model) if model.config.max_batch_size == 0 else iter(())
 
 
-def same_shape(one: Sequence[int], other: Sequence[int]) -> bool:
-    """As triton/common CompareDimsWithWildcard: equal, where -1 equals everything."""
-    return len(one) == len(other) and all(a == b or -1 in (a, b) for a, b in zip(one, other, strict=True))
-
-
-def element_count(dims: Sequence[int]) -> int:
-    """As triton/common GetElementCount: -1 when a dimension is variable, 0 for no dimensions."""
-    return VARIABLE if VARIABLE in dims else math.prod(dims) if dims else 0
-
-
-def _each(model: Model, is_wrong: Callable[[Any], object], field: str, message: str, cure: str) -> Iterator[Finding]:
-    """A finding for each tensor that ``is_wrong``; ``message`` may use {kind} and {name}."""
-    for kind, index, tensor in tensors(model):
-        with suppress(UnknownValueError):
-            if is_wrong(tensor):
-                text = message.format(kind=kind, name=tensor.name or f"number {index + 1}")
-                yield Finding(model.at(kind, index, field), text, cure=cure)
-
-
-@rule(
-    "Every input and output has a name",
-    bad=python_model(inputs="{ data_type: TYPE_FP32, dims: [ 4 ] }"),
-    words="model … must specify 'name'",
-)
-def tensor_name_missing(model: Model) -> Iterator[Finding]:
-    return _each(model, lambda tensor: not tensor.name, "name", "{kind} {name} has no name", 'write name: "…"')
-
-
-@rule(
-    "Every input and output has a data_type",
-    bad=python_model(inputs='{ name: "X", dims: [ 4 ] }'),
-    words="model … '…' must specify 'data_type'",
-)
-def tensor_data_type_missing(model: Model) -> Iterator[Finding]:
-    return _each(
-        model,
-        # Of one that has nothing at all, tensor-name-missing says enough.
-        lambda tensor: tensor.data_type == DataType.TYPE_INVALID and (tensor.name or tensor.dims),
-        "data_type",
-        "{kind} '{name}' has no data_type",
-        "write data_type: TYPE_…, such as TYPE_FP32",
-    )
-
-
-@rule(
-    "Every input and output has dims",
-    bad=python_model(inputs='{ name: "X", data_type: TYPE_FP32 }'),
-    good=python_model(inputs=io_tensor("X", dims="1")),
-    words="model … '…' must specify 'dims'",
-)
-def tensor_dims_missing(model: Model) -> Iterator[Finding]:
-    return _each(
-        model,
-        lambda tensor: not tensor.dims and (tensor.name or tensor.data_type),
-        "dims",
-        "{kind} '{name}' has no dims",
-        "write dims: [ … ] without the batch axis; [ 1 ] for one value",
-    )
+def _is_plan(model: Model) -> bool:
+    """Whether it is a TensorRT plan, or its backend is not known, which backend-missing reports."""
+    backend = backend_of(model)
+    return backend.platform == TENSORRT_PLATFORM or not (backend.name or model.is_ensemble)
 
 
 @rule(
@@ -154,22 +83,6 @@ def tensor_dim_invalid(model: Model) -> Iterator[Finding]:
                         f"{kind} '{tensor.name}' has a dimension of {dim}",
                         cure="write -1 for an axis of any length; dims do not include the batch axis",
                     )
-
-
-@rule(
-    "Only a model with batching can reshape a tensor to a scalar",
-    bad=python_model(size=0, inputs=_SCALAR),
-    good=python_model(size=8, inputs=_SCALAR),
-    words="model … '…' cannot have empty reshape for non-batching model as scalar tensors are not supported",
-)
-def reshape_empty(model: Model) -> Iterator[Finding]:
-    for kind, index, tensor in tensors(model):
-        if tensor.HasField("reshape") and not tensor.reshape.shape and model.config.max_batch_size == 0:
-            yield Finding(
-                model.at(kind, index, "reshape"),
-                f"{kind} '{tensor.name}' is reshaped to a scalar, and the model has no batching",
-                cure="write shape: [ 1 ], or delete reshape",
-            )
 
 
 @rule(
@@ -230,67 +143,6 @@ def format_needs_3_dims(model: Model) -> Iterator[Finding]:
             )
 
 
-def _is_plan(model: Model) -> bool:
-    backend = backend_of(model)
-    return backend.platform == TENSORRT_PLATFORM or not (
-        backend.name or model.is_ensemble
-    )  # backend-missing reports it
-
-
-@rule(
-    "Only TensorRT models have shape tensors",
-    source="core r24.10 model_config_utils.cc ValidateModelInput, ValidateModelOutput",
-    bad=python_model(inputs=_SHAPE_TENSOR),
-    good=plan_model(inputs=_SHAPE_TENSOR),
-    good_loads=False,
-    words="shape tensors are only supported for TensorRT platform",
-)
-def shape_tensor_without_tensorrt(model: Model) -> Iterator[Finding]:
-    return _each(
-        model,
-        lambda tensor: tensor.is_shape_tensor and not _is_plan(model),
-        "is_shape_tensor",
-        "{kind} '{name}' is a shape tensor, and the model is not a TensorRT plan",
-        "delete is_shape_tensor",
-    )
-
-
-@rule(
-    "Only TensorRT models have non-linear formats",
-    source="core r24.10 model_config_utils.cc ValidateNonLinearFormatIO",
-    bad=python_model(inputs=_NON_LINEAR),
-    good=plan_model(inputs=_NON_LINEAR),
-    good_loads=False,
-    words="Non-linear IO format is only supported for the TensorRT platform",
-)
-def non_linear_format_without_tensorrt(model: Model) -> Iterator[Finding]:
-    return _each(
-        model,
-        lambda tensor: tensor.is_non_linear_format_io and not _is_plan(model),
-        "is_non_linear_format_io",
-        "{kind} '{name}' has a non-linear format, and the model is not a TensorRT plan",
-        "delete is_non_linear_format_io",
-    )
-
-
-@rule(
-    "A tensor of a non-linear format has three dims",
-    source="core r24.10 model_config_utils.cc ValidateNonLinearFormatIO",
-    bad=plan_model(inputs=io_tensor("X", "FP16", "8, 4", "is_non_linear_format_io: true")),
-    good=plan_model(inputs=_NON_LINEAR),
-    good_loads=False,
-    words="Non-linear IO format … requires 3 dims",
-)
-def non_linear_format_needs_3_dims(model: Model) -> Iterator[Finding]:
-    return _each(
-        model,
-        lambda tensor: tensor.is_non_linear_format_io and _is_plan(model) and len(tensor.dims) not in (0, 3),
-        "dims",
-        "{kind} '{name}' has a non-linear format and does not have three dims",
-        "write three dims without the batch axis",
-    )
-
-
 @rule(
     "No two inputs share a name",
     source="core r24.10 model.cc Model::Init counts both, but a request can hold only one; measured on 2.51.0",
@@ -317,3 +169,57 @@ def _twice(model: Model, kind: str, effect: str) -> Iterator[Finding]:
         if name:
             message = f"there are two {kind}s called '{name}'"
             yield Finding(model.at(kind, index, "name"), message, effect, "give it another name, or delete it")
+
+
+# fmt: off
+field_rule("tensor-name-missing", "Every input and output has a name",
+           at=(_tensors, "name"), when=lambda tensor: not tensor.name,
+           says="{path[0]} {name} has no name", cure='write name: "…"',
+           bad=python_model(inputs="{ data_type: TYPE_FP32, dims: [ 4 ] }"), words="model … must specify 'name'")
+
+field_rule("tensor-data-type-missing", "Every input and output has a data_type",
+           # Of one that has nothing at all, tensor-name-missing says enough.
+           at=(_tensors, "data_type"),
+           when=lambda tensor: tensor.data_type == DataType.TYPE_INVALID and (tensor.name or tensor.dims),
+           says="{path[0]} '{name}' has no data_type", cure="write data_type: TYPE_…, such as TYPE_FP32",
+           bad=python_model(inputs='{ name: "X", dims: [ 4 ] }'), words="model … '…' must specify 'data_type'")
+
+field_rule("tensor-dims-missing", "Every input and output has dims",
+           at=(_tensors, "dims"), when=lambda tensor: not tensor.dims and (tensor.name or tensor.data_type),
+           says="{path[0]} '{name}' has no dims",
+           cure="write dims: [ … ] without the batch axis; [ 1 ] for one value",
+           bad=python_model(inputs='{ name: "X", data_type: TYPE_FP32 }'),
+           good=python_model(inputs=io_tensor("X", dims="1")), words="model … '…' must specify 'dims'")
+
+field_rule("shape-tensor-without-tensorrt", "Only TensorRT models have shape tensors",
+           source="core r24.10 model_config_utils.cc ValidateModelInput, ValidateModelOutput",
+           at=(_tensors_of_others, "is_shape_tensor"), when=lambda tensor: tensor.is_shape_tensor,
+           says="{path[0]} '{name}' is a shape tensor, and the model is not a TensorRT plan",
+           cure="delete is_shape_tensor",
+           bad=python_model(inputs=_SHAPE_TENSOR), good=plan_model(inputs=_SHAPE_TENSOR), good_loads=False,
+           words="shape tensors are only supported for TensorRT platform")
+
+field_rule("non-linear-format-without-tensorrt", "Only TensorRT models have non-linear formats",
+           source="core r24.10 model_config_utils.cc ValidateNonLinearFormatIO",
+           at=(_tensors_of_others, "is_non_linear_format_io"), when=lambda tensor: tensor.is_non_linear_format_io,
+           says="{path[0]} '{name}' has a non-linear format, and the model is not a TensorRT plan",
+           cure="delete is_non_linear_format_io",
+           bad=python_model(inputs=_NON_LINEAR), good=plan_model(inputs=_NON_LINEAR), good_loads=False,
+           words="Non-linear IO format is only supported for the TensorRT platform")
+
+field_rule("non-linear-format-needs-3-dims", "A tensor of a non-linear format has three dims",
+           source="core r24.10 model_config_utils.cc ValidateNonLinearFormatIO",
+           at=(_tensors_of_plans, "dims"),
+           when=lambda tensor: tensor.is_non_linear_format_io and len(tensor.dims) not in (0, 3),
+           says="{path[0]} '{name}' has a non-linear format and does not have three dims",
+           cure="write three dims without the batch axis",
+           bad=plan_model(inputs=io_tensor("X", "FP16", "8, 4", "is_non_linear_format_io: true")),
+           good=plan_model(inputs=_NON_LINEAR), good_loads=False, words="Non-linear IO format … requires 3 dims")
+
+field_rule("reshape-empty", "Only a model with batching can reshape a tensor to a scalar",
+           at=(_tensors_without_batching, "reshape"),
+           when=lambda tensor: tensor.HasField("reshape") and not tensor.reshape.shape,
+           says="{path[0]} '{item.name}' is reshaped to a scalar, and the model has no batching",
+           cure="write shape: [ 1 ], or delete reshape",
+           bad=python_model(size=0, inputs=_SCALAR), good=python_model(size=8, inputs=_SCALAR),
+           words="model … '…' cannot have empty reshape for non-batching model as scalar tensors are not supported")

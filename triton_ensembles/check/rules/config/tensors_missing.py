@@ -4,9 +4,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import python_model
-from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Finding, Model, Severity, rule
 from triton_ensembles.triton.model_config import CONFIG
 
 # That of pytorch refuses such a model: pytorch-tensors-missing.

@@ -4,9 +4,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import LARGEST_CONFIG
 from triton_ensembles.check.examples import IDENTITY, X, io_tensor, parameter, python_model
-from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rule import Example, Finding, Model, Server, Severity, rule
 
 SOURCE = "protobuf text_format.cc and io/tokenizer.cc, called by core r24.10 filesystem/api.cc ReadTextProto"
 WORDS = "failed to read text proto from …/config.pbtxt"

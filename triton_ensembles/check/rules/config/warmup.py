@@ -4,15 +4,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from triton_ensembles.check.examples import IDENTITY, python_model
-from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, rule
-from triton_ensembles.check.rules.config.sequence_state import missing_or_short
-from triton_ensembles.check.rules.config.tensors import same_shape, type_name
+from triton_ensembles.check.field_rule import Path, field_rule
+from triton_ensembles.check.raw_files import missing_or_short
+from triton_ensembles.check.rule import Example, Finding, Model, rule
+from triton_ensembles.check.tensors import same_shape, type_name
 from triton_ensembles.spelling import listed, nearest
 
 SOURCE = "core r24.10 backend_model_instance.cc GenerateWarmupData"
-REQUEST = "core r24.10 infer_request.cc Normalize, which warm-up requests pass too"
+REQUEST = "core r24.10 infer_request.cc Normalize, which warm-up requests also pass"
 FOLDER = "warmup"
 
 
@@ -25,7 +24,7 @@ _ZEROS = "data_type: TYPE_FP32, dims: [ 4 ], zero_data: true"
 GOOD = _warmup(_ZEROS)
 
 
-def _samples(model: Model) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+def _samples(model: Model) -> Iterator[tuple[Path, Any]]:
     """(path, ModelWarmup) of the samples that are run: those with a batch_size of 0 are skipped."""
     if model.config.HasField("ensemble_scheduling"):
         return
@@ -34,37 +33,11 @@ def _samples(model: Model) -> Iterator[tuple[tuple[str | int, ...], Any]]:
             yield ("model_warmup", index), sample
 
 
-def _inputs(model: Model) -> Iterator[tuple[tuple[str | int, ...], str, Any]]:
-    """(path, name, ModelWarmup.Input) of every input of the samples that are run."""
+def _inputs(model: Model) -> Iterator[tuple[Path, Any]]:
+    """(path, ModelWarmup.Input) of every input of the samples that are run; the path ends with its name."""
     for path, sample in _samples(model):
         for name in sorted(sample.inputs):
-            yield (*path, "inputs", name), name, sample.inputs[name]
-
-
-@rule(
-    "A warm-up input has zero_data, random_data or input_data_file",
-    bad=_warmup("data_type: TYPE_FP32, dims: [ 4 ]"),
-    words="warmup setting expects input '…' to have input_data_type set",
-)
-def warmup_data_missing(model: Model) -> Iterator[Finding]:
-    for path, name, tensor in _inputs(model):
-        if tensor.WhichOneof("input_data_type") is None:
-            yield Finding(model.at(*path), f"the warm-up input '{name}' has no data", cure="write random_data: true")
-
-
-@rule(
-    "A warm-up input has fixed dims",
-    bad=_warmup("data_type: TYPE_FP32, dims: [ -1 ], zero_data: true"),
-    words="warmup setting expects all variable-size dimensions are specified for input '…'",
-)
-def warmup_dims_variable(model: Model) -> Iterator[Finding]:
-    for path, name, tensor in _inputs(model):
-        if -1 in tensor.dims:
-            yield Finding(
-                model.at(*path, "value", "dims"),
-                f"the warm-up input '{name}' has a dimension of -1",
-                cure="write the length that requests usually have",
-            )
+            yield (*path, "inputs", name), sample.inputs[name]
 
 
 @rule(
@@ -77,7 +50,7 @@ def warmup_dims_variable(model: Model) -> Iterator[Finding]:
     words="failed to open text file for read",
 )
 def warmup_file(model: Model) -> Iterator[Finding]:
-    for path, _, tensor in _inputs(model):
+    for path, tensor in _inputs(model):
         if tensor.WhichOneof("input_data_type") == "input_data_file" and -1 not in tensor.dims:
             place = model.at(*path, "value", "input_data_file")
             yield from missing_or_short(model, place, FOLDER, tensor.input_data_file, tensor.data_type, tensor.dims)
@@ -91,16 +64,17 @@ def warmup_file(model: Model) -> Iterator[Finding]:
 )
 def warmup_input_differs(model: Model) -> Iterator[Finding]:
     inputs = {tensor.name: tensor for tensor in model.config.input}
-    for path, name, tensor in _inputs(model):
-        wanted = inputs.get(name)
-        if wanted is None:
+    for path, tensor in _inputs(model):
+        name = str(path[-1])
+        declared = inputs.get(name)
+        if declared is None:
             continue
-        dims, allowed = list(tensor.dims), list(wanted.dims)
-        if tensor.data_type != wanted.data_type:
+        dims, allowed = list(tensor.dims), list(declared.dims)
+        if tensor.data_type != declared.data_type:
             yield Finding(
                 model.at(*path, "value", "data_type"),
                 f"the warm-up input '{name}' is {type_name(tensor.data_type)}, "
-                f"and the model's is {type_name(wanted.data_type)}",
+                f"and the model's is {type_name(declared.data_type)}",
                 f"Triton refuses it: inference input '{name}' data-type differs from what model '{model.name}' expects",
                 "write the data_type of the model's input",
             )
@@ -152,3 +126,18 @@ def warmup_batch_size(model: Model) -> Iterator[Finding]:
                 "busy machine 2.51.0 crashes over it (signal 11) instead of reporting it",
                 f"write batch_size: {most}",
             )
+
+
+# fmt: off
+field_rule("warmup-data-missing", "A warm-up input has zero_data, random_data or input_data_file",
+           at=(_inputs, ""), when=lambda tensor: tensor.WhichOneof("input_data_type") is None,
+           says="the warm-up input '{name}' has no data", cure="write random_data: true",
+           bad=_warmup("data_type: TYPE_FP32, dims: [ 4 ]"),
+           words="warmup setting expects input '…' to have input_data_type set")
+
+field_rule("warmup-dims-variable", "A warm-up input has fixed dims",
+           at=(_inputs, "value.dims"), when=lambda tensor: -1 in tensor.dims,
+           says="the warm-up input '{name}' has a dimension of -1",
+           cure="write the length that requests usually have",
+           bad=_warmup("data_type: TYPE_FP32, dims: [ -1 ], zero_data: true"),
+           words="warmup setting expects all variable-size dimensions are specified for input '…'")

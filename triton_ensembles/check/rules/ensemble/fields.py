@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from triton_ensembles.check.examples import SCALE, ensemble, step
-from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.field_rule import field_rule
+from triton_ensembles.check.rule import Finding, Model, rule
 from triton_ensembles.check.text.unknown import UnknownValueError
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig"
@@ -17,8 +16,8 @@ def _forbidden(id: str, field: str, example: str, words: str, cure: str) -> None
     @rule(f"An ensemble has no {field}", id=id, bad=ensemble(SCALE, extra=example), words=words)
     def find(model: Model) -> Iterator[Finding]:
         config = model.config
-        given = config.HasField(field) if field == "optimization" else len(getattr(config, field))
-        if config.HasField("ensemble_scheduling") and given:
+        is_set = config.HasField(field) if field == "optimization" else len(getattr(config, field))
+        if config.HasField("ensemble_scheduling") and is_set:
             yield Finding(model.at(field), f"an ensemble cannot have {field}", cure=cure)
 
 
@@ -43,15 +42,6 @@ _forbidden(
     "model_warmup can not be specified for ensemble",
     "delete it, and warm the steps up",
 )
-
-
-@rule("An ensemble has at least one step", bad=ensemble(), words="must specify 'step' for ensemble '…'")
-def ensemble_without_steps(model: Model) -> Iterator[Finding]:
-    config = model.config
-    if config.HasField("ensemble_scheduling") and not config.ensemble_scheduling.step:
-        yield Finding(
-            model.at("ensemble_scheduling"), "this ensemble has no steps", cure='write step [ { model_name: "…" … } ]'
-        )
 
 
 def _missing(field: str, bad: str, cure: str) -> None:
@@ -89,3 +79,11 @@ def _without(kind: str, bad: str, words: str) -> None:
 
 _without("input", ensemble(SCALE, inputs=""), "… is not written: at least one of its depending tensors, …")
 _without("output", ensemble(SCALE, outputs=""), "ensemble tensor '…' is unused in ensemble '…'")
+
+
+# fmt: off
+field_rule("ensemble-without-steps", "An ensemble has at least one step",
+           at="ensemble_scheduling",
+           when=lambda config: config.HasField("ensemble_scheduling") and not config.ensemble_scheduling.step,
+           says="this ensemble has no steps", cure='write step [ {{ model_name: "…" … }} ]',
+           bad=ensemble(), words="must specify 'step' for ensemble '…'")

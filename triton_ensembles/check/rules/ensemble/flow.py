@@ -4,11 +4,8 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.dataflow import Dataflow, Use
 from triton_ensembles.check.examples import SCALE, X, Y, ensemble, io_tensor, step
-from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Destination, Finding, Model, Place, Severity, rule
 from triton_ensembles.spelling import listed
-from triton_ensembles.triton.destination import Destination
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig"
 _THROUGH = ensemble(step("scale", {"X": "X"}, {"Y": "T"}), step("scale", {"X": "T"}, {"Y": "Y"}))

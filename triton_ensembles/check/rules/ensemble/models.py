@@ -3,59 +3,18 @@
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple
 
+from triton_ensembles.check.ensemble_steps import Step, steps
 from triton_ensembles.check.examples import SCALE, X, ensemble, io_tensor, step
-from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.repository import Model, Repository
-from triton_ensembles.check.rule import Example, rule
+from triton_ensembles.check.field_rule import field_rule
+from triton_ensembles.check.rule import Example, Finding, Model, Repository, Severity, rule
 from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.spelling import listed, nearest
 
 SOURCE = "core r24.10 ensemble_utils.cc ValidateTensorMapping"
 GOOD = ensemble(SCALE)
-_NAMES = "names of steps"  # in Repository.cache
 _SHOWN = 12  # ensembles of a ring
 _MOST_COMPARED = 100  # models; each unknown name is compared with all of them
-
-
-class Step(NamedTuple):
-    """One step of an ensemble, and its model if the repository has it."""
-
-    number: int
-    message: Any
-    model: Model | None
-
-    @property
-    def path(self) -> tuple[str, str, int]:
-        return ("ensemble_scheduling", "step", self.number)
-
-    @property
-    def configured(self) -> Model | None:
-        """The model if it has a config.pbtxt; without one it gets its own fault."""
-        return self.model if self.model is not None and self.model.has_config else None
-
-
-def steps(model: Model) -> tuple[Step, ...]:
-    """The steps whose model_name is known."""
-    cache, key = model.repository.cache, f"steps of {model.root}"
-    if key not in cache:
-        found = []
-        for number, item in enumerate(model.config.ensemble_scheduling.step):
-            with suppress(UnknownValueError):
-                found.append(Step(number, item, model.repository.model(item.model_name)))
-        cache[key] = tuple(found)
-    known: tuple[Step, ...] = cache[key]
-    return known
-
-
-def step_names(repository: Repository) -> frozenset[str]:
-    """The model_name of every step of every ensemble."""
-    if _NAMES not in repository.cache:
-        found = (item.message.model_name for model in repository.ensembles for item in steps(model))
-        repository.cache[_NAMES] = frozenset(found)
-    names: frozenset[str] = repository.cache[_NAMES]
-    return names
 
 
 @rule(
@@ -68,8 +27,8 @@ def step_model_missing(model: Model) -> Iterator[Finding]:
     for item in steps(model):
         name = item.message.model_name
         if name and item.model is None:
-            others = model.repository.models if len(model.repository.models) <= _MOST_COMPARED else ()
-            known = [other.folder for other in others if other.folder != model.folder]
+            neighbors = model.repository.models if len(model.repository.models) <= _MOST_COMPARED else ()
+            known = [neighbor.folder for neighbor in neighbors if neighbor.folder != model.folder]
             models = f"the models here are {listed(known)}" if known else "add the model to the repository"
             guess = nearest(name, known)
             yield Finding(
@@ -89,16 +48,16 @@ def step_model_missing(model: Model) -> Iterator[Finding]:
 def step_version_not_served(model: Model) -> Iterator[Finding]:
     for item in steps(model):
         with suppress(UnknownValueError):
-            wanted = item.message.model_version
-            served = item.model.served_versions() if item.model and wanted != -1 else []
-            if not served or wanted in served:
+            version = item.message.model_version
+            served = item.model.served_versions() if item.model and version != -1 else []
+            if not served or version in served:
                 continue
-            given = model.file.has(*item.path, "model_version")
+            is_written = model.file.has(*item.path, "model_version")
             versions = ", ".join(str(number) for number in sorted(served))
             yield Finding(
-                model.at(*item.path, "model_version" if given else "model_name"),
-                f"step {item.number} asks for version {wanted} of '{item.message.model_name}', which serves {versions}"
-                if given
+                model.at(*item.path, "model_version" if is_written else "model_name"),
+                f"step {item.number} asks for version {version} of '{item.message.model_name}', which serves {versions}"
+                if is_written
                 else f"step {item.number} has no model_version, which means version 0; "
                 f"'{item.message.model_name}' serves {versions}",
                 cure="write model_version: -1",
@@ -184,7 +143,7 @@ def ensemble_input_optional(model: Model) -> Iterator[Finding]:
                     model.at("input", optional[name], "optional"),
                     f"the input '{name}' is optional here, and '{item.message.model_name}' needs it as '{tensor.name}'",
                     "Triton loads it and refuses every request without the input: expected … inputs but got …",
-                    f"delete optional: true, or write it for '{tensor.name}' in {item.message.model_name} too and let "
+                    f"delete optional: true, or also write it for '{tensor.name}' in {item.message.model_name} and let "
                     "the model do without",
                 )
 
@@ -239,10 +198,10 @@ def ensemble_of_itself(model: Model) -> Iterator[Finding]:
 
 
 def _first_of_rings(repository: Repository) -> set[str]:
-    """Of the ensembles that are steps of each other, the one whose name comes first."""
+    """The first by name of each group of ensembles that are steps of each other."""
     key = "first of rings"
     if key not in repository.cache:
-        below = {each.folder: {item.message.model_name for item in steps(each)} for each in repository.ensembles}
+        below = {user.folder: {item.message.model_name for item in steps(user)} for user in repository.ensembles}
         repository.cache[key] = {
             min(group) for group in _groups(below) if len(group) > 1 or group[0] in below[group[0]]
         }
@@ -257,25 +216,25 @@ def _groups(below: Mapping[str, set[str]]) -> Iterator[list[str]]:
     for root in below:
         path = [] if root in number else [(root, iter(below[root]))]
         while path:
-            name, rest = path[-1]
+            name, successors = path[-1]
             if name not in number:
                 number[name] = lowest[name] = len(number)
                 group[name] = None
-            for other in rest:
-                if other in below and other not in number:
-                    path.append((other, iter(below[other])))
+            for successor in successors:
+                if successor in below and successor not in number:
+                    path.append((successor, iter(below[successor])))
                     break
-                if other in group:
-                    lowest[name] = min(lowest[name], number[other])
+                if successor in group:
+                    lowest[name] = min(lowest[name], number[successor])
             else:
                 path.pop()
                 if path:
                     lowest[path[-1][0]] = min(lowest[path[-1][0]], lowest[name])
                 if lowest[name] == number[name]:
-                    found: list[str] = []
-                    while not found or found[-1] != name:
-                        found.append(group.popitem()[0])
-                    yield found
+                    members: list[str] = []
+                    while not members or members[-1] != name:
+                        members.append(group.popitem()[0])
+                    yield members
 
 
 def _ring(model: Model, first: Step) -> list[str] | None:
@@ -295,18 +254,11 @@ def _ring(model: Model, first: Step) -> list[str] | None:
     return None
 
 
-@rule(
-    "model_namespace is reserved for Triton",
-    source="common r24.10 model_config.proto: '[RESERVED] currently this field is reserved for internal use'",
-    severity=Severity.WARNING,
-    bad=ensemble(SCALE.replace('model_name: "scale"', 'model_namespace: "here", model_name: "scale"')),
-)
-def step_namespace(model: Model) -> Iterator[Finding]:
-    for item in steps(model):
-        if item.message.model_namespace:
-            yield Finding(
-                model.at(*item.path, "model_namespace"),
-                "model_namespace is reserved for Triton's own use",
-                "Triton silently overwrites it",
-                "delete it",
-            )
+# fmt: off
+field_rule("step-namespace", "model_namespace is reserved for Triton",
+           source="common r24.10 model_config.proto: '[RESERVED] currently this field is reserved for internal use'",
+           severity=Severity.WARNING,
+           at=("ensemble_scheduling.step", "model_namespace"), when=lambda step: step.model_namespace,
+           says="model_namespace is reserved for Triton's own use", effect="Triton silently overwrites it",
+           cure="delete it",
+           bad=ensemble(SCALE.replace('model_name: "scale"', 'model_namespace: "here", model_name: "scale"')))

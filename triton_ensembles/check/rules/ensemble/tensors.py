@@ -5,12 +5,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from triton_ensembles.check.ensemble_steps import Step, steps
 from triton_ensembles.check.examples import IDENTITY, SCALE, X, ensemble, io_tensor, python_model, step
-from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, rule
-from triton_ensembles.check.rules.config.tensors import VARIABLE, enumerated, same_shape, tensors, type_name
-from triton_ensembles.check.rules.ensemble.models import Step, steps
+from triton_ensembles.check.rule import Example, Finding, Model, Place, Severity, rule
+from triton_ensembles.check.tensors import VARIABLE, enumerated, same_shape, tensors, type_name
 from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.triton.model_config import DataType
 
@@ -45,7 +43,7 @@ class Node(NamedTuple):
 
     @property
     def dims(self) -> list[int]:
-        """Of an ensemble's own tensor as its reshape has them."""
+        """The dims; of an ensemble's own tensor as its reshape has them."""
         reshaped = self.who == _OWN and self.tensor.HasField("reshape")
         return list(self.tensor.reshape.shape if reshaped else self.tensor.dims)
 
@@ -89,11 +87,11 @@ def edges(model: Model) -> Iterator[tuple[str, Node, Node]]:
 
 
 def known_edges(model: Model) -> Iterator[tuple[str, Node, Node]]:
-    """Those of :func:`edges` whose shapes are known."""
-    for name, one, other in edges(model):
+    """The edges whose shapes are known."""
+    for name, first, second in edges(model):
         with suppress(UnknownValueError):
-            if one.full_dims and other.full_dims:
-                yield name, one, other
+            if first.full_dims and second.full_dims:
+                yield name, first, second
 
 
 @rule(
@@ -104,15 +102,15 @@ def known_edges(model: Model) -> Iterator[tuple[str, Node, Node]]:
 )
 def ensemble_data_type_clash(model: Model) -> Iterator[Finding]:
     seen: set[tuple[str, int, int]] = set()  # several steps may read what one of them declares otherwise
-    for name, one, other in edges(model):
+    for name, first, second in edges(model):
         with suppress(UnknownValueError):
-            types = (one.data_type, other.data_type)
+            types = (first.data_type, second.data_type)
             if types[0] != types[1] and DataType.TYPE_INVALID not in types and (name, *types) not in seen:
                 seen.add((name, *types))
                 yield Finding(
-                    other.at,
-                    f"the tensor '{name}' is {type_name(one.data_type)} for {one.who}, "
-                    f"but {type_name(other.data_type)} for {other.who}",
+                    second.at,
+                    f"the tensor '{name}' is {type_name(first.data_type)} for {first.who}, "
+                    f"but {type_name(second.data_type)} for {second.who}",
                     cure="make them agree, or add a step between them that converts the tensor",
                 )
 
@@ -124,26 +122,26 @@ def ensemble_data_type_clash(model: Model) -> Iterator[Finding]:
 )
 def ensemble_shape_clash(model: Model) -> Iterator[Finding]:
     seen: set[tuple[str, str]] = set()
-    for name, one, other in edges(model):
+    for name, first, second in edges(model):
         with suppress(UnknownValueError):
-            if same_shape(one.dims, other.dims) or same_shape(one.full_dims, other.full_dims):
+            if same_shape(first.dims, second.dims) or same_shape(first.full_dims, second.full_dims):
                 continue
-            shapes = (name, f"{one.full_dims} {other.full_dims}")
-            invalid = any(dim < 1 and dim != VARIABLE for dim in (*one.dims, *other.dims))  # tensor-dim-invalid
-            if one.dims and other.dims and not invalid and shapes not in seen:
+            shapes = (name, f"{first.full_dims} {second.full_dims}")
+            invalid = any(dim < 1 and dim != VARIABLE for dim in (*first.dims, *second.dims))  # tensor-dim-invalid
+            if first.dims and second.dims and not invalid and shapes not in seen:
                 seen.add(shapes)
                 yield Finding(
-                    other.at,
-                    f"the tensor '{name}' has the shape {one.full_dims} for {one.who}, "
-                    f"but {other.full_dims} for {other.who}{_batch_note(one, other)}",
+                    second.at,
+                    f"the tensor '{name}' has the shape {first.full_dims} for {first.who}, "
+                    f"but {second.full_dims} for {second.who}{_batch_note(first, second)}",
                     cure="make them agree; -1 means any length, and dims do not include the batch axis",
                 )
 
 
-def _batch_note(one: Node, other: Node) -> str:
-    if one.batching == other.batching:
+def _batch_note(first: Node, second: Node) -> str:
+    if first.batching == second.batching:
         return ""
-    who = one.who if one.batching else other.who
+    who = first.who if first.batching else second.who
     return f" (only {who} batches, which puts -1 in front)"
 
 
@@ -159,9 +157,9 @@ def _batch_note(one: Node, other: Node) -> str:
 )
 def ensemble_batch_of_one(model: Model) -> Iterator[Finding]:
     seen: set[str] = set()  # of all tensors of a step that does not batch, the first
-    for name, one, other in known_edges(model):
-        batching, single = (one, other) if one.batching else (other, one)
-        clash = not same_shape(one.full_dims, other.full_dims) and same_shape(one.dims, other.dims)
+    for name, first, second in known_edges(model):
+        batching, single = (first, second) if first.batching else (second, first)
+        clash = not same_shape(first.full_dims, second.full_dims) and same_shape(first.dims, second.dims)
         flows = batching.batching and not batching.reads and single.reads and not single.batching
         if clash and flows and model.config.max_batch_size > 1 and single.who not in seen:
             seen.add(single.who)
@@ -183,8 +181,8 @@ def ensemble_batch_of_one(model: Model) -> Iterator[Finding]:
 )
 def ensemble_batch_too_large(model: Model) -> Iterator[Finding]:
     seen: set[str] = set()
-    for name, one, other in known_edges(model):
-        batching, fixed = (one, other) if one.batching else (other, one)
+    for name, first, second in known_edges(model):
+        batching, fixed = (first, second) if first.batching else (second, first)
         if not batching.batching or fixed.batching or fixed.reads or not batching.reads or batching.who in seen:
             continue
         rows, most = fixed.dims[0], batching.model.config.max_batch_size
@@ -245,7 +243,7 @@ def ensemble_shape_clash_hidden(model: Model) -> Iterator[Finding]:
     words="in ensemble …, step of model '…' receives inputs originated from different decoupled models",
 )
 def ensemble_decoupled_mix(model: Model) -> Iterator[Finding]:
-    cure = "send what the step needs through the decoupled step too"
+    cure = "send what the step needs also through the decoupled step"
     labels = {tensor.name: 0 for tensor in model.config.input}
     lacking = {item.number: set(item.message.input_map.values()) - labels.keys() for item in steps(model)}
     readers: dict[str, list[Step]] = defaultdict(list)

@@ -7,26 +7,15 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from triton_ensembles.archive.tree import Kind, join
-from triton_ensembles.check.environments import Environment, has_stub, reference, used_environments
+from triton_ensembles.check.environments import Environment, has_stub, place_in, reference, used_environments
 from triton_ensembles.check.examples import with_environment
-from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.packages import used_packages
-from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.triton.destination import Destination
+from triton_ensembles.check.packages import MANYLINUX, glibc_of, used_packages
+from triton_ensembles.check.rule import Destination, Finding, Repository, Server, Severity, rule
 from triton_ensembles.triton.releases import image_of, instance_of, release_of, releases, version
 
 GOOD = with_environment("3.10")
-_MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_(\w+)$|manylinux(1|2010|2014)_(\w+)$")
-_OLD_MANYLINUX = {"1": (2, 5), "2010": (2, 12), "2014": (2, 17)}  # PEP 600
 _FOREIGN = re.compile(r"-(macosx_\w+|win32|win_\w+)$")
 _CONDA_FOREIGN = ("osx-64", "osx-arm64", "win-64", "win-arm64")
-
-
-def place_in(repository: Repository, packed: Environment, inner: str = "") -> Place:
-    """``a.tar.gz!env.tar.gz!lib/x`` or ``a.tar.gz!step/environment/lib/x``: a place within the environment."""
-    place = repository.place(packed.path)
-    return Place(f"{place.path}{'!' if packed.size else '/'}{inner}") if inner else place
 
 
 def _without_stub(repository: Repository, packed: Environment) -> list[str]:
@@ -34,8 +23,8 @@ def _without_stub(repository: Repository, packed: Environment) -> list[str]:
     if key not in repository.cache:
         users: dict[str, list[str]] = defaultdict(list)
         for model in repository.models:
-            if (found := reference(model)) and not has_stub(model):
-                users[found.path].append(model.folder)
+            if (named := reference(model)) and not has_stub(model):
+                users[named.path].append(model.folder)
         repository.cache[key] = users
     return list(repository.cache[key].get(packed.path, ()))
 
@@ -98,11 +87,11 @@ def environment_python_of_no_image(repository: Repository, destination: Destinat
 def environment_numpy(repository: Repository, destination: Destination) -> Iterator[Finding]:
     release = release_of(destination)
     for packed in (*used_environments(repository), *used_packages(repository)):
-        found = packed.versions.get("numpy", "")
-        if release and release.reads_numpy2 is False and version(found) >= (2,):
+        numpy = packed.versions.get("numpy", "")
+        if release and release.reads_numpy2 is False and version(numpy) >= (2,):
             yield Finding(
                 place_in(repository, packed),
-                f"this has numpy {found}, and Triton {release.release} supports only numpy 1",
+                f"this has numpy {numpy}, and Triton {release.release} supports only numpy 1",
                 "the step loads and gives wrong answers without an error: every input is its first element repeated, "
                 f"and every output is empty (its stub is built with pybind11 {release.pybind11}; 24.11 has 2.12)",
                 "pack numpy 1.26.4, or use an image of 24.11 or later",
@@ -137,10 +126,10 @@ def environment_without_numpy(repository: Repository) -> Iterator[Finding]:
 )
 def environment_editable(repository: Repository) -> Iterator[Finding]:
     for packed in used_environments(repository):
-        for path, what in _editable(packed):
+        for path, problem in _editable(packed):
             yield Finding(
                 place_in(repository, packed, path),
-                f"{what}, which is not in the packed environment",
+                f"{problem}, which is not in the packed environment",
                 "its import fails in the step: ModuleNotFoundError (or: Stub process is not healthy)",
                 "install the package itself into the environment (pip install ., without -e) and pack it again",
             )
@@ -176,19 +165,19 @@ def _editable(packed: Environment) -> Iterator[tuple[str, str]]:
 )
 def environment_links(repository: Repository) -> Iterator[Finding]:
     for packed in used_environments(repository):
-        found = [
+        links = [
             entry
             for entry in packed.tree.members
             if entry.kind is Kind.SYMLINK and _leads_out(entry.path, entry.target)
         ]
-        python = [entry for entry in found if re.fullmatch(r"bin/python[\d.]*", entry.path)]
-        if found:
-            entry = (python or found)[0]
+        python = [entry for entry in links if re.fullmatch(r"bin/python[\d.]*", entry.path)]
+        if links:
+            entry = (python or links)[0]
             venv = bool(python) and packed.tree.get("pyvenv.cfg") is not None
             yield Finding(
                 place_in(repository, packed, entry.path),
                 f"'{entry.path}' is a link to '{entry.target[:120]}', which is not in the environment"
-                + (f" (and {len(found) - 1} more such links)" if len(found) > 1 else ""),
+                + (f" (and {len(links) - 1} more such links)" if len(links) > 1 else ""),
                 "this is a virtual environment, which is only a layer over the Python of the build machine: the stub "
                 "finds no standard library, or a different one"
                 if venv
@@ -240,17 +229,17 @@ def environment_no_library(repository: Repository) -> Iterator[Finding]:
 )
 def environment_platform(repository: Repository, destination: Destination) -> Iterator[Finding]:
     instance = instance_of(destination.instance)
-    wanted = instance.architecture if instance else "x86_64"
+    machine = instance.architecture if instance else "x86_64"
     for packed in (*used_environments(repository), *used_packages(repository)):
-        found = [(path, tag) for path, tag in tags_of(packed) if _is_foreign(tag, wanted)]
-        if found:
-            path, tag = found[0]
+        foreign = [(path, tag) for path, tag in tags_of(packed) if _is_foreign(tag, machine)]
+        if foreign:
+            path, tag = foreign[0]
             yield Finding(
                 place_in(repository, packed, path),
                 f"this package was built for {tag.rpartition('-')[2]}"
-                + (f" (and {len(found) - 1} more such packages)" if len(found) > 1 else ""),
-                f"its libraries cannot be loaded on Linux with {wanted}: ImportError or Exec format error",
-                f"pack the environment on Linux with {wanted} (for example in a container)",
+                + (f" (and {len(foreign) - 1} more such packages)" if len(foreign) > 1 else ""),
+                f"its libraries cannot be loaded on Linux with {machine}: ImportError or Exec format error",
+                f"pack the environment on Linux with {machine} (for example in a container)",
             )
 
 
@@ -293,14 +282,14 @@ def environment_libstdcxx(repository: Repository, destination: Destination) -> I
     if image is None or image.libstdcxx is None:
         return
     for packed in used_environments(repository):
-        found = [
+        libraries = [
             (int(match[1]), name)
             for name in packed.tree.children("lib")
             if (match := re.fullmatch(r"libstdc\+\+\.so\.6\.0\.(\d{1,4})", name))
         ]
-        if found and max(found)[0] < image.libstdcxx:
+        if libraries and max(libraries)[0] < image.libstdcxx:
             yield Finding(
-                place_in(repository, packed, f"lib/{max(found)[1]}"),
+                place_in(repository, packed, f"lib/{max(libraries)[1]}"),
                 f"this is older than the libstdc++.so.6.0.{image.libstdcxx} of the image (Ubuntu {image.ubuntu}), "
                 "which the stub was linked to",
                 f"the environment's lib comes first on LD_LIBRARY_PATH, so the stub may not start: "
@@ -325,19 +314,12 @@ def tags_of(packed: Environment) -> Iterator[tuple[str, str]]:
             yield entry.path, f"conda-{match[1]}" if match[1] not in _CONDA_FOREIGN else match[1].replace("-", "_")
 
 
-def _is_foreign(tag: str, wanted: str) -> bool:
+def _is_foreign(tag: str, instance_machine: str) -> bool:
     if _FOREIGN.search(tag) or tag.replace("_", "-") in _CONDA_FOREIGN:
         return True
-    match = _MANYLINUX.search(tag)
+    match = MANYLINUX.search(tag)
     machine = (match[3] or match[5]) if match else ""
     for name in ("x86_64", "aarch64"):
-        if name != wanted and (tag.endswith(f"linux_{name}") or machine == name):
+        if name != instance_machine and (tag.endswith(f"linux_{name}") or machine == name):
             return True
-    return tag == ("conda-linux-aarch64" if wanted == "x86_64" else "conda-linux-64")
-
-
-def glibc_of(tag: str) -> tuple[int, int] | None:
-    match = _MANYLINUX.search(tag)
-    if not match:
-        return None
-    return _OLD_MANYLINUX[match[4]] if match[4] else (int(match[1]), int(match[2]))
+    return tag == ("conda-linux-aarch64" if instance_machine == "x86_64" else "conda-linux-64")

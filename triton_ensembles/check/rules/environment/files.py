@@ -1,4 +1,4 @@
-"""What the build refuses in an environment file that can be read, before it installs anything."""
+"""Environment files that can be read, and that the build refuses before it installs anything."""
 
 import re
 from collections.abc import Iterator
@@ -9,47 +9,24 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.rules.environment.imports import packed_files
+from triton_ensembles.check.recipe_files import packed_files
+from triton_ensembles.check.rule import Destination, Finding, Place, Repository, Server, Severity, rule
 from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.environment import EnvironmentSpec
 from triton_ensembles.environment.pins import LONGEST_LOCK
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import read_text
 from triton_ensembles.spelling import most_of
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import Release, release_of
 
 _ASKED = "#   "  # of a lock: what was asked for
 # Packages that are known to bring no numpy along.
-_WITHOUT_NUMPY = frozenset(
-    {"tokenizers", "pillow", "requests", "pyyaml", "regex", "sentencepiece", "tiktoken", "orjson", "ujson", "pydantic"}
-    | {
-        "protobuf",
-        "jinja2",
-        "tqdm",
-        "boto3",
-        "botocore",
-        "httpx",
-        "aiohttp",
-        "redis",
-        "psutil",
-        "python-dotenv",
-        "click",
-    }
-    | {"langdetect", "nltk", "beautifulsoup4", "lxml", "emoji", "ftfy", "jsonschema", "cryptography", "pytz", "attrs"}
-    | {
-        "python-dateutil",
-        "packaging",
-        "typing-extensions",
-        "loguru",
-        "python-dotenv",
-        "prometheus-client",
-        "safetensors",
-    }
-)
+_WITHOUT_NUMPY = frozenset({
+    "tokenizers", "pillow", "requests", "pyyaml", "regex", "sentencepiece", "tiktoken", "orjson", "ujson", "pydantic",
+    "protobuf", "jinja2", "tqdm", "boto3", "botocore", "httpx", "aiohttp", "redis", "psutil", "python-dotenv",
+    "click", "langdetect", "nltk", "beautifulsoup4", "lxml", "emoji", "ftfy", "jsonschema", "cryptography", "pytz",
+    "attrs", "python-dateutil", "packaging", "typing-extensions", "loguru", "prometheus-client", "safetensors",
+})  # fmt: skip
 # Of conda's channels only: PyPI has them under other names, or not at all.
 _OF_CONDA = {
     **dict.fromkeys(("cudatoolkit", "pytorch-cuda", "cudnn", "libstdcxx-ng", "libgcc-ng", "libgomp"), ""),
@@ -84,8 +61,8 @@ def _locked(repository: Repository, spec: EnvironmentSpec) -> dict[str, str] | N
             lines = read_text(path, LONGEST_LOCK).splitlines()
         except EnsembleError:  # recipe-lock reports it
             raise UnknownValueError from None
-        asked = [line.removeprefix(_ASKED) for line in lines if line.startswith(_ASKED)]
-        if asked == [*spec.conda_specs, *spec.pip_packages]:
+        requested = [line.removeprefix(_ASKED) for line in lines if line.startswith(_ASKED)]
+        if requested == [*spec.conda_specs, *spec.pip_packages]:
             pins = (line.split()[0].partition("==") for line in lines if line and not line.startswith("#"))
             return {canonicalize_name(name): version for name, _, version in pins}
     return None
@@ -138,11 +115,11 @@ def environment_file_numpy_open(repository: Repository, destination: Destination
         locked = _locked(repository, spec)
         if release is None or locked is not None:
             continue
-        found = [each for each in _requirements(spec) if each[0] == "numpy"]
+        of_numpy = [requirement for requirement in _requirements(spec) if requirement[0] == "numpy"]
         named = {name for name, *_ in _requirements(spec)}
-        if found and all(_takes_2(versions) and not _reads_only_2(versions) for _, versions, *_ in found):
-            yield _open(path, found[0][3], f"{found[0][2]} may become numpy 2", release)
-        elif not found and not named <= _WITHOUT_NUMPY:
+        if of_numpy and all(_takes_2(versions) and not _reads_only_2(versions) for _, versions, *_ in of_numpy):
+            yield _open(path, of_numpy[0][3], f"{of_numpy[0][2]} may become numpy 2", release)
+        elif not of_numpy and not named <= _WITHOUT_NUMPY:
             yield _open(
                 path, 0, "this does not name numpy, which another package may bring along in version 2", release
             )
@@ -161,12 +138,12 @@ def _gives_garbage() -> str:
 
 
 def _takes_2(versions: SpecifierSet) -> bool:
-    return any(versions.contains(each) for each in ("2.0.0", "2.2.6", "2.4.6", "99"))
+    return any(versions.contains(version) for version in ("2.0.0", "2.2.6", "2.4.6", "99"))
 
 
 def _reads_only_2(versions: SpecifierSet) -> bool:
     return _can_hold(versions) and not any(
-        versions.contains(each) for each in (*_mentioned(versions, below=Version("2")), "1.26.4", "1.21.6", "1.19.5")
+        versions.contains(text) for text in (*_mentioned(versions, below=Version("2")), "1.26.4", "1.21.6", "1.19.5")
     )
 
 
@@ -178,14 +155,14 @@ def _mentioned(versions: SpecifierSet, below: Version | None = None) -> Iterator
             border = Version(text)
         except InvalidVersion:
             continue
-        for each in (text, f"{border.base_version}.0.1", f"{border.base_version}.1"):
-            if below is None or Version(each) < below:
-                yield each
+        for version in (text, f"{border.base_version}.0.1", f"{border.base_version}.1"):
+            if below is None or Version(version) < below:
+                yield version
 
 
 def _can_hold(versions: SpecifierSet) -> bool:
     """Whether any version fits: one at a border, or far from all of them."""
-    return any(versions.contains(each, prereleases=True) for each in (*_mentioned(versions), "0", "99999"))
+    return any(versions.contains(version, prereleases=True) for version in (*_mentioned(versions), "0", "99999"))
 
 
 @rule(
@@ -197,19 +174,21 @@ def environment_file_versions(repository: Repository) -> Iterator[Finding]:
     for path, spec, _ in packed_files(repository, wheels=True):
         together: dict[str, tuple[SpecifierSet, str]] = {}
         for name, versions, text, line in _requirements(spec):
-            before, other = together.get(name, (SpecifierSet(), ""))
+            before, written_before = together.get(name, (SpecifierSet(), ""))
             together[name] = (before & versions, text)
             if not _can_hold(before & versions):
                 yield Finding(
                     Place(path, line),
-                    f"no version of {name} is both {other} and {text}" if other else f"no version of {name} is {text}",
+                    f"no version of {name} is both {written_before} and {text}"
+                    if written_before
+                    else f"no version of {name} is {text}",
                     "the build cannot install it",
-                    "keep one of the lines" if other else "correct its versions",
+                    "keep one of the lines" if written_before else "correct its versions",
                 )
 
 
 @rule(
-    "The packages of an environment file have their names on PyPI, too",
+    "The packages of an environment file have the same names on PyPI",
     source="the build installs from PyPI where no conda channel is reachable, and wheels always",
     severity=Severity.WARNING,
     server=Server.ACCEPTS,
@@ -218,13 +197,13 @@ def environment_file_of_conda(repository: Repository) -> Iterator[Finding]:
     for path, spec, _ in packed_files(repository, wheels=True):
         for package in spec.packages:
             if package.name in _OF_CONDA:
-                other = _OF_CONDA[package.name]
-                has_it = "has it under another name" if other else "does not"
+                pypi_name = _OF_CONDA[package.name]
+                has_it = "has it under another name" if pypi_name else "does not"
                 yield Finding(
                     Place(path, package.line),
                     f"conda has a package '{package.name}', and PyPI {has_it}",
                     "the build refuses it wherever no conda channel is reachable",
-                    f"write {other}" if other else "remove it: the packages of PyPI bring what they need",
+                    f"write {pypi_name}" if pypi_name else "remove it: the packages of PyPI bring what they need",
                 )
 
 
@@ -236,14 +215,15 @@ def environment_file_of_conda(repository: Repository) -> Iterator[Finding]:
 )
 def environment_file_excluded(repository: Repository) -> Iterator[Finding]:
     recipe = repository.recipe.recipe if repository.recipe else None
-    globs = {tuple(each.steps): each.exclude for each in recipe.environments.values()} if recipe else {}
+    environments = recipe.environments.values() if recipe else ()
+    globs = {tuple(environment.steps): environment.exclude for environment in environments}
     for path, spec, steps in packed_files(repository):
         for name, _, _, line in _requirements(spec):
             module = f"lib/python3.11/site-packages/{re.sub('-', '_', name)}/__init__.py"
-            if found := next((each for each in globs.get(tuple(steps), ()) if fnmatch(module, each)), None):
+            if pattern := next((glob for glob in globs.get(tuple(steps), ()) if fnmatch(module, glob)), None):
                 yield Finding(
                     Place(path, line),
-                    f"the recipe leaves out '{name}' by exclude = [\"{found}\"]",
+                    f"the recipe leaves out '{name}' by exclude = [\"{pattern}\"]",
                     f"the build refuses it: nothing is left of {name} in the packed environment",
-                    "remove the line here, or exclude less",
+                    "remove the line here, or patterns from exclude",
                 )

@@ -4,11 +4,8 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.environments import PARAMETER, reference, used_environments
 from triton_ensembles.check.examples import python_model, with_environment
-from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.repository import Form, Model, Repository
-from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.rules.sagemaker.served import is_packed
-from triton_ensembles.triton.destination import Destination
+from triton_ensembles.check.rule import Destination, Finding, Form, Model, Repository, Server, Severity, rule
+from triton_ensembles.check.sagemaker import is_packed
 
 _TAKES_FOLDERS = (23, 7)
 
@@ -16,7 +13,7 @@ _TAKES_FOLDERS = (23, 7)
 @rule(
     "An archive for an endpoint has its environment as a folder, not as a .tar.gz",
     source="python_backend r24.10 pb_env.cc: nothing is removed at unload (#8840); after a failed extraction the next "
-    "ones fail, too; measured on 2.51.0",
+    "ones also fail; measured on 2.51.0",
     severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
@@ -45,14 +42,14 @@ def environment_tar(repository: Repository, destination: Destination) -> Iterato
     server=Server.UNTESTED,
 )
 def environment_folder(model: Model, destination: Destination) -> Iterator[Finding]:
-    found = reference(model)
-    if destination.release >= _TAKES_FOLDERS or not found or model.repository.form is Form.SOURCE:
+    named = reference(model)
+    if destination.release >= _TAKES_FOLDERS or not named or model.repository.form is Form.SOURCE:
         return
-    entry = model.repository.tree.get(found.path)
+    entry = model.repository.tree.get(named.path)
     if entry and entry.is_folder:
         yield Finding(
             model.at("parameters", PARAMETER, "value", "string_value"),
-            f"'{found.path}' is a folder, and Triton {destination.release_name} takes only a .tar.gz",
+            f"'{named.path}' is a folder, and Triton {destination.release_name} takes only a .tar.gz",
             "Triton refuses it: archive_read_open_filename() failed",
-            "build the archive for this image (--image), which packs a .tar.gz by itself, or use 23.07 or later",
+            "build the archive for this image (--image), which then packs a .tar.gz, or use 23.07 or later",
         )

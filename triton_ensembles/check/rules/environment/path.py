@@ -12,9 +12,7 @@ from triton_ensembles.check.environments import (
     used_environments,
 )
 from triton_ensembles.check.examples import IDENTITY, parameter, python_model
-from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.repository import Form, Model, Repository
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rule import Example, Finding, Form, Model, Place, Repository, Server, Severity, rule
 from triton_ensembles.spelling import nearest
 
 SOURCE = "python_backend r24.10 src/pb_env.cc ExtractIfNotExtracted"
@@ -37,24 +35,24 @@ def _place(model: Model) -> Place:
     words=_NOT_FOUND,
 )
 def environment_missing(model: Model) -> Iterator[Finding]:
-    found = reference(model)
-    if not found or found.location not in (Location.MODEL, Location.REPOSITORY):
+    named = reference(model)
+    if not named or named.location not in (Location.MODEL, Location.REPOSITORY):
         return
     tree = model.repository.tree
-    if found.path and tree.get(found.path):
+    if named.path and tree.get(named.path):
         return
-    folder = found.path.rpartition("/")[0]
+    folder = named.path.rpartition("/")[0]
     cache, key = model.repository.cache, "what may be an environment"
     if key not in cache:
         cache[key] = [path for path, entry in tree.entries.items() if is_archive(path) and not entry.is_folder]
         cache[key] += [path.removesuffix("/bin/activate") for path in tree.entries if path.endswith("/bin/activate")]
     there = cache[key]
-    meant = nearest(found.path, [path for path in there if path.rpartition("/")[0] == folder]) or (
+    meant = nearest(named.path, [path for path in there if path.rpartition("/")[0] == folder]) or (
         there[0] if len(there) == 1 else None
     )
     yield Finding(
         _place(model),
-        f"there is no file or folder '{found.path or '.'}' in the repository",
+        f"there is no file or folder '{named.path or '.'}' in the repository",
         cure=f'did you mean "{_written(model, meant)}"?' if meant else "pack it there, or correct the path",
     )
 
@@ -66,8 +64,8 @@ def environment_missing(model: Model) -> Iterator[Finding]:
     words=_NOT_FOUND,
 )
 def environment_outside(model: Model) -> Iterator[Finding]:
-    found = reference(model)
-    if found and found.location is Location.OUTSIDE:
+    named = reference(model)
+    if named and named.location is Location.OUTSIDE:
         yield Finding(
             _place(model),
             "the path points outside the repository",
@@ -83,14 +81,14 @@ def environment_outside(model: Model) -> Iterator[Finding]:
     words=_NOT_FOUND,
 )
 def environment_relative(model: Model) -> Iterator[Finding]:
-    found = reference(model)
-    if not found or found.location is not Location.RELATIVE:
+    named = reference(model)
+    if not named or named.location is not Location.RELATIVE:
         return
-    name = found.written.rpartition("/")[2] or "env.tar.gz"
-    dollars = " (with two $ signs)" if "TRITON_MODEL" in found.written else ""
+    name = named.written.rpartition("/")[2] or "env.tar.gz"
+    dollars = " (with two $ signs)" if "TRITON_MODEL" in named.written else ""
     yield Finding(
         _place(model),
-        f"'{found.written[:100]}' is not the path of a file in the model's folder: Triton looks for it in the folder "
+        f"'{named.written[:100]}' is not the path of a file in the model's folder: Triton looks for it in the folder "
         "in which it was started",
         cure=f'write string_value: "{MODEL_FOLDER}/{name}"{dollars}',
     )
@@ -103,11 +101,11 @@ def environment_relative(model: Model) -> Iterator[Finding]:
     words=_NOT_FOUND,
 )
 def environment_absolute(model: Model) -> Iterator[Finding]:
-    found = reference(model)
-    if found and found.location is Location.ABSOLUTE:
+    named = reference(model)
+    if named and named.location is Location.ABSOLUTE:
         yield Finding(
             _place(model),
-            f"'{found.written[:100]}' is an absolute path",
+            f"'{named.written[:100]}' is an absolute path",
             f"Triton refuses it unless the image has this file: {_NOT_FOUND}",
             f'put the environment into the model\'s folder: "{MODEL_FOLDER}/env.tar.gz"',
         )
@@ -120,12 +118,12 @@ def environment_absolute(model: Model) -> Iterator[Finding]:
     server=Server.ACCEPTS,
 )
 def environment_shared(repository: Repository) -> Iterator[Finding]:
-    found: dict[str, list[Model]] = {}
+    users: dict[str, list[Model]] = {}
     for model in repository.models:
         named = reference(model)
         if named and named.location is Location.REPOSITORY and repository.tree.get(named.path):
-            found.setdefault(named.path, []).append(model)
-    for path, models in found.items():
+            users.setdefault(named.path, []).append(model)
+    for path, models in users.items():
         yield Finding(
             _place(models[0]),
             f"'{path}' is in the repository, but not in the folder of "
@@ -144,32 +142,32 @@ def environment_shared(repository: Repository) -> Iterator[Finding]:
     words="archive_read_open_filename() failed",
 )
 def environment_format(model: Model) -> Iterator[Finding]:
-    found = reference(model)
-    if not found or not found.path:
+    named = reference(model)
+    if not named or not named.path:
         return
     tree = model.repository.tree
-    entry = tree.get(found.path)
+    entry = tree.get(named.path)
     if entry is None or entry.is_folder:
         return
     if entry.kind is Kind.OTHER:
         if model.repository.form is not Form.ARCHIVE:  # where sagemaker-device says it
             yield Finding(
-                model.repository.place(found.path),
+                model.repository.place(named.path),
                 "this is a device or pipe, and it should be the packed environment",
                 "reading it never ends, and neither does the load",
                 "pack the environment: conda-pack -o env.tar.gz",
             )
         return
-    if found.path.endswith(_WRONG_SUFFIXES):
+    if named.path.endswith(_WRONG_SUFFIXES):
         yield Finding(
             _place(model),
-            f"'{found.path}' is not a .tar.gz",
+            f"'{named.path}' is not a .tar.gz",
             cure="pack it as a .tar.gz: conda-pack -o env.tar.gz, or tar -C <environment> -czf env.tar.gz .",
         )
-    nested = tree.nested(found.path)
+    nested = tree.nested(named.path)
     for problem in nested.problems if nested else ():
         yield Finding(
-            model.repository.place(found.path),
+            model.repository.place(named.path),
             f"this environment cannot be read: {problem.message}",
             "Triton refuses it: archive_read_open_filename(), archive_read_next_header() or "
             "archive_read_data_block() failed",
@@ -208,13 +206,13 @@ def environment_no_activate(repository: Repository) -> Iterator[Finding]:
 def environment_stored_twice(repository: Repository) -> Iterator[Finding]:
     if repository.form is Form.SOURCE:
         return
-    found: dict[int, list[str]] = {}
+    same: dict[int, list[str]] = {}
     sizes: dict[int, int] = {}
     for packed in environments(repository):
         if packed.size and len(packed.tree.members) > 1:
-            found.setdefault(packed.fingerprint, []).append(packed.path)
+            same.setdefault(packed.fingerprint, []).append(packed.path)
             sizes[packed.fingerprint] = packed.unpacked
-    for key, paths in found.items():
+    for key, paths in same.items():
         if len(paths) > 1:
             yield Finding(
                 repository.place(paths[1]),

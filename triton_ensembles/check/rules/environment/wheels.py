@@ -2,18 +2,13 @@
 
 from collections.abc import Iterator
 
-from triton_ensembles.check.environments import has_stub
+from triton_ensembles.check.built_for import image_built_for, python_of
+from triton_ensembles.check.environments import has_stub, place_in
 from triton_ensembles.check.examples import IDENTITY, python_model
-from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.packages import packages_of
-from triton_ensembles.check.repository import Model, Repository
-from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.rules.environment.content import glibc_of, place_in
-from triton_ensembles.check.rules.sagemaker.endpoint import manifest
-from triton_ensembles.triton.destination import Destination
-from triton_ensembles.triton.home import server_python
+from triton_ensembles.check.packages import glibc_of, packages_of
+from triton_ensembles.check.rule import Destination, Example, Finding, Model, Server, rule
 from triton_ensembles.triton.machine import glibc_version
-from triton_ensembles.triton.releases import Release, image_of
+from triton_ensembles.triton.releases import image_of
 
 SOURCE = "the tags in WHEEL files (PEP 425, PEP 600); python_backend r24.10 pb_stub.cc: sys.path"
 
@@ -39,10 +34,10 @@ def environment_wheels_python(model: Model, destination: Destination) -> Iterato
     for packages in packages_of(model):
         wrong = packages.unsuited(python)
         if wrong:
-            path, what = wrong[0]
+            path, purpose = wrong[0]
             yield Finding(
                 place_in(model.repository, packages, path),
-                f"this is for {what}, and the Python of {whose} is {python}"
+                f"this is for {purpose}, and the Python of {whose} is {python}"
                 + (f" (and {len(wrong) - 1} more such files)" if len(wrong) > 1 else ""),
                 "its import fails, and Triton does not load the model: ModuleNotFoundError or ImportError",
                 "build the archive for this image (--image), or unpack wheels for its Python: pip install --target "
@@ -56,7 +51,7 @@ def environment_wheels_python(model: Model, destination: Destination) -> Iterato
     server=Server.UNTESTED,
 )
 def environment_wheels_glibc(model: Model, destination: Destination) -> Iterator[Finding]:
-    image = image_of(destination) or _built_for(model.repository)
+    image = image_of(destination) or image_built_for(model.repository)
     has: tuple[int, ...] = (image.glibc or ()) if image else glibc_version()
     for packages in packages_of(model) if has else ():
         for path, tags in packages.wheels():
@@ -70,21 +65,6 @@ def environment_wheels_glibc(model: Model, destination: Destination) -> Iterator
                     f"its import fails: version `GLIBC_{_dotted(min(needed))}' not found",
                     "build the archive for this image (--image), or use an older version of the package",
                 )
-
-
-def python_of(repository: Repository, destination: Destination) -> tuple[str, str]:
-    """The Python that imports the packages, and whose it is."""
-    if (image := image_of(destination)) and image.python:
-        return image.python, f"Triton {image.release}"
-    # An archive that was built for an image is rehearsed here with the stub of the image's Python.
-    if (image := _built_for(repository)) and image.python:
-        return image.python, f"Triton {image.release}, for which the archive was built,"
-    return server_python(), "this machine's server"
-
-
-def _built_for(repository: Repository) -> Release | None:
-    written = manifest(repository).get("image")
-    return image_of(Destination(image=written)) if isinstance(written, str) and written else None
 
 
 def _dotted(version: tuple[int, ...]) -> str:

@@ -5,10 +5,8 @@ from collections.abc import Iterator
 from triton_ensembles.archive.tree import join
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import io_tensor, parameter, python_model
-from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.rules.config.tensors import type_name
+from triton_ensembles.check.rule import Example, Finding, Model, Server, rule
+from triton_ensembles.check.tensors import type_name
 from triton_ensembles.spelling import choices, listed, nearest
 from triton_ensembles.triton.model_config import DataType
 
@@ -70,13 +68,13 @@ def fil_model_file(model: Model) -> Iterator[Finding]:
         folder = model.versions[number]
         if not model.get(join(folder, _FILES[type])):
             there = {name: kind for kind, name in _FILES.items() if model.get(join(folder, name))}
-            other = next(iter(there), "")
+            present = next(iter(there), "")
             yield Finding(
                 model.place(folder),
                 f"version {number} has no {_FILES[type]}, the file of {_TYPE} {type}",
                 "Triton does not load the model",
-                f'write {_TYPE} "{there[other]}" for {other}'
-                if other
+                f'write {_TYPE} "{there[present]}" for {present}'
+                if present
                 else f"call the model's file {_FILES[type]}, or name it with default_model_filename",
             )
 

@@ -5,10 +5,8 @@ from collections.abc import Iterator
 from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import IDENTITY, ONNX_IDENTITY, python_model
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.loaded_files import ONNX_IN_FOLDER, file_of, loaded_files
-from triton_ensembles.check.repository import Form, Model
-from triton_ensembles.check.rule import Example, rule
+from triton_ensembles.check.rule import Example, Finding, Form, Model, Severity, rule
 
 SOURCE = "backends of r24.10; the specification of Git LFS pointers"
 _POINTER = (
@@ -16,7 +14,7 @@ _POINTER = (
     "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
 )
 _ONNX = python_model(backend='backend: "onnxruntime"')
-# Backends that surely read the file that core looks for. Others may have a use of their own for it.
+# Backends that certainly read the file that core looks for. Others may have a use of their own for it.
 _READING = frozenset({"onnxruntime", "pytorch", "tensorflow", "tensorrt", "openvino", "dali", "fil", "python"})
 _FOLDERS = frozenset({"onnxruntime", "openvino", "tensorflow", "fil"})  # those that also load a folder
 _LARGEST_POINTER = 1024  # bytes, by the specification
@@ -44,11 +42,11 @@ def model_file_broken(model: Model) -> Iterator[Finding]:
             elif backend.platform == "tensorflow_savedmodel":
                 yield from _saved_model(model, path, effect)
             continue
-        found = file_of(model, path)
+        file = file_of(model, path)
         # An empty model.py has no class, which model-py-no-class says.
-        if found and found.broken and not (backend.name == "python" and not entry.size):
-            message = f"{path.rpartition('/')[2]} is no model: {found.broken}"
-            yield Finding(model.place(path), message, effect, found.cure)
+        if file and file.broken and not (backend.name == "python" and not entry.size):
+            message = f"{path.rpartition('/')[2]} is no model: {file.broken}"
+            yield Finding(model.place(path), message, effect, file.cure)
 
 
 def _no_onnx(model: Model, path: str, effect: str) -> Iterator[Finding]:
@@ -62,9 +60,9 @@ def _saved_model(model: Model, path: str, effect: str) -> Iterator[Finding]:
     for name in ("saved_model.pb", "saved_model.pbtxt"):
         inner = join(path, name)
         if entry := model.get(inner):
-            found = file_of(model, inner)
-            if found and found.broken and entry.kind is Kind.FILE:
-                yield Finding(model.place(inner), f"{name} is no model: {found.broken}", effect, found.cure)
+            file = file_of(model, inner)
+            if file and file.broken and entry.kind is Kind.FILE:
+                yield Finding(model.place(inner), f"{name} is no model: {file.broken}", effect, file.cure)
             return
     recipe = model.repository.recipe
     if not (recipe and recipe.makes(join(model.folder, path))):
@@ -96,11 +94,11 @@ def file_lfs_pointer(model: Model) -> Iterator[Finding]:
                 waiting.append(path)
             elif entry.size <= _LARGEST_POINTER and entry.path not in loaded and entry.kind is Kind.FILE:
                 looked_at += model.repository.form is not Form.ARCHIVE and entry.data is None
-                found = file_of(model, path)
-                if found and found.is_pointer:
+                small_file = file_of(model, path)
+                if small_file and small_file.is_pointer:
                     yield Finding(
                         model.place(path),
                         f"'{name}' is a pointer of Git LFS, not the file itself",
                         "whatever reads it fails or reads a text of three lines",
-                        found.cure,
+                        small_file.cure,
                     )

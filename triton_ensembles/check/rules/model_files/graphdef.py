@@ -4,12 +4,10 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import GRAPH_IDENTITY, X, io_tensor, python_model
-from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.loaded_files import file_of, loaded_files
+from triton_ensembles.check.loaded_files import files_read
 from triton_ensembles.check.model_files.file import ModelFile
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.rules.config.tensors import same_shape
+from triton_ensembles.check.rule import Example, Finding, Model, Server, Severity, rule
+from triton_ensembles.check.tensors import same_shape
 from triton_ensembles.spelling import listed, nearest
 from triton_ensembles.triton.model_config import DataType
 
@@ -80,28 +78,25 @@ def graphdef_tensor_dims(model: Model) -> Iterator[Finding]:
     for path, file in _files(model):
         placeholders = {tensor.name: tensor.dims for tensor in file.inputs or ()}
         for number, tensor in enumerate(model.config.input):
-            found = placeholders.get(tensor.name)
+            shape = placeholders.get(tensor.name)
             dims = list(tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims)
-            if found is None or tensor.allow_ragged_batch or not (dims or tensor.HasField("reshape")):
+            if shape is None or tensor.allow_ragged_batch or not (dims or tensor.HasField("reshape")):
                 continue
             full = [-1, *dims] if batching else dims
-            expected = (-1, *found[1:]) if batching else found  # the first axis is the batch, also where it is fixed
+            expected = (-1, *shape[1:]) if batching else shape  # the first axis is the batch, also where it is fixed
             if not same_shape(full, expected):
                 yield Finding(
                     model.at("input", number, "dims"),
                     f"input '{tensor.name}' is {full}{' with the batch axis' if batching else ''} here and "
-                    f"{list(found)} in {path}",
+                    f"{list(shape)} in {path}",
                     "this project's own server does not load it, and TensorFlow may refuse every request",
-                    f"write dims: [ {', '.join(map(str, found[1 if batching else 0 :]))} ]",
+                    f"write dims: [ {', '.join(map(str, shape[1 if batching else 0 :]))} ]",
                 )
 
 
 def _files(model: Model) -> Iterator[tuple[str, ModelFile]]:
     if backend_of(model).platform == "tensorflow_graphdef":
-        for path, _ in loaded_files(model):
-            file = file_of(model, path)
-            if file and not file.broken and file.inputs is not None:
-                yield path, file
+        yield from ((path, file) for path, file in files_read(model, "tensorflow") if file.inputs is not None)
 
 
 def _type(number: int) -> str:

@@ -17,14 +17,11 @@ from typing import Any
 
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.check.backend import backend_of
+from triton_ensembles.check.built_for import is_for_own_server, manifest
 from triton_ensembles.check.environments import environment_of, has_stub, used_environments
-from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.packages import packages_of
 from triton_ensembles.check.python.source import is_python
-from triton_ensembles.check.repository import Form, Model, Repository
-from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.sagemaker.endpoint import is_for_own_server, manifest
-from triton_ensembles.triton.destination import Destination
+from triton_ensembles.check.rule import Destination, Finding, Form, Model, Place, Repository, Severity, rule
 from triton_ensembles.triton.releases import Release, agree, image_of, instance_of, is_cpu_image, releases, version
 
 
@@ -33,8 +30,8 @@ def _artifact(model: Model, path: str) -> dict[str, Any]:
     data = manifest(model.repository)
     artifacts = data.get("artifacts")
     for key, record in artifacts.items() if isinstance(artifacts, dict) else ():
-        step, _, rest = str(key).partition("/")
-        if rest == path and model.folder in (step, f"{data.get('ensemble')}.{step}"):
+        step, _, inner = str(key).partition("/")
+        if inner == path and model.folder in (step, f"{data.get('ensemble')}.{step}"):
             return record if isinstance(record, dict) else {}
     return {}
 
@@ -90,7 +87,7 @@ def plan_compute_capability(model: Model, destination: Destination) -> Iterator[
 
 @rule(
     "A TensorRT plan is built with the TensorRT of the image",
-    source="TensorRT developer guide: engines are specific to the version; server issue #5975: to the build, too "
+    source="TensorRT developer guide: engines are specific to the version; server issue #5975: also to the build "
     "(8.6.1.2 refuses what 8.6.1.6 built); manifest.json; releases.csv",
 )
 def plan_tensorrt(model: Model, destination: Destination) -> Iterator[Finding]:
@@ -143,12 +140,12 @@ def pipeline_dali(model: Model, destination: Destination) -> Iterator[Finding]:
         return
     for place, record in _files(model, "model.dali"):
         tools = _table(record, "made_from", "tools").items()
-        installed = [str(made) for tool, made in tools if str(tool).startswith("nvidia-dali")]
-        for made in [_fact(record, "dali")] if _fact(record, "dali") else installed:
-            if version(made)[:2] > version(image.dali)[:2]:
+        installed = [str(writer) for tool, writer in tools if str(tool).startswith("nvidia-dali")]
+        for writer in [_fact(record, "dali")] if _fact(record, "dali") else installed:
+            if version(writer)[:2] > version(image.dali)[:2]:
                 yield Finding(
                     place,
-                    f"this pipeline was serialized by DALI {made}, and Triton {image.release} has DALI {image.dali}",
+                    f"this pipeline was serialized by DALI {writer}, and Triton {image.release} has DALI {image.dali}",
                     "an older DALI may not read what a newer one wrote: the load fails on the first unknown operator "
                     "or argument",
                     f"serialize it with DALI {image.dali}, or in the image tritonserver:{image.release}-py3",
@@ -160,8 +157,8 @@ def pipeline_dali(model: Model, destination: Destination) -> Iterator[Finding]:
     source="python_backend README r24.10, Important Notes 1; manifest.json; releases.csv",
 )
 def archive_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
-    image, found = image_of(destination), manifest(repository)
-    python = found.get("python")
+    image, data = image_of(destination), manifest(repository)
+    python = data.get("python")
     if image is None or not image.python or not isinstance(python, str) or python in ("", image.python):
         return
     if used_environments(repository):  # environment-python looks at them
@@ -174,13 +171,13 @@ def archive_python(repository: Repository, destination: Destination) -> Iterator
             f"{image.python}",
             f"{models[0]} does not load: the extension modules of its packages, such as numpy, are built for one minor "
             "version of Python",
-            f"build it for this image: --target {found.get('target') or 'fused'} --image {image.release}",
+            f"build it for this image: --target {data.get('target') or 'fused'} --image {image.release}",
         )
 
 
 @rule("One image has everything that the archives of an endpoint need", source="releases.csv")
 def image_none_fits(repositories: tuple[Repository, ...], destination: Destination) -> Iterator[Finding]:
-    needs = [requirement for each in repositories for requirement in _requirements(each)]
+    needs = [requirement for repository in repositories for requirement in _requirements(repository)]
     if destination.image or not needs:
         return
     fitting = set.intersection(*(set(need.releases) for need in needs))
@@ -223,14 +220,14 @@ def _requirements(repository: Repository) -> Iterator[Requirement]:
                 model.at("platform"), "the TensorFlow backend", [r for r in known if r.tensorflow == "yes"]
             )
         for packages in packages_of(model) if is_python(model) and not has_stub(model) else ():
-            suited = [each for each in known if each.python and not packages.unsuited(each.python)]
+            suited = [release for release in known if release.python and not packages.unsuited(release.python)]
             if packages.unsuited("3.99") and suited:
                 yield _requirement(repository.place(packages.path), "wheels for one Python", suited)
         packed = environment_of(model) if is_python(model) else None
         if packed is None or packed.path in seen:
             continue
         # environment-python-of-no-image reports a Python that no image has.
-        if not has_stub(model) and any(each.python in packed.pythons for each in known):
+        if not has_stub(model) and any(release.python in packed.pythons for release in known):
             seen.add(packed.path)
             why = f"an environment with Python {' and '.join(packed.pythons)}"
             yield _requirement(repository.place(packed.path), why, [r for r in known if r.python in packed.pythons])
@@ -241,4 +238,4 @@ def _requirements(repository: Repository) -> Iterator[Requirement]:
 
 
 def _requirement(place: Place, why: str, having: list[Release]) -> Requirement:
-    return Requirement(place, why, tuple(each.release for each in having))
+    return Requirement(place, why, tuple(release.release for release in having))

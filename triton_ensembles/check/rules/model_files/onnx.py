@@ -1,18 +1,17 @@
 """The tensors of an ONNX file, and the files with its weights, compared with config.pbtxt and the version folder."""
 
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.check.backend import backend_of
+from triton_ensembles.check.built_for import manifest
 from triton_ensembles.check.examples import ONNX_EXTERNAL, ONNX_IDENTITY, ONNX_LICENSED, X, Y, io_tensor, python_model
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.loaded_files import file_of, loaded_files
 from triton_ensembles.check.model_files.file import ModelFile, ModelTensor
-from triton_ensembles.check.repository import Form, Model
-from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.rules.sagemaker.endpoint import manifest
+from triton_ensembles.check.rule import Example, Finding, Form, Model, Server, Severity, rule
+from triton_ensembles.check.tensors import same_shape
 from triton_ensembles.spelling import listed, nearest
 from triton_ensembles.triton.model_config import DataType
 
@@ -30,11 +29,11 @@ GOOD = _example()
 @rule("A config has the inputs and outputs of its ONNX file", bad=_example(io_tensor("x")), words='has input "x"')
 def onnx_tensor_name(model: Model) -> Iterator[Finding]:
     for path, file in _files(model):
-        for kind, declared, found in _sides(model, file):
-            known = {tensor.name for tensor in found}
+        for kind, declared, in_file in _sides(model, file):
+            known = {tensor.name for tensor in in_file}
             for number, tensor in enumerate(declared):
                 if tensor.name not in known | file.names and tensor.name:
-                    meant = nearest(tensor.name, known - {each.name for each in declared}) or nearest(
+                    meant = nearest(tensor.name, known - {written.name for written in declared}) or nearest(
                         tensor.name, known
                     )
                     yield Finding(
@@ -43,8 +42,8 @@ def onnx_tensor_name(model: Model) -> Iterator[Finding]:
                         f"Triton does not load the model: unexpected inference {kind} '{tensor.name}'",
                         f'write name: "{meant}"' if meant else "write the names that the file has",
                     )
-            given = {tensor.name for tensor in declared} | _others(model)
-            lacking = [name for name in sorted(known - given) if name] if kind == "input" else []
+            named = {tensor.name for tensor in declared} | _others(model)
+            lacking = [name for name in sorted(known - named) if name] if kind == "input" else []
             if lacking and all(tensor.name in known for tensor in declared):
                 yield Finding(
                     model.at("input"),
@@ -92,7 +91,7 @@ def onnx_tensor_dims(model: Model) -> Iterator[Finding]:
             shown = f"{list(tensor.dims)} in {path}"
             if batched and tensor.dims[0] != -1:
                 fixed.append(f"{kind} '{tensor.name}' is {list(tensor.dims)}")
-            elif not _can_agree(full, tensor.dims):
+            elif not same_shape(full, tensor.dims):
                 yield Finding(
                     place,
                     f"{kind} '{tensor.name}' is {full}{' with the batch axis' if batched else ''} here and {shown}",
@@ -122,8 +121,7 @@ def onnx_tensor_dims_fixed(model: Model) -> Iterator[Finding]:
         for kind, number, written, tensor in _pairs(model, file):
             dims = list(written.reshape.shape if written.HasField("reshape") else written.dims)
             fixed = list(tensor.dims or ())[1 if model.config.max_batch_size > 0 else 0 :]
-            agree = len(dims) == len(fixed) and all(b in (-1, a) or a == -1 for a, b in zip(dims, fixed, strict=True))
-            if agree and any(a == -1 != b for a, b in zip(dims, fixed, strict=True)):
+            if same_shape(dims, fixed) and any(a == -1 != b for a, b in zip(dims, fixed, strict=True)):
                 yield Finding(
                     model.at(kind, number, "dims"),
                     f"{kind} '{tensor.name}' has an axis of any size here, and {fixed} in {path}",
@@ -191,17 +189,17 @@ def onnx_license(model: Model) -> Iterator[Finding]:
 
 
 def _licenses_in_manifest(model: Model) -> dict[str, str]:
-    """Of model files that the build wrote in another format, which has no metadata, by path."""
+    """The licenses of model files that the build wrote in another format, which has no metadata, by path."""
     data = manifest(model.repository)
     artifacts = data.get("artifacts")
-    found = {}
+    licenses = {}
     for written, record in artifacts.items() if isinstance(artifacts, dict) else ():
         step, _, path = str(written).partition("/")
         facts = record.get("facts") if isinstance(record, dict) else None
         text = facts.get("license") if isinstance(facts, dict) else None
         if isinstance(text, str) and model.folder in (step, f"{data.get('ensemble')}.{step}") and model.get(path):
-            found[path] = text
-    return found
+            licenses[path] = text
+    return licenses
 
 
 def _onnx_files(model: Model) -> Iterator[tuple[str, ModelFile]]:
@@ -209,8 +207,8 @@ def _onnx_files(model: Model) -> Iterator[tuple[str, ModelFile]]:
     paths = [path for path, _ in loaded_files(model)] if backend_of(model).name == "onnxruntime" else []
     if model.repository.form is Form.SOURCE:
         folders = [model.versions[number] for number in model.served_versions()]
-        found = [join(folder, name) for folder in folders for name in model.children(folder)]
-        paths += [path for path in found if path.endswith(".onnx") and path not in paths]
+        files = [join(folder, name) for folder in folders for name in model.children(folder)]
+        paths += [path for path in files if path.endswith(".onnx") and path not in paths]
     for path in paths:
         file = file_of(model, path)
         if file and not file.broken:
@@ -218,7 +216,7 @@ def _onnx_files(model: Model) -> Iterator[tuple[str, ModelFile]]:
 
 
 def _files(model: Model) -> Iterator[tuple[str, ModelFile]]:
-    """Those whose tensors the config has to match. A config without inputs or outputs is completed from the file."""
+    """Files whose tensors the config has to match. A config without inputs or outputs is completed from the file."""
     config = model.config
     if not config.input or not config.output or backend_of(model).name != "onnxruntime":
         return
@@ -233,21 +231,17 @@ def _sides(model: Model, file: ModelFile) -> Iterator[tuple[str, list[Any], tupl
 
 
 def _pairs(model: Model, file: ModelFile) -> Iterator[tuple[str, int, Any, ModelTensor]]:
-    """Each tensor of the config with that of the file: its kind, its number, both."""
-    for kind, declared, found in _sides(model, file):
-        by_name = {tensor.name: tensor for tensor in found}
-        computed = {name for each in model.config.batch_output for name in each.target_name}
+    """The tensors of the config with those of the file: kind, number, both tensors."""
+    for kind, declared, in_file in _sides(model, file):
+        by_name = {tensor.name: tensor for tensor in in_file}
+        computed = {name for batch_output in model.config.batch_output for name in batch_output.target_name}
         for number, written in enumerate(declared):
             if written.name in by_name and not (kind == "output" and written.name in computed):
                 yield kind, number, written, by_name[written.name]
 
 
-def _can_agree(one: Sequence[int], other: Sequence[int]) -> bool:
-    return len(one) == len(other) and all(a == b or -1 in (a, b) for a, b in zip(one, other, strict=True))
-
-
 def _others(model: Model) -> set[str]:
     """Inputs that a config names elsewhere: computed by Triton, or of a sequence."""
     batching = model.config.sequence_batching
-    names = {name for each in model.config.batch_input for name in each.target_name}
-    return names | {each.name for each in batching.control_input} | {each.input_name for each in batching.state}
+    names = {name for item in model.config.batch_input for name in item.target_name}
+    return names | {item.name for item in batching.control_input} | {item.input_name for item in batching.state}

@@ -2,16 +2,12 @@
 
 from collections.abc import Iterator
 
-from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import ONNX_IDENTITY, python_model
-from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.loaded_files import file_of, loaded_files
+from triton_ensembles.check.loaded_files import files_read
 from triton_ensembles.check.model_files.file import ModelFile
 from triton_ensembles.check.model_files.onnx_operators import first_opset, is_operator, operators
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, rule
+from triton_ensembles.check.rule import Destination, Example, Finding, Model, rule
 from triton_ensembles.spelling import nearest
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import OnnxLimits, image_of, onnx_limits, releases
 
 SOURCE = "ONNX Runtime model_load_utils.h ValidateOpsetForDomain, model.cc; measured on 1.12 to 1.27: onnxruntime.csv"
@@ -36,7 +32,7 @@ GOOD = _example()
 def onnx_operator_unknown(model: Model) -> Iterator[Finding]:
     if model.config.model_operations.op_library_filename:  # which may have any
         return
-    for path, file in _files(model):
+    for path, file in files_read(model, "onnxruntime"):
         opset = file.opsets.get("", 0)
         for domain, name in sorted(file.operators):
             if domain:
@@ -78,16 +74,16 @@ def onnx_opset_image(model: Model, destination: Destination) -> Iterator[Finding
     limits = onnx_limits(image.onnxruntime) if image else None
     if image is None or limits is None:
         return
-    for path, file in _files(model):
+    for path, file in files_read(model, "onnxruntime"):
         odd = list(_beyond(file, limits))
         if odd:
             needed = [
-                each.release
-                for each in releases().values()
-                if (known := onnx_limits(each.onnxruntime)) and not list(_beyond(file, known))
+                release.release
+                for release in releases().values()
+                if (known := onnx_limits(release.onnxruntime)) and not list(_beyond(file, known))
             ]
-            having = " and ".join(f"{what} {found}" for what, found, _ in odd)
-            most = " and ".join(f"{what} {most}" for what, _, most in odd)
+            having = " and ".join(f"{kind} {number}" for kind, number, _ in odd)
+            most = " and ".join(f"{kind} {most}" for kind, _, most in odd)
             yield Finding(
                 model.place(path),
                 f"{path} has {having}; ONNX Runtime {image.onnxruntime} of Triton {image.release} reads up to {most}",
@@ -97,19 +93,11 @@ def onnx_opset_image(model: Model, destination: Destination) -> Iterator[Finding
 
 
 def _beyond(file: ModelFile, limits: OnnxLimits) -> Iterator[tuple[str, int, int]]:
-    """What is too new: its name, the file's version, the highest that is read."""
-    for what, found, most in (
+    """The versions that are too new: name, number in the file, highest number that is read."""
+    for kind, number, most in (
         ("IR version", file.ir_version, limits.ir),
         ("opset", file.opsets.get("", 0), limits.onnx),
         ("opset of ai.onnx.ml", file.opsets.get("ai.onnx.ml", 0), limits.ml),
     ):
-        if found > most:
-            yield what, found, most
-
-
-def _files(model: Model) -> Iterator[tuple[str, ModelFile]]:
-    if backend_of(model).name == "onnxruntime":
-        for path, _ in loaded_files(model):
-            file = file_of(model, path)
-            if file and not file.broken:
-                yield path, file
+        if number > most:
+            yield kind, number, most

@@ -6,11 +6,9 @@ from typing import Any
 
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import TORCHSCRIPT, X, Y, io_tensor, python_model
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.loaded_files import file_of, loaded_files
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.rules.config.tensors import tensors, type_name
+from triton_ensembles.check.rule import Example, Finding, Model, Server, Severity, rule
+from triton_ensembles.check.tensors import named_indexes, tensors, type_name
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "pytorch_backend r24.10 libtorch.cc GetNamingConvention, ValidateOutputs"
@@ -38,16 +36,6 @@ def _is_torch(model: Model) -> bool:
     return backend_of(model).name == "pytorch" and model.config.runtime in ("", "libtriton_pytorch.so")
 
 
-def named_indexes(names: Sequence[str]) -> list[int] | None:
-    """The index of each name when all are ``NAME__INDEX``, else None: Triton then goes by their order.
-
-    As libtorch.cc reads them: from the first ``__`` on, all digits; none are 0.
-    """
-    found = [re.search(r"__([0-9]*)\Z", name) for name in names if name.find("__") == name.rfind("__")]
-    indexes = [int(match[1][:9] or 0) for match in found if match]
-    return indexes if len(indexes) == len(names) else None
-
-
 @rule(
     "The outputs of a TorchScript model are in the order of their numbers",
     severity=Severity.WARNING,
@@ -60,11 +48,11 @@ def pytorch_tensor_order(model: Model) -> Iterator[Finding]:
         if named_indexes([tensor.name for tensor in named]) is not None or _by_argument(model, kind, named):
             continue
         numbers = [re.search(r"_([0-9]+)\Z", tensor.name) for tensor in named]
-        in_some_order = sorted(int(each[1][:9]) if each else -1 for each in numbers) == [*range(len(named))]
+        in_some_order = sorted(int(match[1][:9]) if match else -1 for match in numbers) == [*range(len(named))]
         for index, number in enumerate(numbers):
             certain = "__" in named[index].name or in_some_order
             if number and certain and int(number[1][:9]) != index:
-                odd = next((each.name for each in named if named_indexes([each.name]) is None), named[index].name)
+                odd = next((match.name for match in named if named_indexes([match.name]) is None), named[index].name)
                 yield Finding(
                     model.at(kind, index, "name"),
                     f"'{named[index].name}' is {kind} {index} of the model, not {int(number[1][:9])}",
@@ -134,17 +122,20 @@ def pytorch_data_type(model: Model) -> Iterator[Finding]:
     ]
     for index, state in enumerate(batching.state):
         typed.append((f"state '{state.input_name}'", state, ("sequence_batching", "state", index)))
-    for number, each in enumerate(batching.control_input):
+    for number, tensor_of_control in enumerate(batching.control_input):
         path = ("sequence_batching", "control_input", number, "control")
-        typed += [(f"control '{each.name}'", control, (*path, index)) for index, control in enumerate(each.control)]
-    for what, owner, place in typed:
+        typed += [
+            (f"control '{tensor_of_control.name}'", control, (*path, index))
+            for index, control in enumerate(tensor_of_control.control)
+        ]
+    for label, owner, place in typed:
         name = type_name(owner.data_type)
-        control = what.startswith("control")
+        control = label.startswith("control")
         if name in _UNSUPPORTED or (control and name == "TYPE_STRING"):
             yield Finding(
                 model.at(*place, "data_type"),
-                f"{what} is {name}, which the pytorch backend does not know",
-                f"Triton refuses it: unsupported datatype {name} for {what}",
+                f"{label} is {name}, which the pytorch backend does not know",
+                f"Triton refuses it: unsupported datatype {name} for {label}",
                 "use a signed type, such as TYPE_INT64"
                 if "UINT" in name or control
                 else "use TYPE_FP32 or TYPE_FP16 and convert it in the model",
@@ -204,10 +195,10 @@ def pytorch_state_names(model: Model) -> Iterator[Finding]:
     good_loads=False,
 )
 def pytorch_control_names(model: Model) -> Iterator[Finding]:
-    for index, each in enumerate(model.config.sequence_batching.control_input) if _is_torch(model) else ():
-        if each.control and named_indexes([each.name]) is None:
+    for index, tensor in enumerate(model.config.sequence_batching.control_input) if _is_torch(model) else ():
+        if tensor.control and named_indexes([tensor.name]) is None:
             path = ("sequence_batching", "control_input", index, "name")
-            yield _unnumbered(model, each.name, "Triton gives it the control by its index", *path)
+            yield _unnumbered(model, tensor.name, "Triton gives it the control by its index", *path)
 
 
 def _unnumbered(model: Model, name: str, why: str, *path: str | int) -> Finding:
@@ -224,7 +215,7 @@ def arguments_of(model: Model) -> tuple[str, ...]:
     for path, _ in loaded_files(model):
         file = file_of(model, path)
         if file and file.inputs and not (file.kinds and file.kinds[0].startswith("Dict[")):
-            return tuple(each.name for each in file.inputs)
+            return tuple(argument.name for argument in file.inputs)
     return ()
 
 

@@ -3,14 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from triton_ensembles.check.backend import backend_of
-from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.loaded_files import file_of, loaded_files
+from triton_ensembles.check.loaded_files import files_read
 from triton_ensembles.check.model_files.file import ModelFile
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.rules.config.tensors import type_name
-from triton_ensembles.check.rules.model_files.pytorch import named_indexes
+from triton_ensembles.check.rule import Finding, Model, Server, rule
+from triton_ensembles.check.tensors import named_indexes, type_name
 from triton_ensembles.spelling import listed
 from triton_ensembles.triton.model_config import DataType
 
@@ -27,26 +23,26 @@ def torchscript_inputs(model: Model) -> Iterator[Finding]:
     config = model.config
     if not config.input:
         return
-    names = [each.name for each in config.input]
-    given = len(names) + len(config.batch_input) + _of_sequence(config)
+    names = [item.name for item in config.input]
+    count = len(names) + len(config.batch_input) + _of_sequence(config)
     for path, file in _files(model):
-        arguments = [each.name for each in file.inputs or ()]
+        arguments = [item.name for item in file.inputs or ()]
         if not arguments or _takes_dictionary(file):
             continue
         takes = f"forward() in {path} takes {len(arguments)} ({', '.join(arguments)})"
         indexes = named_indexes(names)
-        if given != len(arguments):
-            more = f" and {given - len(names)} that Triton computes" if given > len(names) else ""
+        if count != len(arguments):
+            more = f" and {count - len(names)} that Triton computes" if count > len(names) else ""
             yield Finding(
                 model.at("input"),
                 f"the config has {len(names)} input{'s' if len(names) > 1 else ''} ({', '.join(names)}){more}, "
                 f"and {takes}",
-                f"Triton does not load the model: configuration expects {given} inputs, model provides "
+                f"Triton does not load the model: configuration expects {count} inputs, model provides "
                 f"{len(arguments)}",
                 "give each argument an input, INPUT__0 for the first",
             )
         elif (
-            given == len(names) and not set(names) <= set(arguments) and indexes and sorted(indexes) != [*range(given)]
+            count == len(names) and not set(names) <= set(arguments) and indexes and sorted(indexes) != [*range(count)]
         ):
             yield Finding(
                 model.at("input"),
@@ -60,7 +56,7 @@ def torchscript_inputs(model: Model) -> Iterator[Finding]:
 def torchscript_argument_types(model: Model) -> Iterator[Finding]:
     cure = "give forward() only tensors, lists of strings (TYPE_STRING), or one dictionary of tensors"
     for path, file in _files(model):
-        arguments = list(zip([each.name for each in file.inputs or ()], file.kinds or (), strict=False))
+        arguments = list(zip([item.name for item in file.inputs or ()], file.kinds or (), strict=False))
         if _takes_dictionary(file):
             (name, kind), *_ = arguments
             if kind != _DICTIONARY:
@@ -79,7 +75,7 @@ def torchscript_argument_types(model: Model) -> Iterator[Finding]:
             yield Finding(
                 model.at("input"), f"argument '{name}' of forward() in {path} is of type {kind}", effect, cure
             )
-        for number, position in _positions([each.name for each in model.config.input], [name for name, _ in arguments]):
+        for number, position in _positions([item.name for item in model.config.input], [name for name, _ in arguments]):
             if position < len(arguments):
                 tensor, (name, kind) = model.config.input[number], arguments[position]
                 if kind.startswith("List[") and kind != _STRINGS:
@@ -96,7 +92,7 @@ def torchscript_argument_types(model: Model) -> Iterator[Finding]:
 
 @rule("forward() in TorchScript has the outputs that the config numbers", server=Server.UNTESTED)
 def torchscript_outputs(model: Model) -> Iterator[Finding]:
-    names = [each.name for each in model.config.output]
+    names = [output.name for output in model.config.output]
     for path, file in _files(model):
         if file.results is None or _odd(file.results):
             continue
@@ -112,7 +108,7 @@ def torchscript_outputs(model: Model) -> Iterator[Finding]:
 
 @rule("forward() in TorchScript returns tensors and lists of strings, as the config says", server=Server.UNTESTED)
 def torchscript_result_types(model: Model) -> Iterator[Finding]:
-    names = [each.name for each in model.config.output]
+    names = [output.name for output in model.config.output]
     for path, file in _files(model):
         results = file.results or ()
         if odd := _odd(results):
@@ -137,17 +133,13 @@ def torchscript_result_types(model: Model) -> Iterator[Finding]:
 
 
 def _files(model: Model) -> Iterator[tuple[str, ModelFile]]:
-    if backend_of(model).name == "pytorch":
-        for path, _ in loaded_files(model):
-            file = file_of(model, path)
-            if file and not file.broken and file.inputs is not None:
-                yield path, file
+    return ((path, file) for path, file in files_read(model, "pytorch") if file.inputs is not None)
 
 
 def _of_sequence(config: Any) -> int:
     """How many inputs sequence_batching adds: the backend looks for four kinds of controls, one of each."""
     batching = config.sequence_batching
-    kinds = {control.kind for each in batching.control_input for control in each.control}
+    kinds = {control.kind for tensor in batching.control_input for control in tensor.control}
     return len(kinds & _CONTROL_KINDS) + len(batching.state)
 
 
@@ -158,7 +150,8 @@ def _takes_dictionary(file: ModelFile) -> bool:
 def _odd(results: Sequence[str]) -> str:
     """The first that Triton cannot answer with; the backend looks at all of them, also at those of no output."""
     return next(
-        (each for each in results if each in _SCALARS or (each != _STRINGS and each.startswith(_NO_TENSOR))), ""
+        (result for result in results if result in _SCALARS or (result != _STRINGS and result.startswith(_NO_TENSOR))),
+        "",
     )
 
 

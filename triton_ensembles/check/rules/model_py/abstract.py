@@ -4,13 +4,11 @@ import ast
 from collections.abc import Iterator
 
 from triton_ensembles.check.examples import script_model
-from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.python.examples import EXECUTE
 from triton_ensembles.check.python.flow import CLASS, flow_of
 from triton_ensembles.check.python.nodes import Function
 from triton_ensembles.check.python.source import PythonFile, model_files
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Finding, Model, rule
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc: the class is called without arguments; Python's abc"
 _STEP = (

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.python.examples import EXECUTE_LINE, LOOP, class_model
 from triton_ensembles.check.python.execute import executes, gives_away, gives_none
 from triton_ensembles.check.python.flow import When, flow_of
@@ -13,10 +12,8 @@ from triton_ensembles.check.python.kinds import Kind
 from triton_ensembles.check.python.nodes import Function, is_changed, is_none, method_of, own_nodes
 from triton_ensembles.check.python.source import UTILS, PythonFile
 from triton_ensembles.check.python.types import types_of
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.sagemaker.served import for_sagemaker
-from triton_ensembles.triton.destination import Destination
+from triton_ensembles.check.rule import Destination, Finding, Model, rule
+from triton_ensembles.check.sagemaker import for_sagemaker
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc ProcessReturnedResponses; measured on 2.51.0"
 GOOD = class_model()

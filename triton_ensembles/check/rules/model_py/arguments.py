@@ -3,7 +3,6 @@
 import ast
 from collections.abc import Iterator
 
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python.examples import EXECUTE, class_model
 from triton_ensembles.check.python.expected import is_expected, is_guarded
 from triton_ensembles.check.python.flow import When, flow_of
@@ -12,10 +11,8 @@ from triton_ensembles.check.python.misuse import Misuse
 from triton_ensembles.check.python.nodes import argument, hides_arguments
 from triton_ensembles.check.python.source import UTILS, PythonFile, every_file
 from triton_ensembles.check.python.types import types_of
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Destination, Finding, Model, Severity, rule
 from triton_ensembles.spelling import listed, nearest
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of, version
 
 GOOD = class_model()

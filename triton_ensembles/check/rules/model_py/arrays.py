@@ -4,7 +4,6 @@ import ast
 from collections.abc import Iterator
 
 from triton_ensembles.check.examples import HEAD, io_tensor, python_model
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python.examples import EXECUTE, class_model
 from triton_ensembles.check.python.flow import CLASS, When, flow_of
 from triton_ensembles.check.python.kinds import COMPLEX, TEXTS, Kind
@@ -13,9 +12,8 @@ from triton_ensembles.check.python.source import UTILS, PythonFile, every_file
 from triton_ensembles.check.python.tensor_names import completed_names
 from triton_ensembles.check.python.types import types_of
 from triton_ensembles.check.python.values import text_of
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, rule
-from triton_ensembles.check.rules.config.tensors import type_name
+from triton_ensembles.check.rule import Example, Finding, Model, Severity, rule
+from triton_ensembles.check.tensors import type_name
 
 _TEXT_OUTPUT = io_tensor("Y", "STRING")
 GOOD = class_model()

@@ -2,17 +2,14 @@
 
 from collections.abc import Iterator
 
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python.examples import class_model
 from triton_ensembles.check.python.flow import When, flow_of
 from triton_ensembles.check.python.nodes import argument
 from triton_ensembles.check.python.source import UTILS, every_file
 from triton_ensembles.check.python.values import texts_of
-from triton_ensembles.check.repository import Form, Repository
-from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.sagemaker.served import for_sagemaker
+from triton_ensembles.check.rule import Destination, Finding, Form, Repository, Severity, rule
+from triton_ensembles.check.sagemaker import for_sagemaker
 from triton_ensembles.spelling import nearest
-from triton_ensembles.triton.destination import Destination
 
 _CALLING = """\
     def execute(self, requests):

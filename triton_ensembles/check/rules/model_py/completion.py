@@ -5,13 +5,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from triton_ensembles.check.examples import COMPLETING, python_model
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python.flow import CLASS, Flow, flow_of
 from triton_ensembles.check.python.nodes import Function, is_changed, is_name, method_of
 from triton_ensembles.check.python.source import model_files
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, rule
-from triton_ensembles.check.rules.config.tensors import type_name
+from triton_ensembles.check.rule import Example, Finding, Model, Severity, rule
+from triton_ensembles.check.tensors import type_name
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "python_backend r24.10 triton_python_backend_utils.py ModelConfig; measured on 2.51.0"

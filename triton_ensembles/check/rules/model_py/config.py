@@ -3,7 +3,6 @@
 import ast
 from collections.abc import Iterable, Iterator
 
-from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.python.examples import class_model, initializing
 from triton_ensembles.check.python.expected import is_guarded
 from triton_ensembles.check.python.flow import When, flow_of
@@ -13,8 +12,7 @@ from triton_ensembles.check.python.source import UTILS, PythonFile, every_file
 from triton_ensembles.check.python.tensor_names import completed_names, needs_result, output_names
 from triton_ensembles.check.python.types import types_of
 from triton_ensembles.check.python.values import text_of, texts_of
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Finding, Model, rule
 from triton_ensembles.spelling import listed, nearest
 from triton_ensembles.triton.model_config import ModelConfig
 

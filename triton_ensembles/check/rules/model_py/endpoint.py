@@ -3,13 +3,11 @@
 import ast
 from collections.abc import Iterator
 
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python.examples import EXECUTE, EXECUTE_LINE, class_model, initializing
 from triton_ensembles.check.python.nodes import Function, With, argument, method_of
 from triton_ensembles.check.python.source import PythonFile, every_file
 from triton_ensembles.check.python.values import text_of
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rule import Finding, Model, Server, Severity, rule
 
 GOOD = class_model()
 # Full names of functions that download something whatever their arguments are.

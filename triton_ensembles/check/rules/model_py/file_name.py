@@ -5,9 +5,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import IDENTITY, python_model
-from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rule import Example, Finding, Model, Server, rule
 
 SOURCE = "python_backend r24.10 stub_launcher.cc, pb_stub.cc StubSetup; measured on tritonserver 2.51.0"
 _CURE = "rename the file and default_model_filename: use letters, digits, '-' and '_'"

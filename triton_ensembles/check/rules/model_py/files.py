@@ -5,14 +5,12 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from triton_ensembles.archive.tree import join
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python.examples import initializing_with_labels
 from triton_ensembles.check.python.file_reads import read_path
 from triton_ensembles.check.python.flow import flow_of
 from triton_ensembles.check.python.source import PythonFile, every_file, model_files
 from triton_ensembles.check.python.values import text_of
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Finding, Model, Severity, rule
 
 SOURCE = "python_backend r24.10 src/stub_launcher.cc: the stub inherits the working folder of tritonserver"
 _IN_VERSION = 'Path(args["model_repository"], args["model_version"], "{name}")'

@@ -3,14 +3,12 @@
 import ast
 from collections.abc import Iterator
 
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python.examples import EXECUTE, class_model, initializing
 from triton_ensembles.check.python.expected import is_expected
 from triton_ensembles.check.python.flow import CLASS, When, flow_of
 from triton_ensembles.check.python.nodes import Function, hides_arguments, is_changed, is_name, positional
 from triton_ensembles.check.python.source import PythonFile, every_file, model_files
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Finding, Model, Severity, rule
 from triton_ensembles.spelling import nearest
 
 SOURCE = 'python_backend r24.10 src/pb_stub.cc: hasattr(model_instance_, "initialize"); measured on 2.51.0'

@@ -7,15 +7,13 @@ import sys
 from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import Kind, join
-from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.python.examples import initializing_with_labels
 from triton_ensembles.check.python.file_reads import opened, read_folder, read_path
 from triton_ensembles.check.python.flow import When, flow_of
 from triton_ensembles.check.python.nodes import Comprehension, Function
 from triton_ensembles.check.python.paths import REPOSITORY, Paths
 from triton_ensembles.check.python.source import PythonFile, all_files, model_files
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Finding, Model, rule
 from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.spelling import nearest
 

@@ -9,7 +9,6 @@ from contextlib import suppress
 from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.check.environments import environment_of
 from triton_ensembles.check.examples import script_model
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.loaded_files import file_of
 from triton_ensembles.check.python.budget import MOST_TOKENS
 from triton_ensembles.check.python.examples import EXECUTE, class_model
@@ -25,11 +24,9 @@ from triton_ensembles.check.python.source import (
     model_files,
     unread_files,
 )
-from triton_ensembles.check.repository import Model, Repository
-from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rule import Destination, Finding, Model, Repository, Server, Severity, rule
 from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.spelling import most_of, nearest
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of, version
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc"

@@ -7,17 +7,14 @@ from functools import lru_cache
 from pyflakes.checker import Checker
 from pyflakes.messages import UndefinedName
 
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python.examples import EXECUTE, EXECUTE_LINE, class_model, initializing
 from triton_ensembles.check.python.expected import is_guarded
 from triton_ensembles.check.python.flow import When, flow_of
 from triton_ensembles.check.python.misuse import Misuse
 from triton_ensembles.check.python.nodes import Function, name_of
 from triton_ensembles.check.python.source import UTILS, PythonFile, every_file
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Destination, Finding, Model, Severity, rule
 from triton_ensembles.spelling import nearest
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of, version
 
 SOURCE = "pyflakes; Python raises NameError when the line runs"

@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 
 from triton_ensembles.check.environments import environment_of, reference
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.packages import packages_of
 from triton_ensembles.check.python.examples import EXECUTE, class_model
 from triton_ensembles.check.python.expected import is_expected
@@ -16,10 +15,8 @@ from triton_ensembles.check.python.nodes import argument
 from triton_ensembles.check.python.source import PythonFile, every_file
 from triton_ensembles.check.python.taken_names import taken_names
 from triton_ensembles.check.python.types import types_of
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Destination, Finding, Model, Severity, rule
 from triton_ensembles.spelling import nearest
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of, version
 
 SOURCE = "numpy's wheels of 1.17 to 2.4, asked for their names: numpy_names.txt"

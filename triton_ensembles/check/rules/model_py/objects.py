@@ -3,7 +3,6 @@
 import ast
 from collections.abc import Iterator
 
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python.examples import EXECUTE, class_model
 from triton_ensembles.check.python.expected import is_expected, is_guarded
 from triton_ensembles.check.python.flow import flow_of
@@ -12,8 +11,7 @@ from triton_ensembles.check.python.misuse import Misuse
 from triton_ensembles.check.python.nodes import is_changed, method_of
 from triton_ensembles.check.python.source import PythonFile, every_file
 from triton_ensembles.check.python.types import Types, types_of
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Finding, Model, Severity, rule
 from triton_ensembles.spelling import nearest
 
 SOURCE = "python_backend, branches r22.07 to r26.07: src/pb_stub.cc; measured on 2.51.0"

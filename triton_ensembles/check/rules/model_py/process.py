@@ -4,14 +4,12 @@ import ast
 import re
 from collections.abc import Iterator
 
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python.examples import EXECUTE, class_model
 from triton_ensembles.check.python.flow import flow_of
 from triton_ensembles.check.python.nodes import is_changed
 from triton_ensembles.check.python.source import PythonFile, every_file
 from triton_ensembles.check.python.values import text_of
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Finding, Model, Severity, rule
 
 GOOD = class_model(f'    SIZE = os.environ.get("LABEL_COUNT", "4")\n\n{EXECUTE}', "import os\n\n\n")
 _ARGUMENTS, _ENVIRONMENT = "sys.argv", "os.environ"

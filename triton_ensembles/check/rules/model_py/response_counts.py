@@ -3,14 +3,12 @@
 import ast
 from collections.abc import Iterator
 
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python.examples import EXECUTE_LINE, LOOP, class_model
 from triton_ensembles.check.python.execute import executes, gives_away, is_over
 from triton_ensembles.check.python.flow import flow_of
 from triton_ensembles.check.python.nodes import Function, own_nodes, requests_of
 from triton_ensembles.check.python.source import PythonFile
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rule import Finding, Model, Server, Severity, rule
 
 SOURCE = (
     "python_backend r24.10 src/pb_stub.cc ProcessReturnedResponses; measured on 2.51.0: the numbers of responses and "

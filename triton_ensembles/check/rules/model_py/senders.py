@@ -3,15 +3,13 @@
 import ast
 from collections.abc import Iterator
 
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python.examples import EXECUTE_LINE, class_model
 from triton_ensembles.check.python.flow import When, flow_of
 from triton_ensembles.check.python.kinds import Kind
 from triton_ensembles.check.python.nodes import argument, is_changed, is_none, method_of, name_of
 from triton_ensembles.check.python.source import UTILS, PythonFile, all_files, model_files
 from triton_ensembles.check.python.types import types_of
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Finding, Model, Severity, rule
 
 SOURCE = "python_backend r24.10 src/response_sender.cc; measured on 2.51.0"
 _HEAD = f"{EXECUTE_LINE}        for request in requests:\n"

@@ -3,13 +3,11 @@
 import ast
 from collections.abc import Iterator
 
-from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.python.examples import class_model, initializing
 from triton_ensembles.check.python.flow import When, flow_of
 from triton_ensembles.check.python.nodes import Function, method_of
 from triton_ensembles.check.python.source import PythonFile, every_file, model_files
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rule import Finding, Model, Server, rule
 
 SOURCE = "python_backend r24.10 src/stub_launcher.cc; measured on 2.51.0"
 GOOD = class_model()

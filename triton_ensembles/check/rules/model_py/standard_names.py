@@ -3,20 +3,17 @@
 import ast
 from collections.abc import Iterator
 
+from triton_ensembles.check.built_for import python_of
 from triton_ensembles.check.environments import environment_of, has_stub, reference
-from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.python.examples import EXECUTE, class_model
 from triton_ensembles.check.python.expected import is_expected
 from triton_ensembles.check.python.flow import flow_of
 from triton_ensembles.check.python.name_table import STANDARD, Version
 from triton_ensembles.check.python.source import PythonFile, adds_folders, all_files, is_deeper, is_local, model_files
 from triton_ensembles.check.python.taken_names import taken_names
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.environment.imports import environment_files
-from triton_ensembles.check.rules.environment.wheels import python_of
+from triton_ensembles.check.recipe_files import environment_files
+from triton_ensembles.check.rule import Destination, Finding, Model, rule
 from triton_ensembles.spelling import nearest
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of
 
 SOURCE = "CPython 3.8 to 3.13, asked for their names: standard_names.txt"

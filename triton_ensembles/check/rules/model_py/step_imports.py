@@ -2,17 +2,14 @@
 
 from collections.abc import Iterator
 
+from triton_ensembles.check.built_for import python_of
 from triton_ensembles.check.environments import has_stub, reference
 from triton_ensembles.check.examples import IDENTITY, python_model
-from triton_ensembles.check.fault import Finding, Severity
+from triton_ensembles.check.imported_packages import PROVIDERS, UNLESS_ELSEWHERE, imported
 from triton_ensembles.check.packages import packages_of
 from triton_ensembles.check.python.source import Import, PythonFile
 from triton_ensembles.check.python.standard_library import standard_library
-from triton_ensembles.check.repository import Form, Model
-from triton_ensembles.check.rule import Example, rule
-from triton_ensembles.check.rules.environment.imports import PROVIDERS, UNLESS_ELSEWHERE, imported
-from triton_ensembles.check.rules.environment.wheels import python_of
-from triton_ensembles.triton.destination import Destination
+from triton_ensembles.check.rule import Destination, Example, Finding, Form, Model, Severity, rule
 from triton_ensembles.triton.releases import image_of
 
 SOURCE = "server build.py on the branches r22.07 to r26.05: the images' Python has numpy, pip, setuptools and wheel"

@@ -3,13 +3,10 @@ of 2.51.0), so the manifest is all that can be known."""
 
 from collections.abc import Iterator
 
+from triton_ensembles.check.built_for import manifest
 from triton_ensembles.check.environments import has_stub
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python.source import is_python
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.sagemaker.endpoint import manifest
-from triton_ensembles.triton.destination import Destination
+from triton_ensembles.check.rule import Destination, Finding, Model, Severity, rule
 from triton_ensembles.triton.home import STUB
 from triton_ensembles.triton.releases import Release, image_of
 

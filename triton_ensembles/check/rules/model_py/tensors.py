@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from triton_ensembles.check.examples import HEAD, ensemble, io_tensor, python_model, script_model, step
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python.flow import flow_of
 from triton_ensembles.check.python.kinds import Kind
 from triton_ensembles.check.python.nodes import argument, hides_arguments
@@ -13,8 +12,7 @@ from triton_ensembles.check.python.source import UTILS, PythonFile, all_files, e
 from triton_ensembles.check.python.tensor_names import completed_names, needs_result, output_names
 from triton_ensembles.check.python.types import types_of
 from triton_ensembles.check.python.values import texts_of
-from triton_ensembles.check.repository import Model, Repository
-from triton_ensembles.check.rule import Example, rule
+from triton_ensembles.check.rule import Example, Finding, Model, Repository, Severity, rule
 from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.spelling import listed, nearest
 

@@ -1,4 +1,4 @@
-"""What cannot be fused into one model: steps that need a server of their own around them.
+"""Ensembles that cannot be fused into one model: their steps need a server of their own around them.
 
 These rules look at ensembles that are meant for the fused target. Triton serves all of them in the drawn form.
 """
@@ -13,14 +13,11 @@ from triton_ensembles.backends import ENGINES
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.environments import PARAMETER
 from triton_ensembles.check.examples import SCALE, ensemble, python_model, script_for, script_model, step
-from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.python.source import UTILS, every_file
-from triton_ensembles.check.repository import Model, Repository
-from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.rules.environment.imports import environment_files
+from triton_ensembles.check.recipe_files import environment_files
+from triton_ensembles.check.rule import Destination, Example, Finding, Model, Repository, Server, rule
 from triton_ensembles.recipe.places import RECIPE
 from triton_ensembles.triton.backends import backend_meant
-from triton_ensembles.triton.destination import Destination
 
 SOURCE = "triton_ensembles/fused: one process runs the steps, and answers each request once"
 DESTINATION = Destination(device="fused")
@@ -72,7 +69,9 @@ def _is_step(model: Model, destination: Destination) -> bool:
     cache, key = model.repository.cache, "models of steps"
     if key not in cache:
         ensembles = model.repository.ensembles
-        cache[key] = {use.model_name for each in ensembles for use in each.config.ensemble_scheduling.step}
+        cache[key] = {
+            use.model_name for ensemble_model in ensembles for use in ensemble_model.config.ensemble_scheduling.step
+        }
     uses = cache[key]
     return destination.device == "fused" and model.folder in uses
 
@@ -141,7 +140,7 @@ def fused_backend(model: Model, destination: Destination) -> Iterator[Finding]:
     if backend_meant(backend):  # backend-misspelt reports it
         return
     recipe = model.repository.recipe
-    if recipe and (recipe.recipe is None or any(recipe.recipe.model_for(model.folder, each) for each in ENGINES)):
+    if recipe and (recipe.recipe is None or any(recipe.recipe.model_for(model.folder, engine) for engine in ENGINES)):
         return
     yield Finding(
         model.place(),
@@ -156,16 +155,20 @@ def fused_environments(repository: Repository, destination: Destination) -> Iter
     if destination.device != "fused":
         return
     files = [
-        ({canonicalize_name(Requirement(each).name): each for each in spec.pip_requirements}, path, steps)
+        (
+            {canonicalize_name(Requirement(requirement).name): requirement for requirement in spec.pip_requirements},
+            path,
+            steps,
+        )
         for path, spec, steps in environment_files(repository)
     ]
-    for (one, first, those), (other, second, these) in combinations(files, 2):
-        for name in sorted(one.keys() & other.keys()):
-            if "==" in one[name] and "==" in other[name] and one[name] != other[name]:
+    for (pins, first, users), (more_pins, second, more_users) in combinations(files, 2):
+        for name in sorted(pins.keys() & more_pins.keys()):
+            if "==" in pins[name] and "==" in more_pins[name] and pins[name] != more_pins[name]:
                 yield Finding(
                     repository.place(RECIPE),
-                    f"{' and '.join(those)} need {one[name]} ({first}), and {' and '.join(these)} need "
-                    f"{other[name]} ({second}): the ensemble cannot be fused",
+                    f"{' and '.join(users)} need {pins[name]} ({first}), and {' and '.join(more_users)} need "
+                    f"{more_pins[name]} ({second}): the ensemble cannot be fused",
                     "one process runs all steps, and imports one version of a package",
                     f"ask for the same version of {name}, or " + _CURE,
                 )

@@ -1,4 +1,4 @@
-"""What a recipe gives its makers: options, files, and places in the staged repository that they may write."""
+"""Arguments of a recipe's makers: options, files, and places in the staged repository that they may write."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from triton_ensembles.artifacts import NEEDS, SCRIPT
-from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.recipe.steps_and_files import project_of, recipe_of
+from triton_ensembles.check.recipe_files import project_of, recipe_of
+from triton_ensembles.check.rule import Finding, Repository, rule
 from triton_ensembles.errors import shown
 from triton_ensembles.spelling import listed, nearest
 from triton_ensembles.triton.model_config import CONFIG
@@ -118,15 +116,15 @@ def recipe_artifact_path(repository: Repository) -> Iterator[Finding]:
 
 def _in_the_way(path: str, repository: Repository) -> str:
     """Why a file cannot be at ``path``; "" if it can. A file of the folder with the same path is replaced."""
-    recipe, found = recipe_of(repository), repository.tree.get(path)
+    recipe, existing = recipe_of(repository), repository.tree.get(path)
     files = {artifact.path for artifact in recipe.artifacts} if recipe else set()
-    above = [str(each) for each in PurePosixPath(path).parents]
-    if (found and found.is_folder) or any(each.startswith(f"{path}/") for each in files):
+    above = [str(folder) for folder in PurePosixPath(path).parents]
+    if (existing and existing.is_folder) or any(folder.startswith(f"{path}/") for folder in files):
         return "is a folder"
-    for each in above:
-        entry = repository.tree.get(each)
-        if each in files or (entry and not entry.is_folder):
-            return f"lies in '{each}', which is a file"
+    for folder in above:
+        entry = repository.tree.get(folder)
+        if folder in files or (entry and not entry.is_folder):
+            return f"lies in '{folder}', which is a file"
     return ""
 
 

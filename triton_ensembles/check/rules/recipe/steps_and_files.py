@@ -1,29 +1,21 @@
-"""What the build refuses in a recipe that is valid by itself: steps and files that are not there."""
+"""Recipes that are valid on their own, and that the build refuses: steps and files that are not there."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from triton_ensembles.archive.tree import Entry, Kind
 from triton_ensembles.check.backend import backend_of
-from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.repository import Form, Repository
-from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.environment.imports import environment_file, environment_files
+from triton_ensembles.check.recipe_files import environment_file, environment_files, project_of, recipe_of
+from triton_ensembles.check.rule import Destination, Finding, Form, Place, Repository, Severity, rule
 from triton_ensembles.environment.pins import LINE, LONGEST_LOCK
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.files import read_text
 from triton_ensembles.recipe.places import RECIPE
 from triton_ensembles.spelling import choices, listed, nearest
 from triton_ensembles.triton.backends import KNOWN
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.home import STUB_PYTHONS
-
-if TYPE_CHECKING:
-    from triton_ensembles.recipe.schema import Recipe
 
 SOURCE = "the build refuses it, or makes nothing of it"
 
@@ -47,16 +39,16 @@ def recipe_ensemble(repository: Repository) -> Iterator[Finding]:
     if repository.form is not Form.SOURCE:
         return
     models = [model for model in repository.models if model.has_config]
-    found = [model.folder for model in models if model.is_ensemble]
-    if models and len(found) != 1:
+    ensembles = [model.folder for model in models if model.is_ensemble]
+    if models and len(ensembles) != 1:
         yield Finding(
             repository.place(RECIPE),
-            f"exactly one model must be an ensemble, and here {listed(found)} are"
-            if found
+            f"exactly one model must be an ensemble, and here {listed(ensembles)} are"
+            if ensembles
             else "none of the models here is an ensemble",
             "the build refuses it",
             "write the steps of the inner ensemble into the outer one, or give each a folder of ensembles/"
-            if found
+            if ensembles
             else 'write ensemble/config.pbtxt with platform: "ensemble"',
         )
 
@@ -94,10 +86,10 @@ def recipe_file_missing(repository: Repository) -> Iterator[Finding]:
     if recipe is None or project is None:
         return
     read = {path for artifact in recipe.artifacts for path in artifact.project_files}
-    for path in sorted(read | {each.file for each in recipe.environments.values()}):
+    for path in sorted(read | {item.file for item in recipe.environments.values()}):
         if not (project / path).is_file():
             near = (project / path).parent
-            meant = nearest(path.rpartition("/")[2], [each.name for each in near.iterdir()] if near.is_dir() else [])
+            meant = nearest(path.rpartition("/")[2], [item.name for item in near.iterdir()] if near.is_dir() else [])
             yield Finding(
                 repository.recipe_place(path),
                 f"the recipe names {shown(project / path)}, which does not exist",
@@ -132,7 +124,8 @@ def recipe_environment_file(repository: Repository, destination: Destination) ->
 def recipe_environment_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
     """An image has one stub, and the build takes its Python; wheels beside model.py are for the server's."""
     recipe = recipe_of(repository)
-    wheels = [list(each.steps) for each in recipe.environments.values() if each.kind == "wheels"] if recipe else []
+    environments = recipe.environments.values() if recipe else ()
+    wheels = [list(environment.steps) for environment in environments if environment.kind == "wheels"]
     for path, spec, steps in environment_files(repository) if not destination.image else ():
         if spec.python and spec.python not in STUB_PYTHONS and steps not in wheels:
             yield Finding(
@@ -150,7 +143,7 @@ def _line_of_python(text: str) -> int:
 
 @rule("Every line of a lock is that of a package")
 def recipe_lock(repository: Repository) -> Iterator[Finding]:
-    """Such as not: the marks of a merge conflict."""
+    """The marks of a merge conflict, for example, are not."""
     names = repository.tree.children() if repository.form is Form.SOURCE else []
     for path in [repository.path / name for name in names if name.endswith(".lock")]:
         try:
@@ -173,7 +166,7 @@ def recipe_lock(repository: Repository) -> Iterator[Finding]:
 @rule("Only Python steps have an environment", severity=Severity.WARNING)
 def recipe_environment_step(repository: Repository) -> Iterator[Finding]:
     recipe = recipe_of(repository)
-    for step in [step for each in recipe.environments.values() for step in each.steps] if recipe else ():
+    for step in [step for environment in recipe.environments.values() for step in environment.steps] if recipe else ():
         model = repository.model(step)
         backend = backend_of(model).name if model and model.has_config else ""
         if model and (model.is_ensemble or (backend in KNOWN and backend != "python")):
@@ -210,7 +203,7 @@ def recipe_source_missing(repository: Repository) -> Iterator[Finding]:
         if missing:
             yield Finding(
                 repository.recipe_place(missing[0]),
-                f"the source '{name}' has no {listed(missing)} at {choices(str(each) for each in source.places)}",
+                f"the source '{name}' has no {listed(missing)} at {choices(str(place) for place in source.places)}",
                 "the build refuses it here, or takes random weights",
                 "correct the path, which is relative to the project; or build with --weights-dir",
             )
@@ -221,15 +214,8 @@ def _steps(repository: Repository) -> list[str]:
     if recipe is None:
         return []
     named = {artifact.step for artifact in recipe.artifacts} | {*recipe.engines, *recipe.parameters}
-    named |= {*recipe.gpu.parameters, *(step for each in recipe.environments.values() for step in each.steps)}
+    named |= {
+        *recipe.gpu.parameters,
+        *(step for environment in recipe.environments.values() for step in environment.steps),
+    }
     return sorted(named)
-
-
-def project_of(repository: Repository) -> Path | None:
-    """The folder that paths in the recipe are relative to; None for a folder that is not in an ensembles/."""
-    ensembles = repository.path.resolve().parent
-    return ensembles.parent if ensembles.name == "ensembles" else None
-
-
-def recipe_of(repository: Repository) -> Recipe | None:
-    return repository.recipe.recipe if repository.recipe else None

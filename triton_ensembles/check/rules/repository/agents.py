@@ -5,11 +5,9 @@ import re
 from collections.abc import Iterator
 
 from triton_ensembles.check.examples import python_model
-from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.field_rule import field_rule
+from triton_ensembles.check.rule import Destination, Finding, Model, Place, Server, Severity, rule
 from triton_ensembles.spelling import nearest
-from triton_ensembles.triton.destination import Destination
 
 SOURCE = (
     "core r24.10 repo_agent.cc TritonRepoAgentManager::CreateAgent, model_repository_manager.cc; measured on 2.51.0"
@@ -25,18 +23,6 @@ def _agents(name: str = "", parameters: str = "") -> str:
 
 def _parameter(key: str) -> str:
     return f'parameters {{ key: "{key}", value: "0123456789abcdef0123456789abcdef" }}'
-
-
-@rule("model_repository_agents has an agent", bad=_agents(), server=Server.DIES)
-def repository_agents_empty(model: Model) -> Iterator[Finding]:
-    config = model.config
-    if config.HasField("model_repository_agents") and not config.model_repository_agents.agents:
-        yield Finding(
-            model.at("model_repository_agents"),
-            "model_repository_agents names no agent",
-            "tritonserver crashes when it loads the model, and all its models are lost",
-            "delete model_repository_agents",
-        )
 
 
 @rule(
@@ -89,22 +75,31 @@ def repository_agent_checksum(model: Model) -> Iterator[Finding]:
         for key in sorted(agent.parameters) if agent.name == CHECKSUM else ():
             algorithm, colon, path = key.partition(":")
             file, value = posixpath.normpath(path), agent.parameters[key]
-            made = recipe is not None and recipe.makes(f"{model.folder}/{file}")
+            is_made = recipe is not None and recipe.makes(f"{model.folder}/{file}")
             if not colon or algorithm.lower() != "md5":
-                said = "Unsupported checksum algorithm" if colon else "failed to parse key"
+                words = "Unsupported checksum algorithm" if colon else "failed to parse key"
                 message, cure = f"'{key}' is not MD5:<path of a file>", f'write key: "MD5:{path or key}"'
-            elif not file.startswith(("/", "..")) and not made and not model.get(file):
-                said, message = "failed to open text file for read", f"there is no file '{path}' in the model's folder"
+            elif not file.startswith(("/", "..")) and not is_made and not model.get(file):
+                words, message = "failed to open text file for read", f"there is no file '{path}' in the model's folder"
                 cure = "name a file by its path from the model's folder, such as MD5:1/model.onnx"
             elif not re.fullmatch("[0-9a-f]{32}", value):
-                said, message = "Mismatched MD5 hash for file", f"'{value}' is no MD5, which has 32 of 0-9 and a-f"
+                words, message = "Mismatched MD5 hash for file", f"'{value}' is no MD5, which has 32 of 0-9 and a-f"
                 cure = "write what md5sum prints"
             else:
                 continue
             yield Finding(
-                _place(model, index, "parameters", key), message, f"Triton does not load the model: {said}", cure
+                _place(model, index, "parameters", key), message, f"Triton does not load the model: {words}", cure
             )
 
 
 def _place(model: Model, index: int, *field: str) -> Place:
     return model.at("model_repository_agents", "agents", index, *field)
+
+
+# fmt: off
+field_rule("repository-agents-empty", "model_repository_agents has an agent",
+           at="model_repository_agents",
+           when=lambda config: config.HasField("model_repository_agents") and not config.model_repository_agents.agents,
+           says="model_repository_agents names no agent",
+           effect="tritonserver crashes when it loads the model, and all its models are lost",
+           cure="delete model_repository_agents", bad=_agents(), server=Server.DIES)

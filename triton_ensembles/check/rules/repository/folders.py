@@ -1,18 +1,14 @@
 """Folders of a repository that are not models, and configs that do not have the name that Triton reads."""
 
-import re
 from collections.abc import Iterator
 
 from triton_ensembles.check.backend import backend_of, has_library
+from triton_ensembles.check.config_file import is_near_config
+from triton_ensembles.check.ensemble_steps import step_names, steps
 from triton_ensembles.check.examples import IDENTITY, python_model
-from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.repository import Form, Model
-from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.rules.ensemble.models import step_names, steps
-from triton_ensembles.check.rules.sagemaker.served import is_packed
-from triton_ensembles.spelling import nearest
+from triton_ensembles.check.rule import Destination, Example, Finding, Form, Model, Server, Severity, rule
+from triton_ensembles.check.sagemaker import is_packed
 from triton_ensembles.triton.backends import BACKENDS
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import CONFIG
 
 SOURCE = "core r24.10 model_repository_manager.cc Poll, InitializeModelInfo; measured on 2.51.0"
@@ -32,16 +28,16 @@ _OF_TOOLS = {
     words=NOT_READ,
 )
 def config_misnamed(model: Model) -> Iterator[Finding]:
-    found = None if model.has_config else misnamed_config(model)
-    if found:
+    misnamed = None if model.has_config else misnamed_config(model)
+    if misnamed:
         yield Finding(
-            model.place(found),
-            f"Triton reads {CONFIG}, and this is {found}",
+            model.place(misnamed),
+            f"Triton reads {CONFIG}, and this is {misnamed}",
             "the build leaves the folder out"
             if model.repository.form is Form.SOURCE
             else f"Triton refuses the model ({NOT_READ} …/{CONFIG}), or completes an empty configuration without "
             "reading this file",
-            f"rename it to {CONFIG}" if "/" not in found else f"move it up: {model.folder}/{CONFIG}",
+            f"rename it to {CONFIG}" if "/" not in misnamed else f"move it up: {model.folder}/{CONFIG}",
         )
 
 
@@ -88,14 +84,14 @@ def sagemaker_folder_not_a_model(model: Model, destination: Destination) -> Iter
 def step_not_a_model(model: Model, destination: Destination) -> Iterator[Finding]:
     source = model.repository.form is Form.SOURCE
     for item in steps(model) if source or is_packed(model.repository, destination) else ():
-        found = item.model
-        if found and not found.has_config and not misnamed_config(found) and (source or _is_stray(found)):
+        step = item.model
+        if step and not step.has_config and not misnamed_config(step) and (source or _is_stray(step)):
             yield Finding(
                 model.at(*item.path, "model_name"),
-                f"the folder '{found.folder}' has no {CONFIG}",
+                f"the folder '{step.folder}' has no {CONFIG}",
                 f"{'the build leaves it out, and ' if source else ''}Triton refuses the ensemble: it contains models "
-                f"that are not available or ambiguous: {found.folder}",
-                f"write {found.folder}/{CONFIG}",
+                f"that are not available or ambiguous: {step.folder}",
+                f"write {step.folder}/{CONFIG}",
             )
 
 
@@ -131,15 +127,6 @@ def misnamed_config(model: Model) -> str | None:
                 if entry and not entry.is_folder:
                     return path
     return None
-
-
-def is_near_config(name: str) -> bool:
-    """Whether a file's name is a misspelling of config.pbtxt, or what editors and browsers make of it."""
-    letters = re.sub(r"[^a-z]", "", name.lower())
-    known = letters.startswith(("configpb", "configproto")) or letters in ("config", "configtxt", "copyofconfigpbtxt")
-    if name == CONFIG or name.startswith("."):
-        return False
-    return known or name.lower().endswith(".pbtxt") or nearest(name, [CONFIG]) is not None
 
 
 def _is_stray(model: Model) -> bool:

@@ -4,22 +4,15 @@ import re
 from collections.abc import Iterator
 
 from triton_ensembles.check.backend import backend_of
+from triton_ensembles.check.ensemble_steps import step_names
 from triton_ensembles.check.examples import IDENTITY, ensemble, python_model, step
-from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.repository import Form, Model, Repository
-from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.rules.ensemble.models import step_names
-from triton_ensembles.check.rules.sagemaker.served import served_models
-from triton_ensembles.triton.destination import Destination
+from triton_ensembles.check.rule import Destination, Example, Finding, Form, Model, Repository, Server, Severity, rule
+from triton_ensembles.check.sagemaker import served_models
+from triton_ensembles.check.shell_syntax import SHELL_SYNTAX
 from triton_ensembles.triton.sagemaker_contract import SHELL_CHARACTERS
 
 SOURCE = 'python_backend r24.10 stub_launcher.cc: bash -c "exec <stub> <path> … <name>"; measured on 2.51.0'
 STUBS_WITHOUT_SHELL = (25, 8)
-# What bash does not take as it stands: separators, quotes, redirections, comments, variables and braces to expand.
-SHELL_SYNTAX = re.compile(
-    r"""[ \t\n'"`\\&;|<>()]|\A\#|\$[A-Za-z0-9_@*\#?$!({-]"""
-    r"""|\{[^{}]*,[^{}]*\}|\{(?:-?\d+\.\.-?\d+|[A-Za-z]\.\.[A-Za-z])(?:\.\.-?\d+)?\}"""
-)
 _SAFE = "use letters, digits, '.', '-' and '_'"
 _WAITS = "loading the model never ends, and other models wait for it"
 
@@ -37,7 +30,7 @@ def _is_named_python(model: Model) -> bool:
 
 
 def _shell_syntax(model: Model) -> re.Match[str] | None:
-    """What a shell does not leave alone in the name of a Python model."""
+    """The syntax of a shell in the name of a Python model."""
     return SHELL_SYNTAX.search(model.folder) if _is_named_python(model) else None
 
 
@@ -101,7 +94,7 @@ def python_model_name_future(model: Model, destination: Destination) -> Iterator
     severity=Severity.WARNING,
     bad=Example(python_model(), folder="scale+shift"),
     good=Example(python_model(), folder="scale-shift"),
-    server=Server.UNTESTED,  # here: the tests load models over HTTP, too
+    server=Server.UNTESTED,  # here: the tests also load models over HTTP
 )
 def model_name_in_url(model: Model) -> Iterator[Finding]:
     strange = re.search(r"[^A-Za-z0-9_.~-]", model.folder)
@@ -125,7 +118,7 @@ def model_name_in_url(model: Model) -> Iterator[Finding]:
     severity=Severity.WARNING,
 )
 def repository_path_in_shell(repository: Repository) -> Iterator[Finding]:
-    """Of a folder that Triton reads: an archive is unpacked elsewhere, and ``build/`` has no such path."""
+    """Only of a folder that Triton reads: an archive is unpacked elsewhere, and ``build/`` has no such path."""
     path = str(repository.path.resolve() if repository.is_one_model else repository.path.resolve() / "_")
     folder = path.rpartition("/")[0]
     if repository.form is not Form.FOLDER or not _has_python(repository):
@@ -150,7 +143,7 @@ def ensemble_folder_name(repository: Repository) -> Iterator[Finding]:
     if (
         match
         and repository.form is Form.SOURCE
-        and any(backend_of(each).name == "python" for each in repository.models)
+        and any(backend_of(model).name == "python" for model in repository.models)
     ):
         yield Finding(
             repository.place(),

@@ -5,12 +5,9 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.backend import backend_of, has_library
 from triton_ensembles.check.examples import ONNX_IDENTITY, SCALE, X, Y, ensemble, python_model
-from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, rule
+from triton_ensembles.check.rule import Destination, Example, Finding, Model, Severity, rule
 from triton_ensembles.spelling import choices, listed, nearest
 from triton_ensembles.triton.backends import BACKENDS, ENSEMBLE, PLATFORM_OF, PLATFORMS, backend_meant
-from triton_ensembles.triton.destination import Destination
 
 _LIBRARY = re.compile(r"libtriton_\w+\.so")
 GOOD = python_model()
@@ -73,10 +70,10 @@ def platform_backend_clash(model: Model) -> Iterator[Finding]:
     allowed = PLATFORM_OF.get(backend.name)
     if model.config.platform == ENSEMBLE or not allowed or backend.platform in allowed:
         return
-    found = f"platform '{backend.platform}'" if backend.platform else "no platform"
+    present = f"platform '{backend.platform}'" if backend.platform else "no platform"
     yield Finding(
         model.at("platform") if backend.platform else model.at("backend"),
-        f"backend '{backend.name}' requires platform {choices(allowed)}, and here is {found}",
+        f"backend '{backend.name}' requires platform {choices(allowed)}, and here is {present}",
         cure=f'write platform: "{allowed[0]}", or delete platform'
         if backend.platform
         else f'write platform: "{allowed[0]}"',
@@ -192,11 +189,11 @@ def ensemble_scheduling_missing(model: Model) -> Iterator[Finding]:
     config = model.config
     missing = config.platform == ENSEMBLE and not config.HasField("ensemble_scheduling")
     if missing:
-        other = config.WhichOneof("scheduling_choice")
+        scheduling = config.WhichOneof("scheduling_choice")
         yield Finding(
-            model.at(other) if other else model.at("platform"),
-            f"an ensemble needs ensemble_scheduling, not {other}"
-            if other
+            model.at(scheduling) if scheduling else model.at("platform"),
+            f"an ensemble needs ensemble_scheduling, not {scheduling}"
+            if scheduling
             else "this ensemble has no ensemble_scheduling",
             cure="write ensemble_scheduling { step [ … ] }; batching belongs to the steps",
         )

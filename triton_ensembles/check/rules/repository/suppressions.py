@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 
 from triton_ensembles.check.examples import python_model
-from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.rule import REGISTERED, rule
+from triton_ensembles.check.rule import REGISTERED, Finding, Place, Repository, Severity, rule
 from triton_ensembles.check.rule_names import cure_for
-from triton_ensembles.check.sources import Sources
+from triton_ensembles.check.sources import suppressions_of
 from triton_ensembles.check.suppression.accepted import Found
-from triton_ensembles.check.suppression.comments import Suppression, suppressions
+from triton_ensembles.check.suppression.comments import Suppression
 
 SOURCE = "docs/ci.md of this project; Triton reads no comments"
 _VERSIONS = "version_policy { specific { versions: [ 1, 2 ] } }"
@@ -51,7 +49,7 @@ def suppression_rule_unknown(repository: Repository) -> Iterator[Finding]:
     bad=python_model("# check: ignore[max-batch-size-negative] it is meant so"),
 )
 def suppression_unused(found: Found) -> Iterator[Finding]:
-    """Nothing is said of rules that depend on where the model will run, and of files with errors: these hide others."""
+    """Silent about rules that depend on where the model will run, and about files with errors, which hide others."""
     for comment, name in found.unused:
         known = REGISTERED.get(name)
         if known and not known.reads_destination and comment.path not in found.broken:
@@ -61,16 +59,6 @@ def suppression_unused(found: Found) -> Iterator[Finding]:
                 "the comment accepts nothing",
                 "delete it; it has to end the line of the fault, or stand alone on the line before",
             )
-
-
-def suppressions_of(repository: Repository) -> tuple[Suppression, ...]:
-    """Every comment of the repository that accepts faults, or tries to."""
-    key = "suppressions"
-    if key not in repository.cache:
-        texts = Sources([repository]).commented()
-        repository.cache[key] = tuple(each for path, text in texts for each in suppressions(path, text))
-    found: tuple[Suppression, ...] = repository.cache[key]
-    return found
 
 
 def _place(comment: Suppression) -> Place:

@@ -1,10 +1,8 @@
-"""What cannot be read at all: archives that are broken, truncated or endless, and unreadable files."""
+"""Archives that are broken, truncated or endless, and files that cannot be read."""
 
 from collections.abc import Iterator
 
-from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Finding, Place, Repository, Severity, rule
 from triton_ensembles.recipe.places import RECIPE
 
 _UNPACKS = "SageMaker unpacks ModelDataUrl as gzip of tar: AWS, 'Use your own inference code with hosting services'"

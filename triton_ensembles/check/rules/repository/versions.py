@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from triton_ensembles.archive.tree import join
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import IDENTITY, python_model
-from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.repository import NOT_VERSIONS, Form, Model
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.repository import NOT_VERSIONS
+from triton_ensembles.check.rule import Example, Finding, Form, Model, Server, Severity, rule
 from triton_ensembles.triton.backends import FALLBACK_FILES, LOADS_FILE
 
 GOOD = python_model()
@@ -59,8 +58,8 @@ def model_folder_renamed(model: Model) -> Iterator[Finding]:
 )
 def version_not_available(model: Model) -> Iterator[Finding]:
     recipe = model.repository.recipe
-    made = recipe is not None and recipe.makes_version_of(model.folder)
-    if not model.has_config or model.served_versions() or (made and not model.versions):
+    is_made = recipe is not None and recipe.makes_version_of(model.folder)
+    if not model.has_config or model.served_versions() or (is_made and not model.versions):
         return
     effect = f"Triton does not load it: {NO_VERSION} '{model.name}'"
     if model.versions:
@@ -69,8 +68,8 @@ def version_not_available(model: Model) -> Iterator[Finding]:
         if policy.HasField("latest"):
             message, cure = "version_policy latest with num_versions 0 selects no version", "write num_versions: 1"
         else:
-            wanted = ", ".join(str(number) for number in policy.specific.versions) or "none"
-            message = f"version_policy selects {wanted}, but the versions here are {have}"
+            selected = ", ".join(str(number) for number in policy.specific.versions) or "none"
+            message = f"version_policy selects {selected}, but the versions here are {have}"
             cure = f"write versions: [ {have} ]"
         yield Finding(model.at("version_policy", policy.WhichOneof("policy_choice") or ""), message, effect, cure)
         return

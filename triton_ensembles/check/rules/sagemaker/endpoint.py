@@ -1,38 +1,21 @@
 """Conflicts between archives that are members of one multi-model endpoint."""
 
-import json
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from triton_ensembles.archive.manifest import MANIFEST
+from triton_ensembles.check.built_for import manifest
 from triton_ensembles.check.environments import environments
-from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.rules.sagemaker.served import inner_models, is_archive
+from triton_ensembles.check.rule import Finding, Place, Repository, Server, Severity, rule
+from triton_ensembles.check.sagemaker import inner_models, is_archive
 
 _SHOWN = 3
 
 
 def archives(repositories: tuple[Repository, ...]) -> list[Repository]:
     """The members of the endpoint: the archives, each path once."""
-    return list({each.path.resolve(): each for each in repositories if is_archive(each)}.values())
-
-
-def manifest(repository: Repository) -> dict[str, Any]:
-    """The manifest of an archive that this project built, {} when it has none."""
-    entry = repository.tree.get(MANIFEST)
-    try:
-        data = json.loads(entry.data) if entry and entry.data else {}
-    except (ValueError, RecursionError):
-        return {}
-    return data if isinstance(data, dict) else {}
-
-
-def is_for_own_server(repository: Repository) -> bool:
-    """Whether its manifest says that it was built for this project's own server, and for no image."""
-    found = manifest(repository)
-    return bool(found.get("target")) and not found.get("image")
+    return list(
+        {repository.path.resolve(): repository for repository in repositories if is_archive(repository)}.values()
+    )
 
 
 @rule(
@@ -43,13 +26,13 @@ def is_for_own_server(repository: Repository) -> bool:
     server=Server.ACCEPTS,
 )
 def endpoint_shared_step(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
-    found = (
+    steps = (
         (model.folder, model.place()) for repository in archives(repositories) for model in inner_models(repository)
     )
-    for name, place, others in _repeated(found):
+    for name, place, elsewhere in _repeated(steps):
         yield Finding(
             place,
-            f"the step '{name}' is also in {others}",
+            f"the step '{name}' is also in {elsewhere}",
             "loading or unloading one archive reloads the ensembles of the others, and a Python step whose folder "
             "has changed (its first load writes 1/__pycache__), which takes seconds; before 24.04 the metrics of "
             "such steps are added up",
@@ -63,10 +46,10 @@ def endpoint_shared_step(repositories: tuple[Repository, ...]) -> Iterator[Findi
     severity=Severity.WARNING,
 )
 def endpoint_same_target_model(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
-    for name, place, others in _repeated((each.path.name, each.place()) for each in archives(repositories)):
+    for name, place, elsewhere in _repeated((archive.path.name, archive.place()) for archive in archives(repositories)):
         yield Finding(
             place,
-            f"this archive has the same name as {others}: '{name}'",
+            f"this archive has the same name as {elsewhere}: '{name}'",
             "in one folder of S3 one overwrites the other, and an endpoint keeps serving the archive that it has "
             "downloaded; they are two models only in different folders below the endpoint's prefix",
             "give each archive a unique name, and a changed one a new name",
@@ -80,16 +63,16 @@ def endpoint_same_target_model(repositories: tuple[Repository, ...]) -> Iterator
     server=Server.ACCEPTS,
 )
 def endpoint_same_environment(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
-    found: dict[int, dict[str, tuple[Place, int, int]]] = {}
+    by_content: dict[int, dict[str, tuple[Place, int, int]]] = {}
     for repository in archives(repositories):
         for packed in environments(repository):
             if packed.size and len(packed.tree.members) > 1:
-                places = found.setdefault(packed.fingerprint, {})
+                places = by_content.setdefault(packed.fingerprint, {})
                 places.setdefault(repository.shown, (repository.place(packed.path), packed.size, packed.unpacked))
-    for same in found.values():
+    for same in by_content.values():
         if len(same) > 1:
-            (first, size, unpacked), second, *others = same.values()
-            listed = _listed([first, *(place for place, _, _ in others)])
+            (first, size, unpacked), second, *more = same.values()
+            listed = _listed([first, *(place for place, _, _ in more)])
             yield Finding(
                 second[0],
                 f"the same environment is in {len(same)} archives: also in {listed}",
@@ -105,29 +88,29 @@ def endpoint_same_environment(repositories: tuple[Repository, ...]) -> Iterator[
     severity=Severity.WARNING,
 )
 def endpoint_mixed_targets(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
-    for key, what, effect in (
+    for key, name, effect in (
         ("target", "target", "an endpoint has one instance type: one of them does not load there, or does not use it"),
         ("triton", "Triton", "an endpoint has one image: a plan or an environment for another may not load there"),
     ):
-        found: dict[str, list[Repository]] = {}
+        by_value: dict[str, list[Repository]] = {}
         for repository in archives(repositories):
             if isinstance(value := manifest(repository).get(key), str):
-                found.setdefault(value, []).append(repository)
-        values = sorted(found, key=lambda value: -len(found[value]))
+                by_value.setdefault(value, []).append(repository)
+        values = sorted(by_value, key=lambda value: -len(by_value[value]))
+        first = [repository.place() for repository in by_value[values[0]]] if values else []
         for value in values[1:]:
             yield Finding(
-                found[value][0].place(MANIFEST),
-                f"this archive is built for the {what} {value}, and {_listed([r.place() for r in found[values[0]]])} "
-                f"for {values[0]}",
+                by_value[value][0].place(MANIFEST),
+                f"this archive is built for the {name} {value}, and {_listed(first)} for {values[0]}",
                 effect,
                 "build them all for the same target: --target",
             )
 
 
-def _repeated(found: Iterable[tuple[str, Place]]) -> Iterator[tuple[str, Place, str]]:
+def _repeated(named: Iterable[tuple[str, Place]]) -> Iterator[tuple[str, Place, str]]:
     """(name, the second place that has it, the others as text) for every name that several places have."""
     groups: dict[str, list[Place]] = {}
-    for name, place in found:
+    for name, place in named:
         groups.setdefault(name, []).append(place)
     for name, (first, *more) in groups.items():
         if more:

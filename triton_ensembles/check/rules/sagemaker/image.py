@@ -3,14 +3,22 @@
 from collections.abc import Iterator
 
 from triton_ensembles.check.backend import backend_of, has_library
+from triton_ensembles.check.built_for import is_for_own_server
 from triton_ensembles.check.examples import GRAPH_IDENTITY, ONNX_IDENTITY, python_model
-from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.repository import Form, Model, Repository
-from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.rules.sagemaker.endpoint import is_for_own_server
+from triton_ensembles.check.rule import (
+    Destination,
+    Example,
+    Finding,
+    Form,
+    Model,
+    Place,
+    Repository,
+    Server,
+    Severity,
+    rule,
+)
 from triton_ensembles.spelling import listed
 from triton_ensembles.triton.backends import ENSEMBLE, backend_meant
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 from triton_ensembles.triton.releases import backends_of, image_of, instance_of, is_cpu_image, releases
 
@@ -39,7 +47,7 @@ def image_not_on_sagemaker(destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
     if image is None or image.sagemaker:
         return
-    known = [each.release for each in releases().values() if each.sagemaker]
+    known = [release.release for release in releases().values() if release.sagemaker]
     earlier = [name for name in known if name < image.release]
     around = known[max(len(earlier) - 1, 0) : len(earlier) + 1]
     yield Finding(
@@ -71,7 +79,7 @@ def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
     if has_library(model, f"libtriton_{backend}.so") or not _is_plain(destination.image):
         return
     image = image_of(destination)
-    having = [each.release for each in releases().values() if backend in each.backends]
+    having = [known.release for known in releases().values() if backend in known.backends]
     refusal = f"Triton refuses it: unable to find backend library for backend '{backend}'"
     place = model.at("backend") if model.config.backend else model.at("platform")
     release = image.release if image else "RELEASE"
@@ -85,7 +93,7 @@ def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
             else f"AWS's SDK picks that image for {destination.instance}, which has no GPU. {refusal}",
             "use an instance type with a GPU"
             if backend == "tensorrt"
-            else f"choose the complete image, which runs on CPU instances too: --image {release}-py3",
+            else f"choose the complete image, which also runs on CPU instances: --image {release}-py3",
         )
     elif having and image:
         yield Finding(
@@ -110,7 +118,7 @@ def image_backend_unknown(model: Model, destination: Destination) -> Iterator[Fi
     image, backend = image_of(destination), _backend(model)
     if image is None or not backend or has_library(model, f"libtriton_{backend}.so"):
         return
-    known = set().union(*(each.backends for each in releases().values()))
+    known = set().union(*(release.backends for release in releases().values()))
     if backend in known or not _is_plain(destination.image):
         return
     if backend_meant(backend):  # backend-misspelt reports it

@@ -1,15 +1,23 @@
-"""Which model of an archive SageMaker serves, and whether there is one."""
+"""The model of an archive that SageMaker serves, and whether there is one."""
 
 from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import join
 from triton_ensembles.check.examples import IDENTITY, SCALE, ensemble, python_model
-from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.repository import Form, Model, Repository
-from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.rules.sagemaker.served import is_archive, is_of_gateway, is_packed
+from triton_ensembles.check.rule import (
+    Destination,
+    Example,
+    Finding,
+    Form,
+    Model,
+    Place,
+    Repository,
+    Server,
+    Severity,
+    rule,
+)
+from triton_ensembles.check.sagemaker import is_archive, is_of_gateway, is_packed
 from triton_ensembles.spelling import listed
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import CONFIG
 from triton_ensembles.triton.sagemaker_contract import ENSEMBLE
 
@@ -94,14 +102,14 @@ def sagemaker_root_config(repository: Repository) -> Iterator[Finding]:
 def sagemaker_several_ensembles(repository: Repository, destination: Destination) -> Iterator[Finding]:
     if not is_packed(repository, destination) or repository.is_one_model or is_of_gateway(repository):
         return
-    found = [model for model in repository.models if model.is_ensemble and ENSEMBLE.search(model.file.text)]
-    inner = {step.model_name for model in found for step in model.config.ensemble_scheduling.step}
-    for model in found[1:]:
-        others = [each.folder for each in found if each is not model]
-        nested = [each.folder for each in found if each.folder in inner]
+    ensembles = [model for model in repository.models if model.is_ensemble and ENSEMBLE.search(model.file.text)]
+    inner = {step.model_name for model in ensembles for step in model.config.ensemble_scheduling.step}
+    for model in ensembles[1:]:
+        neighbors = [ensemble_model.folder for ensemble_model in ensembles if ensemble_model is not model]
+        nested = [ensemble_model.folder for ensemble_model in ensembles if ensemble_model.folder in inner]
         yield Finding(
             model.at("platform"),
-            f"this is one of {len(found)} ensembles of the archive, beside {listed(others)}",
+            f"this is one of {len(ensembles)} ensembles of the archive, beside {listed(neighbors)}",
             "SageMaker serves the last one in the order in which the file system lists the folders, which differs "
             "between machines; no request reaches the others"
             + (f" ({listed(nested)} counts although it is a step of another)" if nested else ""),

@@ -1,4 +1,4 @@
-"""What an archive for SageMaker may have in it, and the name of its file."""
+"""Members of an archive for SageMaker, and the name of its file."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -7,12 +7,9 @@ from pathlib import PurePosixPath
 from triton_ensembles.archive.tar import unsafe_because
 from triton_ensembles.archive.tree import Entry, Kind, Tree
 from triton_ensembles.check.environments import used_environments
-from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.repository.model_names import SHELL_SYNTAX
-from triton_ensembles.check.rules.sagemaker.served import is_archive, is_packed, served_models
-from triton_ensembles.triton.destination import Destination
+from triton_ensembles.check.rule import Destination, Finding, Repository, Severity, rule
+from triton_ensembles.check.sagemaker import is_archive, is_packed, served_models
+from triton_ensembles.check.shell_syntax import SHELL_SYNTAX
 from triton_ensembles.triton.sagemaker_contract import LONGEST_TARGET_MODEL, SHELL_CHARACTERS, TARGET_MODEL
 
 _EXTRACTION = "SageMaker does not unpack it: Failed to extract model data archive"

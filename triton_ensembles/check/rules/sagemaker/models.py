@@ -1,21 +1,18 @@
-"""What a model cannot have or do on a multi-model endpoint of SageMaker."""
+"""Properties that a model cannot have on a multi-model endpoint of SageMaker."""
 
 import math
 from collections.abc import Iterator
 from typing import Any
 
 from triton_ensembles.check.examples import io_tensor, python_model, script_model
-from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python.nodes import argument
 from triton_ensembles.check.python.source import UTILS, every_file
 from triton_ensembles.check.python.values import text_of
-from triton_ensembles.check.repository import Form, Model, Repository
-from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.rules.config.tensors import ELEMENT_BYTES, type_name
-from triton_ensembles.check.rules.sagemaker.served import for_sagemaker, is_served, loaded_models, served_models
+from triton_ensembles.check.rule import Destination, Finding, Form, Model, Repository, Server, Severity, rule
+from triton_ensembles.check.sagemaker import for_sagemaker, is_served, loaded_models, served_models
 from triton_ensembles.check.source_form import ENSEMBLE_FOLDER
+from triton_ensembles.check.tensors import ELEMENT_BYTES, type_name
 from triton_ensembles.spelling import nearest
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import instance_of
 from triton_ensembles.triton.sagemaker_contract import LARGEST_BODY
 
@@ -70,12 +67,16 @@ def sagemaker_decoupled(model: Model, destination: Destination) -> Iterator[Find
     if not for_sagemaker(repository, destination) or not is_served(model):
         return
     steps = [model.repository.model(step.model_name) for step in model.config.ensemble_scheduling.step]
-    for found in (model, *(step for step in steps if step)):
-        if found.config.model_transaction_policy.decoupled:
-            what = "this model" if found is model else f"'{found.folder}', a step of the ensemble '{model.folder}',"
+    for decoupled in (model, *(step for step in steps if step)):
+        if decoupled.config.model_transaction_policy.decoupled:
+            subject = (
+                "this model"
+                if decoupled is model
+                else f"'{decoupled.folder}', a step of the ensemble '{model.folder}',"
+            )
             yield Finding(
-                found.at("model_transaction_policy", "decoupled"),
-                f"{what} is decoupled: it may send any number of responses to a request",
+                decoupled.at("model_transaction_policy", "decoupled"),
+                f"{subject} is decoupled: it may send any number of responses to a request",
                 "SageMaker's route refuses every request with 400: HTTP end point doesn't support models with "
                 "decoupled transaction policy",
                 "delete model_transaction_policy, and return one response for each request",
@@ -96,7 +97,7 @@ def sagemaker_bls(model: Model, destination: Destination) -> Iterator[Finding]:
     repository = model.repository
     if not for_sagemaker(repository, destination):
         return
-    loaded = {each.folder for each in loaded_models(repository)}
+    loaded = {loaded_model.folder for loaded_model in loaded_models(repository)}
     if model.folder not in loaded:
         return
     for file in every_file(model):
@@ -165,8 +166,8 @@ def _rows(repository: Repository, destination: Destination) -> Iterator[tuple[Mo
     if repository.form is Form.SOURCE and (written := repository.model(ENSEMBLE_FOLDER)):
         models = [written]
     for model in models if len(models) == 1 else ():
-        size = sum(_size(each) for each in model.config.input if not each.optional)
-        if size > 0 and not any(_size(each) < 0 for each in model.config.input):
+        size = sum(_size(tensor) for tensor in model.config.input if not tensor.optional)
+        if size > 0 and not any(_size(tensor) < 0 for tensor in model.config.input):
             yield model, size
 
 
@@ -185,8 +186,8 @@ def _size(tensor: Any) -> int:
 
 def _json(model: Model) -> float:
     """Characters of JSON of one row, for inputs of bytes only; 0 when the length of the numbers is unknown."""
-    sizes = [_size(each) for each in model.config.input if not each.optional]
-    is_bytes = all(type_name(each.data_type) == "TYPE_UINT8" for each in model.config.input)
+    sizes = [_size(tensor) for tensor in model.config.input if not tensor.optional]
+    is_bytes = all(type_name(tensor.data_type) == "TYPE_UINT8" for tensor in model.config.input)
     return sum(sizes) * JSON_PER_BYTE if is_bytes else 0
 
 

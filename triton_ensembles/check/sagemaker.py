@@ -36,8 +36,10 @@ def served_models(repository: Repository) -> list[Model]:
     if repository.is_one_model or len(repository.models) <= 1:
         return list(repository.models)
     if _SERVED not in repository.cache:
-        found = [model for model in repository.models if ENSEMBLE.search(model.file.text)] or list(repository.models)
-        repository.cache[_SERVED] = found
+        ensembles = [model for model in repository.models if ENSEMBLE.search(model.file.text)] or list(
+            repository.models
+        )
+        repository.cache[_SERVED] = ensembles
     return list(repository.cache[_SERVED])
 
 
@@ -49,27 +51,27 @@ def loaded_models(repository: Repository) -> list[Model]:
 
 
 def _loaded(repository: Repository) -> list[Model]:
-    found: dict[str, Model] = {}
+    models: dict[str, Model] = {}
     waiting = list(served_models(repository))
     while waiting:
         model = waiting.pop()
-        if model.folder in found:
+        if model.folder in models:
             continue
-        found[model.folder] = model
+        models[model.folder] = model
         for step in model.config.ensemble_scheduling.step:
             if below := repository.model(step.model_name):
                 waiting.append(below)
-    return list(found.values())
+    return list(models.values())
 
 
 def is_served(model: Model) -> bool:
     """Whether ``model`` is one of :func:`served_models`."""
     cache = model.repository.cache
     if _SERVED_NAMES not in cache:
-        cache[_SERVED_NAMES] = {each.folder for each in served_models(model.repository)}
+        cache[_SERVED_NAMES] = {served.folder for served in served_models(model.repository)}
     return model.folder in cache[_SERVED_NAMES]
 
 
 def inner_models(repository: Repository) -> list[Model]:
-    """Those that one load starts besides the served one."""
+    """The models that one load starts besides the served one."""
     return [model for model in loaded_models(repository) if not is_served(model)]
