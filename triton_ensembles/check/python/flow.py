@@ -237,6 +237,12 @@ class Flow:
             else node
         )
 
+    def appending(self, name: ast.Name) -> ast.Call | None:
+        """The call ``name.append(value)`` that a name of a list stands in."""
+        method = self.parents.get(name)
+        call = self.parents.get(method) if isinstance(method, ast.Attribute) and method.attr == "append" else None
+        return call if isinstance(call, ast.Call) and call.func is method and len(call.args) == 1 else None
+
     def helper(self, call: ast.Call) -> Function | None:
         """The function of the file that a call certainly runs: ``self.helper(…)`` of the model, or ``helper(…)``."""
         in_class = isinstance(call.func, ast.Attribute) and is_name(call.func.value, "self")

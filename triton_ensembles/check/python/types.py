@@ -178,8 +178,8 @@ class Types:
                     return None
                 elements += value.elts
             elif isinstance(parent, ast.Attribute):
-                call = self._flow.parents.get(parent)
-                if parent.attr != "append" or not isinstance(call, ast.Call) or len(call.args) != 1:
+                call = self._flow.appending(use)
+                if call is None:
                     return None
                 elements += call.args
             elif isinstance(parent, ast.Subscript) and is_changed(parent):

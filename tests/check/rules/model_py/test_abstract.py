@@ -8,6 +8,8 @@ import pytest
 
 from tests.check.packing import faults
 from triton_ensembles.check.examples import python_model
+from triton_ensembles.check.rule import Example
+from triton_ensembles.check.staging_example import stage
 
 EXECUTE = "    def execute(self, requests):\n        return []\n"
 ABSTRACT = "    @abstractmethod\n    def scale(self, x): ...\n"
@@ -32,9 +34,7 @@ CLASSES = {
 def test_it_is_found_if_python_makes_no_object_of_it(name: str, tmp_path: Path) -> None:
     """Otherwise the load on the endpoint finds it, or a class with base classes of its own is refused."""
     code = f"import abc\nfrom abc import ABC, abstractmethod\n\n{CLASSES[name]}"
-    (tmp_path / "m/1").mkdir(parents=True)
-    (tmp_path / "m/config.pbtxt").write_text(python_model())
-    (tmp_path / "m/1/model.py").write_text(code)
+    stage(Example(python_model(), {"1/model.py": code}), tmp_path, "m")
     defined: dict[str, type] = {}
     exec(code, defined)
     try:
@@ -42,4 +42,4 @@ def test_it_is_found_if_python_makes_no_object_of_it(name: str, tmp_path: Path) 
         refused = False
     except TypeError:
         refused = True
-    assert ("model-py-abstract" in {each.rule for each in faults(tmp_path)}) is refused
+    assert ("model-py-abstract" in {fault.rule for fault in faults(tmp_path)}) is refused

@@ -92,11 +92,12 @@ def test_the_server_agrees_on_files(tmp_path: Path) -> None:
         stage(models, f"{name}.missing", code, "label.txt")
     for name, code in UNSURE.items():
         stage(models, name, code, "label.txt")
-    found = {each.place.path.rpartition("/models/")[2].split("/")[0] for each in faults(models) if each.rule == RULE}
-    assert found == {f"{name}.missing" for name in READS}
+    places = [fault.place.path for fault in faults(models) if fault.rule == RULE]
+    refused = {place.rpartition("/models/")[2].split("/")[0] for place in places}
+    assert refused == {f"{name}.missing" for name in READS}
     with ModelLoader(models, tmp_path) as server:
         results = server.load_all(sorted(path.name for path in models.iterdir()))
-    assert {name for name, result in results.items() if not result.loaded} == found
+    assert {name for name, result in results.items() if not result.loaded} == refused
 
 
 @pytest.mark.parametrize("kept", [True, False])
@@ -111,5 +112,5 @@ def test_the_folder_of_a_tokenizer_is_there(kept: bool, tmp_path: Path) -> None:
 
 def test_a_file_with_another_name_is_proposed(tmp_path: Path) -> None:
     stage(tmp_path, "m", READS["parents"], "label.txt")
-    (found,) = (each for each in faults(tmp_path) if each.rule == RULE)
-    assert found.cure == "did you mean 'labels.txt'?"
+    (fault,) = (fault for fault in faults(tmp_path) if fault.rule == RULE)
+    assert fault.cure == "did you mean 'labels.txt'?"

@@ -12,6 +12,7 @@ from tests.check.taken_lines import assert_agreed
 from triton_ensembles.check.examples import python_model, with_environment
 from triton_ensembles.check.fault import Severity
 from triton_ensembles.check.python.name_table import NUMPY
+from triton_ensembles.check.rule import Example
 from triton_ensembles.check.staging_example import stage
 
 ABOUT = {"model-py-numpy-name", "model-py-numpy-version"}
@@ -59,16 +60,14 @@ def test_the_numpy_of_the_environment_decides(
         site={f"numpy-{version}.dist-info/METADATA": ""}, imports=f"import numpy as np\n{line}\n"
     )
     stage(example, tmp_path, "m")
-    assert [each.severity for each in faults(tmp_path) if each.rule in ABOUT] == ([severity] if severity else [])
+    assert [fault.severity for fault in faults(tmp_path) if fault.rule in ABOUT] == ([severity] if severity else [])
 
 
 @pytest.mark.parametrize(("image", "warned"), [("22.08", False), ("24.09", True), ("25.09", False), ("mine:1", False)])
 def test_the_numpy_of_the_image_decides(image: str, warned: bool, tmp_path: Path) -> None:
     """Otherwise what an image has is warned of: those since 24.11 may have numpy 2, of older ones it is not known."""
-    stage(with_environment(), tmp_path, "m")
-    (tmp_path / "m/config.pbtxt").write_text(python_model())
-    (tmp_path / "m/1/model.py").write_text(f"import numpy as np\nnp.trapezoid\n{MODEL_PY}")
-    assert ("model-py-numpy-version" in {each.rule for each in faults(tmp_path, image=image)}) is warned
+    stage(Example(python_model(), {"1/model.py": f"import numpy as np\nnp.trapezoid\n{MODEL_PY}"}), tmp_path, "m")
+    assert ("model-py-numpy-version" in {fault.rule for fault in faults(tmp_path, image=image)}) is warned
 
 
 def test_the_table_has_the_names_of_this_numpy() -> None:

@@ -8,6 +8,8 @@ import pytest
 
 from tests.check.packing import MODEL_PY, faults
 from triton_ensembles.check.examples import python_model
+from triton_ensembles.check.rule import Example
+from triton_ensembles.check.staging_example import stage
 
 ABOUT = {"model-py-arguments-of-process", "model-py-environment-variable"}
 ASKED = "if 'SIZE' in os.environ:\n    X = os.environ['SIZE']"
@@ -34,7 +36,7 @@ ASKED = "if 'SIZE' in os.environ:\n    X = os.environ['SIZE']"
 )
 def test_what_a_stub_gets(line: str, severity: str, tmp_path: Path) -> None:
     """Otherwise a model that was tried as a script does not load, or one that asks first is refused."""
-    (tmp_path / "m/1").mkdir(parents=True)
-    (tmp_path / "m/config.pbtxt").write_text(python_model())
-    (tmp_path / "m/1/model.py").write_text(f"import os\nimport sys\n{line}\n{MODEL_PY}")
-    assert [each.severity for each in faults(tmp_path) if each.rule in ABOUT] == ([severity] if severity else [])
+    code = f"import os\nimport sys\n{line}\n{MODEL_PY}"
+    stage(Example(python_model(), {"1/model.py": code}), tmp_path, "m")
+    severities = [fault.severity for fault in faults(tmp_path) if fault.rule in ABOUT]
+    assert severities == ([severity] if severity else [])

@@ -10,15 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.check.packing import faults
 from tests.check.served import ModelLoader
-from triton_ensembles.archive.folder import read_folder
-from triton_ensembles.check.checker import check_repositories
 from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Severity
-from triton_ensembles.check.repository import Form, Repository
 from triton_ensembles.check.rule import Example
 from triton_ensembles.check.staging_example import stage
-from triton_ensembles.triton.destination import Destination
 
 IMPORT = "import triton_python_backend_utils as pb_utils\n\n\n"
 HEAD = f"{IMPORT}class TritonPythonModel:\n"
@@ -274,8 +271,7 @@ def test_the_server_refuses_what_the_checker_says(name: str, server: ModelLoader
     """Otherwise the first load on the endpoint finds it."""
     rule, line, words = REFUSED[name]
     stage(_initializing(line), tmp_path, name)
-    found = check_repositories([Repository(tmp_path, "r", Form.FOLDER, read_folder(tmp_path))], Destination())
-    assert [fault.rule for fault in found] == [rule]
+    assert [fault.rule for fault in faults(tmp_path)] == [rule]
     result = server.load(f"refused-{name}")
     assert not result.loaded and words in result.words
 
@@ -299,8 +295,7 @@ def test_the_server_does_what_the_checker_says(name: str, server: ModelLoader, t
     """Otherwise a model that fails every request is built, or one that answers is refused."""
     rule, code, words = CASES[name]
     stage(Example(python_model(), {"1/model.py": code}), tmp_path, name)
-    found = check_repositories([Repository(tmp_path, "r", Form.FOLDER, read_folder(tmp_path))], Destination())
-    assert {fault.rule for fault in found if fault.severity is Severity.ERROR} == ({rule} if rule else set())
+    assert {fault.rule for fault in faults(tmp_path) if fault.severity is Severity.ERROR} == ({rule} if rule else set())
     assert server.load(name).loaded
-    said = _answer(server.url, name, seconds=60 if words else 3)
-    assert words in said and bool(words) == bool(said), said
+    answer = _answer(server.url, name, seconds=60 if words else 3)
+    assert words in answer and bool(words) == bool(answer), answer

@@ -13,6 +13,7 @@ from tests.check.packing import MODEL_PY, faults
 from tests.check.taken_lines import assert_agreed
 from triton_ensembles.check.examples import python_model, with_environment
 from triton_ensembles.check.python.name_table import STANDARD
+from triton_ensembles.check.rule import Example
 from triton_ensembles.check.staging_example import stage
 
 RULE = "model-py-standard-name"
@@ -47,11 +48,9 @@ def test_the_server_agrees_on_names(tmp_path: Path) -> None:
 
 def test_a_module_of_the_models_own_is_not_pythons(tmp_path: Path) -> None:
     """Otherwise a step with a file queue.py beside its model.py is refused."""
-    (tmp_path / "m/1").mkdir(parents=True)
-    (tmp_path / "m/config.pbtxt").write_text(python_model())
-    (tmp_path / "m/1/queue.py").write_text("def push(): pass\n")
-    (tmp_path / "m/1/model.py").write_text(f"from queue import push\n{MODEL_PY}")
-    assert RULE not in {each.rule for each in faults(tmp_path)}
+    files = {"1/queue.py": "def push(): pass\n", "1/model.py": f"from queue import push\n{MODEL_PY}"}
+    stage(Example(python_model(), files), tmp_path, "m")
+    assert RULE not in {fault.rule for fault in faults(tmp_path)}
 
 
 @pytest.mark.parametrize(
@@ -59,17 +58,15 @@ def test_a_module_of_the_models_own_is_not_pythons(tmp_path: Path) -> None:
 )
 def test_the_python_of_the_image_decides(image: str, words: str, tmp_path: Path) -> None:
     """Otherwise what a laptop's Python 3.12 has dies on SageMaker, whose image has 3.10."""
-    stage(with_environment(), tmp_path, "m")
-    (tmp_path / "m/config.pbtxt").write_text(python_model())
-    (tmp_path / "m/1/model.py").write_text(f"from itertools import batched\n{MODEL_PY}")
-    found = [each.message for each in faults(tmp_path, image=image) if each.rule == RULE]
-    assert [words in each for each in found] == ([True] if words else [])
+    stage(Example(python_model(), {"1/model.py": f"from itertools import batched\n{MODEL_PY}"}), tmp_path, "m")
+    messages = [fault.message for fault in faults(tmp_path, image=image) if fault.rule == RULE]
+    assert [words in message for message in messages] == ([True] if words else [])
 
 
 def test_the_python_of_the_environment_decides(tmp_path: Path) -> None:
     """Otherwise code for the packed Python is judged by the image's."""
     stage(with_environment(imports="from typing import override\n"), tmp_path, "m")
-    cures = [each.cure for each in faults(tmp_path, image="24.12") if each.rule == RULE]
+    cures = [fault.cure for fault in faults(tmp_path, image="24.12") if fault.rule == RULE]
     assert len(cures) == 1 and "typing_extensions" in cures[0]
 
 

@@ -44,7 +44,7 @@ def archive(folder: Path, code: str, **more: str) -> Path:
 def test_an_import_that_is_nowhere_is_found(code: str, image: str, rule: str | None, tmp_path: Path) -> None:
     """Otherwise the step runs where its package happens to be installed, and fails in the image."""
     found = rules(archive(tmp_path, code, helper="import os\n"), image=image, instance=CPU)
-    assert {each for each in found if each.startswith("import-")} == ({rule} if rule else set())
+    assert {name for name in found if name.startswith("import-")} == ({rule} if rule else set())
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_folders_that_model_py_adds_to_sys_path_may_have_it(package: str, rule: 
     """Otherwise a step that loads its modules from a folder of its own is refused."""
     code = f"import os, sys\nsys.path.append(os.path.join(os.path.dirname(__file__), 'lib'))\nimport {package}\n"
     found = rules(archive(tmp_path, code, **{"lib/mylib": "one = 1\n"}), image="24.09", instance=CPU)
-    assert {each for each in found if each.startswith("import-")} == ({rule} if rule else set())
+    assert {name for name in found if name.startswith("import-")} == ({rule} if rule else set())
 
 
 def test_the_cure_names_the_distribution(tmp_path: Path) -> None:

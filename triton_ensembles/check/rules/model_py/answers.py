@@ -170,16 +170,10 @@ def _returned_name(file: PythonFile, execute: Function, name: ast.Name, depth: i
 
 def _filled(file: PythonFile, uses: list[ast.Name]) -> Returned:
     """The form of a list that begins empty, by all that is appended to it."""
-    parents = flow_of(file).parents
-    lists: list[Returned] = []
-    for use in uses:
-        parent = parents.get(use)
-        if is_changed(use) or isinstance(parent, ast.Return):
-            continue
-        call = parents.get(parent) if isinstance(parent, ast.Attribute) and parent.attr == "append" else None
-        if not isinstance(call, ast.Call) or call.func is not parent or len(call.args) != 1:
-            return _LIST
-        lists.append(_list_with(file, call.args[0]))
+    flow = flow_of(file)
+    inner = [use for use in uses if not is_changed(use) and not isinstance(flow.parents.get(use), ast.Return)]
+    calls = [flow.appending(use) for use in inner]
+    lists = [_list_with(file, call.args[0]) if call else _LIST for call in calls]
     return lists[0] if lists and _LIST not in lists else _LIST
 
 

@@ -133,8 +133,8 @@ def _use(file: PythonFile, name: ast.Name) -> ast.stmt | None:
         return parent
     if isinstance(parent, ast.Assign) and parent.targets == [name]:
         return parent if isinstance(parent.value, ast.List) and not parent.value.elts else None
-    call = parents.get(parent) if isinstance(parent, ast.Attribute) and parent.attr == "append" else None
-    statement = parents.get(call) if isinstance(call, ast.Call) and call.func is parent else None
+    call = flow_of(file).appending(name)
+    statement = parents.get(call) if call else None
     return statement if isinstance(statement, ast.Expr) else None
 
 

@@ -9,7 +9,7 @@ from triton_ensembles.check.python.examples import EXECUTE, class_model
 from triton_ensembles.check.python.expected import is_expected
 from triton_ensembles.check.python.flow import flow_of
 from triton_ensembles.check.python.name_table import STANDARD, Version
-from triton_ensembles.check.python.source import PythonFile, adds_folders, all_files, is_deeper, is_local, model_files
+from triton_ensembles.check.python.source import adds_folders, all_files, is_deeper, is_local, model_files
 from triton_ensembles.check.python.taken_names import taken_names
 from triton_ensembles.check.recipe_files import environment_files
 from triton_ensembles.check.rule import Destination, Finding, Model, rule
@@ -33,14 +33,20 @@ def model_py_standard_name(model: Model, destination: Destination) -> Iterator[F
     if not version:
         return
     for first in model_files(model):
-        files = all_files(model, first)
-        is_elsewhere = adds_folders(files)
-        for file in files:
+        is_elsewhere = adds_folders(all_files(model, first))
+        for file in all_files(model, first):
             for node, module, name in taken_names(file, STANDARD):
                 package = module.partition(".")[0]
                 is_own = is_local(model, first, package) or (is_elsewhere and is_deeper(model, package))
-                if not is_own and _is_missing(file, node, module, name, version):
-                    yield _finding(file, node, module, name, python, version)
+                if is_own or STANDARD.has(module, name, version) or is_expected(file, node):
+                    continue
+                when = flow_of(file).when(node, loops_run=True)
+                if when.is_certain and not (module in _OF_THE_PLATFORM and name.isupper()):
+                    error = f"AttributeError: module '{module}' has no attribute '{name}'"
+                    if isinstance(node, ast.ImportFrom):
+                        error = f"ImportError: cannot import name '{name}' from '{module}'"
+                    message = _message(module, name, python, version)
+                    yield Finding(file.place(node), message, f"{when.effect}: {error}", _cure(module, name, version))
 
 
 def _python(model: Model, destination: Destination) -> str:
@@ -54,25 +60,6 @@ def _python(model: Model, destination: Destination) -> str:
         if model.folder in steps and spec.python:
             return spec.python
     return python_of(model.repository, destination)[0]
-
-
-def _is_missing(file: PythonFile, node: ast.AST, module: str, name: str, version: Version) -> bool:
-    if STANDARD.has(module, name, version) or (module in _OF_THE_PLATFORM and name.isupper()):
-        return False
-    return flow_of(file).when(node, loops_run=True).is_certain and not is_expected(file, node)
-
-
-def _finding(file: PythonFile, node: ast.AST, module: str, name: str, python: str, version: Version) -> Finding:
-    if isinstance(node, ast.ImportFrom):
-        error = f"ImportError: cannot import name '{name}' from '{module}'"
-    else:
-        error = f"AttributeError: module '{module}' has no attribute '{name}'"
-    return Finding(
-        file.place(node),
-        _message(module, name, python, version),
-        f"{flow_of(file).when(node, loops_run=True).effect}: {error}",
-        _cure(module, name, version),
-    )
 
 
 def _message(module: str, name: str, python: str, version: Version) -> str:
