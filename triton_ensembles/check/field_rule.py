@@ -1,7 +1,6 @@
 """Rules that are one condition on a field of config.pbtxt, written as the rows of a table."""
 
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
 from typing import Any
 
@@ -9,7 +8,7 @@ from triton_ensembles.check.rule import Finding, Model, rule
 from triton_ensembles.check.text.unknown import UnknownValueError
 
 Path = tuple[str | int, ...]
-Items = Callable[[Model], Iterator[tuple[Path, Any]]]  # messages of the config, each with its path
+Items = Callable[[Model], Iterable[tuple[Path, Any]]]  # messages of the config, each with its path
 
 
 def items(field: str) -> Items:
@@ -46,11 +45,14 @@ def field_rule(
 
     def find(model: Model) -> Iterator[Finding]:
         for path, item in walk(model):
-            with suppress(UnknownValueError):
-                if wrong := when(item):
-                    words = {"item": item, "path": path, "name": _name(path, item), "wrong": wrong}
-                    message, outcome, fix = (text.format(**words) for text in (says, effect, cure))
-                    yield Finding(model.at(*path, *parts), message, outcome, fix)
+            try:
+                if not (wrong := when(item)):
+                    continue
+                words = {"item": item, "path": path, "name": _name(path, item), "wrong": wrong}
+                message, outcome, fix = (text.format(**words) for text in (says, effect, cure))
+            except UnknownValueError:
+                continue
+            yield Finding(model.at(*path, *parts), message, outcome, fix)
 
     find.__module__ = when.__module__
     rule(title, id=id, **about)(find)
@@ -66,5 +68,5 @@ def _name(path: Path, item: Any) -> str:
     return ""
 
 
-def _config(model: Model) -> Iterator[tuple[Path, Any]]:
-    yield (), model.config
+def _config(model: Model) -> Iterable[tuple[Path, Any]]:
+    return (((), model.config),)

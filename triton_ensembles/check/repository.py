@@ -159,6 +159,10 @@ class Model:
 
     def served_versions(self) -> list[int]:
         """The versions that the version policy picks, the newest first."""
+        return self._served_versions
+
+    @cached_property
+    def _served_versions(self) -> list[int]:
         newest_first = sorted(self.versions, reverse=True)
         policy = self.config.version_policy
         kind = policy.WhichOneof("policy_choice")

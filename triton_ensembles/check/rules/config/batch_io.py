@@ -1,6 +1,6 @@
 """batch_input and batch_output: core r24.10 model_config_utils.cc ValidateBatchIO."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
@@ -18,7 +18,7 @@ _GOOD_INPUT = python_model(_INPUT.format("BATCH_ITEM_SHAPE", "TYPE_INT32", '"X"'
 _GOOD_OUTPUT = python_model(_OUTPUT.format('"Y"', '"X"'))
 
 
-def _both(model: Model) -> Iterator[tuple[Path, Any]]:
+def _both(model: Model) -> Iterable[tuple[Path, Any]]:
     return chain(items("batch_input")(model), items("batch_output")(model))
 
 

@@ -1,7 +1,7 @@
 """instance_group: core r24.10 model_config_utils.cc ValidateInstanceGroup."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from triton_ensembles.check.backend import backend_of
@@ -25,18 +25,18 @@ def _group(inner: str) -> str:
 GOOD = _group("count: 1, kind: KIND_CPU")
 
 
-def _groups(model: Model) -> Iterator[tuple[Path, Any]]:
-    return iter(()) if model.config.HasField("ensemble_scheduling") else items("instance_group")(model)
+def _groups(model: Model) -> Iterable[tuple[Path, Any]]:
+    return () if model.config.HasField("ensemble_scheduling") else items("instance_group")(model)
 
 
-def _python_groups(model: Model) -> Iterator[tuple[Path, Any]]:
-    return _groups(model) if backend_of(model).name == "python" else iter(())
+def _python_groups(model: Model) -> Iterable[tuple[Path, Any]]:
+    return _groups(model) if backend_of(model).name == "python" else ()
 
 
-def _groups_of_others(model: Model) -> Iterator[tuple[Path, Any]]:
+def _groups_of_others(model: Model) -> Iterable[tuple[Path, Any]]:
     """The groups of models that are no TensorRT plan."""
     backend = backend_of(model)
-    return _groups(model) if backend.name and backend.platform != TENSORRT_PLATFORM else iter(())
+    return _groups(model) if backend.name and backend.platform != TENSORRT_PLATFORM else ()
 
 
 @rule(

@@ -1,6 +1,6 @@
 """States of sequence_batching and their initial values: core r24.10 sequence_batch_scheduler.cc Create."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from triton_ensembles.check.backend import backend_of
@@ -38,7 +38,7 @@ def _pairs(model: Model) -> Iterator[tuple[Path, tuple[Any, Any]]]:
             yield (*path, "initial_state", 0), (state, state.initial_state[0])
 
 
-def _initial_states(model: Model) -> Iterator[tuple[Path, Any]]:
+def _initial_states(model: Model) -> Iterable[tuple[Path, Any]]:
     return ((path, initial) for path, (_, initial) in _pairs(model))
 
 

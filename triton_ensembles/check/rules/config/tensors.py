@@ -1,6 +1,6 @@
 """Inputs and outputs of a model: core r24.10 model_config_utils.cc ValidateModelIOConfig and what it calls."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from triton_ensembles.check.backend import backend_of
@@ -20,20 +20,20 @@ _SCALAR = io_tensor("X", "FP32", "1", "reshape { shape: [ ] }")
 _SHAPE_TENSOR = io_tensor("X", "INT32", "1", "is_shape_tensor: true")
 
 
-def _tensors(model: Model) -> Iterator[tuple[Path, Any]]:
+def _tensors(model: Model) -> Iterable[tuple[Path, Any]]:
     return (((kind, index), tensor) for kind, index, tensor in tensors(model))
 
 
-def _tensors_of_plans(model: Model) -> Iterator[tuple[Path, Any]]:
-    return _tensors(model) if _is_plan(model) else iter(())
+def _tensors_of_plans(model: Model) -> Iterable[tuple[Path, Any]]:
+    return _tensors(model) if _is_plan(model) else ()
 
 
-def _tensors_of_others(model: Model) -> Iterator[tuple[Path, Any]]:
-    return iter(()) if _is_plan(model) else _tensors(model)
+def _tensors_of_others(model: Model) -> Iterable[tuple[Path, Any]]:
+    return () if _is_plan(model) else _tensors(model)
 
 
-def _tensors_without_batching(model: Model) -> Iterator[tuple[Path, Any]]:
-    return _tensors(model) if model.config.max_batch_size == 0 else iter(())
+def _tensors_without_batching(model: Model) -> Iterable[tuple[Path, Any]]:
+    return _tensors(model) if model.config.max_batch_size == 0 else ()
 
 
 def _is_plan(model: Model) -> bool:
