@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.check.packing import MODEL_PY, environment, faults, members, write
-from triton_ensembles.check.fault import Fault
+from triton_ensembles.check.fault import Fault, Severity
 
 HEAD = "import triton_python_backend_utils as pb_utils\n\n\n"
 
@@ -202,6 +202,21 @@ _INIT = (
 def test_names_arguments_files_and_answers(code: str, expected: list[str], tmp_path: Path) -> None:
     """Otherwise the first load or request finds it, or a model that answers is refused."""
     assert _rules(tmp_path, code) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("return np.zeros(4)", "undefined-name"),
+        ('return pb_utils.get_input_tensor_by_name(request, "X").shape[0]', "object-use"),
+        ('if request:\n            pb_utils.InferenceResponse(error="none")', "call-arguments"),
+    ],
+)
+def test_where_a_line_may_never_run_it_is_a_warning(line: str, rule: str, tmp_path: Path) -> None:
+    """Otherwise a helper that nobody calls keeps a model that answers from being built."""
+    (fault,) = _faults(tmp_path, f"{MODEL_PY}\n    def later(self, request):\n        {line}\n")
+    assert (fault.rule, fault.severity) == (f"model-py-{rule}", Severity.WARNING)
+    assert fault.effect.startswith("it fails when this line runs")
 
 
 @pytest.mark.parametrize(
