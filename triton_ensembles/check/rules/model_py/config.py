@@ -44,40 +44,34 @@ _TYPES = frozenset(
 )
 def model_py_unknown_key(model: Model) -> Iterator[Finding]:
     for file in every_file(model):
-        for node in file.nodes:
-            if not isinstance(node, ast.Subscript) or is_changed(node):
-                continue
-            holder = types_of(file).kind(node.value)
-            key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        for node, dictionary, key, error in _reads(file):
+            holder = types_of(file).kind(dictionary)
             known = _parameters(model) if holder is Kind.PARAMETERS else _KEYS.get(holder)
-            if holder is None or known is None or not isinstance(key, str) or key in known:
+            if holder is None or known is None or key in known:
                 continue
-            yield from _unknown(file, node, node.value, holder, key, known, f"KeyError: '{key}'")
-        for call, _ in file.calls():
-            yield from _unknown_get(file, call)
+            when = _when(file, node)
+            if when.is_certain and not _is_filled(file, dictionary, key):
+                message = f"{holder.words} {holder.have} no '{key}'"
+                yield Finding(file.place(node), message, f"{when.effect}: {error}", _meant(key, known, holder))
 
 
-def _unknown_get(file: PythonFile, call: ast.Call) -> Iterator[Finding]:
-    """``json.loads(args.get("config"))``: a key that is not there, whose None is used at once."""
-    if not isinstance(call.func, ast.Attribute) or call.func.attr != "get" or len(call.args) != 1 or call.keywords:
-        return
-    holder, key = types_of(file).kind(call.func.value), text_of(file, call.args[0])
+def _reads(file: PythonFile) -> Iterator[tuple[ast.expr, ast.expr, str, str]]:
+    """The places that fail without a key: each with the dictionary, the key and the error of Python."""
+    for node in file.nodes:
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and not is_changed(node):
+            if isinstance(node.slice.value, str):
+                yield node, node.value, node.slice.value, f"KeyError: '{node.slice.value}'"
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+            key = text_of(file, node.args[0]) if len(node.args) == 1 and not node.keywords else None
+            if key and _is_used(file, node) and types_of(file).kind(node.func.value) is not Kind.PARAMETERS:
+                yield node, node.func.value, key, "TypeError, because get gives None"
+
+
+def _is_used(file: PythonFile, call: ast.Call) -> bool:
+    """Whether None in place of what the call gives is an error at once: ``json.loads(args.get("config"))``."""
     parent = flow_of(file).parents.get(call)
-    is_used = isinstance(parent, ast.Attribute | ast.Subscript)
-    is_used = is_used or (isinstance(parent, ast.Call) and file.full_name(parent.func) == "json.loads")
-    if holder and holder in _KEYS and key and key not in _KEYS[holder] and is_used:
-        error = "TypeError, because get gives None"
-        yield from _unknown(file, call, call.func.value, holder, key, _KEYS[holder], error)
-
-
-def _unknown(
-    file: PythonFile, node: ast.expr, value: ast.expr, holder: Kind, key: str, known: frozenset[str], error: str
-) -> Iterator[Finding]:
-    """A key that ``value``, which is a ``holder``, does not have."""
-    when = _when(file, node)
-    if when.is_certain and not _is_filled(file, value, key):
-        message = f"{holder.words} {holder.have} no '{key}'"
-        yield Finding(file.place(node), message, f"{when.effect}: {error}", _meant(key, known, holder))
+    is_json = isinstance(parent, ast.Call) and file.full_name(parent.func) == "json.loads"
+    return is_json or isinstance(parent, ast.Attribute | ast.Subscript)
 
 
 def _meant(key: str, known: Iterable[str], holder: Kind) -> str:
