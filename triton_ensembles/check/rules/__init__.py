@@ -1,1 +1,4 @@
-"""The rules, one module for each subject; :mod:`triton_ensembles.check.registry` lists them all."""
+"""The rules, in folders by their subject; :mod:`triton_ensembles.check.registry` finds them all.
+
+No rule imports another: what several of them need lies beside this package.
+"""

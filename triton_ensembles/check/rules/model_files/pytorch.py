@@ -130,14 +130,14 @@ def pytorch_data_type(model: Model) -> Iterator[Finding]:
         ]
     for label, owner, place in typed:
         name = type_name(owner.data_type)
-        control = label.startswith("control")
-        if name in _UNSUPPORTED or (control and name == "TYPE_STRING"):
+        is_control = "control_input" in place
+        if name in _UNSUPPORTED or (is_control and name == "TYPE_STRING"):
             yield Finding(
                 model.at(*place, "data_type"),
                 f"{label} is {name}, which the pytorch backend does not know",
                 f"Triton refuses it: unsupported datatype {name} for {label}",
                 "use a signed type, such as TYPE_INT64"
-                if "UINT" in name or control
+                if "UINT" in name or is_control
                 else "use TYPE_FP32 or TYPE_FP16 and convert it in the model",
             )
 
