@@ -4,7 +4,12 @@ from triton_ensembles.check.rule import REGISTERED
 from triton_ensembles.spelling import nearest
 
 # Rules that became part of another one, which gives such findings a lower severity.
-MERGED = {"environment-import-later": "environment-import-missing"}
+MERGED = {
+    "environment-import-later": "environment-import-missing",
+    "model-py-call-arguments-later": "model-py-call-arguments",
+    "model-py-object-use-later": "model-py-object-use",
+    "model-py-undefined-name-later": "model-py-undefined-name",
+}
 
 
 def cure_for(name: str) -> str:

@@ -13,7 +13,7 @@ from triton_ensembles.check.imported_packages import PROVIDERS
 from triton_ensembles.check.python.budget import PythonBudget
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import ANYWHERE
-from triton_ensembles.check.rules.step_imports import missing_imports
+from triton_ensembles.check.rules.model_py.step_imports import missing_imports
 from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.files import read_bytes
 

@@ -1,1 +1,1 @@
-"""Python files of a model as the rules see them: parsed, never run; what is not certain is unknown."""
+"""The Python files of a model: parsed, never run; what a line does, and what a value is, or unknown."""

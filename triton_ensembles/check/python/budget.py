@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 MOST_TOKENS = 250_000  # about 1 MiB of usual code
-_MOST_BYTES = 8 << 20  # counting their tokens takes time, too
+_MOST_BYTES = 8 << 20  # counting their tokens takes time as well
 _MOST_DEPTHS = 4_000_000  # of all nodes together; in usual code one is 12 deep
 _MOST_FORMATTED = 4 << 30  # braces times bytes: Python before 3.12 looks for each part of an f-string from its start
 _TOKEN = re.compile(rb"\w+|[^\w\s]")
@@ -18,7 +18,7 @@ _FORMATTED = re.compile(rb"[fF][rR]?['\"]")
 
 @dataclass
 class PythonBudget:
-    """What is left."""
+    """The bytes, tokens, depths and formatted texts that may still be read."""
 
     size: int = _MOST_BYTES
     tokens: int = MOST_TOKENS
@@ -40,15 +40,15 @@ class PythonBudget:
 
     def nodes(self, module: ast.Module) -> tuple[ast.AST, ...] | None:
         """All nodes, from the outer to the inner ones; None when there are too many, or they are nested too deeply."""
-        found: list[ast.AST] = []
+        nodes: list[ast.AST] = []
         level: list[ast.AST] = [module]
         depths = depth = 0
         while level:
-            found += level
+            nodes += level
             depth += 1
             depths += depth * len(level)
             if depths > self.depths:
                 return None
             level = [child for node in level for child in ast.iter_child_nodes(node)]
         self.depths -= depths
-        return tuple(found)
+        return tuple(nodes)

@@ -2,7 +2,8 @@
 
 import ast
 
-from triton_ensembles.check.python.source import PythonFile, argument
+from triton_ensembles.check.python.nodes import argument, method_of
+from triton_ensembles.check.python.source import PythonFile
 from triton_ensembles.check.python.values import text_of
 
 # Functions that read what their first argument names, and raise an error when it is not there.
@@ -37,23 +38,22 @@ def read_path(file: PythonFile, call: ast.Call, name: str, forgiving: bool = Fal
 
 def read_folder(call: ast.Call) -> ast.expr | None:
     """The folder of a tokenizer or a model that ``call`` reads, if it is one and not a name of a hub."""
-    if isinstance(call.func, ast.Attribute) and call.func.attr == _PRETRAINED:
-        return argument(call, 0, "pretrained_model_name_or_path")
-    return None
+    return argument(call, 0, "pretrained_model_name_or_path") if method_of(call) == _PRETRAINED else None
 
 
 def opened(file: PythonFile, call: ast.Call) -> ast.expr | None:
-    """``path`` of ``path.open()``, which other objects have, too."""
-    is_open = isinstance(call.func, ast.Attribute) and call.func.attr == "open"
-    return call.func.value if is_open and _only_reads(file, call, 0) else None  # type: ignore[attr-defined]
+    """The expression before ``.open()``, a method that other objects have as well."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "open" and _only_reads(file, call, 0):
+        return call.func.value
+    return None
 
 
 def _first(call: ast.Call) -> ast.expr | None:
-    return next((found for name in _NAMES if (found := argument(call, 0, name)) is not None), None)
+    return next((path for name in _NAMES if (path := argument(call, 0, name)) is not None), None)
 
 
 def _only_reads(file: PythonFile, call: ast.Call, position: int) -> bool:
-    written = argument(call, position, "mode")
-    mode = "r" if written is None else text_of(file, written) or ""
-    hidden = any(keyword.arg in (None, "opener") for keyword in call.keywords)
-    return not hidden and "r" in mode and "+" not in mode
+    node = argument(call, position, "mode")
+    mode = "r" if node is None else text_of(file, node) or ""
+    is_hidden = any(keyword.arg in (None, "opener") for keyword in call.keywords)
+    return not is_hidden and "r" in mode and "+" not in mode

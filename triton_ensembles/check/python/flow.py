@@ -3,32 +3,61 @@
 import ast
 from bisect import bisect_left
 from collections.abc import Iterator
-from enum import StrEnum
-from functools import lru_cache
-from typing import TypeAlias
+from enum import Enum
+from functools import cached_property, lru_cache
 
+from triton_ensembles.check.python.nodes import (
+    Comprehension,
+    Function,
+    Try,
+    With,
+    defined_names,
+    is_changed,
+    is_name,
+    name_of,
+    requests_of,
+)
 from triton_ensembles.check.python.source import PythonFile
 
 CLASS = "TritonPythonModel"
-Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _SUPPRESSING = ("suppress", "raises", "Raises")  # in the names of context managers that expect an error
 _DEEPEST = 3  # helpers that call helpers
 _AT_LOAD = frozenset({"initialize", "__init__"})
 
 
-class When(StrEnum):
+class When(Enum):
     """When a node runs, if nothing stops the lines before it."""
 
-    LOAD = "load"  # when the model is loaded
-    REQUEST = "request"  # for every request
-    CALLED = "called"  # whenever some other function is called
-    PERHAPS = "perhaps"  # in a branch, a loop, or a part whose errors are caught
+    LOAD = "when the model is loaded"
+    REQUEST = "for every request"
+    CALLED = "whenever some other function is called"
+    PERHAPS = "in a branch, a loop, or a part whose errors are caught"
+
+    @property
+    def is_certain(self) -> bool:
+        return self in (When.LOAD, When.REQUEST)
+
+    @property
+    def effect(self) -> str:
+        """The effect of an error in such a node."""
+        if self is When.LOAD:
+            return "Triton does not load the model"
+        return "the model loads, and every request fails" if self is When.REQUEST else "it fails when this line runs"
 
 
 class Flow:
     """The parents of all nodes of a file."""
 
     def __init__(self, file: PythonFile) -> None:
+        self.module: ast.AST = file.module or ast.Module([], [])
+        self.lineage = lineage_of(file)
+        self.parents: dict[ast.AST, ast.AST] = {}
+        self._calls: dict[str, list[ast.Call]] = {}
+        self._defined: dict[str, list[Function]] = {}
+        self._changed: set[str] = set()  # attributes and names that are assigned to
+        self._uses: dict[str, int] = {}  # of attributes and names
+        self._texts: set[str] = set()
+        # Answers that were given before.
         self._helpers: dict[tuple[Function, int], When] = {}
         self._suppressing: dict[ast.AST, bool] = {}
         self._names: dict[ast.AST, dict[str, list[ast.Name]]] = {}
@@ -36,46 +65,44 @@ class Flow:
         self._parted: set[ast.AST] = set()
         self._spans: dict[ast.AST, tuple[int, int]] = {}  # a node has all those that begin within its span
         self._binders: dict[str, list[ast.AST]] = {}
-        self.parents: dict[ast.AST, ast.AST] = {}
-        self._calls: dict[str, list[ast.Call]] = {}
-        self._defined: dict[str, list[Function]] = {}
-        self._stored: set[str] = set()  # attributes and names that are assigned to
-        self._loaded: dict[str, int] = {}  # how often attributes and names are used
-        self._texts: set[str] = set()
-        self.module: ast.AST = file.module or ast.Module([], [])
-        self.lineage = lineage_of(file)
         for node in file.nodes:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if isinstance(node, Function):
                 self._defined.setdefault(node.name, []).append(node)
-            elif isinstance(node, ast.Name | ast.Attribute) and not isinstance(node.ctx, ast.Load):
-                self._stored.add(node.id if isinstance(node, ast.Name) else node.attr)
             elif isinstance(node, ast.Name | ast.Attribute):
-                name = node.id if isinstance(node, ast.Name) else node.attr
-                self._loaded[name] = self._loaded.get(name, 0) + 1
+                name = name_of(node)
+                if is_changed(node):
+                    self._changed.add(name)
+                else:
+                    self._uses[name] = self._uses.get(name, 0) + 1
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 self._texts.add(node.value)
+            elif isinstance(node, ast.Call):  # self.helper(…), helper(…)
+                self._calls.setdefault(name_of(node.func), []).append(node)
             for child in ast.iter_child_nodes(node):
                 self.parents[child] = node
-            if isinstance(node, ast.Call):  # self.helper(…), helper(…)
-                called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-                self._calls.setdefault(called, []).append(node)
+
+    @cached_property
+    def has_plain_bases(self) -> bool:
+        """Whether there is the model's class, and it inherits from nothing but classes of this file."""
+        bases = self.lineage[-1].bases if self.lineage else []
+        return bool(self.lineage) and all(isinstance(base, ast.Name) and base.id in ("object", "ABC") for base in bases)
 
     def above(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-        """Each parent from the innermost, with the child through which it was reached."""
+        """The parents from the innermost, each with the child through which it was reached."""
         child = node
         while parent := self.parents.get(child):
             yield parent, child
             child = parent
 
     def names(self, below: ast.AST | None, name: str) -> list[ast.Name]:
-        """Where a name stands in a node, as :func:`ast.walk` finds them."""
+        """The places of a name in a node, as :func:`ast.walk` finds them."""
         if below is None:
             return []
         if below not in self._names:
-            found = self._names[below] = {}
+            places = self._names[below] = {}
             for node in ast.walk(below):
                 if isinstance(node, ast.Name):
-                    found.setdefault(node.id, []).append(node)
+                    places.setdefault(node.id, []).append(node)
         return self._names[below].get(name, [])
 
     def block_of(self, statement: ast.AST) -> tuple[list[ast.AST], int] | None:
@@ -85,49 +112,48 @@ class Flow:
             self._parted.add(parent)
             for key in ("body", "orelse", "finalbody", "handlers"):
                 block = getattr(parent, key, None)
-                for place, each in enumerate(block if isinstance(block, list) else []):
-                    self._blocks[each] = (block or [], place)
+                for place, member in enumerate(block if isinstance(block, list) else []):
+                    self._blocks[member] = (block or [], place)
         return self._blocks.get(statement)
 
     def in_body(self, child: ast.AST, parent: ast.AST) -> bool:
         """``child in parent.body`` at once: a function may have a hundred thousand lines."""
-        found = self.block_of(child)
-        return found is not None and found[0] is getattr(parent, "body", None)
+        place = self.block_of(child)
+        return place is not None and place[0] is getattr(parent, "body", None)
 
     def binders(self, name: str, below: ast.AST) -> list[ast.AST]:
-        """What binds a name in a node: assignments, loops, imports, definitions, ``except … as``."""
-        if not self._spans:
-            self._note_binders()
-        found, first, last = self._bound_within(name, *self._spans.get(below, (0, 0)))
-        return found[first:last]
+        """The nodes that bind a name below a node: assignments, loops, imports, definitions, ``except … as``."""
+        self._note_binders()
+        binders, first, last = self._bound_within(name, *self._spans.get(below, (0, 0)))
+        return binders[first:last]
 
     def binds(self, name: str, below: ast.AST) -> bool:
         """Whether :meth:`binders` has any, without a list of them."""
-        if not self._spans:
-            self._note_binders()
+        self._note_binders()
         _, first, last = self._bound_within(name, *self._spans.get(below, (0, 0)))
         return first < last
 
     def binder_before(self, name: str, block: list[ast.AST], statement: ast.AST) -> ast.AST | None:
-        """The one of the binders in the statements of ``block`` before this one that is nearest to it."""
-        if not self._spans:
-            self._note_binders()
-        found, first, last = self._bound_within(name, self._spans[statement][1], self._spans[block[0]][1])
-        return found[first] if first < last else None
+        """The nearest binder of a name among the statements of ``block`` before this one."""
+        self._note_binders()
+        binders, first, last = self._bound_within(name, self._spans[statement][1], self._spans[block[0]][1])
+        return binders[first] if first < last else None
 
     def _bound_within(self, name: str, start: int, end: int) -> tuple[list[ast.AST], int, int]:
         """The binders of a name, and the places in that list from and up to which they begin in this span."""
-        found = self._binders.get(name, [])
-        first, last = (bisect_left(found, each, key=lambda node: self._spans[node][0]) for each in (start, end))
-        return found, first, last
+        binders = self._binders.get(name, [])
+        first, last = (bisect_left(binders, edge, key=lambda node: self._spans[node][0]) for edge in (start, end))
+        return binders, first, last
 
     def _note_binders(self) -> None:
         """Number all nodes, what stands later in a block first, and list binders in that order."""
+        if self._spans:
+            return
         waiting: list[tuple[ast.AST, bool]] = [(self.module, False)]
         count = 0
         while waiting:
-            node, left = waiting.pop()
-            if left:
+            node, is_left = waiting.pop()
+            if is_left:
                 self._spans[node] = (self._spans[node][0], count)
                 continue
             self._spans[node] = (count, count + 1)
@@ -135,7 +161,7 @@ class Flow:
             if not isinstance(node, ast.expr_context | ast.operator | ast.unaryop | ast.cmpop | ast.boolop):
                 waiting.append((node, True))
                 waiting += [(child, False) for child in ast.iter_child_nodes(node)]
-            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            if isinstance(node, ast.Name) and is_changed(node):
                 self._binders.setdefault(node.id, []).append(node)
             for name in defined_names(node) if not isinstance(node, ast.arg) else ():
                 self._binders.setdefault(name, []).append(node)
@@ -147,86 +173,95 @@ class Flow:
     def calls_of(self, function: Function) -> list[ast.Call] | None:
         """All calls of a helper; None when others may call it as well, or get it as a value."""
         calls = self._calls.get(function.name, [])
-        named = self._loaded.get(function.name, 0)
-        return calls if named == len(calls) and all(self.helper(call) is function for call in calls) else None
+        is_only_called = self._uses.get(function.name, 0) == len(calls)
+        return calls if is_only_called and all(self.helper(call) is function for call in calls) else None
 
     def is_used(self, name: str) -> bool:
         """Whether the file says a name or an attribute of this name anywhere, except to bind it."""
-        return name in self._loaded or name in self._texts
+        return name in self._uses or name in self._texts
 
     def function(self, node: ast.AST) -> Function | None:
         """The innermost function around a node."""
-        found = (parent for parent, _ in self.above(node) if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef))
-        return next(found, None)
+        return next((parent for parent, _ in self.above(node) if isinstance(parent, Function)), None)
 
     def when(self, node: ast.AST, loops_run: bool = False, depth: int = 0) -> When:
-        """``loops_run``: every loop is taken to run at least once, not only that over the requests."""
+        """When a node runs.
+
+        Args:
+            loops_run: every loop is taken to run at least once, not only that over the requests.
+            depth: of helpers that call each other.
+        """
         functions: list[Function] = []
-        classes: list[str] = []
+        in_class = False
         for parent, child in self.above(node):
-            if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef):
-                if self.in_body(
-                    child, parent
-                ):  # defaults, decorators and annotations run where the function is defined
+            if isinstance(parent, Function):
+                if self.in_body(child, parent):  # defaults, decorators and annotations run where it is defined
                     functions.append(parent)
             elif isinstance(parent, ast.Lambda):
                 return When.PERHAPS
             elif isinstance(parent, ast.ClassDef):
-                classes.append(parent.name)
+                in_class = True
             elif self._may_skip(parent, child, loops_run):
                 return When.PERHAPS
         if not functions:
             return When.LOAD
+        if len(functions) > 1:
+            return When.CALLED
         name = functions[0].name
-        called_by_triton = name == "execute" or name in _AT_LOAD
-        if len(functions) == 1 and classes and called_by_triton and functions[0] is self.method(name):
+        if in_class and (name == "execute" or name in _AT_LOAD) and functions[0] is self.method(name):
             return When.REQUEST if name == "execute" else When.LOAD
-        return self._called(functions[0], depth) if len(functions) == 1 else When.CALLED
+        return self._called(functions[0], depth)
 
     def method(self, name: str) -> Function | None:
         """The method of the model: its own, or that of the nearest class of the file that it inherits from."""
-        for each in self.lineage:
-            found = [node for node in each.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-            if named := [node for node in found if node.name == name]:
-                return named[-1]
+        for model_class in self.lineage:
+            methods = [node for node in model_class.body if isinstance(node, Function) and node.name == name]
+            if methods:
+                return methods[-1]
         return None
 
-    def value(self, node: ast.expr | None) -> ast.expr | None:
-        """What a name of a function is bound to, where that happens once; the expression itself otherwise."""
+    def value(self, node: ast.expr) -> ast.expr:
+        """The value of a name that its function binds once; the expression itself otherwise."""
         function = self.function(node) if isinstance(node, ast.Name) else None
         if not isinstance(node, ast.Name) or function is None:
             return node
-        given = function.args
-        arguments = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
-        if any(each.arg == node.id for each in arguments if each):
+        signature = function.args
+        parameters = [*signature.posonlyargs, *signature.args, *signature.kwonlyargs, signature.vararg, signature.kwarg]
+        if any(parameter.arg == node.id for parameter in parameters if parameter):
             return node
-        named = self.names(function, node.id)
-        bound = [self.parents.get(each) for each in named if not isinstance(each.ctx, ast.Load)]
-        if len(bound) == 1 and isinstance(bound[0], ast.Assign) and isinstance(bound[0].targets[0], ast.Name):
-            return bound[0].value
-        return node
+        binders = [self.parents.get(name) for name in self.names(function, node.id) if is_changed(name)]
+        assignment = binders[0] if len(binders) == 1 else None
+        return (
+            assignment.value
+            if isinstance(assignment, ast.Assign) and isinstance(assignment.targets[0], ast.Name)
+            else node
+        )
+
+    def appending(self, name: ast.Name) -> ast.Call | None:
+        """The call ``name.append(value)`` that a name of a list stands in."""
+        method = self.parents.get(name)
+        call = self.parents.get(method) if isinstance(method, ast.Attribute) and method.attr == "append" else None
+        return call if isinstance(call, ast.Call) and call.func is method and len(call.args) == 1 else None
 
     def helper(self, call: ast.Call) -> Function | None:
-        """The function of the file that a call surely runs: ``self.helper(…)`` of the model, or ``helper(…)``."""
-        if isinstance(call.func, ast.Name):
-            name, in_class = call.func.id, False
-        elif isinstance(call.func, ast.Attribute) and getattr(call.func.value, "id", "") == "self":
-            name, in_class = call.func.attr, True
-        else:
+        """The function of the file that a call certainly runs: ``self.helper(…)`` of the model, or ``helper(…)``."""
+        in_class = isinstance(call.func, ast.Attribute) and is_name(call.func.value, "self")
+        if not in_class and not isinstance(call.func, ast.Name):
             return None
-        found = self._defined.get(name, [])
-        if len(found) != 1 or found[0].decorator_list or name in self._stored:
+        name = name_of(call.func)
+        functions = self._defined.get(name, [])
+        if len(functions) != 1 or functions[0].decorator_list or name in self._changed:
             return None
-        parent = self.parents.get(found[0])
-        return found[0] if (parent in self.lineage if in_class else isinstance(parent, ast.Module)) else None
+        parent = self.parents.get(functions[0])
+        return functions[0] if (parent in self.lineage if in_class else isinstance(parent, ast.Module)) else None
 
     def _called(self, function: Function, depth: int) -> When:
         """When a helper runs that certainly is called, from the file itself."""
         key = (function, depth)
         if key not in self._helpers:
             calls = self._calls.get(function.name, ()) if depth < _DEEPEST else ()
-            found = (self.when(call, True, depth + 1) for call in calls if self.helper(call) is function)
-            self._helpers[key] = next((when for when in found if when in (When.LOAD, When.REQUEST)), When.CALLED)
+            times = (self.when(call, True, depth + 1) for call in calls if self.helper(call) is function)
+            self._helpers[key] = next((when for when in times if when.is_certain), When.CALLED)
         return self._helpers[key]
 
     def _may_skip(self, parent: ast.AST, child: ast.AST, loops_run: bool) -> bool:
@@ -239,18 +274,18 @@ class Flow:
             return child is parent.msg
         if isinstance(parent, ast.For | ast.AsyncFor):
             return child is not parent.iter and not (loops_run or self._is_of_requests(parent.iter))
-        if isinstance(parent, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+        if isinstance(parent, Comprehension):
             first = parent.generators[0]
             certain = len(parent.generators) == 1 and not first.ifs
             certain = certain and (loops_run or self._is_of_requests(first.iter))
             return child is not first and not certain
         if isinstance(parent, ast.comprehension):
             return child is not parent.iter
-        if isinstance(parent, ast.With | ast.AsyncWith):
+        if isinstance(parent, With):
             return self.suppresses(parent)
-        return isinstance(parent, ast.Try | ast.TryStar | ast.ExceptHandler | ast.Match | ast.match_case)
+        return isinstance(parent, Try | ast.ExceptHandler | ast.Match | ast.match_case)
 
-    def suppresses(self, node: ast.With | ast.AsyncWith) -> bool:
+    def suppresses(self, node: With) -> bool:
         """Whether it expects an error: ``with suppress(…)``, ``with self.assertRaises(…)``."""
         if node not in self._suppressing:
             texts = [ast.unparse(item.context_expr) for item in node.items]
@@ -276,51 +311,19 @@ def lineage_of(file: PythonFile) -> tuple[ast.ClassDef, ...]:
     for node in file.module.body if file.module else ():
         if isinstance(node, ast.ClassDef):
             classes.setdefault(node.name, []).append(node)
-    found: list[ast.ClassDef] = []
+    lineage: list[ast.ClassDef] = []
     name = CLASS
-    while len(classes.get(name, ())) == 1 and classes[name][0] not in found:
-        found.append(classes[name][0])
-        bases = [base.value if isinstance(base, ast.Subscript) else base for base in found[-1].bases]
+    while len(classes.get(name, ())) == 1 and classes[name][0] not in lineage:
+        lineage.append(classes[name][0])
+        bases = [base.value if isinstance(base, ast.Subscript) else base for base in lineage[-1].bases]
         names = [base.id if isinstance(base, ast.Name) else "" for base in bases]
-        names = [each for each in names if each not in ("ABC", "object", "Generic", "Protocol")]
+        names = [base for base in names if base not in ("ABC", "object", "Generic", "Protocol")]
         if len(names) != 1:
             break
         name = names[0]
-    return tuple(found)
+    return tuple(lineage)
 
 
 @lru_cache(maxsize=128)
 def flow_of(file: PythonFile) -> Flow:
     return Flow(file)
-
-
-def requests_of(function: Function) -> str:
-    """The name of the argument of ``execute`` that has the requests, "" in other functions."""
-    arguments = [*function.args.posonlyargs, *function.args.args]
-    return arguments[-1].arg if function.name == "execute" and arguments else ""
-
-
-def defined_names(node: ast.AST) -> list[str]:
-    """The names that a node binds to something that is no expression."""
-    if isinstance(node, ast.arg):
-        return [node.arg]
-    if isinstance(node, ast.alias):
-        return [(node.asname or node.name).partition(".")[0]]
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return [node.name]
-    if isinstance(node, ast.ExceptHandler):
-        return [node.name] if node.name else []
-    return list(node.names) if isinstance(node, ast.Global | ast.Nonlocal) else []
-
-
-@lru_cache(maxsize=256)
-def own_nodes(function: Function) -> tuple[ast.AST, ...]:
-    """What is in a function, without the functions and classes in it."""
-    found: list[ast.AST] = []
-    waiting: list[ast.AST] = list(reversed(function.body))
-    while waiting:
-        node = waiting.pop()
-        found.append(node)
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            waiting += reversed(list(ast.iter_child_nodes(node)))
-    return tuple(found)

@@ -1,84 +1,115 @@
-"""What a value of model.py is: Triton's own objects, arrays, texts … Names of what is surely known, and only that."""
+"""The kinds of values in model.py: Triton's own objects, arrays, texts … Only what is certain has a kind."""
 
 import ast
 from dataclasses import dataclass
-from typing import TypeAlias
+from enum import Enum
 
-# Triton's objects.
-REQUEST, TENSOR, RESPONSE = "an InferenceRequest", "a pb_utils.Tensor", "an InferenceResponse"
-SENDER, ERROR = "a response sender", "a TritonError"
-# What initialize gets, and what is in it.
-ARGS, CONFIG, IO = "the arguments of initialize", "the model's config", "the config of a tensor"
-PARAMETERS, PARAMETER = "the parameters of the config", "a parameter of the config"
-DICTIONARIES = frozenset({ARGS, CONFIG, IO, PARAMETERS, PARAMETER})
-# What Python and its packages have.
-ARRAY, SCALAR, FRAMEWORK, IMAGE = "a numpy array", "a single number", "a tensor of another framework", "an image of PIL"
-LIST, TUPLE, DICT, SET, GENERATOR = "a list", "a tuple", "a dictionary", "a set", "a generator"
-TEXT, BYTES, NUMBER, NONE = "a text", "bytes", "a number", "None"
-COROUTINE, METHOD = "a coroutine that nobody awaits", "a method that is not called"
 
+class Kind(Enum):
+    """A kind of value."""
+
+    # Triton's objects.
+    REQUEST = "an InferenceRequest"
+    TENSOR = "a pb_utils.Tensor"
+    RESPONSE = "an InferenceResponse"
+    SENDER = "a response sender"
+    ERROR = "a TritonError"
+    # What initialize gets, and what is in it.
+    ARGS = "the arguments of initialize"
+    CONFIG = "the model's config"
+    IO = "the config of a tensor"
+    PARAMETERS = "the parameters of the config"
+    PARAMETER = "a parameter of the config"
+    # What Python and its packages have.
+    ARRAY = "a numpy array"
+    SCALAR = "a single number"
+    FRAMEWORK = "a tensor of another framework"
+    IMAGE = "an image of PIL"
+    LIST = "a list"
+    TUPLE = "a tuple"
+    DICT = "a dictionary"
+    SET = "a set"
+    GENERATOR = "a generator"
+    TEXT = "a text"
+    BYTES = "bytes"
+    NUMBER = "a number"
+    NONE = "None"
+    COROUTINE = "a coroutine that nobody awaits"
+    METHOD = "a method that is not called"
+
+    @property
+    def words(self) -> str:
+        """The kind in a sentence."""
+        return self.value
+
+    @property
+    def have(self) -> str:
+        """``has``, or ``have`` after a plural."""
+        return "have" if self in (Kind.ARGS, Kind.PARAMETERS) else "has"
+
+
+DICTIONARIES = frozenset({Kind.ARGS, Kind.CONFIG, Kind.IO, Kind.PARAMETERS, Kind.PARAMETER})
 TEXTS = "str"  # the dtype of arrays of Python's texts, which Triton does not take
 COMPLEX = "complex"  # nor this
 
 
 @dataclass(frozen=True)
-class Kind:
-    """``name`` is one of the above.
+class Type:
+    """A kind, and more where it is known.
 
     Args:
-        of: what its elements are.
+        element: the type of the elements.
         dtype: of an array, as Triton calls it (``FP32``), :data:`TEXTS` or :data:`COMPLEX`; "" when it is not known.
     """
 
-    name: str
-    of: "Kind | None" = None
+    kind: Kind
+    element: "Type | None" = None
     dtype: str = ""
 
 
-Known: TypeAlias = Kind | None
-_LIST_OF_TENSORS = Kind(LIST, Kind(TENSOR))
+_LIST_OF_TENSORS = Type(Kind.LIST, Type(Kind.TENSOR))
 
 # python_backend, branches r22.07 to r26.07: src/pb_stub.cc. Methods, and what they give.
-METHODS: dict[str, dict[str, Known]] = {
-    REQUEST: {
+METHODS: dict[Kind, dict[str, Type | None]] = {
+    Kind.REQUEST: {
         **dict.fromkeys(("set_flags", "trace", "set_release_flags", "correlation_id", "async_exec")),
         "inputs": _LIST_OF_TENSORS,
-        "request_id": Kind(TEXT),
-        "parameters": Kind(TEXT),
-        "flags": Kind(NUMBER),
-        "timeout": Kind(NUMBER),
-        "is_cancelled": Kind(NUMBER),
+        "request_id": Type(Kind.TEXT),
+        "parameters": Type(Kind.TEXT),
+        "flags": Type(Kind.NUMBER),
+        "timeout": Type(Kind.NUMBER),
+        "is_cancelled": Type(Kind.NUMBER),
         "requested_output_names": None,
-        "exec": Kind(RESPONSE),
-        "get_response_sender": Kind(SENDER),
+        "exec": Type(Kind.RESPONSE),
+        "get_response_sender": Type(Kind.SENDER),
     },
-    TENSOR: {
+    Kind.TENSOR: {
         **dict.fromkeys(("triton_dtype", "to_dlpack", "from_dlpack", "is_cpu")),
-        "name": Kind(TEXT),
-        "as_numpy": Kind(ARRAY),
-        "shape": Kind(LIST, Kind(NUMBER)),
+        "name": Type(Kind.TEXT),
+        "as_numpy": Type(Kind.ARRAY),
+        "shape": Type(Kind.LIST, Type(Kind.NUMBER)),
     },
-    RESPONSE: {
+    Kind.RESPONSE: {
         "output_tensors": _LIST_OF_TENSORS,
-        "has_error": Kind(NUMBER),
-        "error": Kind(ERROR),
-        "parameters": Kind(TEXT),
+        "has_error": Type(Kind.NUMBER),
+        "error": Type(Kind.ERROR),
+        "parameters": Type(Kind.TEXT),
     },
-    SENDER: {"send": Kind(NONE), "is_cancelled": Kind(NUMBER)},
-    ERROR: {"message": Kind(TEXT), "code": None},
+    Kind.SENDER: {"send": Type(Kind.NONE), "is_cancelled": Type(Kind.NUMBER)},
+    Kind.ERROR: {"message": Type(Kind.TEXT), "code": None},
 }
 CODES = frozenset(
     ("UNKNOWN", "INTERNAL", "NOT_FOUND", "INVALID_ARG", "UNAVAILABLE", "UNSUPPORTED", "ALREADY_EXISTS", "CANCELLED")
 )
 # What people write for them.
-USUAL: dict[str, dict[str, str]] = {
-    TENSOR: {
+USUAL: dict[Kind, dict[str, str]] = {
+    Kind.TENSOR: {
         **dict.fromkeys(("numpy", "to_numpy", "asnumpy", "get_numpy", "as_array", "data", "tolist"), "as_numpy()"),
         **dict.fromkeys(("dtype", "datatype", "data_type"), "as_numpy().dtype"),
         **dict.fromkeys(("size", "ndim", "T", "astype", "reshape", "flatten", "squeeze", "item"), "as_numpy().{}"),
         **dict.fromkeys(("dims", "get_shape"), "shape()"),
     },
-    REQUEST: {
+    Kind.REQUEST: {
         **dict.fromkeys(("input_tensors", "get_inputs", "input"), "inputs()"),
         **dict.fromkeys(("get_input", "get_input_tensor", "get_input_tensor_by_name"),
                         "pb_utils.get_input_tensor_by_name(request, name)"),
@@ -86,12 +117,12 @@ USUAL: dict[str, dict[str, str]] = {
         **dict.fromkeys(("response_sender", "get_sender"), "get_response_sender()"),
         **dict.fromkeys(("execute", "infer"), "exec()"),
     },
-    RESPONSE: {
+    Kind.RESPONSE: {
         **dict.fromkeys(("outputs", "tensors", "get_outputs"), "output_tensors()"),
         **dict.fromkeys(("get_output", "as_numpy", "get_output_tensor_by_name"),
                         "pb_utils.get_output_tensor_by_name(response, name)"),
     },
-    SENDER: dict.fromkeys(("close", "finish", "complete", "end"),
+    Kind.SENDER: dict.fromkeys(("close", "finish", "complete", "end"),
                           "send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)"),
 }  # fmt: skip
 # python_backend r24.10 src/python_be.cc: all of them are texts.
@@ -99,27 +130,27 @@ ARGUMENTS = frozenset(
     {"model_config", "model_instance_kind", "model_instance_name", "model_instance_device_id", "model_repository"}
     | {"model_version", "model_name"}
 )
-FUNCTIONS: dict[str, Kind] = {
-    "get_input_tensor_by_name": Kind(TENSOR),
-    "get_output_tensor_by_name": Kind(TENSOR),
-    "Tensor": Kind(TENSOR),
-    "Tensor.from_dlpack": Kind(TENSOR),
-    "InferenceRequest": Kind(REQUEST),
-    "InferenceResponse": Kind(RESPONSE),
-    "TritonError": Kind(ERROR),
-    "get_input_config_by_name": Kind(IO),
-    "get_output_config_by_name": Kind(IO),
+FUNCTIONS: dict[str, Type] = {
+    "get_input_tensor_by_name": Type(Kind.TENSOR),
+    "get_output_tensor_by_name": Type(Kind.TENSOR),
+    "Tensor": Type(Kind.TENSOR),
+    "Tensor.from_dlpack": Type(Kind.TENSOR),
+    "InferenceRequest": Type(Kind.REQUEST),
+    "InferenceResponse": Type(Kind.RESPONSE),
+    "TritonError": Type(Kind.ERROR),
+    "get_input_config_by_name": Type(Kind.IO),
+    "get_output_config_by_name": Type(Kind.IO),
 }
-LITERALS: dict[type, str] = {
-    ast.Tuple: TUPLE, ast.Dict: DICT, ast.DictComp: DICT, ast.Set: SET, ast.SetComp: SET, ast.GeneratorExp: GENERATOR,
-    ast.JoinedStr: TEXT,
+LITERALS: dict[type, Kind] = {
+    ast.Tuple: Kind.TUPLE, ast.Dict: Kind.DICT, ast.DictComp: Kind.DICT, ast.Set: Kind.SET, ast.SetComp: Kind.SET,
+    ast.GeneratorExp: Kind.GENERATOR, ast.JoinedStr: Kind.TEXT,
 }  # fmt: skip
-BUILTINS: dict[str, str] = {
-    **dict.fromkeys(("list", "sorted"), LIST),
-    **dict.fromkeys(("map", "filter", "zip", "iter", "reversed", "enumerate"), GENERATOR),
-    **dict.fromkeys(("len", "int", "float", "bool", "isinstance", "id"), NUMBER),
-    **dict.fromkeys(("str", "repr"), TEXT),
-    "tuple": TUPLE, "dict": DICT, "set": SET, "bytes": BYTES,
+BUILTINS: dict[str, Kind] = {
+    **dict.fromkeys(("list", "sorted"), Kind.LIST),
+    **dict.fromkeys(("map", "filter", "zip", "iter", "reversed", "enumerate"), Kind.GENERATOR),
+    **dict.fromkeys(("len", "int", "float", "bool", "isinstance", "id"), Kind.NUMBER),
+    **dict.fromkeys(("str", "repr"), Kind.TEXT),
+    "tuple": Kind.TUPLE, "dict": Kind.DICT, "set": Kind.SET, "bytes": Kind.BYTES,
 }  # fmt: skip
 # The attributes of numpy's arrays, of numpy 1 and 2.
 _OF_ARRAYS = (

@@ -1,4 +1,4 @@
-"""Which names modules have, by version: tables of lines ``MODULE FIRST-LAST NAME …``, whose heads say where from."""
+"""The names that modules have, by version: tables of lines ``MODULE FIRST-LAST NAME …``, whose heads say where from."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ class NameTable:
 
     Args:
         name: of the file.
-        oldest, newest: the minor versions that were asked; a span without a last version reaches to the newest.
+        oldest, newest: the minor versions that it covers; a span without a last version reaches to the newest.
     """
 
     def __init__(self, name: str, oldest: Version, newest: Version) -> None:
@@ -27,8 +27,8 @@ class NameTable:
     def version(self, text: str) -> Version | None:
         """``1.26.4`` as (1, 26); None for one that the table does not know."""
         match = re.match(r"(\d+)\.(\d+)", text)
-        found = (int(match[1]), int(match[2])) if match else None
-        return found if found and self.oldest <= found <= self.newest else None
+        version = (int(match[1]), int(match[2])) if match else None
+        return version if version and self.oldest <= version <= self.newest else None
 
     @cached_property
     def modules(self) -> frozenset[str]:
@@ -43,20 +43,20 @@ class NameTable:
         return any(first <= version <= last for first, last in self.spans(module, name))
 
     def names(self, module: str, version: Version) -> Iterator[str]:
-        """Those that this version has."""
+        """The names that ``module`` has in this version."""
         return (name for name in self._names[module] if self.has(module, name, version))
 
     @cached_property
     def _names(self) -> dict[str, dict[str, list[Span]]]:
-        found: dict[str, dict[str, list[Span]]] = {}
+        spans: dict[str, dict[str, list[Span]]] = {}
         for line in self._path.read_text(encoding="utf-8").splitlines():
-            module, span, *listed = line.split()
+            module, span, *names = line.split()
             if module == "#":
                 continue
-            first, last = (self.version(each) for each in span.split("-"))
-            for name in listed:
-                found.setdefault(module, {}).setdefault(name, []).append((first or self.oldest, last or self.newest))
-        return found
+            first, last = (self.version(edge) for edge in span.split("-"))
+            for name in names:
+                spans.setdefault(module, {}).setdefault(name, []).append((first or self.oldest, last or self.newest))
+        return spans
 
 
 NUMPY = NameTable("numpy_names.txt", (1, 17), (2, 4))

@@ -1,6 +1,6 @@
-"""The paths that an expression of model.py may be: texts, ``os.path``, ``pathlib``, and where the model itself lies.
+"""The paths that an expression of model.py may be: texts, ``os.path``, ``pathlib``, and the place of the model itself.
 
-A path in the repository begins with :data:`REPOSITORY`, however the server calls its folder.
+A path in the repository begins with :data:`REPOSITORY`, whatever the folder is called on the server.
 """
 
 import ast
@@ -8,16 +8,18 @@ import posixpath
 from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import product
+from typing import TypeAlias
 
 from triton_ensembles.archive.tree import join
 from triton_ensembles.check.python.bindings import binding_of
-from triton_ensembles.check.python.flow import When, flow_of
-from triton_ensembles.check.python.kinds import ARGS
+from triton_ensembles.check.python.flow import flow_of
+from triton_ensembles.check.python.kinds import Kind
 from triton_ensembles.check.python.source import UTILS, PythonFile
 from triton_ensembles.check.python.types import types_of
 from triton_ensembles.check.python.values import texts_of
 from triton_ensembles.check.repository import Model
 
+Choices: TypeAlias = tuple[str, ...] | None  # all the paths that an expression may be; None when they are not known
 REPOSITORY = "/\0/"
 _MOST = 16  # values of an expression
 _DEEPEST = 12  # calls and names that lead to others
@@ -30,24 +32,24 @@ _KEEPING_METHODS = frozenset({"resolve", "absolute", "as_posix", "expanduser", "
 
 
 class Paths:
-    """The paths in ``file``, model.py of ``version``; None stands for what is not known."""
+    """The paths in ``file``, model.py of ``version``."""
 
     def __init__(self, model: Model, file: PythonFile, version: int) -> None:
         self._file = file
         self._flow = flow_of(file)
         self._types = types_of(file)
         folder = REPOSITORY + model.root if model.root else REPOSITORY.rstrip("/")
-        self._known: dict[ast.expr, tuple[str, ...] | None] = {}
+        self._known: dict[ast.expr, Choices] = {}
         self._own = join(folder, file.path)
         self._arguments = {"model_repository": folder, "model_version": str(version)}
         if not model.repository.builds:  # which gives models other names
             self._arguments["model_name"] = model.folder
 
-    def of(self, node: ast.expr | None) -> tuple[str, ...] | None:
-        """All that an expression is, one after the other, as :data:`REPOSITORY` says, or as the text has it."""
+    def of(self, node: ast.expr | None) -> Choices:
+        """The paths that an expression is, as :data:`REPOSITORY` says, or as the text has it."""
         return self._of(node, 0) if node is not None else None
 
-    def _of(self, node: ast.expr, depth: int) -> tuple[str, ...] | None:
+    def _of(self, node: ast.expr, depth: int) -> Choices:
         if depth > _DEEPEST:
             return None
         if node not in self._known:
@@ -55,7 +57,7 @@ class Paths:
             self._known[node] = self._evaluated(node, depth)
         return self._known[node]
 
-    def _evaluated(self, node: ast.expr, depth: int) -> tuple[str, ...] | None:
+    def _evaluated(self, node: ast.expr, depth: int) -> Choices:
         if isinstance(node, ast.Name):
             return self._of_name(node, depth)
         if isinstance(node, ast.Call):
@@ -65,13 +67,11 @@ class Paths:
         if isinstance(node, ast.Subscript):
             return self._of_subscript(node, depth)
         if isinstance(node, ast.JoinedStr):
-            parts = [each.value if isinstance(each, ast.FormattedValue) else each for each in node.values]
-            plain = all(
-                each.conversion == -1 and not each.format_spec
-                for each in node.values
-                if isinstance(each, ast.FormattedValue)
-            )
-            return self._combined("".join, parts, depth) if plain else None
+            formatted = [part for part in node.values if isinstance(part, ast.FormattedValue)]
+            if any(part.conversion != -1 or part.format_spec for part in formatted):
+                return None
+            parts = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
+            return self._combined("".join, parts, depth)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
             return self._combined("".join, [node.left, node.right], depth)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
@@ -81,26 +81,26 @@ class Paths:
             return self._combined(_joined, [node.left, node.right], depth)
         return texts_of(self._file, node)
 
-    def _of_name(self, node: ast.Name, depth: int) -> tuple[str, ...] | None:
+    def _of_name(self, node: ast.Name, depth: int) -> Choices:
         if node.id == "__file__" and self._flow.is_builtin(node):
             return (self._own,)
-        found = texts_of(self._file, node)
-        bound = binding_of(self._flow, node) if found is None else None
-        if bound is None or bound.target is not None:
-            return found
-        if bound.function:
-            return self._of_parameter(self._types.passed(bound.function, node.id), depth)
-        return self._of(bound.value, depth + 1) if bound.value else None
+        texts = texts_of(self._file, node)
+        binding = binding_of(self._flow, node) if texts is None else None
+        if binding is None or binding.target is not None:
+            return texts
+        if binding.function:
+            return self._of_parameter(self._types.passed(binding.function, node.id), depth)
+        return self._of(binding.value, depth + 1) if binding.value else None
 
-    def _of_parameter(self, passed: list[ast.expr], depth: int) -> tuple[str, ...] | None:
-        """Of what the calls of a helper pass, if all of them surely run."""
-        if len(passed) > 1 and any(self._flow.when(each) not in (When.LOAD, When.REQUEST) for each in passed[:_MOST]):
+    def _of_parameter(self, passed: list[ast.expr], depth: int) -> Choices:
+        """The paths that the calls of a helper pass, if all of them certainly run."""
+        if len(passed) > 1 and not all(self._flow.when(value).is_certain for value in passed[:_MOST]):
             return None
-        found = [self._of(each, depth + 1) for each in passed] if len(passed) <= _MOST else []
-        values = tuple(value for each in found for value in each or ())
-        return values if values and None not in found and len(values) <= _MOST else None
+        choices = [self._of(value, depth + 1) for value in passed] if len(passed) <= _MOST else []
+        paths = tuple(path for choice in choices for path in choice or ())
+        return paths if paths and None not in choices and len(paths) <= _MOST else None
 
-    def _of_call(self, node: ast.Call, depth: int) -> tuple[str, ...] | None:
+    def _of_call(self, node: ast.Call, depth: int) -> Choices:
         name = self._file.full_name(node.func)
         if name == f"{UTILS}.get_model_dir":
             return (posixpath.dirname(self._own),)
@@ -124,13 +124,13 @@ class Paths:
             return self._of_key(node.func.value, node.args[0])
         return None
 
-    def _of_attribute(self, node: ast.Attribute, depth: int) -> tuple[str, ...] | None:
+    def _of_attribute(self, node: ast.Attribute, depth: int) -> Choices:
         if node.attr == "parent":
             return self._combined(lambda parts: posixpath.dirname("".join(parts)), [node.value], depth)
         value = self._types.attribute(node)
         return self._of(value, depth + 1) if value else texts_of(self._file, node)
 
-    def _of_subscript(self, node: ast.Subscript, depth: int) -> tuple[str, ...] | None:
+    def _of_subscript(self, node: ast.Subscript, depth: int) -> Choices:
         if isinstance(node.value, ast.Attribute) and node.value.attr == "parents":
             number = node.slice.value if isinstance(node.slice, ast.Constant) else None
             if not isinstance(number, int) or not 0 <= number < _DEEPEST:
@@ -142,37 +142,34 @@ class Paths:
             )
         return self._of_key(node.value, node.slice) or texts_of(self._file, node)
 
-    def _of_key(self, holder: ast.expr, key: ast.expr) -> tuple[str, ...] | None:
-        """Of ``args["model_repository"]`` and its like."""
-        kind = self._types.kind(holder)
-        name = key.value if isinstance(key, ast.Constant) else None
-        found = self._arguments.get(name) if isinstance(name, str) and kind and kind.name == ARGS else None
-        return (found,) if found else None
+    def _of_key(self, holder: ast.expr, key: ast.expr) -> Choices:
+        """The text of ``args["model_repository"]`` and its like."""
+        if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
+            return None
+        text = self._arguments.get(key.value)
+        return (text,) if text and self._types.kind(holder) is Kind.ARGS else None
 
-    def _filled(self, mark: str, pattern: ast.expr, values: list[ast.expr], depth: int) -> tuple[str, ...] | None:
+    def _filled(self, mark: str, pattern: ast.expr, values: list[ast.expr], depth: int) -> Choices:
         """``"%s/%s" % (a, b)``, ``"{}/{}".format(a, b)``."""
         text = pattern.value if isinstance(pattern, ast.Constant) else None
         pieces = text.split(mark) if isinstance(text, str) else []
-        if len(pieces) != len(values) + 1 or any(set(each) & set("%{}") for each in pieces):
+        if len(pieces) != len(values) + 1 or any(set(piece) & set("%{}") for piece in pieces):
             return None
-        return self._combined(
-            lambda parts: "".join(map("".join, zip(pieces, [*parts, ""], strict=True))), values, depth
-        )
+        fill = "{}".join(pieces).format
+        return self._combined(lambda parts: fill(*parts), values, depth)
 
-    def _combined(
-        self, made: Callable[[Sequence[str]], str], parts: list[ast.expr], depth: int
-    ) -> tuple[str, ...] | None:
-        """What is made of each choice of the parts."""
-        found: list[tuple[str, ...]] = []
+    def _combined(self, join_parts: Callable[[Sequence[str]], str], parts: list[ast.expr], depth: int) -> Choices:
+        """The path that ``join_parts`` makes of each choice of the parts."""
+        choices: list[tuple[str, ...]] = []
         count = 1
         for part in parts:
             values = self._of(part, depth + 1)
             count *= len(values or ())
             if not values or count > _MOST or len(parts) > _MOST:
                 return None
-            found.append(values)
-        combined = [made(each) for each in product(*found)]
-        return tuple(combined) if all(len(each) <= _LONGEST for each in combined) else None
+            choices.append(values)
+        paths = tuple(join_parts(choice) for choice in product(*choices))
+        return paths if all(len(path) <= _LONGEST for path in paths) else None
 
 
 def _joined(parts: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.fault import Place
 from triton_ensembles.check.packages import packages_in
 from triton_ensembles.check.python.budget import PythonBudget
+from triton_ensembles.check.python.nodes import Function, Try
 from triton_ensembles.check.repository import Model, Repository
 
 MODEL_PY = "model.py"
@@ -113,15 +114,6 @@ class PythonFile:
         return list(_imports(self.module)) if self.module else []
 
 
-def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
-    """The argument that is given at ``position`` or by ``name``; None as well when ``*`` or ``**`` hide it."""
-    for keyword in call.keywords:
-        if keyword.arg == name:
-            return keyword.value
-    before = call.args[: position + 1]
-    return before[position] if len(before) > position and not any(isinstance(a, ast.Starred) for a in before) else None
-
-
 def is_python(model: Model) -> bool:
     """Whether the Python backend runs this model."""
     return backend_of(model).name == "python"
@@ -141,8 +133,8 @@ def all_files(model: Model, first: PythonFile) -> list[PythonFile]:
     key = f"*imported {join(model.root, first.path)}"
     if key not in model.repository.cache:
         model.repository.cache[key] = _imported(model, first)
-    found: list[PythonFile] = model.repository.cache[key]
-    return found
+    files: list[PythonFile] = model.repository.cache[key]
+    return files
 
 
 def _imported(model: Model, first: PythonFile) -> list[PythonFile]:
@@ -150,17 +142,16 @@ def _imported(model: Model, first: PythonFile) -> list[PythonFile]:
     packages = packages_in(model.repository, join(model.root, roots[0]))
     installed = packages.modules if packages else frozenset()
     prefix = f"{roots[0]}/"
-    found = {first.path: first}
+    files = {first.path: first}
     waiting = [first]
-    while waiting and len(found) < _MOST_FILES:
-        file = waiting.pop()
-        for path in _wanted(file, roots):
+    while waiting and len(files) < _MOST_FILES:
+        for path in _imported_paths(waiting.pop(), roots):
             if path.removeprefix(prefix).partition("/")[0].partition(".")[0] in installed:
                 continue
-            if path not in found and (inner := _file(model, path)):
-                found[path] = inner
-                waiting.append(inner)
-    return list(found.values())
+            if path not in files and (file := _file(model, path)):
+                files[path] = file
+                waiting.append(file)
+    return list(files.values())
 
 
 def every_file(model: Model) -> Iterator[PythonFile]:
@@ -178,8 +169,7 @@ def _modules(model: Model, folder: str) -> frozenset[str]:
     """The names of files and folders in a folder, without endings."""
     key = f"*modules {join(model.root, folder)}"
     if key not in model.repository.cache:
-        found = (name.partition(".")[0] for name in model.children(folder))
-        model.repository.cache[key] = frozenset(found)
+        model.repository.cache[key] = frozenset(name.partition(".")[0] for name in model.children(folder))
     modules: frozenset[str] = model.repository.cache[key]
     return modules
 
@@ -198,7 +188,8 @@ def is_deeper(model: Model, package: str) -> bool:
     return package in cache[key]
 
 
-def _wanted(file: PythonFile, roots: list[str]) -> Iterator[str]:
+def _imported_paths(file: PythonFile, roots: list[str]) -> Iterator[str]:
+    """The paths that the modules may have which a file imports."""
     for node in file.nodes:
         names: list[str] = []
         folders = roots
@@ -222,8 +213,8 @@ def _wanted(file: PythonFile, roots: list[str]) -> Iterator[str]:
 
 def unread_files(repository: Repository) -> list[str]:
     """The paths of the files that were left out so far, because they are too long or nested too deeply."""
-    found: list[str] = repository.cache.setdefault(_UNREAD, [])
-    return found
+    paths: list[str] = repository.cache.setdefault(_UNREAD, [])
+    return paths
 
 
 def _file(model: Model, path: str) -> PythonFile | None:
@@ -237,8 +228,8 @@ def _file(model: Model, path: str) -> PythonFile | None:
         cache[key] = _read(entry.data, path, model.place(path).path, cache.setdefault(_BUDGET, PythonBudget()))
         if cache[key] is None:
             unread_files(model.repository).append(entry.path)
-    found: PythonFile | None = cache[key]
-    return found
+    file: PythonFile | None = cache[key]
+    return file
 
 
 def _read(data: bytes, path: str, shown: str, budget: PythonBudget) -> PythonFile | None:
@@ -280,7 +271,7 @@ def _imports(module: ast.Module) -> Iterator[Import]:
             packages = [node.module.partition(".")[0]]
         for package in packages:
             yield Import(package, node.lineno, node.col_offset + 1, certain, later)  # type: ignore[attr-defined]
-        certain = certain and not isinstance(node, ast.Try | ast.TryStar | ast.If)
-        later = later or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        certain = certain and not isinstance(node, Try | ast.If)
+        later = later or isinstance(node, Function | ast.Lambda)
         if not isinstance(node, ast.expr):
             waiting += [(child, certain, later) for child in ast.iter_child_nodes(node)]

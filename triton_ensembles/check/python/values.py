@@ -6,14 +6,15 @@ from functools import lru_cache
 from itertools import product
 from typing import TypeAlias
 
-from triton_ensembles.check.python.flow import Flow, defined_names, flow_of
+from triton_ensembles.check.python.flow import Flow, flow_of
+from triton_ensembles.check.python.nodes import Comprehension, Function, defined_names, is_changed, is_name, method_of
 from triton_ensembles.check.python.source import PythonFile
 
 _MOST = 256  # values of an expression
 _LARGEST = 1 << 63  # Python refuses to print numbers of thousands of digits
 _DEEPEST = 12  # names that lead to names
 _CHANGING = frozenset(
-    (
+    {
         "append",
         "extend",
         "insert",
@@ -26,14 +27,14 @@ _CHANGING = frozenset(
         "setdefault",
         "popitem",
         "add",
-    )
+    }
 )
 Value: TypeAlias = str | int
 Bindings: TypeAlias = dict[str, list[ast.expr | None]]
 
 
 class Values:
-    """What the names of one file are bound to; None stands for what is not known."""
+    """The values that the names of one file are bound to; None stands for what is not known."""
 
     def __init__(self, file: PythonFile, flow: Flow) -> None:
         self._flow = flow
@@ -45,132 +46,124 @@ class Values:
 
     def texts(self, node: ast.expr | None) -> tuple[str, ...] | None:
         """All the texts that an expression is, one after the other; None when they are not known."""
-        found = self._values(node, 0) if node is not None else None
-        return tuple(dict.fromkeys(map(str, found))) if found and all(isinstance(each, str) for each in found) else None
+        values = self._values(node, 0) if node is not None else None
+        return tuple(dict.fromkeys(map(str, values))) if values and _are_texts(values) else None
 
     def _values(self, node: ast.expr, depth: int) -> list[Value] | None:
         if depth > _DEEPEST:
             return None
         if isinstance(node, ast.Constant):
-            printed = isinstance(node.value, str) or (isinstance(node.value, int) and abs(node.value) < _LARGEST)
-            return [node.value] if printed else None  # type: ignore[list-item]
+            value = node.value
+            return [value] if isinstance(value, str) or (isinstance(value, int) and abs(value) < _LARGEST) else None
         if isinstance(node, ast.JoinedStr):
             return self._joined(node.values, depth)
         if isinstance(node, ast.FormattedValue):
             return self._values(node.value, depth + 1) if node.conversion == -1 and node.format_spec is None else None
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-            found = self._joined([node.left, node.right], depth)
-            return (
-                found
-                if found and all(isinstance(each, str) for each in self._values(node.left, depth + 1) or [])
-                else None
-            )
+            sums = self._joined([node.left, node.right], depth)
+            return sums if sums and _are_texts(self._values(node.left, depth + 1) or []) else None
         if isinstance(node, ast.Subscript):
             return self._item(node, depth)
         if isinstance(node, ast.Name):
             return self._of_name(node, depth)
         if isinstance(node, ast.Attribute):
-            bound = self._attributes.get(node.attr, [])
-            return self._values(bound[0], depth + 1) if len(bound) == 1 and bound[0] is not None else None
+            binding = _only(self._attributes.get(node.attr))
+            return self._values(binding, depth + 1) if binding is not None else None
         return None
 
     def _joined(self, parts: list[ast.expr], depth: int) -> list[Value] | None:
-        found: list[list[Value]] = []
+        choices: list[list[Value]] = []
         for part in parts:
             values = self._values(part, depth + 1)
             if values is None or len(values) > _MOST:
                 return None
-            found.append(values)
-        combined = ["".join(map(str, each)) for _, each in zip(range(_MOST + 1), product(*found), strict=False)]
+            choices.append(values)
+        combined = ["".join(map(str, choice)) for _, choice in zip(range(_MOST + 1), product(*choices), strict=False)]
         return list(combined) if len(combined) <= _MOST else None
 
     def _item(self, node: ast.Subscript, depth: int) -> list[Value] | None:
-        """``NAMES[0]``, ``NAMES["a"]``."""
-        holder, index = self._literal(node.value, depth), self._values(node.slice, depth + 1)
-        if index is None or len(index) != 1:
+        """The values of ``NAMES[0]``, ``NAMES["a"]``."""
+        holder, indexes = self._literal(node.value, depth), self._values(node.slice, depth + 1)
+        if indexes is None or len(indexes) != 1:
             return None
-        if isinstance(holder, ast.Tuple | ast.List) and isinstance(index[0], int) and 0 <= index[0] < len(holder.elts):
-            return self._values(holder.elts[index[0]], depth + 1)
+        index = indexes[0]
+        if isinstance(holder, ast.Tuple | ast.List) and isinstance(index, int) and 0 <= index < len(holder.elts):
+            return self._values(holder.elts[index], depth + 1)
         if isinstance(holder, ast.Dict):
             for key, value in zip(holder.keys, holder.values, strict=True):
-                if isinstance(key, ast.Constant) and key.value == index[0]:
+                if isinstance(key, ast.Constant) and key.value == index:
                     return self._values(value, depth + 1)
         return None
 
     def _of_name(self, node: ast.Name, depth: int) -> list[Value] | None:
         for parent, child in self._flow.above(node):
-            if (
-                isinstance(parent, ast.For)
-                and self._flow.in_body(child, parent)
-                and self._flow.names(parent.target, node.id)
-            ):
-                stored = sum(isinstance(each.ctx, ast.Store) for each in self._flow.names(parent, node.id))
-                return self._each(parent.target, parent.iter, node.id, depth) if stored == 1 else None
-            if isinstance(parent, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
-                for part in parent.generators:
-                    if self._flow.names(part.target, node.id):
-                        return self._each(part.target, part.iter, node.id, depth)
-        bound = self._bound(node)
-        return self._values(bound, depth + 1) if bound is not None else None
+            if isinstance(parent, ast.For) and self._flow.in_body(child, parent):
+                if self._flow.names(parent.target, node.id):
+                    stores = [use for use in self._flow.names(parent, node.id) if isinstance(use.ctx, ast.Store)]
+                    return self._of_variable(parent.target, parent.iter, node.id, depth) if len(stores) == 1 else None
+            elif isinstance(parent, Comprehension):
+                for generator in parent.generators:
+                    if self._flow.names(generator.target, node.id):
+                        return self._of_variable(generator.target, generator.iter, node.id, depth)
+        binding = self._binding(node)
+        return self._values(binding, depth + 1) if binding is not None else None
 
-    def _bound(self, node: ast.Name) -> ast.expr | None:
+    def _binding(self, node: ast.Name) -> ast.expr | None:
         """The one expression that a name is bound to where it is used."""
         for parent, _ in self._flow.above(node):
-            if isinstance(parent, ast.Lambda) and node.id in self._arguments(parent):
+            if isinstance(parent, ast.Lambda) and node.id in self._parameters(parent):
                 return None
-            if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef):
-                bound = self._names.get(parent, {}).get(node.id)
-                if bound:
-                    return bound[0] if len(bound) == 1 else None
-        bound = self._names.get(None, {}).get(node.id)
-        return bound[0] if bound and len(bound) == 1 else None
+            if isinstance(parent, Function):
+                bindings = self._names.get(parent, {}).get(node.id)
+                if bindings:
+                    return _only(bindings)
+        return _only(self._names.get(None, {}).get(node.id))
 
-    def _arguments(self, function: ast.Lambda) -> frozenset[str]:
+    def _parameters(self, function: ast.Lambda) -> frozenset[str]:
         if function not in self._lambdas:
-            found = (each.arg for each in ast.walk(function) if isinstance(each, ast.arg))
-            self._lambdas[function] = frozenset(found)
+            names = (node.arg for node in ast.walk(function) if isinstance(node, ast.arg))
+            self._lambdas[function] = frozenset(names)
         return self._lambdas[function]
 
-    def _each(self, target: ast.expr, iterated: ast.expr, name: str, depth: int) -> list[Value] | None:
+    def _of_variable(self, target: ast.expr, iterated: ast.expr, name: str, depth: int) -> list[Value] | None:
         """The values of a loop's variable."""
         if depth > _DEEPEST:
             return None
-        if isinstance(target, ast.Tuple):
-            place = next(
-                (n for n, each in enumerate(target.elts) if isinstance(each, ast.Name) and each.id == name), None
-            )
-            call = iterated.func if isinstance(iterated, ast.Call) else None
-            if place is None or not isinstance(iterated, ast.Call) or iterated.keywords:
-                return self._column(iterated, place, depth)
-            if isinstance(call, ast.Name) and call.id == "enumerate" and len(iterated.args) == 1 and place == 1:
-                return self._elements(iterated.args[0], depth)
-            if isinstance(call, ast.Name) and call.id == "zip" and place < len(iterated.args):
-                return self._elements(iterated.args[place], depth)
-            if isinstance(call, ast.Attribute) and call.attr == "items":
-                holder = self._literal(call.value, depth)
-                return (
-                    self._all(holder.values if place else holder.keys, depth) if isinstance(holder, ast.Dict) else None
-                )
+        if isinstance(target, ast.Name):
+            return self._elements(iterated, depth)
+        if not isinstance(target, ast.Tuple):
             return None
-        return self._elements(iterated, depth) if isinstance(target, ast.Name) else None
+        place = next((place for place, variable in enumerate(target.elts) if is_name(variable, name)), None)
+        if place is None:
+            return None
+        if not isinstance(iterated, ast.Call) or iterated.keywords:
+            return self._column(iterated, place, depth)
+        if is_name(iterated.func, "enumerate") and len(iterated.args) == 1 and place == 1:
+            return self._elements(iterated.args[0], depth)
+        if is_name(iterated.func, "zip") and place < len(iterated.args):
+            return self._elements(iterated.args[place], depth)
+        if isinstance(iterated.func, ast.Attribute) and method_of(iterated) == "items":
+            holder = self._literal(iterated.func.value, depth)
+            return self._all(holder.values if place else holder.keys, depth) if isinstance(holder, ast.Dict) else None
+        return None
 
-    def _column(self, iterated: ast.expr, place: int | None, depth: int) -> list[Value] | None:
-        """``for name, value in (("X", 1), ("Y", 2))``."""
+    def _column(self, iterated: ast.expr, place: int, depth: int) -> list[Value] | None:
+        """The values of one variable of ``for name, value in (("X", 1), ("Y", 2))``."""
         rows = self._literal(iterated, depth)
-        if place is None or not isinstance(rows, ast.Tuple | ast.List):
+        if not isinstance(rows, ast.Tuple | ast.List):
             return None
-        fits: list[ast.expr | None] = []
+        cells: list[ast.expr | None] = []
         for row in rows.elts:
-            long_enough = isinstance(row, ast.Tuple | ast.List) and place < len(row.elts)
-            fits.append(row.elts[place] if long_enough else None)  # type: ignore[attr-defined]
-        return self._all(fits, depth)
+            is_long_enough = isinstance(row, ast.Tuple | ast.List) and place < len(row.elts)
+            cells.append(row.elts[place] if is_long_enough else None)  # type: ignore[attr-defined]
+        return self._all(cells, depth)
 
     def _elements(self, iterated: ast.expr, depth: int) -> list[Value] | None:
-        if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and iterated.func.id == "range":
-            limits = [self._values(each, depth + 1) for each in iterated.args]
-            if not 1 <= len(limits) <= 3 or any(each is None or len(each) != 1 for each in limits):
+        if isinstance(iterated, ast.Call) and is_name(iterated.func, "range"):
+            limits = [self._values(limit, depth + 1) for limit in iterated.args]
+            if not 1 <= len(limits) <= 3 or any(limit is None or len(limit) != 1 for limit in limits):
                 return None
-            numbers = [each[0] for each in limits if each and isinstance(each[0], int)]
+            numbers = [limit[0] for limit in limits if limit and isinstance(limit[0], int)]
             counted = range(*numbers) if len(numbers) == len(limits) and 0 not in numbers[2:] else range(0)
             return list(counted) if 0 < len(counted) <= _MOST else None
         holder = self._literal(iterated, depth)
@@ -179,40 +172,39 @@ class Values:
         return self._all(holder.elts, depth) if isinstance(holder, ast.Tuple | ast.List | ast.Set) else None
 
     def _all(self, nodes: Sequence[ast.expr | None], depth: int) -> list[Value] | None:
-        found: list[Value] = []
+        values: list[Value] = []
         for node in nodes:
-            values = self._values(node, depth + 1) if node is not None else None
-            if values is None:
+            own = self._values(node, depth + 1) if node is not None else None
+            if own is None:
                 return None
-            found += values
-        return found if 0 < len(found) <= _MOST else None
+            values += own
+        return values if 0 < len(values) <= _MOST else None
 
     def _literal(self, node: ast.expr, depth: int) -> ast.expr | None:
         """The list, tuple or dictionary that a name stands for, if nothing changes it."""
         for _ in range(_DEEPEST - depth):
             if isinstance(node, ast.Name):
-                found = self._bound(node)
+                binding = self._binding(node)
             elif isinstance(node, ast.Attribute):
-                bound = self._attributes.get(node.attr, [])
-                found = bound[0] if len(bound) == 1 else None
+                binding = _only(self._attributes.get(node.attr))
             else:
                 return node
-            if found is None:
+            if binding is None:
                 return None
-            node = found
+            node = binding
         return None
 
     def _note(self, node: ast.AST) -> None:
-        """Bindings, and everything that may change what is bound."""
+        """Note bindings, and everything that may change what is bound."""
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 self._bind(target, node.value)
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             self._bind(node.target, node.value)
-        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
+        elif isinstance(node, ast.Name | ast.Attribute) and is_changed(node):
             if not isinstance(self._flow.parents.get(node), ast.Assign | ast.AnnAssign):
                 self._bind(node, None)
-        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+        elif isinstance(node, ast.Subscript) and is_changed(node):
             self._bind(node.value, None)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGING:
             self._bind(node.func.value, None)
@@ -223,24 +215,27 @@ class Values:
                     self._add(None, name, None)
 
     def _bind(self, target: ast.expr, value: ast.expr | None) -> None:
-        if isinstance(target, ast.Name):
-            holder = next(
-                (
-                    p
-                    for p, _ in self._flow.above(target)
-                    if isinstance(p, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-                ),
-                None,
-            )
-            if isinstance(holder, ast.ClassDef):
+        if isinstance(target, ast.Attribute):
+            self._attributes.setdefault(target.attr, []).append(value)
+        elif isinstance(target, ast.Name):
+            scopes = (parent for parent, _ in self._flow.above(target) if isinstance(parent, Function | ast.ClassDef))
+            scope = next(scopes, None)
+            if isinstance(scope, ast.ClassDef):
                 self._attributes.setdefault(target.id, []).append(value)
             else:
-                self._add(holder, target.id, value)
-        elif isinstance(target, ast.Attribute):
-            self._attributes.setdefault(target.attr, []).append(value)
+                self._add(scope, target.id, value)
 
     def _add(self, function: ast.AST | None, name: str, value: ast.expr | None) -> None:
         self._names.setdefault(function, {}).setdefault(name, []).append(value)
+
+
+def _only(bindings: list[ast.expr | None] | None) -> ast.expr | None:
+    """The value of a name that is bound once."""
+    return bindings[0] if bindings and len(bindings) == 1 else None
+
+
+def _are_texts(values: Sequence[Value]) -> bool:
+    return all(isinstance(value, str) for value in values)
 
 
 @lru_cache(maxsize=128)
@@ -255,5 +250,5 @@ def texts_of(file: PythonFile, node: ast.expr | None) -> tuple[str, ...] | None:
 
 def text_of(file: PythonFile, node: ast.expr | None) -> str | None:
     """The one text that an expression is."""
-    found = texts_of(file, node)
-    return found[0] if found and len(found) == 1 else None
+    texts = texts_of(file, node)
+    return texts[0] if texts and len(texts) == 1 else None

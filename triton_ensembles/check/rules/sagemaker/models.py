@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from triton_ensembles.check.examples import io_tensor, python_model, script_model
-from triton_ensembles.check.python.source import UTILS, argument, every_file
+from triton_ensembles.check.python.nodes import argument
+from triton_ensembles.check.python.source import UTILS, every_file
 from triton_ensembles.check.python.values import text_of
 from triton_ensembles.check.rule import Destination, Finding, Form, Model, Repository, Server, Severity, rule
 from triton_ensembles.check.sagemaker import for_sagemaker, is_served, loaded_models, served_models
