@@ -10,14 +10,12 @@ import click
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.building.built import choose
 from triton_ensembles.building.served import Served
-from triton_ensembles.commands import option_values, options
+from triton_ensembles.commands import options, request_options
 from triton_ensembles.commands import output as output_of
 from triton_ensembles.commands.arguments import Chosen, argument, chosen
 from triton_ensembles.commands.builds import timed_progress
 from triton_ensembles.commands.hosted import hosted_of
 from triton_ensembles.commands.reports import summary_of
-from triton_ensembles.commands.request_options import input_data as input_data_option
-from triton_ensembles.commands.request_options import shape
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.examples.folder import Examples, examples_of, read_examples
 from triton_ensembles.files import file_digest, read_json
@@ -33,48 +31,32 @@ from triton_ensembles.system_errors import explained
 from triton_ensembles.triton.targets import Target
 
 
-def _listed(values: Sequence[int]) -> str:
-    return ",".join(map(str, values))
-
-
 @click.command()
 @argument
 @options.for_target
 @output_of.quiet
 @output_of.json_format
 @click.option("--fresh", is_flag=True, help="Measure again, though the archive has not changed since the last time.")
-@option_values.option(
+@request_options.numbers_option(
     "--copies",
-    metavar="NUMBERS",
-    default=_listed(COPIES),
-    read=option_values.numbers(1000),
-    help="Numbers of loaded copies at which memory is read. It ends with those that the machine has room for.",
+    "copies",
+    COPIES,
+    1000,
+    "Numbers of loaded copies at which memory is read. It ends with those that the machine has room for.",
 )
-@option_values.option(
-    "--concurrency",
-    "concurrencies",
-    metavar="NUMBERS",
-    default=_listed(Load.concurrencies),
-    read=option_values.numbers(1024),
-    help="Numbers of concurrent requests, each with each --batch; 1 is always one of them.",
+@request_options.concurrencies(
+    Load.concurrencies, "Numbers of concurrent requests, each with each --batch; 1 is always one of them."
 )
-@option_values.option(
+@request_options.numbers_option(
     "--batch",
     "batches",
-    metavar="NUMBERS",
-    default=_listed(Load.batches),
-    read=option_values.numbers(65536),
-    help="Numbers of rows in a request; those that the model does not take are left out.",
+    Load.batches,
+    65536,
+    "Numbers of rows in a request; those that the model does not take are left out.",
 )
-@click.option(
-    "--seconds",
-    type=click.FloatRange(min=0.3, max=3600),
-    default=Load.seconds,
-    callback=option_values.finite,
-    help="Duration of a measurement of answers.",
-)
-@input_data_option
-@shape
+@request_options.seconds(Load.seconds, "Duration of a measurement of answers.")
+@request_options.input_data
+@request_options.shape
 @click.option(
     "--output",
     type=options.NEW_FOLDER,
@@ -148,7 +130,7 @@ def profile(
 
 
 def _each_alone(selected: Chosen) -> list[tuple[str, Chosen]]:
-    """Each of what is chosen by itself, with its name; without any, the ensembles that are built without a name."""
+    """One entry per chosen path or ensemble; by default the leading ensembles."""
     ensembles = selected.ensembles
     if not ensembles and not selected.paths:
         folders = choose(options.current_places().ensembles, (), leading=True)

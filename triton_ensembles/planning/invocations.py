@@ -16,6 +16,7 @@ import numpy as np
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import read_text
+from triton_ensembles.planning.demand import Floats
 from triton_ensembles.planning.traffic import Recorded, Traffic
 
 TIMES = ("time", "timestamp", "@timestamp")
@@ -29,16 +30,15 @@ _GAP_REQUESTS = 50  # that would have come in it
 _MILLISECONDS = 1e11  # seconds since 1970 are far fewer
 
 
-def read_invocations(path: Path, *, allow_gaps: bool = False) -> Traffic:
+def read_invocations(path: Path) -> Traffic:
     """The traffic of a file.
 
     Args:
         path: a CSV with the columns ``time`` and ``model``, or one JSON object a line with such keys (TIMES, MODELS);
             times in ISO 8601 or in seconds, in any order.
-        allow_gaps: a long time without any request is what it was, not a hole in the file.
 
     Raises:
-        EnsembleError: with the line that has no time or no model, or with the gap.
+        EnsembleError: with the line that has no time or no model.
     """
     text = read_text(path, _LONGEST).replace("\r\n", "\n").replace("\r", "\n")
     seconds, asked, known = array("d"), array("q"), dict[str, int]()
@@ -56,8 +56,6 @@ def read_invocations(path: Path, *, allow_gaps: bool = False) -> Traffic:
     span = float(times[-1])
     if span <= 0:
         raise EnsembleError("all its requests have the same time", path=path, cure="log times with their seconds")
-    if not allow_gaps:
-        _refuse_gaps(path, times, start)
     names = sorted(known)
     ranks = {name: rank for rank, name in enumerate(names)}
     places = np.array([ranks[name] for name in known])[np.array(asked)[sequence]]
@@ -70,7 +68,7 @@ def read_invocations(path: Path, *, allow_gaps: bool = False) -> Traffic:
         rates,
         tuple(names[each] for each in order),
         recorded=Recorded(times, position[places]),
-        text=f"{len(names)} models, {len(asked)} requests of {path.name} in {_duration(span)}",
+        text=f"{len(names)} models, {len(asked)} requests of {path.name} in {_duration(span)}{_gap(times, start)}",
     )
 
 
@@ -156,20 +154,17 @@ def _seconds(time: object) -> float | None:
         return None
 
 
-def _refuse_gaps(path: Path, times: np.ndarray[tuple[int], np.dtype[np.float64]], start: float) -> None:
+def _gap(times: Floats, start: float) -> str:
+    """The longest time without requests, if it is too long for chance: the file may have a hole."""
     pauses = np.diff(times)
     longest = int(np.argmax(pauses))
     gap, span = float(pauses[longest]), float(times[-1])
     if gap < _GAP_SHARE * span or gap * (len(times) - 1) / max(span - gap, 1e-9) < _GAP_REQUESTS:
-        return
+        return ""
     place = f"{times[longest]:.0f} s after the first request"
     if start > 1e8:
         place = f"after {datetime.fromtimestamp(start + float(times[longest]), UTC):%Y-%m-%d %H:%M:%S} UTC"
-    raise EnsembleError(
-        f"it has a hole: no request for {_duration(gap)}, {place}",
-        path=path,
-        cure="give a log without holes, or --allow-gaps if nobody asked then",
-    )
+    return f"; no request for {_duration(gap)}, {place}, which is taken as idle time"
 
 
 def _duration(seconds: float) -> str:

@@ -12,11 +12,11 @@ import numpy as np
 
 from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists
 from triton_ensembles.deploy.bucket import S3Prefix
+from triton_ensembles.deploy.price import Price
 from triton_ensembles.deploy.sagemaker_endpoint import existing_endpoint
 from triton_ensembles.deploy.stored import stored_archives
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.planning.cloudwatch import Seen, seen
-from triton_ensembles.planning.prices import Quote
 from triton_ensembles.planning.residency import Residency, residency
 from triton_ensembles.planning.traffic import zipf
 
@@ -114,7 +114,7 @@ class Observed:
         yield f"  {self.price}"
 
 
-def observe(aws: Aws, endpoint: str, hours: float, counts: Sequence[int], price: Callable[[str], Quote]) -> Observed:
+def observe(aws: Aws, endpoint: str, hours: float, counts: Sequence[int], price: Callable[[str], Price]) -> Observed:
     """Read what CloudWatch knows of the endpoint's first variant.
 
     Raises:
@@ -195,7 +195,7 @@ class _Fit:
         return (low + high) / 2
 
 
-def _count(fitted: _Fit, alpha: float | None, each: float, instances: int, price: Quote) -> Count:
+def _count(fitted: _Fit, alpha: float | None, each: float, instances: int, price: Price) -> Count:
     if alpha is None:
         return Count(instances, None, None, None, price.month(instances))
     memory = each * instances

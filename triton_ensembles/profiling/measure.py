@@ -26,9 +26,9 @@ from triton_ensembles.files import file_digest
 from triton_ensembles.paths import COMMAND
 from triton_ensembles.perf.facts import machine
 from triton_ensembles.profiling.answers import Asked, Load
+from triton_ensembles.profiling.free_space import lacks_room
 from triton_ensembles.profiling.host import Cost, Host
 from triton_ensembles.profiling.profile import Answers, Loaded, Machine, Memory, Profile, Versions
-from triton_ensembles.profiling.room import lacks_room
 from triton_ensembles.progress import Progress
 from triton_ensembles.triton.home import VERSION, server_python
 
