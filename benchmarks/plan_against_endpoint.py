@@ -61,14 +61,13 @@ def compare(archive: Path, models: int, resident: int, rate: float, minutes: int
                 _say(f"model {model} for the first time")
                 _refuse(asyncio.run(send_at(local.url, targets, payloads, [0.0], [model])).failed)
             settle = _MINUTE + _MINUTE - time.time() % _MINUTE
-            times, asked = arrivals(traffic.rates.tolist(), settle + _MINUTE * minutes, SEED)
+            times, indices = arrivals(traffic.rates.tolist(), settle + _MINUTE * minutes, SEED)
             start = time.time() + settle
             _say(f"{len(times)} requests")
-            outcome = asyncio.run(send_at(local.url, targets, payloads, times, asked))
+            outcome = asyncio.run(send_at(local.url, targets, payloads, times, indices))
             _refuse(outcome.failed)
             measured = _measured(local, round(start), minutes)
-    host = Host("here", cores, budget)
-    requests = Recorded(np.array(times), np.array(asked))
+    host, requests = Host("here", cores, budget), Recorded(np.array(times), np.array(indices))
     simulated = simulate(workload([(profile, 1.0)], traffic, host), host, 1, requests)
     seconds = np.array(outcome.seconds)[requests.times >= settle]
     about = (
@@ -92,8 +91,8 @@ def _table(
         ("p99 of all, ms", 1000 * np.quantile(answers, 0.99), 1000 * np.quantile(seconds, 0.99)),
         ("memory, MiB", simulated.prediction.memory_bytes / _MIB, memory / _MIB),
     )
-    lines = ["| | simulated | measured |", "|---|---|---|"]
-    return "\n".join([*lines, *(f"| {name} | {plan:.1f} | {run:.1f} |" for name, plan, run in rows)])
+    lines = (f"| {name} | {plan:.1f} | {run:.1f} |" for name, plan, run in rows)
+    return "\n".join(("| | simulated | measured |", "|---|---|---|", *lines))
 
 
 def _profiled(archive: Path) -> Profile:

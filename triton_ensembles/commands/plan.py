@@ -139,11 +139,11 @@ def plan(
     archives = chosen_profiles(profiles, options.profiles_folder())
     hosts = [host_of(name) for name in dict.fromkeys(instances)]
     goal = Goal(p99, cold)
-    made = make_plan(archives, spread, hosts, counts, goal, price, requests, batch or 0, timed_progress("plan"))
-    deployed = simulate_deploy(made.best, spread, requests) if made.best else None
-    bursting = simulate_burst(made.best, spread, *burst, requests) if made.best and burst else None
-    output.document(document(made, deployed, bursting))
-    output.result(tables(made, [profile for profile, _ in archives], deployed, bursting))
+    result = make_plan(archives, spread, hosts, counts, goal, price, requests, batch or 0, timed_progress("plan"))
+    deployed = simulate_deploy(result.best, spread, requests) if result.best else None
+    bursting = simulate_burst(result.best, spread, *burst, requests) if result.best and burst else None
+    output.document(document(result, deployed, bursting))
+    output.result(tables(result, [profile for profile, _ in archives], deployed, bursting))
 
 
 def _traffic(text: str, models: int | None, rate: float | None, day: str | None) -> Traffic:

@@ -79,5 +79,5 @@ def numbers_option(name: str, variable: str, numbers: Sequence[int], most: int, 
 
 def seconds(default: float, help: str = "Duration of a measurement.") -> Decorator:
     """--seconds: of a measurement."""
-    kind = click.FloatRange(min=0.3, max=3600)
+    kind = click.FloatRange(min=0.3)
     return click.option("--seconds", type=kind, default=default, callback=option_values.finite, help=help)

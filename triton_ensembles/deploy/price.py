@@ -17,7 +17,7 @@ from triton_ensembles.files import read_text
 
 PRICES_PAGE = "https://aws.amazon.com/sagemaker/pricing/"
 HOURS = 24 * 30
-"""Of a month, as in AWS's own examples."""
+"""A month, as in AWS's own examples."""
 HOURS_OF_YEAR = 24 * 365
 TABLE_REGION = "us-east-1"
 
@@ -118,7 +118,7 @@ def price_of(instance: str, region: str, file: Path | None, ask: AskAws | None) 
 
 
 def _estimate(instance: str, table: dict[str, float]) -> Price | None:
-    """From another size of its family, if that has no GPUs: prices of those do not follow the size."""
+    """An estimate from another size of its family, if that has no GPUs: prices of those do not follow the size."""
     family, _, size = instance.rpartition(".")
     if _GPU_FAMILY.match(instance) or not (xlarges := _xlarges(size)):
         return None
@@ -129,7 +129,7 @@ def _estimate(instance: str, table: dict[str, float]) -> Price | None:
 
 
 def _xlarges(size: str) -> float:
-    """How many times an xlarge this size is: ``large`` is half of it; 0 for names that do not say."""
+    """The size as a multiple of an xlarge: ``large`` is half of it; 0 for names that do not say."""
     if size == "large":
         return 0.5
     match = _SIZE.fullmatch(size)

@@ -115,7 +115,7 @@ def _answers(profile: Profile, batch: int) -> list[Answers]:
 
 def _quantiles(answers: Answers, count: int) -> Floats:
     """Evenly spaced quantiles through p50, p95 and p99. The least is such that the mean is what was measured: one
-    request at a time, so that there are as many a second as fit."""
+    request at a time, back to back."""
     p50, p95, p99 = answers.p50_seconds, answers.p95_seconds, answers.p99_seconds
     most = p99 + _TAIL * (p99 - p95)
     shares, values = [0.5, 0.95, 0.99, 1.0], [p50, p95, p99, most]
@@ -127,7 +127,7 @@ def _quantiles(answers: Answers, count: int) -> Floats:
 
 
 def _lanes(answers: list[Answers], profiled_cores: int, cores: int) -> int:
-    """How many requests the copy worked on at a time when it answered the most."""
+    """The number of requests that the copy worked on at a time when it answered the most."""
     most = max(answers, key=lambda measured: measured.requests_per_second)
     lanes = most.requests_per_second / answers[0].requests_per_second
     if most.requests_per_second * most.core_seconds >= _CORE_BOUND * profiled_cores:

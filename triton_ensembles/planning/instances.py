@@ -12,7 +12,7 @@ from triton_ensembles.planning.host import Host
 from triton_ensembles.spelling import nearest
 
 MIB = 1 << 20
-_SLACK = 0.1  # of the memory, which is left to the system: AWS asks for slack, and does not say how much
+_SLACK = 0.1  # of the memory, which is left to the system: AWS recommends slack, and does not say how much
 
 
 def host_of(name: str) -> Host:

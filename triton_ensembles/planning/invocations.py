@@ -41,13 +41,13 @@ def read_invocations(path: Path) -> Traffic:
         EnsembleError: with the line that has no time or no model.
     """
     text = read_text(path, _LONGEST).replace("\r\n", "\n").replace("\r", "\n")
-    seconds, asked, known = array("d"), array("q"), dict[str, int]()
+    seconds, indices, known = array("d"), array("q"), dict[str, int]()
     for time, name in _json_rows(path, text) if text.lstrip().startswith("{") else _csv_rows(path, text):
         seconds.append(time)
-        asked.append(known.setdefault(name, len(known)))
-    if len(asked) < _LEAST:
+        indices.append(known.setdefault(name, len(known)))
+    if len(indices) < _LEAST:
         raise EnsembleError(
-            f"it has {len(asked)} requests, from which no rate follows", path=path, cure="give a longer log"
+            f"it has {len(indices)} requests, from which no rate follows", path=path, cure="give a longer log"
         )
     sequence = np.argsort(np.array(seconds), kind="stable")
     times = np.array(seconds)[sequence]
@@ -58,17 +58,17 @@ def read_invocations(path: Path) -> Traffic:
         raise EnsembleError("all its requests have the same time", path=path, cure="log times with their seconds")
     names = sorted(known)
     ranks = {name: rank for rank, name in enumerate(names)}
-    places = np.array([ranks[name] for name in known])[np.array(asked)[sequence]]
+    places = np.array([ranks[name] for name in known])[np.array(indices)[sequence]]
     counts = np.bincount(places, minlength=len(names))
     order = np.argsort(-counts, kind="stable")
     position = np.empty_like(order)
     position[order] = np.arange(len(order))
-    rates = counts[order] / (span * len(asked) / (len(asked) - 1))
+    rates = counts[order] / (span * len(indices) / (len(indices) - 1))
     return Traffic(
         rates,
-        tuple(names[each] for each in order),
+        tuple(names[index] for index in order),
         recorded=Recorded(times, position[places]),
-        text=f"{len(names)} models, {len(asked)} requests of {path.name} in {_duration(span)}{_gap(times, start)}",
+        text=f"{len(names)} models, {len(indices)} requests of {path.name} in {duration(span)}{_gap(times, start)}",
     )
 
 
@@ -81,11 +81,11 @@ class _Lines:
 
     def __iter__(self) -> Iterator[str]:
         end = 0
-        for found in _LINE.finditer(self._text):
-            self.number += self._text.count("\n", end, found.start())
-            end = found.start()
-            if not found[0].isspace():
-                yield found[0]
+        for line in _LINE.finditer(self._text):
+            self.number += self._text.count("\n", end, line.start())
+            end = line.start()
+            if not line[0].isspace():
+                yield line[0]
 
 
 def _csv_rows(path: Path, text: str) -> Iterator[tuple[float, str]]:
@@ -125,9 +125,9 @@ def _json_rows(path: Path, text: str) -> Iterator[tuple[float, str]]:
 def _row(path: Path, line: int, time: object, model: str) -> tuple[float, str]:
     seconds = _seconds(time)
     if seconds is None:
-        what = f"'{str(time)[:60]}' is not a time" if time not in ("", None) else "it has no time"
+        fault = f"'{str(time)[:60]}' is not a time" if time not in ("", None) else "it has no time"
         raise EnsembleError(
-            what, path=path, line=line, cure="write ISO 8601 or seconds, or leave the line out if nobody asked"
+            fault, path=path, line=line, cure="write ISO 8601 or seconds, or leave out the line if there was no request"
         )
     if seconds > _MILLISECONDS:
         raise EnsembleError(
@@ -135,7 +135,10 @@ def _row(path: Path, line: int, time: object, model: str) -> tuple[float, str]:
         )
     if not model.strip():
         raise EnsembleError(
-            "it has no model", path=path, line=line, cure="write the TargetModel, or leave the line out if nobody asked"
+            "it has no model",
+            path=path,
+            line=line,
+            cure="write the TargetModel, or leave out the line if there was no request",
         )
     return seconds, model.strip()
 
@@ -148,8 +151,8 @@ def _seconds(time: object) -> float | None:
     except (TypeError, ValueError, OverflowError):
         pass
     try:
-        found = datetime.fromisoformat(str(time))
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+        moment = datetime.fromisoformat(str(time))
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None
 
@@ -164,10 +167,11 @@ def _gap(times: Floats, start: float) -> str:
     place = f"{times[longest]:.0f} s after the first request"
     if start > 1e8:
         place = f"after {datetime.fromtimestamp(start + float(times[longest]), UTC):%Y-%m-%d %H:%M:%S} UTC"
-    return f"; no request for {_duration(gap)}, {place}, which is taken as idle time"
+    return f"; no request for {duration(gap)}, {place}, which is taken as idle time"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """The time as text, such as 2.5 hours."""
     for unit, size in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
         if seconds >= 2 * size:
             return f"{seconds / size:.3g} {unit}"

@@ -13,7 +13,7 @@ _FEW = 50
 
 @dataclass(frozen=True)
 class Use:
-    """What was simulated of the instances.
+    """The load of the simulated instances.
 
     Attributes:
         requests: how many were simulated.

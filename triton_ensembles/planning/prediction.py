@@ -1,4 +1,4 @@
-"""What a simulation says of a number of instances under a traffic."""
+"""The result of a simulation: latencies, cold requests, resources."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ class Latency:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a number of instances does with a traffic. Where they do not keep up there are no latencies.
+    """The behavior of a number of instances under a traffic. Where they do not keep up there are no latencies.
 
     Attributes:
         requests: how many were simulated.

@@ -207,8 +207,8 @@ def _counts(instance: SimulatedInstance) -> _Counts:
 
 
 def _preload(instances: list[SimulatedInstance], work: Workload, random: np.random.Generator) -> None:
-    """What a least recently used memory and disk hold: with Poisson arrivals, the time since a model's last request is
-    exponential."""
+    """Fill memory and disk as the least recently used rule would have: with Poisson arrivals, the time since a model's
+    last request is exponential."""
     with np.errstate(divide="ignore"):
         ages = random.exponential(1.0, len(work.rates)) / work.rates
     placed = place(len(work.rates), len(instances))

@@ -65,11 +65,10 @@ def _notes(plan: Plan, profiles: Sequence[Profile]) -> Iterator[str]:
     for text, names in _grouped((text, name) for text, name in overloads if text):
         yield f"{', '.join(names)}: {text}"
     sizes = sorted({choice.prediction.requests for choice in plan.choices})
-    counts = f"{sizes[0]:,} requests each"
-    if len(sizes) > 1:
-        counts += f", the cheapest {sizes[-1]:,}"
+    few, most = (f"{size:,}".replace(",", " ") for size in (sizes[0], sizes[-1]))
+    cheapest = f", the cheapest {most}" if most != few else ""
     busiest = ", of the busiest hours" if plan.traffic.day else ""
-    yield f"simulated: {counts}{busiest}".replace(",0", " 0")
+    yield f"simulated: {few} requests each{cheapest}{busiest}"
     for text, names in _grouped(
         (f"{choice.price.dollars:.4g} $/h, {choice.price.source}", choice.host.name) for choice in plan.choices
     ):

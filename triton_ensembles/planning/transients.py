@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from triton_ensembles.planning.arrivals import Phase, drawn, sample
+from triton_ensembles.planning.invocations import duration
 from triton_ensembles.planning.plan import Choice
 from triton_ensembles.planning.simulation import simulate
 from triton_ensembles.planning.traffic import Traffic
@@ -33,9 +34,9 @@ class Deploy:
     not_ready: float
 
     def __str__(self) -> str:
-        when = f"the steady state after {_time(self.seconds)}"
-        if self.seconds is None:
-            when = f"the steady state is not reached in {_time(self.simulated)}"
+        when = f"the steady state is not reached in {duration(self.simulated)}"
+        if self.seconds is not None:
+            when = f"the steady state after {duration(self.seconds)}"
         refused = f", {self.not_ready:.1%} refused (ModelNotReadyException)" if self.not_ready else ""
         return f"{self.first:.0%} cold in the first minute{refused}, {when}".replace("%", " %")
 
@@ -66,7 +67,7 @@ class Burst:
             times = f"p50 {self.p50 * 1000:.3g} ms, p99 {self.p99 * 1000:.4g} ms"
         cold = f"{self.cold:.1%} cold".replace("%", " %")
         during = f"{self.factor:g} times the requests for {self.seconds:g} s"
-        return f"{during}: {times}, {cold}{refused}; all answered {_time(self.after)} after it"
+        return f"{during}: {times}, {cold}{refused}; all answered {duration(self.after)} after it"
 
 
 def deploy(choice: Choice, traffic: Traffic, requests: int) -> Deploy:
@@ -113,12 +114,3 @@ def burst(choice: Choice, traffic: Traffic, factor: float, seconds: float, reque
         float((~is_answered).mean()) if len(times) else 0.0,
         max(0.0, float(ends.max()) - (before + seconds)) if len(ends) else 0.0,
     )
-
-
-def _time(seconds: float | None) -> str:
-    if seconds is None:
-        return "-"
-    for unit, size in (("hours", 3600.0), ("minutes", 60.0)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.{0 if seconds >= 10 * size else 1}f} {unit}"
-    return f"{seconds:.{0 if seconds >= 10 else 1}f} s"

@@ -1,4 +1,4 @@
-"""The models of an endpoint: how often each is asked, and which archive it is a copy of."""
+"""The models of an endpoint: how often each is requested, and which archive it is a copy of."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Workload:
         return np.array([getattr(demand, field) for demand in self.demands], dtype=float)[self.kinds]
 
     def times(self, factor: float) -> "Workload":
-        """The same models with so many times the requests."""
+        """The same models with ``factor`` times the requests."""
         return Workload(self.rates * factor, self.archives, self.demands)
 
     @property

@@ -1,7 +1,7 @@
 """The rules of loading, in bytes, without a clock or a container: ``admission.py`` keeps to them, and so does the
 simulation of ``plan``.
 
-An instance loads so many models at a time. A load reserves what its model is expected to take, and what is idle is
+An instance loads a few models at a time. A load reserves what its model is expected to take, and what is idle is
 evicted for it. A load whose size is a guess runs beside other guesses only where all of them may be far too low.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Protocol
 
 INVOKE_SECONDS = 60.0
-"""How long InvokeEndpoint waits for a model (then ModelNotReadyException), and for its container."""
+"""The time that InvokeEndpoint waits for a model (then ModelNotReadyException), and for its container."""
 # More may wait for unloads, each of which takes Triton a second, as long as they hold this share of the budget: what
 # they have evicted is away meanwhile.
 _WAITING_SHARE = 8
@@ -44,7 +44,7 @@ class ModelSizes:
 
     @property
     def count(self) -> int:
-        """How many models have been loaded so far."""
+        """The number of models that have been loaded so far."""
         return len(self._taken)
 
     @property
@@ -59,16 +59,16 @@ class ModelSizes:
         return model.hash in self._taken
 
     def expected(self, model: Sized) -> int:
-        """What the model will take: as much as before, otherwise as much as the largest so far, or as on its disk."""
+        """The bytes that the model will take: as before, otherwise as the largest so far, or as it has on the disk."""
         return self._taken.get(model.hash) or max(model.disk_bytes, *self._ascending[-1:], 0)
 
     def note_load(self, model: Sized, taken: int) -> None:
-        """What it has taken when it was loaded."""
+        """Note the bytes that it has taken when it was loaded."""
         model.load_bytes = taken
         self._note(model, taken)
 
     def note_growth(self, model: Sized, taken: int) -> None:
-        """What a loaded model takes now: requests make it grow, which its next load has to reckon with."""
+        """Note the bytes that a loaded model takes now: requests make it grow, and its next load may be as large."""
         model.load_bytes = taken
         self._note(model, max(taken, self._taken.get(model.hash, 0)))
 
@@ -125,7 +125,7 @@ def make_room(need: int, room: Callable[[], int], evict: Callable[[], object]) -
 
 
 class Unloads:
-    """Which unloads may overlap, by a clock that the caller reads: others may begin soon after the first.
+    """The overlap of unloads, by a clock that the caller reads: others may begin soon after the first.
 
     Attributes:
         running: how many have begun and not ended.
