@@ -18,7 +18,7 @@ def chosen_profiles(names: Sequence[str], folder: Path) -> Shares:
     """The profiles and the share of the models that each has.
 
     Args:
-        given: ``PROFILE.json``, ``ARCHIVE.tar.gz``, each with ``:SHARE`` or without; () for all of ``folder``.
+        names: ``PROFILE.json``, ``ARCHIVE.tar.gz``, each with ``:SHARE`` or without; () for all of ``folder``.
         folder: where ``profile`` keeps its files.
 
     Raises:
