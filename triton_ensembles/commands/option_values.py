@@ -1,14 +1,13 @@
-"""Values of the options of ``plan`` and ``profile``: times, shares, sizes, numbers, bursts."""
+"""The values of options as text: times, shares, numbers, bursts."""
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
 
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
-_SIZES = {"M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _MOST_INSTANCES = 1000
 
 
@@ -29,38 +28,30 @@ def option(
 
 
 def seconds(text: str) -> float:
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(us|ms|s)", text)
-    if not match or not float(match[1]):
-        raise ValueError(f"{text!r} is not a time above 0 such as 300ms or 1.5s")
-    return float(match[1]) * _UNITS[match[2]]
+    time = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(us|ms|s)", text)
+    if not time or not float(time[1]):
+        raise ValueError(f"{text!r} is not a time above 0 such as 50ms or 1.5s")
+    return float(time[1]) * _UNITS[time[2]]
 
 
 def share(text: str) -> float:
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", text)
-    if not match or not 0 <= float(match[1]) <= 100:
+    percent = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", text)
+    if not percent or not 0 <= float(percent[1]) <= 100:
         raise ValueError(f"{text!r} is not a share from 0% to 100%, such as 1%")
-    return float(match[1]) / 100
-
-
-def size(text: str) -> int:
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([MGT])(?:i?B)?", text)
-    if not match or not float(match[1]):
-        raise ValueError(f"{text!r} is not a size above 0 such as 200G or 500M")
-    return int(float(match[1]) * _SIZES[match[2]])
+    return float(percent[1]) / 100
 
 
 def counts(text: str) -> tuple[int, ...]:
-    match = re.fullmatch(r"(\d+)\.\.(\d+)", text)
-    words = text.split(",")
-    if match:
-        numbers = range(int(match[1]), int(match[2]) + 1) if int(match[2]) <= _MOST_INSTANCES else range(0)
-    elif all(re.fullmatch(r"\d{1,6}", word.strip()) for word in words):
-        numbers = [int(word) for word in words]  # type: ignore[assignment]
-    else:
-        numbers = range(0)
-    if not numbers or min(numbers) < 1 or max(numbers) > _MOST_INSTANCES:
+    span = re.fullmatch(r"(\d+)\.\.(\d+)", text)
+    numbers: Iterable[int] = ()
+    if span and int(span[2]) <= _MOST_INSTANCES:
+        numbers = range(int(span[1]), int(span[2]) + 1)
+    elif all(re.fullmatch(r"\d{1,6}", word.strip()) for word in text.split(",")):
+        numbers = map(int, text.split(","))
+    values = sorted(set(numbers))
+    if not values or values[0] < 1 or values[-1] > _MOST_INSTANCES:
         raise ValueError(f"{text!r} is not a number of instances from 1 to {_MOST_INSTANCES}, such as 2, 1..8 or 1,2,4")
-    return tuple(sorted(set(numbers)))
+    return tuple(values)
 
 
 def numbers(most: int) -> Callable[[str], tuple[int, ...]]:
@@ -90,7 +81,7 @@ def burst(text: str) -> tuple[float, float]:
 
 
 def finite(context: click.Context, parameter: click.Parameter, number: Any) -> Any:
-    """A range lets "nan" pass."""
+    """A range lets "nan" and "inf" pass."""
     if number is not None and not math.isfinite(number):
-        raise click.BadParameter(f"{number} is not a number", context, parameter)
+        raise click.BadParameter(f"{number} is not a number above 0", context, parameter)
     return number

@@ -1,12 +1,13 @@
-"""Options of ``perf``, ``tune`` and ``profile`` about requests: --protocol, --batch, --input-data and --shape."""
+"""The options of ``perf``, ``tune``, ``profile`` and ``plan``: requests, how many at a time, for how long, how fast."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from triton_ensembles.commands import option_values
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.perf.inputs import refuse_unreadable
 
@@ -50,8 +51,33 @@ _OPTIONS = (
 )
 
 
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
 def requests(command: Callable[..., Any]) -> Callable[..., Any]:
     """--protocol, --batch, --input-data and --shape."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+def p99(help: str) -> Decorator:
+    """--p99 TIME, in seconds; None without it."""
+    return option_values.option("--p99", metavar="TIME", read=option_values.seconds, help=help)
+
+
+def concurrencies(numbers: Sequence[int], help: str) -> Decorator:
+    """--concurrency NUMBERS: a tuple of numbers of concurrent requests."""
+    return numbers_option("--concurrency", "concurrencies", numbers, 1024, help)
+
+
+def numbers_option(name: str, variable: str, numbers: Sequence[int], most: int, help: str) -> Decorator:
+    """A list such as 1,2,4, each from 1 to ``most``; ``numbers`` by default."""
+    default, read = ",".join(map(str, numbers)), option_values.numbers(most)
+    return option_values.option(name, variable, metavar="NUMBERS", default=default, read=read, help=help)
+
+
+def seconds(default: float, help: str = "Duration of a measurement.") -> Decorator:
+    """--seconds: of a measurement."""
+    kind = click.FloatRange(min=0.3)
+    return click.option("--seconds", type=kind, default=default, callback=option_values.finite, help=help)

@@ -11,14 +11,39 @@ HOUR = 3600.0
 
 
 class Phase(NamedTuple):
-    """So many seconds at so many times the traffic's average rate."""
+    """A time of ``seconds`` with ``factor`` times the traffic's average rate."""
 
     seconds: float
     factor: float
 
 
+class Sample(NamedTuple):
+    """Requests to simulate, which begin with ``factor`` times the traffic's average rate."""
+
+    requests: Recorded
+    factor: float
+
+    def times(self, factor: float) -> "Sample":
+        """The same requests in a shorter or longer time."""
+        return Sample(Recorded(self.requests.times / factor, self.requests.models), self.factor * factor)
+
+
+def sample(traffic: Traffic, requests: int) -> Sample:
+    """The busiest time of the traffic that has this many requests: of a recording, or drawn where there is none."""
+    if traffic.recorded is None:
+        phases = busiest_hours(traffic.day, traffic.rate, requests) if traffic.day else ()
+        return Sample(drawn(traffic, requests, phases), phases[0].factor if phases else 1.0)
+    times, models = traffic.recorded.times, traffic.recorded.models
+    count = min(requests, len(times))
+    spans = times[count - 1 :] - times[: len(times) - count + 1]
+    first = int(np.argmin(spans))
+    part = slice(first, first + count)
+    factor = (count - 1) / max(float(spans[first]), 1e-9) / traffic.rate if count < len(times) else 1.0
+    return Sample(Recorded(times[part] - times[first], models[part]), factor)
+
+
 def drawn(traffic: Traffic, requests: int, phases: Sequence[Phase] = (), seed: int = 0) -> Recorded:
-    """So many Poisson arrivals; the last phase goes on to the end.
+    """Poisson arrivals, ``requests`` of them; the last phase continues to the end.
 
     Args:
         phases: of the rate, one after the other; () for the average all the time.
@@ -42,7 +67,8 @@ def drawn(traffic: Traffic, requests: int, phases: Sequence[Phase] = (), seed: i
 
 
 def busiest_hours(day: Sequence[float], rate: float, requests: int) -> tuple[Phase, ...]:
-    """The phases of a day from the hour from which so many requests are the most that it has; the day goes round."""
+    """The busiest stretch of the day that holds this many requests, and the hours after it; it may wrap past
+    midnight."""
     hours = len(day)
     length = min(hours, max(1, int(np.ceil(requests / (rate * HOUR)))))
     sums = [sum(day[(first + hour) % hours] for hour in range(length)) for first in range(hours)]

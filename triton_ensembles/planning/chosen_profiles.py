@@ -1,4 +1,4 @@
-"""Which profiles a plan is made with: files of profiles, archives that were profiled, or all of a folder."""
+"""The profiles of a plan: files of profiles, archives that were profiled, or all of a folder."""
 
 import math
 from collections.abc import Sequence
@@ -14,32 +14,32 @@ from triton_ensembles.profiling.profile import Profile, read_profile
 _PROFILE = ".json"
 
 
-def chosen_profiles(given: Sequence[str], folder: Path) -> Shares:
+def chosen_profiles(names: Sequence[str], folder: Path) -> Shares:
     """The profiles and the share of the models that each has.
 
     Args:
-        given: ``PROFILE.json``, ``ARCHIVE.tar.gz``, each with ``:SHARE`` or without; () for all of ``folder``.
+        names: ``PROFILE.json``, ``ARCHIVE.tar.gz``, each with ``:SHARE`` or without; () for all of ``folder``.
         folder: where ``profile`` keeps its files.
 
     Raises:
         EnsembleError: one is missing or damaged, is the profile of another archive, or has an impossible share.
     """
-    if not given:
+    if not names:
         return [(profile, 1.0) for profile in _kept(folder)]
-    found = []
-    for each in given:
-        name, share = _parted(each)
+    pairs = []
+    for text in names:
+        name, share = _parted(text)
         path = Path(name)
         if not path.is_file():
             raise EnsembleError(f"there is no file '{name}'", cure=_CURE)
         profile = read_profile(path) if path.suffix == _PROFILE else _of_archive(path, folder)
-        found.append((profile, share))
-    shares = {(share is None) for _, share in found}
+        pairs.append((profile, share))
+    shares = {(share is None) for _, share in pairs}
     if len(shares) > 1:
         raise EnsembleError(
             "some profiles have a share of the models and others have none", cure="give all of them one"
         )
-    return _even(found) if shares == {True} else [(profile, share or 0.0) for profile, share in found]
+    return [(profile, share or 1.0) for profile, share in pairs]
 
 
 _CURE = f"measure an archive first: {COMMAND} profile ARCHIVE"
@@ -60,20 +60,16 @@ def _parted(text: str) -> tuple[str, float | None]:
     return name, number
 
 
-def _even(found: Sequence[tuple[Profile, float | None]]) -> Shares:
-    return [(profile, 1.0) for profile, _ in found]
-
-
 def _of_archive(archive: Path, folder: Path) -> Profile:
     sha256 = file_digest(archive)
     path = profile_file(folder, archive, sha256)
     if path.is_file():
         return read_profile(path, sha256)
     stem = path.name.rpartition("-")[0]
-    others = sorted(folder.glob(f"{stem}-*{_PROFILE}"))
-    if others:
+    namesakes = sorted(folder.glob(f"{stem}-*{_PROFILE}"))
+    if namesakes:
         raise EnsembleError(
-            f"there are only profiles of other archives of this name, such as {others[0].name}",
+            f"there are only profiles of other archives of this name, such as {namesakes[0].name}",
             path=archive,
             cure=f"measure this one: {COMMAND} profile {archive}",
         )

@@ -1,4 +1,4 @@
-"""What CloudWatch knows of an endpoint: whole minutes, summed over the time that is asked for."""
+"""CloudWatch's metrics of an endpoint: whole minutes, summed over the last hours."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What one archive demands of an instance: memory, time to load, time to answer; from its profile."""
+"""The demand of one archive on an instance: memory, time to load, time to answer; from its profile."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,7 +17,7 @@ _TAIL = 0.25  # of the way from p95 to p99, beyond which no request is taken to 
 
 @dataclass(frozen=True)
 class Demand:
-    """What one archive demands of one instance, while nothing else runs there.
+    """The demand of one archive on one instance, while nothing else runs there.
 
     Attributes:
         memory_bytes: of each loaded copy.
@@ -51,20 +51,20 @@ class Demand:
 
     @property
     def mean_seconds(self) -> float:
-        """Of an answer."""
+        """Mean time of an answer."""
         return float(self.answer_seconds.mean())
 
 
 def demand_of(profile: Profile, host: Host, batch: int = 0, quantiles: int = 64, *, rested: bool = False) -> Demand:
-    """What the profile's archive demands of ``host``.
+    """The demand of the profile's archive on ``host``.
 
-    Processor time stays as it was measured: a faster core is not known to be one. Time on the clock stays, too; where
-    ``host`` has fewer cores than were used, the engines stretch it. Only the lanes of a model that was bound by the
-    cores of the profiled machine grow with them.
+    Processor time stays as it was measured: a faster core is not known to be one. So does time on the clock; where
+    ``host`` has fewer cores than were used, the simulation stretches it. Only the lanes of a model that was bound by
+    the cores of the profiled machine grow with them.
 
     Args:
         batch: rows in a request; 0: the least that was measured.
-        rested: of a model that is asked seldom, so that its answers take longer.
+        rested: whether the model is requested seldom, so that its answers take longer.
 
     Raises:
         EnsembleError: no request of this batch was measured.
@@ -75,15 +75,15 @@ def demand_of(profile: Profile, host: Host, batch: int = 0, quantiles: int = 64,
     if rested:
         seconds = seconds + np.maximum(0.0, _quantiles(profile.rested, quantiles) - _quantiles(least, quantiles))
         least = profile.rested
-    memory = [(each.models, float(each.memory.bytes)) for each in profile.loaded]
+    memory = [(loaded.models, float(loaded.memory.bytes)) for loaded in profile.loaded]
     (_, first), (count, last) = memory[0], memory[-1]
     slope = (last - first) / (count - 1) if count > 1 else first
-    each = slope if slope > 0 else last / count
+    copy = slope if slope > 0 else last / count
     disk = profile.unpacked_bytes + profile.temporary_bytes
     network, rate = host.network_rate or float("inf"), host.disk_rate or float("inf")
     return Demand(
-        memory_bytes=each,
-        shared_bytes=max(0.0, first - each),
+        memory_bytes=copy,
+        shared_bytes=max(0.0, first - copy),
         server_bytes=float(profile.server.bytes),
         disk_bytes=float(disk),
         fetch_seconds=profile.packed_bytes / network + max(profile.unpack_seconds, profile.unpacked_bytes / rate),
@@ -100,21 +100,22 @@ def demand_of(profile: Profile, host: Host, batch: int = 0, quantiles: int = 64,
 
 
 def _answers(profile: Profile, batch: int) -> list[Answers]:
-    """Those of the batch, by concurrency."""
-    batch = batch or min(each.batch for each in profile.answers)
-    found = sorted((each for each in profile.answers if each.batch == batch), key=lambda each: each.concurrency)
-    if not found or found[0].concurrency != 1:
-        measured = sorted({each.batch for each in profile.answers if each.concurrency == 1})
+    """The profile's answers of the batch, by concurrency."""
+    batch = batch or min(answers.batch for answers in profile.answers)
+    measured = [answers for answers in profile.answers if answers.batch == batch]
+    measured.sort(key=lambda answers: answers.concurrency)
+    if not measured or measured[0].concurrency != 1:
+        batches = sorted({answers.batch for answers in profile.answers if answers.concurrency == 1})
         raise EnsembleError(
             f"the profile of {profile.archive} has no answers of {batch} rows at one request at a time",
-            cure=f"plan with one of its batches ({', '.join(map(str, measured)) or 'none'}), or profile it again",
+            cure=f"plan with one of its batches ({', '.join(map(str, batches)) or 'none'}), or profile it again",
         )
-    return found
+    return measured
 
 
 def _quantiles(answers: Answers, count: int) -> Floats:
     """Evenly spaced quantiles through p50, p95 and p99. The least is such that the mean is what was measured: one
-    request at a time, so that there are as many a second as fit."""
+    request at a time, back to back."""
     p50, p95, p99 = answers.p50_seconds, answers.p95_seconds, answers.p99_seconds
     most = p99 + _TAIL * (p99 - p95)
     shares, values = [0.5, 0.95, 0.99, 1.0], [p50, p95, p99, most]
@@ -126,8 +127,8 @@ def _quantiles(answers: Answers, count: int) -> Floats:
 
 
 def _lanes(answers: list[Answers], profiled_cores: int, cores: int) -> int:
-    """How many requests the copy worked on at a time when it answered the most."""
-    most = max(answers, key=lambda each: each.requests_per_second)
+    """The number of requests that the copy worked on at a time when it answered the most."""
+    most = max(answers, key=lambda measured: measured.requests_per_second)
     lanes = most.requests_per_second / answers[0].requests_per_second
     if most.requests_per_second * most.core_seconds >= _CORE_BOUND * profiled_cores:
         lanes *= max(1.0, cores / profiled_cores)

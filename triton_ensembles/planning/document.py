@@ -3,32 +3,30 @@
 from dataclasses import asdict
 from typing import Any
 
-from triton_ensembles.planning.happenings import Burst, Deploy
 from triton_ensembles.planning.plan import Choice, Plan
+from triton_ensembles.planning.transients import Burst, Deploy
 
 
 def document(plan: Plan, deploy: Deploy | None, burst: Burst | None) -> dict[str, Any]:
-    """Shares are of 1, times in seconds, sizes in bytes. What does not exist, such as a latency where the queue has no
-    end, or the loads that are possible where loads take no time, is null."""
+    """Shares are of 1, times in seconds, sizes in bytes. Where instances do not keep up, latencies are null."""
     best = plan.best
     return {
         "traffic": plan.traffic.text,
         "models": len(plan.traffic.rates),
         "requests_per_second": plan.traffic.rate,
         "goal": asdict(plan.goal),
-        "choices": [_choice(each) for each in plan.choices],
+        "choices": [_choice(choice) for choice in plan.choices],
         "cheapest": plan.choices.index(best) if best else None,
         "cheapest_up_to_requests_per_second": plan.most if best else None,
         "dedicated": [
             {
-                "form": each.form,
-                "instance": each.host.name,
-                "instances": each.instances or None,
-                "requests_per_second_of_one": each.most,
-                "dollars_a_month": each.month if each.instances else None,
-                "dollars_a_year": each.year if each.instances else None,
+                "form": dedicated.form,
+                "instance": dedicated.host.name,
+                "instances": dedicated.instances or None,
+                "dollars_a_month": dedicated.month if dedicated.instances else None,
+                "dollars_a_year": dedicated.year if dedicated.instances else None,
             }
-            for each in plan.dedicated
+            for dedicated in plan.dedicated
         ],
         "deploy": asdict(deploy) if deploy else None,
         "burst": asdict(burst) if burst else None,
@@ -42,18 +40,12 @@ def _choice(choice: Choice) -> dict[str, Any]:
         "count": choice.count,
         "estimate": True,
         "goal_met": choice.met,
-        "closed_form": _finite(asdict(choice.day)),
-        "busiest_hour": _finite(asdict(choice.peak)),
-        "simulation": _finite(asdict(choice.simulated)) if choice.simulated else None,
+        "simulation": asdict(choice.prediction),
         "cores": choice.count * choice.host.cores,
         "memory_bytes": choice.count * choice.host.memory_bytes,
-        "dollars_an_hour": choice.quote.dollars,
-        "price": choice.quote.source,
-        "price_estimated": choice.quote.estimated,
+        "dollars_an_hour": choice.price.dollars,
+        "price": choice.price.source,
+        "price_estimated": choice.price.estimated,
         "dollars_a_month": choice.month,
         "dollars_a_million_requests": choice.million,
     }
-
-
-def _finite(values: dict[str, Any]) -> dict[str, Any]:
-    return {key: None if value in (float("inf"), float("-inf")) else value for key, value in values.items()}

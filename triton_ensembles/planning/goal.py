@@ -1,4 +1,4 @@
-"""What a plan has to reach."""
+"""The goal of a plan."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from triton_ensembles.planning.prediction import Prediction
 
 @dataclass(frozen=True)
 class Goal:
-    """The most that may be.
+    """The limits that a choice has to keep.
 
     Args:
         p99: seconds, of the requests whose model is loaded; None: any.
@@ -17,12 +17,12 @@ class Goal:
     p99: float | None = None
     cold: float | None = None
 
-    def met(self, found: Prediction) -> bool:
-        """Whether the instances keep up, and all that."""
-        if found.overload or (found.warm is None and found.cold < 1):
+    def met(self, prediction: Prediction) -> bool:
+        """Whether the instances keep up, within these limits."""
+        if prediction.overload:
             return False
-        fast = self.p99 is None or (found.warm is not None and found.warm.p99 <= self.p99)
-        return fast and (self.cold is None or found.cold <= self.cold)
+        fast = self.p99 is None or (prediction.warm is not None and prediction.warm.p99 <= self.p99)
+        return fast and (self.cold is None or prediction.cold <= self.cold)
 
     def __str__(self) -> str:
         parts = []

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Host:
-    """What one instance has.
+    """The resources of one instance.
 
     Args:
         name: of its type.

@@ -12,27 +12,22 @@ from triton_ensembles.planning.host import Host
 from triton_ensembles.spelling import nearest
 
 MIB = 1 << 20
-SLACK = 0.1
-"""Share of the memory that is left to the system: AWS asks for slack, and does not say how much."""
+_SLACK = 0.1  # of the memory, which is left to the system: AWS recommends slack, and does not say how much
 
 
-def host_of(name: str, slack: float = SLACK, disk_bytes: int | None = None) -> Host:
+def host_of(name: str) -> Host:
     """An instance of SageMaker, such as ``ml.c7i.2xlarge``.
 
     AWS gives types without drives of their own a volume whose size is not published, and reads it at the rate of EBS.
-
-    Args:
-        slack: share of its memory that models may not use.
-        disk_bytes: of its disk, if they are known; otherwise those of its own drives.
 
     Raises:
         EnsembleError: there is no such type, or multi-model endpoints cannot have it.
     """
     known = _known(name)
     gpus = known.get("GpuInfo", {}).get("Gpus", [])
-    if sum(each["Count"] for each in gpus) > 1:
+    if (count := sum(gpu["Count"] for gpu in gpus)) > 1:
         raise EnsembleError(
-            f"{name} has {sum(each['Count'] for each in gpus)} GPUs, and multi-model endpoints take types with one",
+            f"{name} has {count} GPUs, and multi-model endpoints take types with one",
             cure="choose a type with one GPU or without",
         )
     if "x86_64" not in known["ProcessorInfo"]["SupportedArchitectures"]:
@@ -45,34 +40,29 @@ def host_of(name: str, slack: float = SLACK, disk_bytes: int | None = None) -> H
     return Host(
         name=_full(name),
         cores=known["VCpuInfo"]["DefaultVCpus"],
-        memory_bytes=int(known["MemoryInfo"]["SizeInMiB"] * MIB * (1 - slack)),
-        disk_bytes=disk_bytes or (int(drives * 1e9) if drives else None),
+        memory_bytes=int(known["MemoryInfo"]["SizeInMiB"] * MIB * (1 - _SLACK)),
+        disk_bytes=int(drives * 1e9) if drives else None,
         disk_rate=None if drives or not volume else volume * 1e6,
         network_rate=network * 1e9 / 8 if network else None,
         gpu=gpus[0]["Name"] if gpus else "",
     )
 
 
-def vcpus(name: str) -> int:
-    """Of an instance type."""
-    return int(_known(name)["VCpuInfo"]["DefaultVCpus"])
-
-
 def _known(name: str) -> dict[str, Any]:
     types = _types()
-    found = types.get(name.removeprefix("ml."))
-    if found is None:
+    known = types.get(name.removeprefix("ml."))
+    if known is None:
         family, _, size = name.removeprefix("ml.").partition(".")
-        families = {each.partition(".")[0] for each in types}
+        families = {full.partition(".")[0] for full in types}
         near = family if family in families else nearest(family, sorted(families)) or ""
-        meant = nearest(f"{near}.{size}", [each for each in types if each.startswith(f"{near}.")])
+        meant = nearest(f"{near}.{size}", [full for full in types if full.startswith(f"{near}.")])
         if f"{near}.{size}" in types:
             meant = f"{near}.{size}"
         raise EnsembleError(
             f"'{name}' is not an instance type" + (f" (did you mean ml.{meant}?)" if meant else ""),
             cure="give one as SageMaker writes it, such as ml.c7i.2xlarge",
         )
-    return found
+    return known
 
 
 def _full(name: str) -> str:

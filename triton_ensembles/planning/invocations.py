@@ -16,6 +16,7 @@ import numpy as np
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import read_text
+from triton_ensembles.planning.demand import Floats
 from triton_ensembles.planning.traffic import Recorded, Traffic
 
 TIMES = ("time", "timestamp", "@timestamp")
@@ -29,25 +30,24 @@ _GAP_REQUESTS = 50  # that would have come in it
 _MILLISECONDS = 1e11  # seconds since 1970 are far fewer
 
 
-def read_invocations(path: Path, *, allow_gaps: bool = False) -> Traffic:
+def read_invocations(path: Path) -> Traffic:
     """The traffic of a file.
 
     Args:
         path: a CSV with the columns ``time`` and ``model``, or one JSON object a line with such keys (TIMES, MODELS);
             times in ISO 8601 or in seconds, in any order.
-        allow_gaps: a long time without any request is what it was, not a hole in the file.
 
     Raises:
-        EnsembleError: with the line that has no time or no model, or with the gap.
+        EnsembleError: with the line that has no time or no model.
     """
     text = read_text(path, _LONGEST).replace("\r\n", "\n").replace("\r", "\n")
-    seconds, asked, known = array("d"), array("q"), dict[str, int]()
+    seconds, indices, known = array("d"), array("q"), dict[str, int]()
     for time, name in _json_rows(path, text) if text.lstrip().startswith("{") else _csv_rows(path, text):
         seconds.append(time)
-        asked.append(known.setdefault(name, len(known)))
-    if len(asked) < _LEAST:
+        indices.append(known.setdefault(name, len(known)))
+    if len(indices) < _LEAST:
         raise EnsembleError(
-            f"it has {len(asked)} requests, from which no rate follows", path=path, cure="give a longer log"
+            f"it has {len(indices)} requests, from which no rate follows", path=path, cure="give a longer log"
         )
     sequence = np.argsort(np.array(seconds), kind="stable")
     times = np.array(seconds)[sequence]
@@ -56,21 +56,19 @@ def read_invocations(path: Path, *, allow_gaps: bool = False) -> Traffic:
     span = float(times[-1])
     if span <= 0:
         raise EnsembleError("all its requests have the same time", path=path, cure="log times with their seconds")
-    if not allow_gaps:
-        _refuse_gaps(path, times, start)
     names = sorted(known)
     ranks = {name: rank for rank, name in enumerate(names)}
-    places = np.array([ranks[name] for name in known])[np.array(asked)[sequence]]
+    places = np.array([ranks[name] for name in known])[np.array(indices)[sequence]]
     counts = np.bincount(places, minlength=len(names))
     order = np.argsort(-counts, kind="stable")
     position = np.empty_like(order)
     position[order] = np.arange(len(order))
-    rates = counts[order] / (span * len(asked) / (len(asked) - 1))
+    rates = counts[order] / (span * len(indices) / (len(indices) - 1))
     return Traffic(
         rates,
-        tuple(names[each] for each in order),
+        tuple(names[index] for index in order),
         recorded=Recorded(times, position[places]),
-        text=f"{len(names)} models, {len(asked)} requests of {path.name} in {_duration(span)}",
+        text=f"{len(names)} models, {len(indices)} requests of {path.name} in {duration(span)}{_gap(times, start)}",
     )
 
 
@@ -83,11 +81,11 @@ class _Lines:
 
     def __iter__(self) -> Iterator[str]:
         end = 0
-        for found in _LINE.finditer(self._text):
-            self.number += self._text.count("\n", end, found.start())
-            end = found.start()
-            if not found[0].isspace():
-                yield found[0]
+        for line in _LINE.finditer(self._text):
+            self.number += self._text.count("\n", end, line.start())
+            end = line.start()
+            if not line[0].isspace():
+                yield line[0]
 
 
 def _csv_rows(path: Path, text: str) -> Iterator[tuple[float, str]]:
@@ -127,9 +125,9 @@ def _json_rows(path: Path, text: str) -> Iterator[tuple[float, str]]:
 def _row(path: Path, line: int, time: object, model: str) -> tuple[float, str]:
     seconds = _seconds(time)
     if seconds is None:
-        what = f"'{str(time)[:60]}' is not a time" if time not in ("", None) else "it has no time"
+        fault = f"'{str(time)[:60]}' is not a time" if time not in ("", None) else "it has no time"
         raise EnsembleError(
-            what, path=path, line=line, cure="write ISO 8601 or seconds, or leave the line out if nobody asked"
+            fault, path=path, line=line, cure="write ISO 8601 or seconds, or leave out the line if there was no request"
         )
     if seconds > _MILLISECONDS:
         raise EnsembleError(
@@ -137,7 +135,10 @@ def _row(path: Path, line: int, time: object, model: str) -> tuple[float, str]:
         )
     if not model.strip():
         raise EnsembleError(
-            "it has no model", path=path, line=line, cure="write the TargetModel, or leave the line out if nobody asked"
+            "it has no model",
+            path=path,
+            line=line,
+            cure="write the TargetModel, or leave out the line if there was no request",
         )
     return seconds, model.strip()
 
@@ -150,29 +151,27 @@ def _seconds(time: object) -> float | None:
     except (TypeError, ValueError, OverflowError):
         pass
     try:
-        found = datetime.fromisoformat(str(time))
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+        moment = datetime.fromisoformat(str(time))
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None
 
 
-def _refuse_gaps(path: Path, times: np.ndarray[tuple[int], np.dtype[np.float64]], start: float) -> None:
+def _gap(times: Floats, start: float) -> str:
+    """The longest time without requests, if it is too long for chance: the file may have a hole."""
     pauses = np.diff(times)
     longest = int(np.argmax(pauses))
     gap, span = float(pauses[longest]), float(times[-1])
     if gap < _GAP_SHARE * span or gap * (len(times) - 1) / max(span - gap, 1e-9) < _GAP_REQUESTS:
-        return
+        return ""
     place = f"{times[longest]:.0f} s after the first request"
     if start > 1e8:
         place = f"after {datetime.fromtimestamp(start + float(times[longest]), UTC):%Y-%m-%d %H:%M:%S} UTC"
-    raise EnsembleError(
-        f"it has a hole: no request for {_duration(gap)}, {place}",
-        path=path,
-        cure="give a log without holes, or --allow-gaps if nobody asked then",
-    )
+    return f"; no request for {duration(gap)}, {place}, which is taken as idle time"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """The time as text, such as 2.5 hours."""
     for unit, size in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
         if seconds >= 2 * size:
             return f"{seconds / size:.3g} {unit}"

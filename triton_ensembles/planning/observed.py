@@ -1,23 +1,21 @@
 """A plan for an endpoint that runs: what CloudWatch has seen of it, and what other numbers of instances would change.
 
-CloudWatch has no metric by model, so how unevenly models are asked is concluded: the exponent of Zipf's law with which
-so many models, of which so many stay loaded, find so many requests warm. Models are taken to be alike.
+CloudWatch has no metric by model, so how unevenly models are requested is concluded: the exponent of Zipf's law that
+explains the share of warm requests, with the models that stay loaded. Models are taken to be alike.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists
 from triton_ensembles.deploy.bucket import S3Prefix
+from triton_ensembles.deploy.price import Price
 from triton_ensembles.deploy.sagemaker_endpoint import existing_endpoint
 from triton_ensembles.deploy.stored import stored_archives
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.planning.cloudwatch import Seen, seen
-from triton_ensembles.planning.prices import Quote
-from triton_ensembles.planning.residency import Residency, residency
+from triton_ensembles.planning.residency import residency
 from triton_ensembles.planning.traffic import zipf
 
 _METRICS = (
@@ -31,18 +29,18 @@ _MICRO = 1e-6
 
 @dataclass(frozen=True)
 class Count:
-    """What so many instances would do; None: CloudWatch's metrics do not tell."""
+    """The effect of a number of instances; None: CloudWatch's metrics do not tell."""
 
     instances: int
     cold: float | None
     loads_per_second: float | None
     resident: float | None
-    dollars_a_month: float | None
+    dollars_a_month: float
 
 
 @dataclass(frozen=True)
 class Observed:
-    """What was seen, and concluded.
+    """CloudWatch's metrics of an endpoint, and what follows from them.
 
     Attributes:
         models: archives under the endpoint's prefix in S3.
@@ -101,52 +99,50 @@ class Observed:
             yield "  nothing was unloaded: cold requests were the first of their models; more instances would not help"
             yield "  what fewer would do cannot be told from these metrics: give plan a log of requests"
         yield ""
-        for each in self.counts:
-            now = "  (now)" if each.instances == self.instances else ""
-            cost = f"${each.dollars_a_month:,.2f} a month".replace(",", " ") if each.dollars_a_month is not None else ""
-            if each.cold is None:
-                yield f"  {each.instances} x {self.instance}: {cost}{now}"
-                continue
-            yield (
-                f"  {each.instances} x {self.instance}: {_percent(each.cold)} cold, {each.loads_per_second:.2g} "
-                f"loads/s, {each.resident:.0f} models loaded, {cost}{now}"
-            )
+        for count in self.counts:
+            now = "  (now)" if count.instances == self.instances else ""
+            cost = f"${count.dollars_a_month:,.2f} a month".replace(",", " ")
+            change = ""
+            if count.cold is not None:
+                change = f"{_percent(count.cold)} cold, {count.loads_per_second:.2g} loads/s, "
+                change += f"{count.resident:.0f} models loaded, "
+            yield f"  {count.instances} x {self.instance}: {change}{cost}{now}"
         yield f"  {self.price}"
 
 
-def observe(aws: Aws, endpoint: str, hours: float, counts: Sequence[int], price: Callable[[str], Quote]) -> Observed:
-    """Read what CloudWatch knows of the endpoint's first variant.
+def observe(aws: Aws, endpoint: str, hours: float, counts: Sequence[int], price: Callable[[str], Price]) -> Observed:
+    """Read CloudWatch's metrics of the endpoint's first variant.
 
     Raises:
         EnsembleError: there is no such endpoint, it is not a multi-model endpoint, it had too few requests;
             or AWS's reason.
     """
     with aws_errors(f"read the metrics of {endpoint}"):
-        found = existing_endpoint(aws, endpoint)
-        variant = found["ProductionVariants"][0]
-        config = aws.sagemaker.describe_endpoint_config(EndpointConfigName=found["EndpointConfigName"])
+        description = existing_endpoint(aws, endpoint)
+        variant = description["ProductionVariants"][0]
+        config = aws.sagemaker.describe_endpoint_config(EndpointConfigName=description["EndpointConfigName"])
         configured = next(
-            each for each in config["ProductionVariants"] if each["VariantName"] == variant["VariantName"]
+            settings for settings in config["ProductionVariants"] if settings["VariantName"] == variant["VariantName"]
         )
         models = _models(aws, endpoint, configured.get("ModelName"))
         values = seen(aws, endpoint, variant["VariantName"], hours, _METRICS)
     instances = max(1, int(variant.get("CurrentInstanceCount", 1)))
-    asked, hits, loaded = values["Invocations"].total, values["ModelCacheHit"], values["LoadedModelCount"].mean
-    if asked < _LEAST or not hits.count or loaded is None:
+    requests, hits, loaded = values["Invocations"].total, values["ModelCacheHit"], values["LoadedModelCount"].mean
+    if requests < _LEAST or not hits.count or loaded is None:
         raise EnsembleError(
-            f"CloudWatch has {asked:.0f} requests of {endpoint} in the last {hours:g} hours, which is too few",
+            f"CloudWatch has {requests:.0f} requests of {endpoint} in the last {hours:g} hours, which is too few",
             cure="give it traffic, or look further back with --hours",
         )
     instance = str(configured.get("InstanceType", "?"))
     quoted = price(instance)
-    rate = asked / (hours * 3600)
+    rate = requests / (hours * 3600)
     cold = 1 - hits.total / hits.count
     unloads = values["ModelUnloadingTime"].count / (hours * 3600)
     load = _seconds(values["ModelLoadingTime"])
     memory = min(loaded * instances, float(models))
     fitted = _Fit(models, rate, (load or 0.0) + (_seconds(values["ModelUnloadingTime"]) or 0.0))
     alpha = fitted.alpha(memory, cold) if unloads and memory < models else None
-    wanted = sorted({*counts, instances})
+    numbers = sorted({*counts, instances})
     return Observed(
         endpoint=endpoint,
         instance=instance,
@@ -161,28 +157,25 @@ def observe(aws: Aws, endpoint: str, hours: float, counts: Sequence[int], price:
         unloads_per_second=unloads,
         model_seconds=_seconds(values["ModelLatency"]),
         alpha=alpha,
-        counts=tuple(_count(fitted, alpha, memory / instances, number, quoted) for number in wanted),
+        counts=tuple(_count(fitted, alpha, memory / instances, number, quoted) for number in numbers),
         price=f"{quoted.dollars:.4g} $/h, {quoted.source}; a month is 24 x 30 hours",
     )
 
 
 class _Fit:
-    """Models that are alike, asked after Zipf's law."""
+    """Models that are alike, requested after Zipf's law."""
 
     def __init__(self, models: int, rate: float, load_seconds: float) -> None:
-        self._models, self.rate, self._load = models, rate, load_seconds
+        self._models, self._rate, self._load = models, rate, load_seconds
 
-    def at(self, alpha: float, memory: float) -> Residency:
-        rates = zipf(self._models, alpha, self.rate).rates
-        times = np.full(self._models, self._load)
-        return residency(rates, np.ones(self._models), times, times, memory)
+    def at(self, alpha: float, memory: float) -> tuple[float, float, float]:
+        """The share of cold requests, loads a second and models loaded, with memory for ``memory`` models."""
+        rates = zipf(self._models, alpha, self._rate).rates
+        steady = residency(rates, self._load, memory)
+        return float((rates * steady.cold).sum() / self._rate), float((rates * steady.loads).sum()), steady.loaded.sum()
 
     def cold(self, alpha: float, memory: float) -> float:
-        rates = zipf(self._models, alpha, self.rate).rates
-        return float((rates * self.at(alpha, memory).cold).sum() / self.rate)
-
-    def loads(self, alpha: float, memory: float) -> float:
-        return float((zipf(self._models, alpha, self.rate).rates * self.at(alpha, memory).loads).sum())
+        return self.at(alpha, memory)[0]
 
     def alpha(self, memory: float, cold: float) -> float | None:
         """The exponent with which that many of the requests are cold; None: no exponent explains it."""
@@ -195,22 +188,16 @@ class _Fit:
         return (low + high) / 2
 
 
-def _count(fitted: _Fit, alpha: float | None, each: float, instances: int, price: Quote) -> Count:
+def _count(fitted: _Fit, alpha: float | None, capacity: float, instances: int, price: Price) -> Count:
+    """``capacity``: models that one instance holds."""
     if alpha is None:
         return Count(instances, None, None, None, price.month(instances))
-    memory = each * instances
-    found = fitted.at(alpha, memory)
-    return Count(
-        instances,
-        fitted.cold(alpha, memory),
-        fitted.loads(alpha, memory),
-        float(found.loaded.sum()),
-        price.month(instances),
-    )
+    cold, loads, resident = fitted.at(alpha, capacity * instances)
+    return Count(instances, cold, loads, float(resident), price.month(instances))
 
 
 def _models(aws: Aws, endpoint: str, name: str | None) -> int:
-    """How many archives its prefix has."""
+    """The number of archives under the endpoint's prefix."""
     model = if_exists(aws.sagemaker.describe_model, ModelName=name) if name else None
     container = (model or {}).get("PrimaryContainer", {})
     url = container.get("ModelDataUrl", "")

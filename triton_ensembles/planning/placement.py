@@ -1,7 +1,7 @@
-"""Which instance has which model: where it was when it was asked for the first time, and so was its copy on the disk.
+"""The instance of each model: the one that got its first request, and so has its copy on the disk.
 
 The first request for a model goes to the instance that is the least busy then, or has the fewest models: see
-``endpoint/hosting/routing.py``. So instances have models alike in number, and not in how often they are asked.
+``endpoint/hosting/routing.py``. So instances have models alike in number, and not in requests.
 """
 
 import numpy as np

@@ -1,4 +1,8 @@
-"""All choices of a plan: forms of the archives, instance types and counts, with what each does and costs."""
+"""All choices of a plan: forms of the archives, instance types and counts, with what each does and costs.
+
+Each choice is simulated with some requests. Of those that meet the goal, the cheapest is simulated with all of them; if
+it does not meet the goal then, the next one is.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -6,23 +10,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from triton_ensembles.deploy.price import HOURS, HOURS_OF_YEAR, Price
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.planning.arrivals import busiest_hours, drawn
-from triton_ensembles.planning.closed_form import closed_form
-from triton_ensembles.planning.day import over_the_day
+from triton_ensembles.planning.arrivals import Sample, drawn, sample
 from triton_ensembles.planning.goal import Goal
 from triton_ensembles.planning.host import Host
-from triton_ensembles.planning.predict import workload_for
+from triton_ensembles.planning.overload import answer_load
 from triton_ensembles.planning.prediction import Prediction
-from triton_ensembles.planning.prices import HOURS, HOURS_OF_YEAR, Quote
 from triton_ensembles.planning.simulation import simulate
-from triton_ensembles.planning.traffic import Recorded, Traffic
-from triton_ensembles.planning.workload import Shares, Workload
+from triton_ensembles.planning.traffic import Traffic
+from triton_ensembles.planning.workload import Shares, Workload, workload
 
-DIFFER = 0.02
-"""Of all requests: by more the engines may not differ in the share of hits without its being said."""
-_MOST_FACTOR = 1e4
-_STEPS = 24  # of a search for the most requests a second
+_SEARCH = 20_000  # requests for each choice, and for each step of a search
+_SEARCH_SECONDS = 60.0  # of traffic, at least
+_LOWEST = 1e-3  # of a model's requests: what one instance answers less of, it does not answer
+_NEAR = 1.03  # of the highest rate
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,69 +33,53 @@ class Choice:
 
     Attributes:
         form: "drawn", "fused", or "" where the archives are of one form, whichever.
-        day: the whole time, in closed form; ``peak``: its busiest hour.
-        simulated: None where nothing was simulated.
-        met: whether the goal is met, in the busiest hour too.
+        work: the models, with the rates of the simulated time.
+        prediction: of the busiest time where the traffic has one.
+        met: whether the goal is met.
+        million: dollars for a million requests of the average rate.
     """
 
     form: str
     work: Workload
     host: Host
     count: int
-    quote: Quote
-    day: Prediction
-    peak: Prediction
-    simulated: Prediction | None
+    price: Price
+    prediction: Prediction
     met: bool
+    million: float
 
     @property
     def month(self) -> float:
         """Dollars for 24 x 30 hours."""
-        return self.quote.month(self.count)
-
-    @property
-    def million(self) -> float:
-        """Dollars for a million requests."""
-        return self.month / (self.day.requests_per_second * HOURS * 3600) * 1e6
-
-    @property
-    def differ(self) -> float:
-        """By how much of all requests the engines differ in what is loaded."""
-        return abs(self.simulated.cold - self.peak.cold) if self.simulated else 0.0
+        return self.price.month(self.count)
 
 
 @dataclass(frozen=True)
 class Dedicated:
-    """One endpoint for each model.
-
-    Attributes:
-        instances: of all endpoints together.
-        most: requests a second that one instance answers within the goal, the least of the archives.
-    """
+    """One endpoint for each model; ``instances`` is the number of all of them together, 0 where none meets the goal."""
 
     form: str
     host: Host
-    quote: Quote
+    price: Price
     instances: int
-    most: float
 
     @property
     def month(self) -> float:
-        return self.quote.month(self.instances)
+        return self.price.month(self.instances)
 
     @property
     def year(self) -> float:
         """Dollars for 8760 hours."""
-        return self.quote.dollars * self.instances * HOURS_OF_YEAR
+        return self.price.dollars * self.instances * HOURS_OF_YEAR
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The choices, cheapest first of those that meet the goal.
+    """The choices by form, instance type and count.
 
     Attributes:
         best: the cheapest that meets the goal; None: none does.
-        most: requests a second up to which ``best`` meets it.
+        most: requests a second, on average, up to which ``best`` meets it.
     """
 
     traffic: Traffic
@@ -110,46 +96,52 @@ def plan(
     hosts: Sequence[Host],
     counts: Sequence[int],
     goal: Goal,
-    price: Callable[[str], Quote],
+    price: Callable[[str], Price],
     requests: int,
     batch: int = 0,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Plan:
-    """Predict all choices.
+    """Simulate all choices.
 
     Args:
         price: of an instance type.
-        requests: how many to simulate for each choice; 0: none.
+        requests: how many to simulate for the answer.
         batch: rows in a request; 0: the least that was profiled.
 
     Raises:
         EnsembleError: a model does not fit, a price is not known, or no choice keeps up with the traffic.
     """
-    quotes = {host.name: price(host.name) for host in hosts}
+    prices = {host.name: price(host.name) for host in hosts}
+    peak = max(traffic.day, default=1.0)
+    few = sample(traffic, min(requests, max(_SEARCH, int(_SEARCH_SECONDS * traffic.rate * peak))))
     choices: list[Choice] = []
     for form, archives in forms(profiles):
         for host in hosts:
+            work = workload(archives, traffic, host, batch).times(few.factor)
             for count in counts:
-                work = workload_for(archives, traffic, host, count, batch)
-                day, peak = over_the_day(work, host, count, traffic.day)
-                met = goal.met(peak) and goal.met(day)
-                choices.append(Choice(form, work, host, count, quotes[host.name], day, peak, None, met))
-    if all(each.peak.overload for each in choices):
+                progress(f"simulating {count} x {host.name} {form}".rstrip())
+                prediction = simulate(work, host, count, few.requests).prediction
+                million = prices[host.name].month(count) / (traffic.rate * HOURS * 3600) * 1e6
+                met = goal.met(prediction)
+                choices.append(Choice(form, work, host, count, prices[host.name], prediction, met, million))
+    if all(choice.prediction.overload for choice in choices):
         _refuse(choices, traffic)
-    if requests:
-        choices = [_checked(each, traffic, goal, requests, progress) for each in choices]
-    each_host = {(each.form, each.host.name): each for each in choices}.values()
-    dedicated = tuple(_dedicated(each, goal, traffic.day) for each in each_host)
-    meeting = sorted((each for each in choices if each.met), key=lambda each: (each.month, each.peak.cold))
-    best = meeting[0] if meeting else None
-    most = _most(best, goal, traffic.day) if best else 0.0
-    return Plan(traffic, goal, tuple(choices), dedicated, best, most)
+    best = _confirmed(choices, sample(traffic, requests), few.factor, goal, progress)
+    of_hosts = {(choice.form, choice.host.name): choice for choice in choices}.values()
+    return Plan(
+        traffic,
+        goal,
+        tuple(choices),
+        tuple(_dedicated(choice, goal) for choice in of_hosts),
+        best,
+        _most(best, few, goal) * traffic.rate if best else 0.0,
+    )
 
 
 def forms(profiles: Shares) -> Iterator[tuple[str, Shares]]:
     """The archives of an endpoint, once for each form that an ensemble was profiled in."""
-    found = {(profile.ensemble, profile.form): (profile, share) for profile, share in profiles}
-    both = {profile.ensemble for profile, _ in profiles if len({f for e, f in found if e == profile.ensemble}) > 1}
+    profiled = {(profile.ensemble, profile.form) for profile, _ in profiles}
+    both = {ensemble for ensemble, form in profiled if form == "drawn" and (ensemble, "fused") in profiled}
     if not both:
         yield "", profiles
         return
@@ -160,82 +152,74 @@ def forms(profiles: Shares) -> Iterator[tuple[str, Shares]]:
         )
 
 
-def sample(traffic: Traffic, requests: int) -> tuple[Recorded, float]:
-    """The requests to simulate: recorded ones, or drawn, from the busiest hours where a day has them.
-
-    Returns:
-        Them, and how many times the average rate the first of them come at.
-    """
-    if traffic.recorded is not None:
-        times, models = traffic.recorded.times[:requests], traffic.recorded.models[:requests]
-        return Recorded(times, models), 1.0
-    phases = busiest_hours(traffic.day, traffic.rate, requests) if traffic.day else ()
-    return drawn(traffic, requests, phases), phases[0].factor if phases else 1.0
-
-
-def _checked(choice: Choice, traffic: Traffic, goal: Goal, requests: int, progress: Callable[[str], None]) -> Choice:
-    """The choice, simulated; but not one whose queue grows until the end, however few models were cold."""
-    if choice.peak.busiest >= 1:
-        return choice
-    progress(f"simulating {choice.count} x {choice.host.name} {choice.form}".rstrip())
-    drawn_requests, factor = sample(traffic, requests)
-    work = Workload(choice.work.rates * factor, choice.work.archives, choice.work.demands)
-    simulated = simulate(work, choice.host, choice.count, drawn_requests).prediction
-    found = replace(choice, simulated=simulated)
-    if found.met and found.differ > DIFFER:
-        return replace(found, met=goal.met(simulated))  # where the engines differ, both have to say so
-    return found
+def _confirmed(
+    choices: list[Choice], every: Sample, factor: float, goal: Goal, progress: Callable[[str], None]
+) -> Choice | None:
+    """The cheapest choice that meets the goal with all requests, which replaces the same in ``choices``, as do those
+    that do not."""
+    numbers = [number for number, choice in enumerate(choices) if choice.met]
+    for number in sorted(numbers, key=lambda number: (choices[number].month, choices[number].prediction.cold)):
+        choice = choices[number]
+        progress(f"simulating {choice.count} x {choice.host.name} {choice.form}".rstrip())
+        work = choice.work.times(every.factor / factor)
+        prediction = simulate(work, choice.host, choice.count, every.requests).prediction
+        choice = choices[number] = replace(choice, prediction=prediction, met=goal.met(prediction))
+        if choice.met:
+            return choice
+    return None
 
 
-def _dedicated(choice: Choice, goal: Goal, day: Sequence[float]) -> Dedicated:
-    """As many instances for each model as its busiest hour needs, and one at least."""
-    work, host = choice.work, choice.host
-    most = np.array([_most_alone(work, archive, host, goal) for archive in range(len(work.demands) // 2)])
-    if float(most[work.archives].min()) <= 0:
-        return Dedicated(choice.form, host, choice.quote, 0, 0.0)
-    instances = np.maximum(1, np.ceil(work.rates * max(day, default=1.0) / most[work.archives] - 1e-9))
-    least = float(most[np.unique(work.archives)].min())
-    return Dedicated(choice.form, host, choice.quote, int(instances.sum()), least)
-
-
-def _most_alone(work: Workload, archive: int, host: Host, goal: Goal) -> float:
-    """Requests a second of one model that has an instance of its own; no request is cold there."""
-    alone = Workload(np.ones(1), np.array([archive]), work.demands)
-    return _search(alone, host, 1, replace(goal, cold=None), ())
-
-
-def _most(choice: Choice, goal: Goal, day: Sequence[float]) -> float:
-    """Requests a second, on average over the day, up to which the choice meets the goal."""
-    factor = _search(choice.work, choice.host, choice.count, goal, day)
-    return factor * choice.day.requests_per_second
-
-
-def _search(work: Workload, host: Host, count: int, goal: Goal, day: Sequence[float]) -> float:
-    """How many times as much traffic the instances can have within the goal."""
-    peak = max(day, default=1.0)
+def _most(choice: Choice, requests: Sample, goal: Goal) -> float:
+    """The highest factor of the traffic with which the choice meets the goal."""
 
     def meets(factor: float) -> bool:
-        return goal.met(closed_form(Workload(work.rates * factor * peak, work.archives, work.demands), host, count))
+        faster = requests.times(factor)
+        work = choice.work.times(factor)
+        return goal.met(simulate(work, choice.host, choice.count, faster.requests).prediction)
 
-    low, high = 0.0, 1.0
-    while high < _MOST_FACTOR and meets(high):
-        low, high = high, high * 4
-    if low == 0.0:
-        low = 1e-6
-        if not meets(low):
-            return 0.0
-    for _ in range(_STEPS):
+    return _highest(meets, 1.0, 1 / max(answer_load(choice.work, choice.host, choice.count)))
+
+
+def _dedicated(choice: Choice, goal: Goal) -> Dedicated:
+    """As many instances for each model as its busiest time needs, and one at least."""
+    instances = 0
+    for archive in np.unique(choice.work.archives):
+        rates = choice.work.rates[choice.work.archives == archive]
+        most = _most_alone(choice.work, archive, float(rates.max()), choice.host, goal)
+        if not most:
+            return Dedicated(choice.form, choice.host, choice.price, 0)
+        instances += int(np.maximum(1, np.ceil(rates / most - 1e-9)).sum())
+    return Dedicated(choice.form, choice.host, choice.price, instances)
+
+
+def _most_alone(work: Workload, archive: int, rate: float, host: Host, goal: Goal) -> float:
+    """The requests a second, at most ``rate``, that one instance answers within the goal for one model, which is never
+    cold there."""
+    alone = Workload(np.array([rate]), np.array([archive]), work.demands)
+    requests = Sample(drawn(Traffic(alone.rates), _SEARCH), 1.0)
+    warm = replace(goal, cold=None)
+
+    def meets(factor: float) -> bool:
+        return warm.met(simulate(alone.times(factor), host, 1, requests.times(factor).requests).prediction)
+
+    return rate if meets(1.0) else rate * _highest(meets, _LOWEST, 1.0)
+
+
+def _highest(meets: Callable[[float], bool], low: float, high: float) -> float:
+    """The highest factor from ``low`` to ``high`` that ``meets``; 0.0: not even ``low`` does."""
+    if not meets(low):
+        return 0.0
+    while high > _NEAR * low:
         middle = math.sqrt(low * high)
         low, high = (middle, high) if meets(middle) else (low, middle)
-        if high <= 1.002 * low:
-            break
     return low
 
 
 def _refuse(choices: Sequence[Choice], traffic: Traffic) -> None:
-    largest = max(choices, key=lambda each: each.count * each.host.cores)
-    answers = float((largest.work.rates * largest.work.of("answer_core_seconds")).sum()) * max(traffic.day, default=1.0)
+    largest = max(choices, key=lambda choice: choice.count * choice.host.cores)
+    cores = float((largest.work.rates * largest.work.of("answer_core_seconds")).sum())
     raise EnsembleError(
-        f"no choice keeps up with {traffic.text}: with {largest.count} x {largest.host.name}, {largest.peak.overload}",
-        cure=f"plan with more or larger instances (its answers alone take {answers:.3g} cores), or with a lower --rate",
+        f"no choice keeps up with {traffic.text}: with {largest.count} x {largest.host.name}, "
+        f"{largest.prediction.overload}",
+        cure=f"plan with more or larger instances (its answers alone take {cores:.3g} cores), or with a lower --rate",
     )

@@ -7,11 +7,11 @@ from triton_ensembles.planning.demand import Demand
 
 
 class SimulatedModel:
-    """What ``endpoint.hosting.model.Model`` is to the endpoint, as far as its rules ask.
+    """A model as the endpoint's rules see it: the counterpart of ``endpoint.hosting.model.Model``.
 
     Attributes:
-        state, in_use, last_use: as there.
-        known: whether it has been loaded on this instance before, so that its size is known.
+        hash: the model's number in the traffic.
+        state, in_use, last_use, disk_bytes, load_bytes: as there.
         loading: whether it is being fetched or loaded.
         is_fresh: whether it has begun no answer since it was loaded.
         waiting: requests that wait for the load.
@@ -19,29 +19,21 @@ class SimulatedModel:
     """
 
     __slots__ = (
-        "busy",
-        "demand",
-        "in_use",
-        "index",
-        "is_fresh",
-        "kind",
-        "known",
-        "last_use",
-        "line",
-        "loading",
-        "state",
-        "waiting",
+        *("hash", "kind", "demand", "state", "in_use", "last_use", "disk_bytes", "load_bytes"),
+        *("loading", "is_fresh", "waiting", "busy", "line"),
     )
 
-    def __init__(self, index: int, kind: int, demand: Demand) -> None:
-        self.index = index
+    def __init__(self, number: int, kind: int, demand: Demand) -> None:
+        self.hash = number
         self.kind = kind
         self.demand = demand
         self.state = ModelState.WAITING
         self.in_use = 0
         self.last_use = 0.0
-        self.known = False
-        self.loading = self.is_fresh = False
+        self.disk_bytes = round(demand.disk_bytes)
+        self.load_bytes = round(demand.memory_bytes)
+        self.loading = False
+        self.is_fresh = False
         self.waiting: list[int] = []
         self.busy = 0
         self.line: deque[int] = deque()

@@ -1,19 +1,22 @@
-"""Every request by itself: for bursts, deploys and the course of a day, and to check the closed form.
+"""The simulation of an endpoint, request by request.
 
 Requests come at their times; instances are chosen by ``endpoint/hosting/routing.py``, models are loaded and evicted by
 the endpoint's own rules. A request whose model is not loaded within 60 s is refused, as ModelNotReadyException; clients
 would send it again, which is not simulated.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 
+from triton_ensembles.endpoint.hosting.loading import INVOKE_SECONDS
 from triton_ensembles.endpoint.hosting.model import ModelState
 from triton_ensembles.endpoint.hosting.routing import rank
 from triton_ensembles.planning.demand import Floats
 from triton_ensembles.planning.host import Host
+from triton_ensembles.planning.overload import Use, overload
 from triton_ensembles.planning.placement import place
 from triton_ensembles.planning.prediction import Latency, Prediction
 from triton_ensembles.planning.simulated_instance import ANSWER, FETCH, LOAD, NEVER, UNLOAD, SimulatedInstance
@@ -22,14 +25,12 @@ from triton_ensembles.planning.traffic import Recorded
 from triton_ensembles.planning.workload import Workload
 
 Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
-_PATIENCE = 60.0  # seconds: endpoint/hosting/spec.py, AWS's own
 _WARM_UP = 0.1  # of the requests, which are not counted
-_BACKLOG = 0.02  # of the requests: with more of them unanswered in the end than in the middle, the queue has no end
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """What became of the requests that are counted.
+    """The requests that are counted.
 
     Attributes:
         prediction: their sums.
@@ -80,30 +81,31 @@ class _Run:
             quantiles = demand.answer_seconds
             services[kinds == kind] = quantiles[(drawn[kinds == kind] * len(quantiles)).astype(int)]
         self._services = services.tolist()
-        self._parts = [each.answer_core_seconds / each.mean_seconds for each in work.demands]
+        self._cores = [demand.answer_core_seconds / demand.mean_seconds for demand in work.demands]
         self._arrived = requests.times.tolist()
         self.seconds = [NEVER] * len(kinds)
         self.cold = bytearray(len(kinds))
         self.loads = bytearray(len(kinds))
-        self.before: list[tuple[int, int, float, float, float]] = []
-        self.backlog = [0, 0]  # in the middle and at the end
+        self.before: list[_Counts] = []
+        self.after: list[_Counts] = []
+        self.backlog = (0, 0)  # in the middle and at the end
 
     def go(self, first: int) -> None:
         """Handle all requests, then let what is under way end."""
         arrived, models = self._arrived, self.requests.models.tolist()
         instances, many = self.instances, len(self.instances) > 1
-        middle = len(arrived) // 2
-        for request, (now, index) in enumerate(zip(arrived, models, strict=True)):
+        middle, halfway = len(arrived) // 2, 0
+        for request, (now, number) in enumerate(zip(arrived, models, strict=True)):
             self._until(now)
             if request == first:
-                for each in instances:
-                    each.advance(now)
-                self.before = [_counts(each) for each in instances]
+                for instance in instances:
+                    instance.advance(now)
+                self.before = [_counts(instance) for instance in instances]
             if request == middle:
-                self.backlog[0] = sum(each.in_flight for each in instances)
-            instance = self._choose(index) if many else instances[0]
+                halfway = sum(instance.in_flight for instance in instances)
+            instance = self._choose(number) if many else instances[0]
             instance.advance(now)
-            model = instance.find(index, self._kinds[index])
+            model = instance.find(number, self._kinds[number])
             instance.in_flight += 1
             model.in_use += 1
             if model.state is ModelState.LOADED:
@@ -115,14 +117,14 @@ class _Run:
                     self.loads[request] = 1
                     instance.want(model)
             instance.plan()
-        self.backlog[1] = sum(each.in_flight for each in instances)
-        self.after = [_counts(each) for each in instances]
+        self.backlog = halfway, sum(instance.in_flight for instance in instances)
+        self.after = [_counts(instance) for instance in instances]
         self._until(NEVER)
 
-    def _choose(self, index: int) -> SimulatedInstance:
-        def order(each: SimulatedInstance) -> tuple[bool, int, int, int]:
-            model = each.models.get(index)
-            return rank(True, model.state if model else None, each.in_flight, len(each.models))
+    def _choose(self, number: int) -> SimulatedInstance:
+        def order(instance: SimulatedInstance) -> tuple[bool, int, int, int]:
+            model = instance.models.get(number)
+            return rank(True, model.state if model else None, instance.in_flight, len(instance.models))
 
         return min(self.instances, key=order)
 
@@ -158,7 +160,7 @@ class _Run:
             waiting, model.waiting = model.waiting, []
             model.is_fresh = True
             for request in waiting:
-                if now - self._arrived[request] <= _PATIENCE:
+                if now - self._arrived[request] <= INVOKE_SECONDS:
                     self._answer(instance, model, request)
                 else:
                     instance.in_flight -= 1
@@ -184,27 +186,37 @@ class _Run:
         if model.is_fresh:
             model.is_fresh = False
             seconds += model.demand.first_seconds
-        instance.begin(ANSWER, model, seconds, seconds * self._parts[model.kind], request)
+        instance.begin(ANSWER, model, seconds, seconds * self._cores[model.kind], request)
 
 
-_next: Callable[[SimulatedInstance], float] = lambda each: each.next  # noqa: E731
+_next = attrgetter("next")
 
 
-def _counts(instance: SimulatedInstance) -> tuple[int, int, float, float, float]:
-    return (instance.loads, instance.fetches, instance.core_seconds, instance.loaded_seconds, instance.byte_seconds)
+class _Counts(NamedTuple):
+    loads: int
+    fetches: int
+    core_seconds: float
+    load_core_seconds: float
+    disk_seconds: float
+    loaded_seconds: float
+    byte_seconds: float
+
+
+def _counts(instance: SimulatedInstance) -> _Counts:
+    return _Counts(*(getattr(instance, name) for name in _Counts._fields))
 
 
 def _preload(instances: list[SimulatedInstance], work: Workload, random: np.random.Generator) -> None:
-    """What a least recently used memory and disk hold: with Poisson arrivals, the time since a model's last request is
-    exponential."""
+    """Fill memory and disk as the least recently used rule would have: with Poisson arrivals, the time since a model's
+    last request is exponential."""
     with np.errstate(divide="ignore"):
         ages = random.exponential(1.0, len(work.rates)) / work.rates
     placed = place(len(work.rates), len(instances))
-    for index in np.argsort(ages):
-        if np.isfinite(ages[index]):
-            kind = int(work.kinds[index])
-            model = SimulatedModel(int(index), kind, work.demands[kind])
-            instances[placed[index]].preload(model, -float(ages[index]))
+    for number in np.argsort(ages):
+        if np.isfinite(ages[number]):
+            kind = int(work.kinds[number])
+            model = SimulatedModel(int(number), kind, work.demands[kind])
+            instances[placed[number]].preload(model, -float(ages[number]))
 
 
 def _summed(run: _Run, work: Workload, host: Host, first: int) -> Simulated:
@@ -214,27 +226,32 @@ def _summed(run: _Run, work: Workload, host: Host, first: int) -> Simulated:
     count, number = len(run.instances), len(times)
     duration = max(float(times[-1] - times[0]), 1e-9)
     used = np.array(run.after, dtype=float) - np.array(run.before, dtype=float)
-    loads, fetches, cores, loaded, stored = used.sum(axis=0)
-    refused = ~np.isfinite(seconds)
-    grown = run.backlog[1] > _BACKLOG * len(run.seconds) + 50 and run.backlog[1] > 1.2 * run.backlog[0]
-    overload = f"{run.backlog[1]} requests were under way at the end, and ever more before" if grown else ""
-    load_cores = loads and sum(each.load_core_seconds for each in work.demands) / len(work.demands)
+    total, most = _Counts(*used.sum(axis=0).tolist()), _Counts(*used.max(axis=0).tolist())
+    not_ready = float((~np.isfinite(seconds)).mean())
+    use = Use(
+        requests=len(run.seconds),
+        backlog=run.backlog,
+        not_ready=not_ready,
+        cores=most.core_seconds / duration,
+        load_cores=most.load_core_seconds / duration,
+        disk=most.disk_seconds / duration,
+    )
+    reason = overload(work, host, count, use)
     return Simulated(
         Prediction(
+            requests=len(run.seconds),
             requests_per_second=(number - 1) / duration,
             cold=float(cold.mean()),
-            loads=loads / number,
-            fetches=fetches / number,
-            loads_per_second=loads / duration,
-            loads_possible=float("inf") if not load_cores else host.cores * count / load_cores,
-            resident=loaded / duration,
-            memory_bytes=stored / duration + count * work.overhead_bytes,
-            cores=cores / duration,
-            busiest=float(used[:, 2].max()) / duration / host.cores,
-            warm=None if grown else _latency(seconds[~cold]),
-            every=None if grown or refused.mean() > 0.005 else _latency(seconds),
-            overload=overload,
-            not_ready=float(refused.mean()),
+            loads=total.loads / number,
+            fetches=total.fetches / number,
+            loads_per_second=total.loads / duration,
+            resident=total.loaded_seconds / duration,
+            memory_bytes=total.byte_seconds / duration + count * work.overhead_bytes,
+            cores=total.core_seconds / duration,
+            warm=None if reason else _latency(seconds[~cold]),
+            every=None if reason else _latency(seconds),
+            overload=reason,
+            not_ready=not_ready,
         ),
         times,
         cold,
@@ -244,7 +261,8 @@ def _summed(run: _Run, work: Workload, host: Host, first: int) -> Simulated:
 
 
 def _latency(seconds: Floats) -> Latency | None:
-    found = seconds[np.isfinite(seconds)]
-    if not len(found):
+    answered = seconds[np.isfinite(seconds)]
+    if not len(answered):
         return None
-    return Latency(*(float(each) for each in np.percentile(found, (50, 95, 99))))
+    p50, p95, p99 = np.percentile(answered, (50, 95, 99)).tolist()
+    return Latency(p50, p95, p99)

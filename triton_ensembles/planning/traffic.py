@@ -1,4 +1,4 @@
-"""How often each model is asked."""
+"""Requests for many models: how often each is requested."""
 
 import math
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ class Traffic:
     Attributes:
         rates: requests a second on average, by model.
         names: of the models; () where they have none.
-        day: of 24 hours, how many times the average is asked; () where all are alike.
+        day: of 24 hours, the factors of the average rate; () where all are alike.
         recorded: the requests themselves, if there are any.
         text: what it is, for people.
     """
@@ -50,7 +50,7 @@ class Traffic:
 
 
 def zipf(models: int, alpha: float, rate: float) -> Traffic:
-    """The n-th most popular model is asked in proportion to n to the power of -alpha.
+    """The n-th most popular model is requested in proportion to n to the power of -alpha.
 
     Args:
         rate: requests a second for all models.
@@ -58,8 +58,13 @@ def zipf(models: int, alpha: float, rate: float) -> Traffic:
     Raises:
         EnsembleError: one of them is no such number.
     """
-    _check_models(models)
-    _check_rate(rate)
+    if not 1 <= models <= MOST_MODELS:
+        raise EnsembleError(f"{models} models cannot be planned", cure=f"give 1 to {MOST_MODELS} with --models")
+    if not (math.isfinite(rate) and 0 < rate <= _MOST_RATE):
+        raise EnsembleError(
+            f"{rate:g} is not a number of requests a second",
+            cure=f"give one above 0 and up to {_MOST_RATE:g} with --rate",
+        )
     if not (math.isfinite(alpha) and 0 <= alpha <= 10):
         raise EnsembleError(
             f"zipf:{alpha:g} is not a kind of traffic",
@@ -71,18 +76,5 @@ def zipf(models: int, alpha: float, rate: float) -> Traffic:
 
 
 def uniform(models: int, rate: float) -> Traffic:
-    """Every model is asked as often as any other."""
+    """Requests are spread evenly over the models."""
     return zipf(models, 0.0, rate)
-
-
-def _check_models(models: int) -> None:
-    if not 1 <= models <= MOST_MODELS:
-        raise EnsembleError(f"{models} models cannot be planned", cure=f"give 1 to {MOST_MODELS} with --models")
-
-
-def _check_rate(rate: float) -> None:
-    if not (math.isfinite(rate) and 0 < rate <= _MOST_RATE):
-        raise EnsembleError(
-            f"{rate:g} is not a number of requests a second",
-            cure=f"give one above 0 and up to {_MOST_RATE:g} with --rate",
-        )

@@ -1,1 +1,1 @@
-"""What an archive takes of a machine, measured in the real server: the input of a capacity plan."""
+"""The demand of an archive on a machine, measured in the real server: the input of a capacity plan."""

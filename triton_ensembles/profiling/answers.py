@@ -1,4 +1,4 @@
-"""What one loaded model answers under load, by perf_analyzer, and the processor time of it."""
+"""The answers of one loaded model under load, by perf_analyzer, and their processor time."""
 
 import tempfile
 from collections.abc import Callable, Sequence
@@ -41,7 +41,7 @@ class Load:
     user: UserInputs = field(default_factory=UserInputs)
 
 
-class Asked:
+class RequestSender:
     """Sends requests to models of ``host`` that all have the same inputs.
 
     Args:
@@ -97,7 +97,7 @@ class Asked:
         return tuple(found)
 
     def rested(self, target_model: str, answers: Sequence[Answers], load: Load, progress: Progress) -> Answers:
-        """Asked seldom. ``answers`` is what :meth:`measure` has found. Raises as that does."""
+        """Requests that come seldom. ``answers`` is what :meth:`measure` has found. Raises as that does."""
         often = min(answers, key=lambda each: (each.batch, each.concurrency))
         rate = min(RESTED_PER_SECOND, often.requests_per_second / 2)
         generator, _ = self._generator(target_model, often.batch)

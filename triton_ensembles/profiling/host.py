@@ -27,7 +27,7 @@ _SETTLE_SECONDS = 0.3  # arenas and shared memory that a request has used are gi
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one step of a cold start: its duration, and the processor time of all that works on it, in seconds."""
+    """The cost of one step of a cold start: its duration, and the processor time of all that works on it (seconds)."""
 
     seconds: float
     core_seconds: float
@@ -109,7 +109,7 @@ class Host:
         await self._disk.delete(model)
 
     async def memory(self) -> Memory:
-        """Of the server and all its processes."""
+        """The memory of the server and all its processes."""
         await asyncio.sleep(_SETTLE_SECONDS)
         return Memory(*await asyncio.to_thread(memory_parts, self._family()))
 
@@ -117,7 +117,7 @@ class Host:
         return await self._container.environment_bytes()
 
     def processor_seconds(self) -> float:
-        """Of the server and all its processes so far, those that have ended included."""
+        """Processor time of the server and all its processes so far, those that have ended included."""
         return family_seconds(self._family())
 
     def _family(self) -> list[int]:

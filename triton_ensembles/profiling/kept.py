@@ -25,7 +25,7 @@ def kept_profile(
     batches: Sequence[int],
     progress: Progress,
 ) -> Profile | None:
-    """The profile in ``file`` if it is of the archive with this sha256, and has what is asked for.
+    """The profile in ``file`` if it is of the archive with this sha256, and has what is required.
 
     More copies than its machine had room for, and more rows than its model takes, do not count as missing.
     """
@@ -36,11 +36,11 @@ def kept_profile(
     except EnsembleError as error:
         progress(f"{error.headline}; measuring it again")
         return None
-    counts = [each.models for each in profile.loaded]
-    kinds = {(each.concurrency, each.batch) for each in profile.answers}
+    counts = [entry.models for entry in profile.loaded]
+    kinds = {(entry.concurrency, entry.batch) for entry in profile.answers}
     taken = [batch for batch in batches if batch <= max(batch for _, batch in kinds)]
-    wanted = {(concurrency, batch) for concurrency in concurrencies for batch in taken}
-    if taken and wanted <= kinds and {count for count in copies if count <= counts[-1]} <= set(counts):
+    requested = {(concurrency, batch) for concurrency in concurrencies for batch in taken}
+    if taken and requested <= kinds and {count for count in copies if count <= counts[-1]} <= set(counts):
         return profile
     progress("the profile of before lacks some of the concurrencies, rows or copies; measuring again")
     return None

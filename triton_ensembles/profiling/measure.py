@@ -25,22 +25,22 @@ from triton_ensembles.examples.folder import Examples
 from triton_ensembles.files import file_digest
 from triton_ensembles.paths import COMMAND
 from triton_ensembles.perf.facts import machine
-from triton_ensembles.profiling.answers import Asked, Load
+from triton_ensembles.profiling.answers import Load, RequestSender
+from triton_ensembles.profiling.free_space import lacks_room
 from triton_ensembles.profiling.host import Cost, Host
 from triton_ensembles.profiling.profile import Answers, Loaded, Machine, Memory, Profile, Versions
-from triton_ensembles.profiling.room import lacks_room
 from triton_ensembles.progress import Progress
 from triton_ensembles.triton.home import VERSION, server_python
 
 COPIES = (1, 4, 16)
-_FIRST_ANSWERS = 4  # of so many copies
-_LAST = 8  # loads, and unloads, of so many copies while the others are loaded
+_FIRST_ANSWERS = 4  # copies
+_LAST = 8  # copies, whose loads and unloads count: while the others are loaded
 _CURE = f"make it load first: {COMMAND} check and {COMMAND} serve take the same argument"
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is measured.
+    """An archive to be measured.
 
     Attributes:
         archive: the .tar.gz.
@@ -61,7 +61,7 @@ class Subject:
 
 @dataclass
 class _Copies:
-    """What the first server has shown."""
+    """Measurements of the first server."""
 
     unpacked_bytes: int = 0
     temporary_bytes: int = 0
@@ -91,10 +91,10 @@ def measure(
     load = load or Load()
     sha256 = file_digest(subject.archive)
     try:
-        found = asyncio.run(_copies(subject, scratch, sorted({1, *copies}), load, progress))
-        rested, answers = asyncio.run(_answers(subject, scratch, load, found, progress))
+        seen = asyncio.run(_copies(subject, scratch, sorted({1, *copies}), load, progress))
+        rested, answers = asyncio.run(_answers(subject, scratch, load, seen, progress))
     except ContainerDied as error:
-        raise EnsembleError("tritonserver ended by itself while it was measured", path=subject.archive) from error
+        raise EnsembleError("tritonserver ended on its own while it was measured", path=subject.archive) from error
     except HostingError as error:  # in the endpoint's words, whose cure is for people who deploy
         raise EnsembleError(error.message, path=subject.archive, cure=_CURE) from error
     except EnsembleError as error:
@@ -104,7 +104,7 @@ def measure(
     facts = machine()
     # An endpoint loads and unloads beside many others. The first load brings in what all share, such as the backend's
     # library.
-    loads, unloads, firsts = found.loads[-_LAST:], found.unloads[:_LAST], found.firsts[1:] or found.firsts
+    loads, unloads, firsts = seen.loads[-_LAST:], seen.unloads[:_LAST], seen.firsts[1:] or seen.firsts
     return Profile(
         archive=subject.archive.name,
         sha256=sha256,
@@ -112,16 +112,16 @@ def measure(
         form=subject.form,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         packed_bytes=subject.archive.stat().st_size,
-        unpacked_bytes=found.unpacked_bytes,
-        temporary_bytes=found.temporary_bytes,
-        unpack_seconds=median(each.seconds for each in found.unpacks),
-        unpack_core_seconds=median(each.core_seconds for each in found.unpacks),
-        load_seconds=median(each.seconds for each in loads),
-        load_core_seconds=median(each.core_seconds for each in loads),
+        unpacked_bytes=seen.unpacked_bytes,
+        temporary_bytes=seen.temporary_bytes,
+        unpack_seconds=median(cost.seconds for cost in seen.unpacks),
+        unpack_core_seconds=median(cost.core_seconds for cost in seen.unpacks),
+        load_seconds=median(cost.seconds for cost in loads),
+        load_core_seconds=median(cost.core_seconds for cost in loads),
         first_seconds=median(firsts),
         unload_seconds=median(unloads) if unloads else 0.0,
-        server=found.server,
-        loaded=tuple(found.loaded),
+        server=seen.server,
+        loaded=tuple(seen.loaded),
         rested=rested,
         answers=answers,
         machine=Machine(
@@ -134,75 +134,75 @@ def measure(
 
 
 async def _copies(subject: Subject, scratch: Path, counts: Sequence[int], load: Load, progress: Progress) -> _Copies:
-    found, models = _Copies(), list[Model]()
+    seen, models = _Copies(), list[Model]()
     async with Host(scratch / "copies", subject.python, completes=subject.completes) as host:
-        found.server = before = await host.memory()
-        asked = Asked(host, subject.examples, load.user, scratch)
+        seen.server = before = await host.memory()
+        requests = RequestSender(host, subject.examples, load.user, scratch)
         archives = _archives(subject, scratch, counts[-1])
         while len(models) < counts[-1]:
-            if models and (why := _room(scratch, subject, found)):
-                progress(f"memory is measured with at most {found.loaded[-1].models} loaded: {why}")
+            if models and (why := _room(scratch, subject, seen)):
+                progress(f"memory is measured with at most {seen.loaded[-1].models} loaded: {why}")
                 break
             try:
                 archive, target_model = await asyncio.to_thread(next, archives)
                 model, unpacked = await host.unpack(archive, target_model)
                 loaded = await host.load(model)
                 if len(models) < _FIRST_ANSWERS:
-                    found.firsts.append(await asyncio.to_thread(asked.once, target_model))
-                await asyncio.to_thread(asked.warm_up, target_model)
+                    seen.firsts.append(await asyncio.to_thread(requests.once, target_model))
+                await asyncio.to_thread(requests.warm_up, target_model)
             except (EnsembleError, OSError) as error:
                 if not models:
                     raise
-                progress(f"memory is measured with at most {found.loaded[-1].models} loaded, for with more: {error}")
+                progress(f"memory is measured with at most {seen.loaded[-1].models} loaded, for with more: {error}")
                 break
             models.append(model)
-            found.unpacks.append(unpacked)
-            found.loads.append(loaded)
+            seen.unpacks.append(unpacked)
+            seen.loads.append(loaded)
             after = await host.memory()
             if len(models) == 1:
-                found.unpacked_bytes, found.temporary_bytes = model.disk_bytes, await host.temporary_bytes()
+                seen.unpacked_bytes, seen.temporary_bytes = model.disk_bytes, await host.temporary_bytes()
             if len(models) in counts:
-                found.loaded.append(Loaded(len(models), _less(after, before)))
-                size = found.loaded[-1].memory.bytes / 2**20
+                seen.loaded.append(Loaded(len(models), _less(after, before)))
+                size = seen.loaded[-1].memory.bytes / 2**20
                 progress(f"{len(models)} loaded: {size:.0f} MiB, each loaded in {loaded.seconds:.2f} s")
-        await _unload(host, models, found)
-    return found
+        await _unload(host, models, seen)
+    return seen
 
 
 def _archives(subject: Subject, scratch: Path, count: int) -> Iterator[tuple[Path, str]]:
-    """The archive itself, then clones of it, which are written when they are asked for."""
+    """The archive itself, then clones of it, which are written one at a time."""
     yield subject.archive, subject.archive.name
     for path in clone(subject.archive, clone_names("copy", count - 1), scratch / "clones"):
         yield path, path.name
         path.unlink()
 
 
-async def _unload(host: Host, models: Sequence[Model], found: _Copies) -> None:
+async def _unload(host: Host, models: Sequence[Model], seen: _Copies) -> None:
     for model in models:
         try:
-            found.unloads.append(await host.unload(model))
+            seen.unloads.append(await host.unload(model))
         except (ContainerDied, ContainerAnswered):  # it has ended under a copy too many
             return
         await host.delete(model)
 
 
-def _room(scratch: Path, subject: Subject, found: _Copies) -> str:
+def _room(scratch: Path, subject: Subject, seen: _Copies) -> str:
     """Why one more copy does not fit; "" when it does. It takes at most as much as the first one."""
     packed = subject.archive.stat().st_size
-    return lacks_room(scratch, found.loaded[0].memory.bytes, found.unpacked_bytes + 2 * packed)
+    return lacks_room(scratch, seen.loaded[0].memory.bytes, seen.unpacked_bytes + 2 * packed)
 
 
 async def _answers(
-    subject: Subject, scratch: Path, load: Load, found: _Copies, progress: Progress
+    subject: Subject, scratch: Path, load: Load, seen: _Copies, progress: Progress
 ) -> tuple[Answers, tuple[Answers, ...]]:
-    """Asked seldom, and often."""
+    """Answers to requests that come seldom, and often."""
     async with Host(scratch / "answers", subject.python, completes=subject.completes) as host:
         model, unpacked = await host.unpack(subject.archive, subject.archive.name)
-        found.unpacks.append(unpacked)
+        seen.unpacks.append(unpacked)
         await host.load(model)
-        asked = Asked(host, subject.examples, load.user, scratch)
-        answers = await asyncio.to_thread(asked.measure, model.target_model, load, progress)
-        return await asyncio.to_thread(asked.rested, model.target_model, answers, load, progress), answers
+        requests = RequestSender(host, subject.examples, load.user, scratch)
+        answers = await asyncio.to_thread(requests.measure, model.target_model, load, progress)
+        return await asyncio.to_thread(requests.rested, model.target_model, answers, load, progress), answers
 
 
 def _less(memory: Memory, server: Memory) -> Memory:

@@ -81,7 +81,7 @@ class Loaded:
 
 @dataclass(frozen=True, config=_STRICT)
 class Answers:
-    """What one loaded copy answers, with a fixed number of requests under way.
+    """The answers of one loaded copy, with a fixed number of requests under way.
 
     Attributes:
         concurrency: requests under way.
@@ -117,7 +117,7 @@ class Machine:
 
 @dataclass(frozen=True, config=_STRICT)
 class Versions:
-    """What it was measured with."""
+    """The versions of what it was measured with."""
 
     triton: Name
     triton_ensembles: Name
@@ -126,7 +126,7 @@ class Versions:
 
 @dataclass(frozen=True, config=_STRICT)
 class Profile:
-    """What an archive takes, alone on an idle machine.
+    """The demand of an archive, alone on an idle machine.
 
     Attributes:
         archive: its file name.
@@ -146,7 +146,7 @@ class Profile:
         server: the memory of the server with nothing loaded.
         loaded: by ascending numbers of copies, 1 first.
         rested: answers, of the fewest rows, to requests :data:`RESTED_PER_SECOND`: between them the processor and its
-            caches rest, too. One connection would get ``requests_per_second`` of them.
+            caches rest as well. One connection would get ``requests_per_second`` of them.
         answers: by concurrency and batch.
     """
 
@@ -173,10 +173,10 @@ class Profile:
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
-        counts = [each.models for each in self.loaded]
-        if counts[0] != 1 or any(one >= other for one, other in pairwise(counts)):
+        counts = [entry.models for entry in self.loaded]
+        if counts[0] != 1 or any(fewer >= more for fewer, more in pairwise(counts)):
             raise ValueError("'loaded' does not begin with 1 copy and ascend")
-        kinds = [(each.concurrency, each.batch) for each in self.answers]
+        kinds = [(entry.concurrency, entry.batch) for entry in self.answers]
         if len(set(kinds)) < len(kinds):
             raise ValueError("'answers' has the same concurrency and batch twice")
         return self
@@ -220,7 +220,7 @@ def write_profile(profile: Profile, path: Path) -> None:
 
 
 def document(profile: Profile) -> dict[str, Any]:
-    """What :func:`write_profile` writes."""
+    """The content of the file that :func:`write_profile` writes."""
     return {"schema": SCHEMA} | asdict(profile)
 
 
@@ -234,7 +234,7 @@ def _unusable(message: str, path: Path) -> EnsembleError:
 
 
 def _first_fault(error: ValidationError) -> str:
-    """Of the first fault: where it is, and what. An unknown key is the cause where another is missing."""
+    """The place of the first fault and its kind. An unknown key is the cause where another is missing."""
     fault = min(error.errors(include_url=False), key=lambda each: each["type"] not in _UNKNOWN_KEY)
     place, kind, message = _place(fault["loc"]), fault["type"], fault["msg"].removeprefix("Value error, ")
     if kind in _MISSING_KEY:

@@ -7,7 +7,7 @@ _MIB = 2**20
 
 
 def table(profile: Profile) -> str:
-    """What it takes, what several take, and what it answers."""
+    """The cost of a cold start, the memory of several copies, and the answers of one."""
     cold = [
         ["", "size", "seconds", "core-s"],
         ["packed", _mib(profile.packed_bytes), "", ""],
@@ -20,11 +20,11 @@ def table(profile: Profile) -> str:
     memory = [["loaded", "MiB", "anonymous", "mapped", "each more"]]
     memory.append(["none", *_memory(profile.server.anonymous_bytes, profile.server.mapped_bytes), ""])
     before, models = 0, 0
-    for each in profile.loaded:
-        more = (each.memory.bytes - before) / (each.models - models) / _MIB
-        size = _memory(each.memory.anonymous_bytes, each.memory.mapped_bytes)
-        memory.append([str(each.models), *size, f"{more:.1f}"])
-        before, models = each.memory.bytes, each.models
+    for entry in profile.loaded:
+        more = (entry.memory.bytes - before) / (entry.models - models) / _MIB
+        size = _memory(entry.memory.anonymous_bytes, entry.memory.mapped_bytes)
+        memory.append([str(entry.models), *size, f"{more:.1f}"])
+        before, models = entry.memory.bytes, entry.models
     answers = [["under way", "rows", "requests/s", "p50 ms", "p95 ms", "p99 ms", "core-ms"]]
     for point in (profile.rested, *profile.answers):
         times = (point.p50_seconds, point.p95_seconds, point.p99_seconds, point.core_seconds)

@@ -20,10 +20,10 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
+from triton_ensembles.endpoint.hosting.loading import Unloads
+
 _LOOKUP_SECONDS = 0.25  # after which a request has been looked up, though it may not have been answered
 _READ_SECONDS = 0.1  # after which an unload that has begun has read the list
-JOIN_SECONDS = 0.25  # for which others may begin after the first unload
-END_SECONDS = 1.0  # after which the last of them has ended, unless its model takes long
 
 
 class Turns:
@@ -35,9 +35,8 @@ class Turns:
         self._none_begins = asyncio.Event()
         self._none_begins.set()
         self._turn = asyncio.Lock()
-        self._unloads = 0
+        self._unloads = Unloads()
         self._read_at = 0.0  # when the latest unload has read the list
-        self._joined_until = 0.0
         self._unload_ended = asyncio.Event()
 
     @contextlib.contextmanager
@@ -71,9 +70,7 @@ class Turns:
     async def unload(self) -> AsyncIterator[Callable[[], None]]:
         """As :meth:`load`."""
         async with self._beginning(self._seconds_until_unload) as begun:
-            if not self._joins():
-                self._joined_until = time.monotonic() + JOIN_SECONDS
-            self._unloads += 1
+            self._unloads.begin(time.monotonic())
 
             def end() -> None:
                 self._read_at = time.monotonic() + _READ_SECONDS
@@ -82,19 +79,16 @@ class Turns:
             try:
                 yield end
             finally:
-                self._unloads -= 1
-                if not self._unloads:
+                self._unloads.end()
+                if not self._unloads.running:
                     self._unload_ended.set()
                     self._unload_ended = asyncio.Event()
 
-    def _joins(self) -> bool:
-        return self._unloads > 0 and time.monotonic() < self._joined_until
-
     def _seconds_until_load(self) -> float:
-        return self._read_at - time.monotonic() if self._unloads else 0
+        return self._read_at - time.monotonic() if self._unloads.running else 0
 
     def _seconds_until_unload(self) -> float:
-        return self._joined_until + END_SECONDS - time.monotonic() if self._unloads and not self._joins() else 0
+        return self._unloads.pause(time.monotonic())
 
     @contextlib.asynccontextmanager
     async def _beginning(self, seconds: Callable[[], float]) -> AsyncIterator[Callable[[], None]]:

@@ -1,10 +1,11 @@
-"""What the steady state does not show, simulated: the time after a deploy, and a burst of requests."""
+"""The time after a deploy, and a burst of requests."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from triton_ensembles.planning.arrivals import Phase, drawn
+from triton_ensembles.planning.arrivals import Phase, drawn, sample
+from triton_ensembles.planning.invocations import duration
 from triton_ensembles.planning.plan import Choice
 from triton_ensembles.planning.simulation import simulate
 from triton_ensembles.planning.traffic import Traffic
@@ -13,11 +14,12 @@ _WINDOWS = 200  # of the simulated time
 _NEAR = 0.02  # of all requests: as cold as in the steady state
 _MINUTE = 60.0
 _BEFORE = 0.3  # of the requests, before a burst
+_MOST_OF_DEPLOY = 200_000  # requests
 
 
 @dataclass(frozen=True)
 class Deploy:
-    """After instances have started with nothing on their disks.
+    """The time after instances have started with nothing on their disks.
 
     Attributes:
         first: share of cold requests in the first minute.
@@ -32,9 +34,9 @@ class Deploy:
     not_ready: float
 
     def __str__(self) -> str:
-        when = f"the steady state after {_time(self.seconds)}"
-        if self.seconds is None:
-            when = f"the steady state is not reached in {_time(self.simulated)}"
+        when = f"the steady state is not reached in {duration(self.simulated)}"
+        if self.seconds is not None:
+            when = f"the steady state after {duration(self.seconds)}"
         refused = f", {self.not_ready:.1%} refused (ModelNotReadyException)" if self.not_ready else ""
         return f"{self.first:.0%} cold in the first minute{refused}, {when}".replace("%", " %")
 
@@ -65,25 +67,26 @@ class Burst:
             times = f"p50 {self.p50 * 1000:.3g} ms, p99 {self.p99 * 1000:.4g} ms"
         cold = f"{self.cold:.1%} cold".replace("%", " %")
         during = f"{self.factor:g} times the requests for {self.seconds:g} s"
-        return f"{during}: {times}, {cold}{refused}; all answered {_time(self.after)} after it"
+        return f"{during}: {times}, {cold}{refused}; all answered {duration(self.after)} after it"
 
 
 def deploy(choice: Choice, traffic: Traffic, requests: int) -> Deploy:
     """Simulate the first requests of a deployed choice."""
-    found = simulate(choice.work, choice.host, choice.count, drawn(traffic, requests), empty=True)
-    first = found.cold[: max(1, int((found.times <= _MINUTE).sum()))]
-    parts = np.array_split(found.cold, _WINDOWS)
-    wanted = choice.day.cold + _NEAR
-    shares = np.array([part.mean() if len(part) else 0.0 for part in parts])
-    noise = np.sqrt(wanted * (1 - min(wanted, 1.0)) / max(1, len(parts[0])))
-    above = np.flatnonzero(shares > wanted + 2 * noise)
-    begins = np.cumsum([len(part) for part in parts])
-    simulated = float(found.times[-1])
+    after = simulate(
+        choice.work, choice.host, choice.count, sample(traffic, min(requests, _MOST_OF_DEPLOY)).requests, empty=True
+    )
+    first = after.cold[: max(1, int((after.times <= _MINUTE).sum()))]
+    windows = np.array_split(after.cold, _WINDOWS)
+    steady = choice.prediction.cold + _NEAR
+    shares = np.array([window.mean() if len(window) else 0.0 for window in windows])
+    noise = np.sqrt(steady * (1 - min(steady, 1.0)) / max(1, len(windows[0])))
+    above = np.flatnonzero(shares > steady + 2 * noise)
+    begins = np.cumsum([len(window) for window in windows])
     seconds: float | None = 0.0
     if len(above):
         last = int(begins[above[-1]])
-        seconds = float(found.times[last]) if last < len(found.times) and above[-1] < _WINDOWS - 2 else None
-    return Deploy(float(first.mean()), seconds, simulated, found.prediction.not_ready)
+        seconds = float(after.times[last]) if last < len(after.times) and above[-1] < _WINDOWS - 2 else None
+    return Deploy(float(first.mean()), seconds, float(after.times[-1]), after.prediction.not_ready)
 
 
 def burst(choice: Choice, traffic: Traffic, factor: float, seconds: float, requests: int) -> Burst:
@@ -96,28 +99,18 @@ def burst(choice: Choice, traffic: Traffic, factor: float, seconds: float, reque
     count = max(requests, 2 * during)
     before = _BEFORE * (count - during) / traffic.rate
     phases = (Phase(before, 1.0), Phase(seconds, factor), Phase(1.0, 1.0))
-    found = simulate(choice.work, choice.host, choice.count, drawn(traffic, count, phases))
-    inside = (found.times >= before) & (found.times < before + seconds)
-    times = found.seconds[inside]
-    answered = times[np.isfinite(times)]
-    p50, p99 = (float(each) for each in np.percentile(answered, (50, 99))) if len(answered) else (None, None)
-    ends = found.times[inside] + np.where(np.isfinite(times), times, 0.0)
-    after = float(ends.max()) - (before + seconds) if len(ends) else 0.0
+    after = simulate(choice.work, choice.host, choice.count, drawn(traffic, count, phases))
+    inside = (after.times >= before) & (after.times < before + seconds)
+    times = after.seconds[inside]
+    is_answered = np.isfinite(times)
+    p50, p99 = np.percentile(times[is_answered], (50, 99)).tolist() if is_answered.any() else (None, None)
+    ends = after.times[inside] + np.where(is_answered, times, 0.0)
     return Burst(
         factor,
         seconds,
         p50,
         p99,
-        float(found.cold[inside].mean()) if len(times) else 0.0,
-        float((~np.isfinite(times)).mean()) if len(times) else 0.0,
-        max(0.0, after),
+        float(after.cold[inside].mean()) if len(times) else 0.0,
+        float((~is_answered).mean()) if len(times) else 0.0,
+        max(0.0, float(ends.max()) - (before + seconds)) if len(ends) else 0.0,
     )
-
-
-def _time(seconds: float | None) -> str:
-    if seconds is None:
-        return "-"
-    for unit, size in (("hours", 3600.0), ("minutes", 60.0)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.{0 if seconds >= 10 * size else 1}f} {unit}"
-    return f"{seconds:.{0 if seconds >= 10 else 1}f} s"

@@ -1,4 +1,4 @@
-"""How much of this machine's memory and disk a measurement may still take."""
+"""The memory and disk of this machine that a measurement may still take."""
 
 import shutil
 from pathlib import Path
