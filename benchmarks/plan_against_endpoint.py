@@ -28,13 +28,13 @@ from benchmarks.row_payloads import row_payloads
 from checkout import ROOT
 from triton_ensembles.archive.clones import clone, clone_names
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.endpoint.metrics.names import METRICS
-from triton_ensembles.planning.demand import Floats, demand_of
-from triton_ensembles.planning.host import Host
-from triton_ensembles.planning.simulation import Simulated, simulate
-from triton_ensembles.planning.traffic import Recorded, zipf
-from triton_ensembles.planning.workload import workload
-from triton_ensembles.profiling.profile import Profile, read_profile
+from triton_ensembles.measuring.planning.demand import Floats, demand_of
+from triton_ensembles.measuring.planning.host import Host
+from triton_ensembles.measuring.planning.simulation import Simulated, simulate
+from triton_ensembles.measuring.planning.traffic import Recorded, zipf
+from triton_ensembles.measuring.planning.workload import workload
+from triton_ensembles.measuring.profiling.profile import Profile, read_profile
+from triton_ensembles.sagemaker.metric_names import METRICS
 
 ALPHA = 1.1
 SEED = 16

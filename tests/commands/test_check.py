@@ -11,13 +11,13 @@ from click.testing import CliRunner, Result
 
 from checkout import ENSEMBLES
 from tests.commands.projects import run_in
-from tests.test_project import write_ensemble
-from triton_ensembles.check.examples import ensemble, python_model, step
-from triton_ensembles.check.registry import RULES
-from triton_ensembles.check.rule import Example
-from triton_ensembles.check.staging_example import stage
-from triton_ensembles.cli import main
+from tests.project.test_location import write_ensemble
+from triton_ensembles.checking.examples import ensemble, python_model, step
+from triton_ensembles.checking.registry import RULES
+from triton_ensembles.checking.rule import Example
+from triton_ensembles.checking.staging_example import stage
 from triton_ensembles.commands.check import check_command
+from triton_ensembles.commands.cli import main
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.triton.releases import check_instance
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.planning.synthetic import profile
-from triton_ensembles.cli import main
-from triton_ensembles.profiling.kept import profile_file
-from triton_ensembles.profiling.profile import write_profile
+from tests.measuring.planning.synthetic import profile
+from triton_ensembles.commands.cli import main
+from triton_ensembles.measuring.profiling.kept import profile_file
+from triton_ensembles.measuring.profiling.profile import write_profile
 
 
 @pytest.fixture

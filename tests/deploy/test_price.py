@@ -11,7 +11,7 @@ from botocore.stub import Stubber
 
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.price import Price, cost, hosting_price, price_of
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 HEAD = "instance,per_hour,currency,region\n"
 LISTED = "AWS price list of 2026-11-01"

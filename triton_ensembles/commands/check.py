@@ -6,16 +6,16 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.check.baseline import Baseline
-from triton_ensembles.check.checker import check
-from triton_ensembles.check.explanation import explain, rule_list
-from triton_ensembles.check.formats import FORMATS, printed
-from triton_ensembles.check.places import FilePlaces
-from triton_ensembles.check.report import Report
-from triton_ensembles.commands import options
+from triton_ensembles.checking.baseline import Baseline
+from triton_ensembles.checking.checker import check
+from triton_ensembles.checking.explanation import explain, rule_list
+from triton_ensembles.checking.formats import FORMATS, printed
+from triton_ensembles.checking.places import FilePlaces
+from triton_ensembles.checking.report import Report
+from triton_ensembles.commands.common import options
 from triton_ensembles.deploy.image import PIP_SERVER
-from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.recipe.places import find_ensembles
+from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.project.recipe.places import find_ensembles
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.targets import NAMES
 

@@ -8,20 +8,20 @@ from pathlib import Path
 import click
 
 from triton_ensembles.building.built import choose
-from triton_ensembles.building.plan import find_ensemble, read_models
-from triton_ensembles.building.served import Served
-from triton_ensembles.commands import options, request_options
-from triton_ensembles.commands import output as output_of
-from triton_ensembles.commands.arguments import Chosen, argument, chosen
-from triton_ensembles.commands.builds import serve_all, server_for
-from triton_ensembles.commands.reports import summary_of
-from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.examples.place import examples_folder
-from triton_ensembles.perf.inputs import UserInputs
-from triton_ensembles.perf.report import tables
-from triton_ensembles.perf.report_files import SUFFIXES
-from triton_ensembles.perf.sweep import CONCURRENCIES, SECONDS, measure
-from triton_ensembles.recipe.places import RECIPE
+from triton_ensembles.building.planned.plan import find_ensemble, read_models
+from triton_ensembles.commands.common import options, request_options
+from triton_ensembles.commands.common import output as output_of
+from triton_ensembles.commands.common.arguments import Chosen, argument, chosen
+from triton_ensembles.commands.common.builds import serve_all, server_for
+from triton_ensembles.commands.common.reports import summary_of
+from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.measuring.perf.inputs import UserInputs
+from triton_ensembles.measuring.perf.report import tables
+from triton_ensembles.measuring.perf.report_files import SUFFIXES
+from triton_ensembles.measuring.perf.sweep import CONCURRENCIES, SECONDS, measure
+from triton_ensembles.project.examples.place import examples_folder
+from triton_ensembles.project.recipe.places import RECIPE
+from triton_ensembles.serving.served import Served
 from triton_ensembles.triton.model_config import ModelConfig
 
 

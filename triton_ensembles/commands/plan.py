@@ -7,24 +7,24 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands import option_values, options, output, request_options
-from triton_ensembles.commands.builds import timed_progress
+from triton_ensembles.commands.common import option_values, options, output, request_options
+from triton_ensembles.commands.common.builds import timed_progress
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.price import TABLE_REGION, AskAws, Price, hosting_price, price_of
 from triton_ensembles.deploy.resource_names import check_endpoint_name
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.planning.chosen_profiles import chosen_profiles
-from triton_ensembles.planning.day import read_day
-from triton_ensembles.planning.document import document
-from triton_ensembles.planning.goal import Goal
-from triton_ensembles.planning.instances import host_of
-from triton_ensembles.planning.invocations import read_invocations
-from triton_ensembles.planning.observed import observe
-from triton_ensembles.planning.plan import plan as make_plan
-from triton_ensembles.planning.table import tables
-from triton_ensembles.planning.traffic import Traffic, uniform, zipf
-from triton_ensembles.planning.transients import burst as simulate_burst
-from triton_ensembles.planning.transients import deploy as simulate_deploy
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.measuring.planning.chosen_profiles import chosen_profiles
+from triton_ensembles.measuring.planning.day import read_day
+from triton_ensembles.measuring.planning.document import document
+from triton_ensembles.measuring.planning.goal import Goal
+from triton_ensembles.measuring.planning.instances import host_of
+from triton_ensembles.measuring.planning.invocations import read_invocations
+from triton_ensembles.measuring.planning.observed import observe
+from triton_ensembles.measuring.planning.plan import plan as make_plan
+from triton_ensembles.measuring.planning.table import tables
+from triton_ensembles.measuring.planning.traffic import Traffic, uniform, zipf
+from triton_ensembles.measuring.planning.transients import burst as simulate_burst
+from triton_ensembles.measuring.planning.transients import deploy as simulate_deploy
 
 
 @click.command()

@@ -9,25 +9,25 @@ import click
 
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.building.built import choose
-from triton_ensembles.building.served import Served
-from triton_ensembles.commands import options, request_options
-from triton_ensembles.commands import output as output_of
-from triton_ensembles.commands.arguments import Chosen, argument, chosen
-from triton_ensembles.commands.builds import timed_progress
-from triton_ensembles.commands.hosted import hosted_of
-from triton_ensembles.commands.reports import summary_of
-from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.examples.folder import Examples, examples_of, read_examples
-from triton_ensembles.files import file_digest, read_json
-from triton_ensembles.fused.plan import PLAN
-from triton_ensembles.perf.inputs import UserInputs
-from triton_ensembles.profiling.answers import Load
-from triton_ensembles.profiling.kept import kept_profile, profile_file
-from triton_ensembles.profiling.measure import COPIES, Subject, measure
-from triton_ensembles.profiling.profile import Profile, document, write_profile
-from triton_ensembles.profiling.table import table
-from triton_ensembles.recipe.places import RECIPE
-from triton_ensembles.system_errors import explained
+from triton_ensembles.commands.common import options, request_options
+from triton_ensembles.commands.common import output as output_of
+from triton_ensembles.commands.common.arguments import Chosen, argument, chosen
+from triton_ensembles.commands.common.builds import timed_progress
+from triton_ensembles.commands.common.hosted import hosted_of
+from triton_ensembles.commands.common.reports import summary_of
+from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.files import file_digest, read_json
+from triton_ensembles.ground.system_errors import explained
+from triton_ensembles.measuring.perf.inputs import UserInputs
+from triton_ensembles.measuring.profiling.answers import Load
+from triton_ensembles.measuring.profiling.kept import kept_profile, profile_file
+from triton_ensembles.measuring.profiling.measure import COPIES, Subject, measure
+from triton_ensembles.measuring.profiling.profile import Profile, document, write_profile
+from triton_ensembles.measuring.profiling.table import table
+from triton_ensembles.project.examples.folder import Examples, examples_of, read_examples
+from triton_ensembles.project.recipe.places import RECIPE
+from triton_ensembles.runtime.fused.plan import PLAN
+from triton_ensembles.serving.served import Served
 from triton_ensembles.triton.targets import Target
 
 

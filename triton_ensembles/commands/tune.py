@@ -6,16 +6,16 @@ from pathlib import Path
 import click
 
 from triton_ensembles.building.built import choose
-from triton_ensembles.commands import option_values, options, request_options
-from triton_ensembles.commands import output as output_of
-from triton_ensembles.commands.builds import build_all, timed_progress
-from triton_ensembles.errors import shown
-from triton_ensembles.perf.inputs import UserInputs
-from triton_ensembles.perf.report_files import write_report
-from triton_ensembles.tuning.goal import Goal
-from triton_ensembles.tuning.report import csv_rows, tables
-from triton_ensembles.tuning.tune import MINUTES, MOST, SECONDS, Load, read_subject
-from triton_ensembles.tuning.tune import tune as search
+from triton_ensembles.commands.common import option_values, options, request_options
+from triton_ensembles.commands.common import output as output_of
+from triton_ensembles.commands.common.builds import build_all, timed_progress
+from triton_ensembles.ground.errors import shown
+from triton_ensembles.measuring.perf.inputs import UserInputs
+from triton_ensembles.measuring.perf.report_files import write_report
+from triton_ensembles.measuring.tuning.goal import Goal
+from triton_ensembles.measuring.tuning.report import csv_rows, tables
+from triton_ensembles.measuring.tuning.tune import MINUTES, MOST, SECONDS, Load, read_subject
+from triton_ensembles.measuring.tuning.tune import tune as search
 
 
 @click.command()
@@ -112,7 +112,7 @@ def tune(
         progress=timed_progress(name),
     )
     outcome = report.outcome
-    from triton_ensembles.tuning.plot import draw  # matplotlib takes a second to load
+    from triton_ensembles.measuring.tuning.plot import draw  # matplotlib takes a second to load
 
     output = output or places.reports / "tune" / (served.name if served.fuses else "")
     files = write_report(name, output, csv_rows(report), report.document(), partial(draw, report))

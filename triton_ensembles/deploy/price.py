@@ -12,8 +12,8 @@ from typing import NamedTuple
 from botocore.exceptions import BotoCoreError, ClientError
 
 from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import read_text
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import read_text
 
 PRICES_PAGE = "https://aws.amazon.com/sagemaker/pricing/"
 HOURS = 24 * 30

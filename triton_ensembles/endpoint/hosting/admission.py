@@ -22,11 +22,11 @@ from typing import NamedTuple
 
 from triton_ensembles.endpoint.hosting import faults
 from triton_ensembles.endpoint.hosting.container_process import Container
-from triton_ensembles.endpoint.hosting.loading import ModelSizes, kept_free, make_room, may_guess, most_loads, must_wait
 from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.model_processes import Usage
-from triton_ensembles.endpoint.hosting.policy import least_recently_used
 from triton_ensembles.endpoint.hosting.spec import Budgets
+from triton_ensembles.sagemaker.eviction import least_recently_used
+from triton_ensembles.sagemaker.loading import ModelSizes, kept_free, make_room, may_guess, most_loads, must_wait
 
 _CORES = os.cpu_count() or 1
 _MOST_LOADS = most_loads(_CORES)

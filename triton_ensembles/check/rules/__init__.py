@@ -1,4 +1,0 @@
-"""The rules, in folders by their subject; :mod:`triton_ensembles.check.registry` finds them all.
-
-No rule imports another: what several of them need lies beside this package.
-"""
