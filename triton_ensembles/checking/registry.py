@@ -1,4 +1,4 @@
-"""All the rules: whatever the modules below check/rules/ define."""
+"""All the rules: whatever the modules below checking/rules/ define."""
 
 from importlib import import_module
 from pkgutil import walk_packages

@@ -20,7 +20,7 @@ def manifest_of(
     * ``weights``: "random", "pretrained" or "provided"; see :func:`weights_origin`
     * ``artifacts``: by path in the recipe, ``sha256``, ``size`` in bytes, ``random``, ``made_from`` (maker, options,
       versions of tools, digests of files) and ``facts`` (what the maker measured;
-      see check/rules/model_files/image_artifacts.py)
+      see checking/rules/model_files/image_artifacts.py)
     * ``environments``: by name, ``kind`` (folder, tar or wheels), ``sha256``, ``size``, ``file``, ``python``,
       ``provider``, ``glibc`` and ``packages``
     """

@@ -1,7 +1,7 @@
 """The instance of each model: the one that got its first request, and so has its copy on the disk.
 
 The first request for a model goes to the instance that is the least busy then, or has the fewest models: see
-``endpoint/hosting/routing.py``. So instances have models alike in number, and not in requests.
+``sagemaker/routing.py``. So instances have models alike in number, and not in requests.
 """
 
 import numpy as np

@@ -4,7 +4,7 @@ The jobs that run share the cores: at full speed while there are enough, else al
 ends when a clock, which runs at that speed, shows a time that is known when the job begins.
 
 Whether a load may begin, what is evicted for it and which unloads may overlap are the endpoint's own rules, imported
-from ``endpoint/hosting/loading.py`` and ``policy.py``. Loads keep the order of its ``admission.py``: the first that
+from ``sagemaker/loading.py`` and ``eviction.py``. Loads keep the order of its ``admission.py``: the first that
 waits has its memory reserved, which evicts idle models, before the next is looked at; it begins when the unloads have
 freed what it needs.
 """

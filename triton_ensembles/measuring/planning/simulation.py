@@ -1,6 +1,6 @@
 """The simulation of an endpoint, request by request.
 
-Requests come at their times; instances are chosen by ``endpoint/hosting/routing.py``, models are loaded and evicted by
+Requests come at their times; instances are chosen by ``sagemaker/routing.py``, models are loaded and evicted by
 the endpoint's own rules. A request whose model is not loaded within 60 s is refused, as ModelNotReadyException; clients
 would send it again, which is not simulated.
 """
