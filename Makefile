@@ -41,7 +41,7 @@ test-all: ## Run all tests: test, then test-rest
 	@$(MAKE) --no-print-directory test
 	@$(MAKE) --no-print-directory test-rest
 
-verdicts: .venv/ready ## Ask the real server about all models of tests/check, and write down what it says
+verdicts: .venv/ready ## Ask the real server about all models of tests/checking, and write down what it says
 	@VERDICTS=write .venv/bin/python -m pytest -q -m verdicts tests
 
 fuzz: .venv/ready ## Draw new examples for the property tests for SECONDS (3600), and print what fails as an @example

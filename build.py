@@ -15,7 +15,7 @@ if (VENV / "ready").exists() and sys.prefix != os.fspath(VENV):
     # Whatever python3 is first on PATH, and whichever of the packages it happens to have.
     os.execv(VENV / "bin" / "python3", [os.fspath(VENV / "bin" / "python3"), *sys.argv])
 try:
-    from triton_ensembles.cli import main
+    from triton_ensembles.commands.cli import main
 except KeyboardInterrupt:
     sys.exit(130)
 except ModuleNotFoundError as error:

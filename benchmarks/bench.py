@@ -35,9 +35,9 @@ from benchmarks.results import Results, facts_of, joined
 from benchmarks.tables import markdown
 from benchmarks.throughput import throughput_table
 from checkout import REPORTS
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.processes import StopSignals
-from triton_ensembles.progress import Progress
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.processes import StopSignals
+from triton_ensembles.ground.progress import Progress
 
 WARM_UP = 0.5  # seconds before each measurement that do not count
 LONGEST = 60.0  # seconds after which a measurement is not repeated for longer

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.loads import Load
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 PERCENTILES = (50, 90, 95, 99)
 

@@ -14,9 +14,9 @@ from typing import Any
 from google.protobuf.json_format import ParseDict
 from numpy.typing import NDArray
 
-from triton_ensembles.backends.onnxruntime.weights_gate import GatedFiles
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.fused.plan import PLAN, STEPS
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.runtime.backends.onnxruntime.weights_gate import GatedFiles
+from triton_ensembles.runtime.fused.plan import PLAN, STEPS
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
 
 Array = NDArray[Any]

@@ -10,8 +10,8 @@ import tritonclient.http as http
 from benchmarks.engines import Array
 from checkout import ENSEMBLES
 from triton_ensembles.deploy.payload import Payload, payload_of
-from triton_ensembles.examples.folder import Examples, read_examples
-from triton_ensembles.examples.place import examples_folder
+from triton_ensembles.project.examples.folder import Examples, read_examples
+from triton_ensembles.project.examples.place import examples_folder
 from triton_ensembles.triton.server import TritonServer
 
 

@@ -22,9 +22,9 @@ from statistics import median
 import numpy as np
 import tritonclient.http as http
 
-from triton_ensembles.errors import EnsembleError
 from triton_ensembles.gateway.invocation import ATTRIBUTES, BINARY
 from triton_ensembles.gateway.table import Model, read_table
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.gateway_server import TABLE, GatewayServer
 
 _DIRECT = "Triton, HTTP"

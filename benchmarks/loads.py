@@ -16,7 +16,7 @@ from PIL import Image
 from tokenizers import Tokenizer
 
 from benchmarks.examples import examples_of, photographs
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 SHORT, IMAGES = "short", "images"
 TOKENS = range(10, 17)  # of a short text

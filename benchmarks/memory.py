@@ -23,9 +23,9 @@ from benchmarks.variants import built_ensemble, built_variant, with_one_instance
 from checkout import PLACES
 from triton_ensembles.archive.clones import clone, clone_names
 from triton_ensembles.deploy.payload import Payload
-from triton_ensembles.endpoint.hosting.extract import extract
-from triton_ensembles.processes import descendants, proportional_set_size
-from triton_ensembles.progress import Progress
+from triton_ensembles.ground.processes import descendants, proportional_set_size
+from triton_ensembles.ground.progress import Progress
+from triton_ensembles.sagemaker.extraction import extract
 from triton_ensembles.triton.targets import CPU, fused
 
 CONNECTIONS = 8

@@ -19,8 +19,8 @@ from benchmarks.results import Results, joined, ratio_of, read_parts
 from benchmarks.tables import Table, markdown
 from benchmarks.throughput import throughput_table
 from checkout import REPORTS, ROOT
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import write_whole
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import write_whole
 
 PAGE = ROOT / "docs" / "performance.md"
 TEMPLATE = Path(__file__).with_name("page.md")

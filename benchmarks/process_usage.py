@@ -1,6 +1,6 @@
 """Processor time by process, read from /proc: who uses the cores that client, server and steps share.
 
-Memory is read by :func:`triton_ensembles.processes.memory_parts`.
+Memory is read by :func:`triton_ensembles.ground.processes.memory_parts`.
 """
 
 import os
@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from triton_ensembles.processes import command_line, descendants
+from triton_ensembles.ground.processes import command_line, descendants
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _STUB = "triton_python_backend_stub"

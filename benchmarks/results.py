@@ -14,8 +14,8 @@ from typing import Any
 from benchmarks.cells import Cell, Measurement
 from benchmarks.loads import Load
 from benchmarks.tables import Table
-from triton_ensembles.files import write_whole
-from triton_ensembles.perf.facts import machine
+from triton_ensembles.ground.files import write_whole
+from triton_ensembles.measuring.perf.facts import machine
 from triton_ensembles.triton.home import VERSION
 
 Rates = Mapping[int, float]

@@ -9,9 +9,9 @@ from checkout import BUILD, PLACES
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.progress import Progress
-from triton_ensembles.recipe.places import RECIPE
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.progress import Progress
+from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.triton.targets import Target
 
 FOLDER = BUILD / "bench" / "variants"

@@ -21,7 +21,7 @@ from triton_ensembles.artifacts import Facts, Job
 from triton_ensembles.artifacts.onnx_export import OPSET, compare, export
 from triton_ensembles.artifacts.script import main
 from triton_ensembles.artifacts.torchscript import write
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 CLASSES = 1000
 SIDE = 224

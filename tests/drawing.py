@@ -13,7 +13,7 @@ import triton_ensembles
 # No test depends on how fast the machine is.
 _ANY_MACHINE = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 # What runs inside tritonserver, or in other people's projects.
-_NOT_IMPORTED_HERE = ("backends", "fused", "starter.templates", "__main__")
+_NOT_IMPORTED_HERE = ("runtime", "starter.templates", "__main__")
 
 settings.register_profile("suite", derandomize=True, **_ANY_MACHINE)
 settings.register_profile("fuzz", derandomize=False, **_ANY_MACHINE)

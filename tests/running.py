@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from checkout import ROOT
-from triton_ensembles.processes import die_with_parent
+from triton_ensembles.ground.processes import die_with_parent
 
 
 @contextmanager

@@ -15,10 +15,10 @@ import click
 import pytest
 import yaml
 
-from tests.check.reports import MISSING, NEGATIVE, write_model
+from tests.checking.reports import MISSING, NEGATIVE, write_model
 from tests.docs.blocks import blocks_of
-from triton_ensembles.check.examples import python_model
-from triton_ensembles.cli import main
+from triton_ensembles.checking.examples import python_model
+from triton_ensembles.commands.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 _PAGE = ROOT / "docs" / "ci.md"

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 from tests.chain import NAME, write_chain
-from tests.check.packing import MODEL_PY, python_step, write
+from tests.checking.packing import MODEL_PY, python_step, write
 from tests.commands.projects import run_in
 from tests.work import calls_of
-from triton_ensembles.building.lock import Lock
-from triton_ensembles.building.served import served
-from triton_ensembles.check import check
-from triton_ensembles.check.baseline import Baseline
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import parse_json
-from triton_ensembles.project import find_project
-from triton_ensembles.recipe.places import line_naming
+from triton_ensembles.building.made.lock import Lock
+from triton_ensembles.checking import check
+from triton_ensembles.checking.baseline import Baseline
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import parse_json
+from triton_ensembles.project.location import find_project
+from triton_ensembles.project.recipe.places import line_naming
+from triton_ensembles.serving.served import served
 
 TABLE = "[tool.triton-ensembles]\n"
 TOML = {

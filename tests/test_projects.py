@@ -11,11 +11,11 @@ from click.testing import CliRunner
 
 from checkout import ROOT
 from tests.chain import NAME, write_chain
-from triton_ensembles.cli import main
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import user_folder
-from triton_ensembles.project import find_project
-from triton_ensembles.recipe.reader import read_recipe
+from triton_ensembles.commands.cli import main
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.paths import user_folder
+from triton_ensembles.project.location import find_project
+from triton_ensembles.project.recipe.reader import read_recipe
 
 
 def settings(folder: Path, text: str) -> Path:
@@ -140,7 +140,7 @@ def test_what_is_installed_goes_to_the_cache_folder_of_the_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert user_folder() == ROOT / ".triton"  # as ever, in a checkout
-    monkeypatch.setattr("triton_ensembles.paths.IS_CHECKOUT", False)
+    monkeypatch.setattr("triton_ensembles.ground.paths.IS_CHECKOUT", False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     assert user_folder() == tmp_path / ".cache" / "triton-ensembles"

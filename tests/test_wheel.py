@@ -19,7 +19,7 @@ from tests.chain import NAME, write_chain
 from tests.core import PROJECT, SITECUSTOMIZE, distributions, modules_without
 from tests.running import running
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.files import size_of
+from triton_ensembles.ground.files import size_of
 from triton_ensembles.triton.ports import Ports
 
 _PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")

@@ -5,23 +5,22 @@ first used, so that ``import triton_ensembles`` is fast and needs no more than P
 """
 
 import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.2.0"
+from triton_ensembles.version import __version__
 
 if TYPE_CHECKING:
     from triton_ensembles.api import build, check, clone, diff, graph, measure
     from triton_ensembles.endpoint.local import LocalEndpoint
-    from triton_ensembles.errors import EnsembleError
-    from triton_ensembles.recipe.reader import read_recipe
+    from triton_ensembles.ground.errors import EnsembleError
+    from triton_ensembles.project.recipe.reader import read_recipe
     from triton_ensembles.triton.server import TritonServer
 
 __all__ = [
     "EnsembleError",
     "LocalEndpoint",
     "TritonServer",
+    "__version__",
     "build",
     "check",
     "clone",
@@ -32,10 +31,10 @@ __all__ = [
 ]
 
 _MODULES = dict.fromkeys(__all__, "api") | {
-    "EnsembleError": "errors",
+    "EnsembleError": "ground.errors",
     "LocalEndpoint": "endpoint.local",
     "TritonServer": "triton.server",
-    "read_recipe": "recipe.reader",
+    "read_recipe": "project.recipe.reader",
 }
 
 
@@ -45,7 +44,7 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
     except ModuleNotFoundError as error:
-        from triton_ensembles.extras import missing_extra
+        from triton_ensembles.ground.extras import missing_extra
 
         if missing := missing_extra(error, name):
             raise ImportError(str(missing)) from error
@@ -54,21 +53,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-class _Subpackage(ModuleType):
-    """A room of this package that has the name of a function: ``check`` and ``graph``. It can be called as the
-    function, because whichever is imported first, ``from triton_ensembles import check`` then finds the room."""
-
-    def __call__(self, *arguments: Any, **options: Any) -> Any:
-        return __getattr__(self.__name__.rpartition(".")[2])(*arguments, **options)
-
-
-class _Package(ModuleType):
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in _MODULES and isinstance(value, ModuleType):
-            value.__class__ = _Subpackage
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

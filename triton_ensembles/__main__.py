@@ -1,5 +1,5 @@
 """``python -m triton_ensembles``: the command line."""
 
-from triton_ensembles.cli import main
+from triton_ensembles.commands.cli import main
 
 main(prog_name="triton-ensembles")

@@ -11,15 +11,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.extras import missing_extra
-from triton_ensembles.spelling import choices
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.extras import missing_extra
+from triton_ensembles.ground.spelling import choices
 
 if TYPE_CHECKING:
     from triton_ensembles.building.built import Built
     from triton_ensembles.building.places import Places
-    from triton_ensembles.check.report import Report
-    from triton_ensembles.perf.report import Report as Measured
+    from triton_ensembles.checking.report import Report
+    from triton_ensembles.measuring.perf.report import Report as Measured
 
 StrPath = str | os.PathLike[str]
 Progress = Callable[[str], None]
@@ -55,7 +55,7 @@ def check(paths: StrPath | Iterable[StrPath], *, target: str = "", image: str = 
     Raises:
         EnsembleError: a path does not exist, there is no model at all, or there is no such target, image or instance.
     """
-    from triton_ensembles.check.checker import check as check_paths
+    from triton_ensembles.checking.checker import check as check_paths
     from triton_ensembles.triton.destination import Destination
     from triton_ensembles.triton.releases import check_image, check_instance
 
@@ -154,8 +154,8 @@ def graph(path: StrPath) -> str:
     Raises:
         EnsembleError: there is no ensemble, or several, or a part of it cannot be read.
     """
-    from triton_ensembles.graph.mermaid import mermaid
-    from triton_ensembles.graph.read import read_graph
+    from triton_ensembles.graphs.mermaid import mermaid
+    from triton_ensembles.graphs.read import read_graph
 
     return mermaid(read_graph(os.fspath(path), None))
 
@@ -190,7 +190,7 @@ def measure(
         EnsembleError: perf_analyzer is missing, the server does not start, or it answers with errors.
     """
     with _with_extra("perf"):
-        from triton_ensembles.perf.sweep import measure as measure_all
+        from triton_ensembles.measuring.perf.sweep import measure as measure_all
 
         built = build(folder, target=target, random=random, progress=progress)
         folder, places = _folder_and_places(folder)
@@ -215,8 +215,8 @@ def _refuse_unknown(target: str) -> None:
 
 def _folder_and_places(folder: StrPath) -> tuple[Path, Places]:
     from triton_ensembles.building.places import Places
-    from triton_ensembles.project import ENSEMBLES
-    from triton_ensembles.recipe.places import RECIPE
+    from triton_ensembles.project.location import ENSEMBLES
+    from triton_ensembles.project.recipe.places import RECIPE
 
     path, cure = Path(os.path.abspath(folder)), f"name the folder of an ensemble: {ENSEMBLES}/NAME"  # noqa: PTH100 - a link keeps its name
     if not (path / RECIPE).is_file():

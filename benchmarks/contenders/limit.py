@@ -17,7 +17,7 @@ from benchmarks.cells import Cell
 from benchmarks.limit_process import Request, serve
 from benchmarks.loads import Load
 from benchmarks.process_usage import cores, seconds_of
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 
 class Limit:

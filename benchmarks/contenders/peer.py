@@ -20,8 +20,8 @@ from benchmarks.http_load import HttpTarget, post, request_each, run_load
 from benchmarks.loads import Load, short_texts
 from benchmarks.peers.servers import NAME, Peer
 from benchmarks.process_usage import cores, seconds_by_process, seconds_of
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.processes import die_with_parent, end
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.processes import die_with_parent, end
 
 READY_SECONDS = 180
 LEAST_COSINE = 0.999

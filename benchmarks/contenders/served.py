@@ -15,11 +15,11 @@ import tritonclient.http as http
 from benchmarks.cells import Cell, rate
 from benchmarks.loads import IMAGES, Load, images_of, short_texts
 from benchmarks.process_usage import cores, seconds_by_process, seconds_of
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.perf.analyzer import ClientTimes
-from triton_ensembles.perf.load_generator import LoadGenerator
-from triton_ensembles.perf.steps import read_counters
-from triton_ensembles.processes import command_line, descendants
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.processes import command_line, descendants
+from triton_ensembles.measuring.perf.analyzer import ClientTimes
+from triton_ensembles.measuring.perf.load_generator import LoadGenerator
+from triton_ensembles.measuring.perf.steps import read_counters
 from triton_ensembles.triton.home import find_home
 from triton_ensembles.triton.server import TritonServer
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from benchmarks.peers.venv import PEERS
 from checkout import PLACES
-from triton_ensembles.building.sources import Sources
-from triton_ensembles.files import write_whole
-from triton_ensembles.progress import Progress
-from triton_ensembles.recipe.places import RECIPE
-from triton_ensembles.recipe.reader import read_recipe
+from triton_ensembles.building.made.sources import Sources
+from triton_ensembles.ground.files import write_whole
+from triton_ensembles.ground.progress import Progress
+from triton_ensembles.project.recipe.places import RECIPE
+from triton_ensembles.project.recipe.reader import read_recipe
 
 _SETTINGS: dict[str, object] = {
     "modules.json": [

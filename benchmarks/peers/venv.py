@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 from checkout import ROOT
-from triton_ensembles.files import digest, file_digest
-from triton_ensembles.programs import run_step
-from triton_ensembles.progress import Progress
+from triton_ensembles.ground.files import digest, file_digest
+from triton_ensembles.ground.programs import run_step
+from triton_ensembles.ground.progress import Progress
 
 PEERS = ROOT / ".bench-peers"
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")

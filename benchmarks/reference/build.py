@@ -10,10 +10,10 @@ from checkout import BUILD
 from triton_ensembles.archive.write import write_archive
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
+from triton_ensembles.building.made.store import Store
 from triton_ensembles.building.places import Places
-from triton_ensembles.building.store import Store
-from triton_ensembles.files import digest, file_digest
-from triton_ensembles.progress import Progress
+from triton_ensembles.ground.files import digest, file_digest
+from triton_ensembles.ground.progress import Progress
 from triton_ensembles.triton.model_config import CONFIG, format_config, read_config
 from triton_ensembles.triton.targets import CPU
 

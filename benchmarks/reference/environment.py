@@ -1,6 +1,6 @@
 """The reference's packed environment, made as AWS's conda_dependencies.sh makes it: installed, then packed as it is.
 
-conda-pack gets nothing but the prefix: no file is left out. (:mod:`triton_ensembles.environment`, which packs the
+conda-pack gets nothing but the prefix: no file is left out. (:mod:`artifacts.environment`, which packs the
 project's own environments, would leave out a tenth of it.)
 """
 
@@ -10,12 +10,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from triton_ensembles.building.store import Store
-from triton_ensembles.environment import read_environment_file
-from triton_ensembles.environment.providers import install
-from triton_ensembles.files import digest, file_digest
-from triton_ensembles.programs import ProgramError, output_of, run_step
-from triton_ensembles.progress import Progress
+from triton_ensembles.artifacts.environment import read_environment_file
+from triton_ensembles.artifacts.environment.providers import install
+from triton_ensembles.building.made.store import Store
+from triton_ensembles.ground.files import digest, file_digest
+from triton_ensembles.ground.programs import ProgramError, output_of, run_step
+from triton_ensembles.ground.progress import Progress
 from triton_ensembles.triton.home import server_python
 
 FILE = Path(__file__).with_name("processing.yml")

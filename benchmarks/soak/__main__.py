@@ -16,8 +16,8 @@ from benchmarks.soak.models import write_models
 from benchmarks.soak.traffic import Clients, zipf
 from benchmarks.soak.verdict import faults, figures
 from benchmarks.soak.watch import Sample, Watch
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.progress import Progress
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.progress import Progress
 
 _FLAGS = "--disable-auto-complete-config"
 _SAMPLE_MODELS = (2, 6)  # loaded for the measurement of what one takes

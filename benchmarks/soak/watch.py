@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.processes import command_line, descendants, memory_parts
+from triton_ensembles.ground.processes import command_line, descendants, memory_parts
 
 ROLES = ("platform", "s3", "tritonserver", "stubs")
 _CONTAINER = ("tritonserver", "stubs")

@@ -20,7 +20,7 @@ import numpy as np
 from triton_ensembles.artifacts import Facts, Job
 from triton_ensembles.artifacts.onnx_export import OPSET, compare, export
 from triton_ensembles.artifacts.script import main
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 if TYPE_CHECKING:
     import torch

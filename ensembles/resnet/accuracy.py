@@ -14,8 +14,8 @@ import numpy as np
 from triton_ensembles.artifacts import Facts
 from triton_ensembles.artifacts import accuracy_on_photographs as photographs
 from triton_ensembles.artifacts.accuracy import Floats, batches, outputs
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.examples.tensor import pixels
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.project.examples.tensor import pixels
 
 INPUT, OUTPUT, SIDE = "input", "output", 224
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)

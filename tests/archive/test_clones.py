@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from triton_ensembles.archive import clone_texts
 from triton_ensembles.archive.clones import clone, clone_names
 from triton_ensembles.archive.write import write_archive
-from triton_ensembles.cli import main
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.commands.cli import main
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.model_config import parse_config
 
 DAG = """name: "pair" platform: "ensemble" max_batch_size: 0

@@ -10,8 +10,8 @@ import tritonclient.http as http
 
 from triton_ensembles.archive.clones import clone, clone_names
 from triton_ensembles.building.built import Built
-from triton_ensembles.check import check
-from triton_ensembles.check.fault import Severity
+from triton_ensembles.checking import check
+from triton_ensembles.checking.fault import Severity
 from triton_ensembles.triton.server import TritonServer
 
 SENTENCES = ["A cat sleeps on the sofa.", "Interest rates rose by half a point."]

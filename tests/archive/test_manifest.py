@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from triton_ensembles.archive.manifest import MANIFEST, python_of
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 
 def unpacked(folder: Path, name: str, **manifest: str) -> Path:

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from triton_ensembles.archive.folder import read_folder
 from triton_ensembles.archive.tar import read_archive, safe_path
 from triton_ensembles.archive.tree import Kind
-from triton_ensembles.check import check
-from triton_ensembles.check.examples import IDENTITY, python_model
-from triton_ensembles.check.repository import find_repositories
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.checking import check
+from triton_ensembles.checking.examples import IDENTITY, python_model
+from triton_ensembles.checking.repository import find_repositories
+from triton_ensembles.ground.errors import EnsembleError
 
 
 def packed(files: dict[str, bytes], **header: object) -> bytes:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from triton_ensembles.archive.write import write_archive
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 
 def make_tree(folder: Path, order: list[str]) -> Path:

@@ -14,17 +14,17 @@ from triton_ensembles.artifacts import Job, accuracy_on_photographs
 from triton_ensembles.artifacts.accuracy import LEAST_COSINE, least_cosine, outputs
 from triton_ensembles.artifacts.accuracy_on_photographs import other_classes
 from triton_ensembles.artifacts.accuracy_on_sentences import embedded, tokenized
-from triton_ensembles.building.artifact_builder import ArtifactBuilder
 from triton_ensembles.building.built import Built
-from triton_ensembles.building.model_selection import select_models
-from triton_ensembles.building.plan import BuildPlan
-from triton_ensembles.building.sources import Sources
-from triton_ensembles.building.store import Store
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import file_digest
-from triton_ensembles.recipe.places import RECIPE
-from triton_ensembles.recipe.reader import read_recipe
-from triton_ensembles.recipe.schema import Recipe
+from triton_ensembles.building.made.artifact_builder import ArtifactBuilder
+from triton_ensembles.building.made.sources import Sources
+from triton_ensembles.building.made.store import Store
+from triton_ensembles.building.planned.model_selection import select_models
+from triton_ensembles.building.planned.plan import BuildPlan
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import file_digest
+from triton_ensembles.project.recipe.places import RECIPE
+from triton_ensembles.project.recipe.reader import read_recipe
+from triton_ensembles.project.recipe.schema import Recipe
 from triton_ensembles.triton.model_config import ModelConfig
 from triton_ensembles.triton.targets import CPU
 

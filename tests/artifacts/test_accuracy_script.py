@@ -11,7 +11,7 @@ import pytest
 from tests.chain import NAME, write_chain
 from tests.commands.projects import run_in
 from triton_ensembles.archive.manifest import MANIFEST
-from triton_ensembles.check import check
+from triton_ensembles.checking import check
 
 SCRIPT = """import json, sys
 from pathlib import Path

@@ -18,7 +18,7 @@ from pipelines import dali_pipe
 from triton_ensembles.artifacts import Job, dali_pipeline
 from triton_ensembles.artifacts.accuracy_on_photographs import encoded_views
 from triton_ensembles.artifacts.dali_pipeline import dali_folder, full_version, package_of
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.releases import releases
 
 # As Triton's dali backend does: read the file, give it a batch, take its pixels. With the DALI of the folder only.

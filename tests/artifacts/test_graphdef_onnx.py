@@ -17,7 +17,7 @@ import pytest
 from checkout import ROOT
 from triton_ensembles.artifacts import Job, graphdef_onnx
 from triton_ensembles.artifacts.accuracy_on_photographs import encoded_views
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 INCEPTION = ("input", "InceptionV3/Predictions/Softmax")
 SMALL = ("input", "classes/Softmax")

@@ -11,11 +11,11 @@ import onnx
 import onnxruntime as ort
 import pytest
 
-from tests.backends.networks import feed, images, noise, sentences
-from tests.backends.test_onnxruntime import identity_of_text
+from tests.runtime.backends.networks import feed, images, noise, sentences
+from tests.runtime.backends.test_onnxruntime import identity_of_text
 from triton_ensembles.artifacts import Job, mapped_weights
-from triton_ensembles.backends.onnxruntime.weights_gate import GatedFiles
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.runtime.backends.onnxruntime.weights_gate import GatedFiles
 
 NETWORKS = {"sentences": sentences(), "images": images()}
 LEVELS = {-1: "ENABLE_BASIC", 0: "ENABLE_ALL", 1: "ENABLE_EXTENDED", 2: "DISABLE_ALL"}

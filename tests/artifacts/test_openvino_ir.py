@@ -9,11 +9,11 @@ import numpy as np
 import openvino as ov
 import pytest
 
-from tests.backends.embedding import TABLE, WIDTH, embedding, ids
-from tests.backends.test_openvino import KERNEL, frozen_graph
+from tests.runtime.backends.embedding import TABLE, WIDTH, embedding, ids
+from tests.runtime.backends.test_openvino import KERNEL, frozen_graph
 from triton_ensembles.artifacts import Job, openvino_ir
-from triton_ensembles.building.artifact_maker import MakerCall
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.building.made.artifact_maker import MakerCall
+from triton_ensembles.ground.errors import EnsembleError
 
 SCORES = {
     "max_batch_size": 16,

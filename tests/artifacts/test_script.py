@@ -16,8 +16,8 @@ from tests.chain import NAME, write_chain
 from tests.commands.projects import run_in
 from tests.docs.blocks import blocks_of
 from triton_ensembles.archive.manifest import MANIFEST
-from triton_ensembles.check import check
-from triton_ensembles.recipe.reader import read_recipe
+from triton_ensembles.checking import check
+from triton_ensembles.project.recipe.reader import read_recipe
 
 SCRIPT = """import json, sys
 from pathlib import Path

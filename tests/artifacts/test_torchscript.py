@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from triton_ensembles.artifacts.torchscript import write
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 
 def test_a_file_that_differs_from_the_module_fails(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from benchmarks.tables import Table
 from benchmarks.variants import with_bf16, with_one_instance, with_wheels
 from checkout import ENSEMBLES
 from tests.benchmarks.runs import run_of
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 
 def test_a_ratio_is_the_median_of_rounds_that_have_both() -> None:

@@ -22,8 +22,8 @@ from tests.running import running
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built, choose
 from triton_ensembles.building.places import Places
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import file_digest
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import file_digest
 from triton_ensembles.triton.model_config import parse_config
 from triton_ensembles.triton.targets import CPU
 

@@ -10,10 +10,10 @@ import pytest
 
 from tests.chain import NAME, write_chain
 from triton_ensembles.building.build import Built, build, last_built
+from triton_ensembles.building.packed.staging import place
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.prune import find_unneeded
-from triton_ensembles.building.staging import place
-from triton_ensembles.check import check
+from triton_ensembles.checking import check
 from triton_ensembles.triton.targets import CPU, Target, fused
 
 

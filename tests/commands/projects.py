@@ -10,7 +10,7 @@ from pathlib import Path
 from click.testing import CliRunner, Result
 
 from checkout import ROOT
-from triton_ensembles.cli import main
+from triton_ensembles.commands.cli import main
 
 
 def run_in(project: Path, *arguments: str | Path) -> Result:

@@ -21,7 +21,7 @@ from tests.commands.projects import done_in, run_in
 from tests.repositories import write_chain, write_step
 from tests.running import running
 from triton_ensembles.archive.clones import clone
-from triton_ensembles.cli import main
+from triton_ensembles.commands.cli import main
 from triton_ensembles.triton.model_config import parse_config
 from triton_ensembles.triton.ports import Ports
 

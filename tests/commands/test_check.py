@@ -11,13 +11,13 @@ from click.testing import CliRunner, Result
 
 from checkout import ENSEMBLES
 from tests.commands.projects import run_in
-from tests.test_project import write_ensemble
-from triton_ensembles.check.examples import ensemble, python_model, step
-from triton_ensembles.check.registry import RULES
-from triton_ensembles.check.rule import Example, Rule
-from triton_ensembles.check.staging_example import stage
-from triton_ensembles.cli import main
+from tests.project.test_location import write_ensemble
+from triton_ensembles.checking.examples import ensemble, python_model, step
+from triton_ensembles.checking.registry import RULES
+from triton_ensembles.checking.rule import Example
+from triton_ensembles.checking.staging_example import stage
 from triton_ensembles.commands.check import check_command
+from triton_ensembles.commands.cli import main
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.triton.releases import check_instance
 
@@ -84,25 +84,12 @@ def test_a_newer_image_knows_newer_fields(tmp_path: Path) -> None:
     assert "config-field-too-new" not in run(tmp_path, "--image", "25.12").output
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_every_rule_is_explained(rule: Rule) -> None:
-    """Otherwise people see a fault's name and cannot find out what it means."""
-    result = run("--explain", rule.id)
-    assert result.exit_code == 0, result.output
-    assert result.output.startswith(f"{rule.id} ({rule.severity})\n{rule.title}\n")
-    assert "\nBad:\n" in result.output and "\nGood:\n" in result.output
-    assert f"\nSource: {rule.source}" in result.output
-    if rule.bad:
-        assert f"{rule.severity}[{rule.id}]: " in result.output and "\n        fix: " in result.output
-    if rule.words:
-        assert f"\nServer: tritonserver 2.51.0 refuses the bad example: {rule.words}" in result.output
-
-
 def test_explain_without_a_name_lists_all_rules() -> None:
     """Otherwise nobody knows which names there are."""
     lines = run("--explain").output.splitlines()
     assert [line.split()[0] for line in lines] == [rule.id for rule in RULES]
     assert lines[0] == "archive-bomb                        error    An archive unpacks to a plausible size"
+    assert run("--explain", "archive-bomb").output.startswith("archive-bomb (error)\n")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +97,8 @@ def test_explain_without_a_name_lists_all_rules() -> None:
     [
         ("max-batch-size", "did you mean 'max-batch-size-negative'?"),
         ("step_model_mising", "did you mean 'step-model-missing'?"),
-        ("xyz", "--explain without a name lists all rules"),
+        ("xyz", "check --explain lists the rules"),
+        ("environment-import-later", "it is a part of 'environment-import-missing' now"),
     ],
 )
 def test_an_unknown_rule_is_refused(name: str, words: str) -> None:

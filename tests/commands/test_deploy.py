@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from tests.commands.conftest import ROLE, Run
 from tests.deploy.conftest import MakeArchive
-from triton_ensembles.cli import main
 from triton_ensembles.commands.autoscale import autoscale
+from triton_ensembles.commands.cli import main
 from triton_ensembles.commands.deploy import deploy
 from triton_ensembles.commands.status import status
 from triton_ensembles.commands.undeploy import undeploy
@@ -20,7 +20,7 @@ from triton_ensembles.commands.upload import upload
 from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.image import PIP_SERVER
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 
 def test_from_upload_to_undeploy(run: Run, aws: Aws, archive: Archive) -> None:

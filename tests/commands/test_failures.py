@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.projects import run_in
-from tests.test_project import write_ensemble
+from tests.project.test_location import write_ensemble
 
 
 @pytest.fixture

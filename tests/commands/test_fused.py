@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from checkout import ROOT
 from tests import chain
 from triton_ensembles.building.built import Built
-from triton_ensembles.cli import main
+from triton_ensembles.commands.cli import main
 from triton_ensembles.triton.server import TritonServer
 
 Run = Callable[..., Result]

@@ -11,7 +11,7 @@ import pytest
 
 from tests.commands.projects import command, run_in
 from tests.starter.repositories import write_repository
-from triton_ensembles.cli import main
+from triton_ensembles.commands.cli import main
 
 
 def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:

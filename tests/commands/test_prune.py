@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.commands.projects import command, run_in
+from tests.project.test_location import write_ensemble
 from tests.running import running
-from tests.test_project import write_ensemble
 from triton_ensembles.building.places import Places
 
 RECIPE = """description = "one"

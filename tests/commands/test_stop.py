@@ -16,9 +16,9 @@ import pytest
 
 from checkout import ROOT
 from tests.commands.projects import command
+from tests.project.test_location import write_ensemble
 from tests.running import running
-from tests.test_project import write_ensemble
-from triton_ensembles.processes import end
+from triton_ensembles.ground.processes import end
 from triton_ensembles.triton.ports import Ports
 
 # It says that it works, and never ends. It holds the pipe as long as it lives, so that its end is that of the pipe.
@@ -115,7 +115,7 @@ def test_what_a_killed_command_has_left_is_removed_by_the_next(tmp_path: Path) -
     handle = os.open(temporary / "triton-ensembles-running", os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_EX)
     environment = os.environ | {"TMPDIR": os.fspath(temporary)}
-    code = "import sys, triton_ensembles.cli as cli; cli._NEW_SECONDS = float(sys.argv.pop(1)); cli.main()"
+    code = "import sys, triton_ensembles.commands.cli as cli; cli._NEW_SECONDS = float(sys.argv.pop(1)); cli.main()"
     for seconds, left in (("3600", ["killed", "new", "running"]), ("0", ["running"])):
         words = [sys.executable, "-c", code, seconds, "--project", os.fspath(tmp_path), "list"]
         subprocess.run(words, env=environment, check=True, cwd=ROOT, capture_output=True)

@@ -12,7 +12,7 @@ from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.stored import stored_archives
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 
 def test_random_weights_are_refused_unless_allowed(run: Run, make_archive: MakeArchive) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.deploy.conftest import MakeArchive
 from triton_ensembles.building.built import Built
 from triton_ensembles.deploy.archives import common_weights, find_archives, read_archive, refuse_faulty, refuse_random
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
 
 

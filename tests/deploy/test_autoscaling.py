@@ -17,7 +17,7 @@ from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.deployment import deploy_endpoint
 from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
 from triton_ensembles.deploy.sagemaker_endpoint import tags_of
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 ROLE = "arn:aws:iam::123456789012:role/some-role"
 

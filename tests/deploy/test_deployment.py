@@ -18,7 +18,7 @@ from triton_ensembles.deploy.deployment import deploy_endpoint
 from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
 from triton_ensembles.deploy.removal import undeploy_endpoint
 from triton_ensembles.deploy.sagemaker_endpoint import tags_of
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 DESIRED = DesiredEndpoint(
     "an-endpoint",

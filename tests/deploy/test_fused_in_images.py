@@ -13,10 +13,10 @@ import tritonclient.http as http
 from click.testing import CliRunner
 from onnx import TensorProto, helper
 
-from triton_ensembles.cli import main
+from triton_ensembles.commands.cli import main
 from triton_ensembles.endpoint.announcement import environment
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.files import file_digest
+from triton_ensembles.ground.files import file_digest
 from triton_ensembles.triton.interpreter import find_interpreter
 from triton_ensembles.triton.server import TritonServer
 

@@ -12,7 +12,7 @@ from checkout import ROOT
 from triton_ensembles.deploy import image
 from triton_ensembles.deploy.image import PIP_SERVER, image_to_check, image_uri
 from triton_ensembles.deploy.placement import DEFAULTS
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.releases import instance_of, releases
 from triton_ensembles.triton.targets import NAMES
 

@@ -16,7 +16,7 @@ from triton_ensembles.deploy import invocation
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.invocation import invoke_model
 from triton_ensembles.deploy.payload import Payload
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 COLD: tuple[int, str, dict[str, Any]] = (429, "ModelNotReadyException", {"Message": "the model is being loaded"})
 PAYLOAD = Payload(b"[1]", "application/json")

@@ -27,8 +27,8 @@ from triton_ensembles.commands.undeploy import undeploy
 from triton_ensembles.commands.upload import upload
 from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.examples.place import examples_folder
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.project.examples.place import examples_folder
 
 ROLE = "arn:aws:iam::123456789012:role/some-role"
 NAME = ("--endpoint", "rehearsal")

@@ -9,8 +9,8 @@ import pytest
 
 from checkout import ENSEMBLES
 from triton_ensembles.deploy.payload import BINARY, Payload, payload_of, read_answer
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.examples.folder import read_examples
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.project.examples.folder import read_examples
 
 
 def test_the_content_type_tells_where_the_json_ends() -> None:

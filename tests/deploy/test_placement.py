@@ -7,7 +7,7 @@ import pytest
 from tests.deploy.conftest import MakeArchive
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.deploy.placement import chosen_image, chosen_instance, common_target, refuse_own_server
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 REGION = "us-east-1"
 

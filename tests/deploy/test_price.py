@@ -1,15 +1,20 @@
-"""The cost per hour: from AWS's own price list, or not available."""
+"""The price of an instance: no sum in dollars rests on a price of something else."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.stub import Stubber
 
 from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.price import Price, cost, hosting_price
+from triton_ensembles.deploy.price import Price, cost, hosting_price, price_of
+from triton_ensembles.ground.errors import EnsembleError
+
+HEAD = "instance,per_hour,currency,region\n"
+LISTED = "AWS price list of 2026-11-01"
 
 PARAMETERS = {
     "ServiceCode": "AmazonSageMaker",
@@ -46,7 +51,7 @@ def asked(answer: Any) -> Price | None:
 
 def test_the_price_is_that_of_hosting_in_the_region(credentials: None) -> None:
     """Otherwise the price of training, or of another region, would be shown."""
-    assert asked([product("Hrs")]) == Price(0.921, "2026-05-01")
+    assert asked([product("Hrs")]) == Price(0.921, "AWS price list of 2026-05-01")
 
 
 @pytest.mark.parametrize(
@@ -66,6 +71,74 @@ def test_deploying_does_not_need_the_price_list(credentials: None, code: str) ->
 
 def test_the_cost_of_one_or_of_a_range_of_instances() -> None:
     """The sentence has the sum, the price of one instance, or where to find it."""
-    assert "USD 1.84 per hour (2 x ml.g4dn.xlarge at 0.921" in cost(Price(0.921, "2026-05-01"), "ml.g4dn.xlarge", 2, 2)
-    assert "USD 0.92 to 2.76 per hour (1 to 3 x" in cost(Price(0.921, "2026-05-01"), "ml.g4dn.xlarge", 1, 3)
+    listed = Price(0.921, LISTED)
+    assert f"USD 1.84 per hour (2 x ml.g4dn.xlarge at 0.921, on demand, {LISTED})" in cost(
+        listed, "ml.g4dn.xlarge", 2, 2
+    )
+    assert "USD 0.92 to 2.76 per hour (1 to 3 x" in cost(listed, "ml.g4dn.xlarge", 1, 3)
     assert "the price is not available" in cost(None, "ml.g4dn.xlarge", 1, 1)
+
+
+def test_aws_is_asked_first_and_the_table_is_the_fallback() -> None:
+    asked = price_of("ml.g4dn.2xlarge", "eu-central-1", None, lambda _: Price(1.17, LISTED))
+    assert (asked.dollars, asked.source) == (1.17, f"{LISTED}, eu-central-1")
+    fallen = price_of("ml.g4dn.2xlarge", "us-east-1", None, lambda _: None)
+    assert fallen.dollars == 0.94
+    assert "us-east-1, read 2026-11" in fallen.source
+    assert fallen.month(1) == pytest.approx(676.80)
+
+
+def test_another_size_of_a_family_without_gpus_is_an_estimate_and_says_so() -> None:
+    found = price_of("ml.c7i.2xlarge", "us-east-1", None, None)
+    assert found.estimated
+    assert found.dollars == pytest.approx(0.428)
+    assert "estimated by size from ml.c7i.xlarge" in found.source
+
+
+@pytest.mark.parametrize(
+    ("instance", "region", "message"),
+    [
+        ("ml.g6.4xlarge", "us-east-1", "no price is known for ml.g6.4xlarge"),
+        ("ml.m7i.large", "us-east-1", "no price is known for ml.m7i.large"),
+        (
+            "ml.c5.xlarge",
+            "eu-central-1",
+            "no price is known for ml.c5.xlarge in eu-central-1: .* the table has us-east-1 only",
+        ),
+    ],
+)
+def test_without_a_price_there_is_no_sum(instance: str, region: str, message: str) -> None:
+    with pytest.raises(EnsembleError, match=message) as caught:
+        price_of(instance, region, None, None)
+    assert "--prices FILE" in caught.value.cure
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("ml.c5.xlarge,0.2,EUR,us-east-1", r":2: its price of ml.c5.xlarge is in EUR; give US dollars"),
+        ("ml.c5.xlarge,0.2,USD,eu-west-1", r":2: its price of ml.c5.xlarge is for eu-west-1, not for us-east-1"),
+        ("ml.m5.xlarge,0.2,USD,us-east-1", "it has no price of ml.c5.xlarge"),
+        ("ml.c5.xlarge,0,USD,us-east-1", r":2: '0' is no price of an hour"),
+        ("ml.c5.xlarge,nan,USD,us-east-1", r":2: 'nan' is no price of an hour"),
+        ("ml.c5.xlarge,$0.2,USD,us-east-1", r":2: '\$0.2' is no price of an hour"),
+        ("ml.c5.xlarge,0.2,,us-east-1", r":2: it has to have 4 values"),
+        ("ml.c5.xlarge,0.2", r":2: it has to have 4 values"),
+        ("ml.c5.xlarge,0.2,USD,us-east-1\nml.c5.xlarge,0.3,USD,us-east-1", r":3: it has two prices"),
+        ("ml.c5.xlarge," + "9" * 200_000, "this is not a CSV: field larger"),
+    ],
+)
+def test_a_price_file_is_read_strictly(tmp_path: Path, rows: str, message: str) -> None:
+    file = tmp_path / "prices.csv"
+    file.write_text(HEAD + rows + "\n")
+    with pytest.raises(EnsembleError, match=message):
+        price_of("ml.c5.xlarge", "us-east-1", file, lambda _: Price(0.1, LISTED))
+
+
+def test_a_price_file_replaces_all_other_prices(tmp_path: Path) -> None:
+    file = tmp_path / "prices.csv"
+    file.write_text(f"# of our contract\n{HEAD}c5.xlarge, 0.15, usd, eu-west-1\nml.c5.xlarge,0.16,USD,us-east-1\n")
+    assert price_of("ml.c5.xlarge", "eu-west-1", file, lambda _: Price(9, LISTED)).dollars == 0.15
+    file.write_text("instance,price\nml.c5.xlarge,1\n")
+    with pytest.raises(EnsembleError, match="its first line is not instance,per_hour,currency,region"):
+        price_of("ml.c5.xlarge", "us-east-1", file, None)

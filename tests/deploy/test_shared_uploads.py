@@ -20,7 +20,7 @@ from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.stored import delete_uploaded, stored_archives, unfinished
 from triton_ensembles.deploy.uploads import list_uploads, upload_archives
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 MIB = 1 << 20
 Clones = Callable[..., list[Archive]]

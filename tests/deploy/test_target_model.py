@@ -9,7 +9,7 @@ import pytest
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.target_model import find_target_model
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 ROLE = "arn:aws:iam::123456789012:role/some-role"
 Store = Callable[..., None]

@@ -14,7 +14,7 @@ from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.stored import delete_uploaded, stored_archives
 from triton_ensembles.deploy.uploads import upload_archives
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 
 def keys(aws: Aws, place: S3Prefix) -> list[str]:

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from checkout import ROOT
 from tests.docs.blocks import Block, blocks_of
-from triton_ensembles.cli import main
+from triton_ensembles.commands.cli import main
 
 PAGE = ROOT / "docs" / "planning.md"
 # Nobody to ask for prices: those of the table, on every machine.

@@ -15,8 +15,8 @@ import pytest
 from checkout import ROOT
 from tests.docs.blocks import PAGES, blocks_of, inline_commands
 from triton_ensembles.building.built import Built
-from triton_ensembles.cli import main
 from triton_ensembles.commands import reference
+from triton_ensembles.commands.cli import main
 
 _TARGETS = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
 _PROGRAMS = ("build.py", "triton-ensembles")

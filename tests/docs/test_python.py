@@ -64,7 +64,7 @@ def test_import_is_light_and_names_are_found_in_any_order() -> None:
     code = """import sys
 import triton_ensembles
 assert not [each for each in sys.modules if each.startswith("triton_ensembles.")], sys.modules
-import triton_ensembles.check.rule, triton_ensembles.graph.dag
+import triton_ensembles.checking.rule, triton_ensembles.graphs.dag
 from triton_ensembles import check, graph
 assert not {"numpy", "boto3", "torch", "asyncio"} & {*sys.modules}
 print(check([sys.argv[1]]).failed, graph(sys.argv[1])[:9])

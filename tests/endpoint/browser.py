@@ -21,7 +21,7 @@ import aiohttp
 
 from checkout import ROOT
 from tests.endpoint.debian import unpacked
-from triton_ensembles.programs import output_of
+from triton_ensembles.ground.programs import output_of
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _FOLDER = ROOT / ".browser" / "chromium"

@@ -16,7 +16,7 @@ from tests.endpoint.browser import Browser, chromium
 from tests.endpoint.hosting import archives
 from tests.endpoint.hosting.conftest import COMPLETE
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.programs import ProgramError
+from triton_ensembles.ground.programs import ProgramError
 
 # It names no release, so the steps run under the Python that runs the tests.
 IMAGE = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:local"

@@ -6,8 +6,8 @@ import re
 import tempfile
 from pathlib import Path
 
-from triton_ensembles.files import locked
-from triton_ensembles.programs import output_of
+from triton_ensembles.ground.files import locked
+from triton_ensembles.ground.programs import output_of
 
 _MISSING = re.compile(r"^Inst (?P<package>\S+)", re.MULTILINE)
 

@@ -15,7 +15,7 @@ from tests.endpoint.browser import Browser
 from tests.endpoint.conftest import BUCKET, Deployer
 from triton_ensembles.deploy.payload import Payload, payload_of
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.examples.folder import read_examples
+from triton_ensembles.project.examples.folder import read_examples
 
 PICTURE = ROOT / "docs" / "images" / "endpoint.png"
 

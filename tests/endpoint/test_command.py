@@ -24,8 +24,8 @@ from tests.endpoint.hosting import archives
 from tests.triton.test_server import listening, wait_for_end, wait_until
 from triton_ensembles.commands.endpoint import endpoint
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.processes import children, descendants
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.processes import children, descendants
 
 
 def serve_slow_model(local: LocalEndpoint, execute: str = "pass") -> Any:

@@ -20,7 +20,7 @@ from tests.endpoint.test_metrics import samples
 from tests.gateway.repository import files
 from tests.triton.test_server import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.processes import children, descendants
+from triton_ensembles.ground.processes import children, descendants
 
 IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/triton-ensembles-gateway:1"
 NAME = "by-name"

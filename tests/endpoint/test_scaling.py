@@ -13,7 +13,7 @@ from tests.endpoint.conftest import SOON, Deployer
 from tests.endpoint.hosting import archives
 from tests.triton.test_server import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.processes import command_line, descendants
+from triton_ensembles.ground.processes import command_line, descendants
 
 Refused = Callable[..., tuple[str, str]]
 VARIANT = "AllTraffic"

@@ -12,8 +12,8 @@ import tritonclient.http as http
 from PIL import Image
 
 from checkout import ENSEMBLES
-from triton_ensembles.examples.place import examples_folder
-from triton_ensembles.examples.tensor import pixels
+from triton_ensembles.project.examples.place import examples_folder
+from triton_ensembles.project.examples.tensor import pixels
 
 Array = npt.NDArray[Any]
 PHOTOGRAPHS = sorted(examples_folder(ENSEMBLES / "dali_inception").glob("*.jpg"))

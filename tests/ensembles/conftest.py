@@ -11,7 +11,7 @@ from checkout import ROOT
 from tests.ensembles.small import NAMES, small_project
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
-from triton_ensembles.building.gateway_repository import stage_gateway
+from triton_ensembles.building.packed.gateway_repository import stage_gateway
 from triton_ensembles.building.places import Places
 from triton_ensembles.gateway.table import read_table
 from triton_ensembles.triton.gateway_server import GatewayServer

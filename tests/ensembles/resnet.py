@@ -7,7 +7,7 @@ import torch
 from pipelines.make_resnet50 import ResNet50, fill
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
-from triton_ensembles.recipe.reader import read_recipe
+from triton_ensembles.project.recipe.reader import read_recipe
 
 
 def eager_network(built: Built, places: Places) -> ResNet50:

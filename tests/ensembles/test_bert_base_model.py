@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 
 from ensembles.bert_base import make_model
 from triton_ensembles.artifacts import Job
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 if TYPE_CHECKING:
     from transformers import BertForMaskedLM

@@ -18,7 +18,7 @@ from tritonclient.utils import InferenceServerException
 from tests.ensembles.clients import embed
 from tests.ensembles.sentences import SENTENCES
 from tests.triton.test_server import wait_until
-from triton_ensembles.processes import descendants
+from triton_ensembles.ground.processes import descendants
 from triton_ensembles.triton.server import TritonServer
 
 TOLERANCE = 1e-4

@@ -21,8 +21,8 @@ from tritonclient.utils import InferenceServerException
 from pipelines import train_digits
 from tests.ensembles.clients import PHOTOGRAPHS
 from triton_ensembles.building.built import Built
-from triton_ensembles.examples.answer import answer_lines
-from triton_ensembles.examples.folder import read_examples
+from triton_ensembles.project.examples.answer import answer_lines
+from triton_ensembles.project.examples.folder import read_examples
 from triton_ensembles.triton.server import TritonServer
 
 Array = npt.NDArray[Any]

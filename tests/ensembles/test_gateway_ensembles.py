@@ -31,11 +31,11 @@ from tests.ensembles.small import BERT, BERT_OPTIONS, BLOCKS, NAMES, RESNET, RES
 from triton_ensembles.archive.clones import clone
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built, choose
-from triton_ensembles.building.gateway_repository import ensembles_of, stage_gateway
+from triton_ensembles.building.packed.gateway_repository import ensembles_of, stage_gateway
 from triton_ensembles.building.places import Places
-from triton_ensembles.building.plan import plan_build
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.building.planned.plan import plan_build
 from triton_ensembles.gateway.table import read_table
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.gateway_server import GatewayServer
 from triton_ensembles.triton.targets import CPU, fused
 

@@ -21,7 +21,7 @@ from ensembles.resnet import accuracy
 from pipelines.make_resnet50 import ResNet50, make
 from triton_ensembles.artifacts import Job
 from triton_ensembles.artifacts.onnx_export import TOLERANCE
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 WEIGHTS = "resnet50.pth"
 DIFFERENCE = "relative_difference_to_torch"

@@ -17,8 +17,8 @@ import tritonclient.http as http
 from checkout import ENSEMBLES
 from tests.ensembles.small import NAMES
 from triton_ensembles.building.built import Built
-from triton_ensembles.examples.folder import read_examples
-from triton_ensembles.recipe.places import find_ensembles
+from triton_ensembles.project.examples.folder import read_examples
+from triton_ensembles.project.recipe.places import find_ensembles
 from triton_ensembles.triton.gateway_server import GatewayServer
 from triton_ensembles.triton.model_config import read_config
 from triton_ensembles.triton.sagemaker_server import SageMakerServer

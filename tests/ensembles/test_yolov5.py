@@ -20,8 +20,8 @@ from pipelines.dali_pipe import preprocess
 from tests.ensembles.clients import SHOTS, Array, infer, rows
 from tests.ensembles.small import YOLO, YOLO_OPTIONS
 from triton_ensembles.building.places import Places
-from triton_ensembles.examples.answer import answer_lines
-from triton_ensembles.examples.folder import read_examples
+from triton_ensembles.project.examples.answer import answer_lines
+from triton_ensembles.project.examples.folder import read_examples
 
 SCORE, IOU, MOST = 0.25, 0.45, 100  # as in the recipe
 LONGEST = 10  # of the logarithm of a side, in strides: beyond it, boxes are taken to be as long as this

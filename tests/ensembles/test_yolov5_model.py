@@ -14,7 +14,7 @@ from onnx import helper, numpy_helper
 from ensembles.yolov5 import make_labels, make_model
 from ensembles.yolov5.yolox import CLASSES, Yolox
 from triton_ensembles.artifacts import Job
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 LICENSE = "AGPL-3.0 License (https://example.com/license)"
 

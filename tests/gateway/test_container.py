@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.gateway.client import named, send
 from tests.gateway.repository import write
-from triton_ensembles.processes import children, wait_for_end
+from triton_ensembles.ground.processes import children, wait_for_end
 from triton_ensembles.triton.gateway_server import GatewayServer
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from checkout import ROOT
-from triton_ensembles.errors import EnsembleError
 from triton_ensembles.gateway.table import read_table
+from triton_ensembles.ground.errors import EnsembleError
 
 GOOD = """[[models]]
 name = "a"

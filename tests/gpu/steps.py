@@ -15,12 +15,12 @@ from typing import Any
 import tritonclient.grpc as grpc
 
 from checkout import PLACES
-from triton_ensembles.building.artifact_builder import ArtifactBuilder
-from triton_ensembles.building.plan import plan_build
-from triton_ensembles.building.sources import Sources
-from triton_ensembles.building.staging import stage
-from triton_ensembles.building.store import Store
-from triton_ensembles.recipe.artifact import Artifact
+from triton_ensembles.building.made.artifact_builder import ArtifactBuilder
+from triton_ensembles.building.made.sources import Sources
+from triton_ensembles.building.made.store import Store
+from triton_ensembles.building.packed.staging import stage
+from triton_ensembles.building.planned.plan import plan_build
+from triton_ensembles.project.recipe.artifact import Artifact
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import CPU, Target

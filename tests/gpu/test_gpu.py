@@ -14,8 +14,8 @@ import tritonclient.grpc as grpc
 
 from benchmarks.examples import examples_of, photographs
 from tests.gpu.steps import ON_CPU, ON_GPU, builder_of, model_file, served
-from triton_ensembles.building.tensorrt_plans import find_plans
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.building.made.tensorrt_plans import find_plans
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.targets import CPU, Target, gpu
 
 RELEASE = "24.10"  # for the profiles and the environment of the plan; any TensorRT will do here

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.starter.copying import Copied, copy_tree
 
 

@@ -23,11 +23,11 @@ from tests.starter.repositories import (
     write_step,
 )
 from triton_ensembles.building.build import build
+from triton_ensembles.building.packed.staging import stage
 from triton_ensembles.building.places import Places
-from triton_ensembles.building.plan import plan_build
-from triton_ensembles.building.staging import stage
-from triton_ensembles.examples.folder import read_examples
-from triton_ensembles.files import file_digest
+from triton_ensembles.building.planned.plan import plan_build
+from triton_ensembles.ground.files import file_digest
+from triton_ensembles.project.examples.folder import read_examples
 from triton_ensembles.triton.model_config import CONFIG, read_config
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import CPU

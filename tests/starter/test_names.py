@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.starter.names import check_name
 
 

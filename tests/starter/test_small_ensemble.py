@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from checkout import ROOT, TRITON_HOME
-from triton_ensembles import __version__
+from triton_ensembles.version import __version__
 
 NAME = "mood-of.texts_2"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton import interpreter
 from triton_ensembles.triton.interpreter import choose_interpreter, inspect_interpreter
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from triton_ensembles.check.examples import IDENTITY, SCALE, ensemble, python_model, step
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.checking.examples import IDENTITY, SCALE, ensemble, python_model, step
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.server import TritonServer
 
 ON_CPU = "instance_group [ { count: 1, kind: KIND_CPU } ]"

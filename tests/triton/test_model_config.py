@@ -10,7 +10,7 @@ from google.protobuf import text_format
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.model_config import DataType, ModelConfig, format_config, parse_config
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

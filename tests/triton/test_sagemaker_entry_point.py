@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.sagemaker_entry_point import MULTI_MODEL, server_command
 
 DEFAULTS = [

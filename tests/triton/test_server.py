@@ -21,8 +21,8 @@ import pytest
 from tests.endpoint.hosting import archives
 from tests.running import running
 from triton_ensembles.building.built import Built
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.processes import descendants
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.processes import descendants
 from triton_ensembles.triton.home import find_home
 from triton_ensembles.triton.ports import LOOPBACK, Ports
 from triton_ensembles.triton.sagemaker_server import SageMakerServer

@@ -14,7 +14,7 @@ import tritonclient.http as http
 
 from checkout import TRITON_HOME
 from tests.triton.test_server import CONFIG
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton import bare_python
 from triton_ensembles.triton.home import find_home, server_python
 from triton_ensembles.triton.interpreter import find_interpreter

@@ -10,16 +10,16 @@ import pytest
 from click.testing import CliRunner
 
 from checkout import ENSEMBLES
-from tests.check.served import ModelLoader
-from triton_ensembles.building.model_selection import select_models
-from triton_ensembles.building.plan import plan_build, read_models
-from triton_ensembles.building.staging import stage
-from triton_ensembles.check import check
-from triton_ensembles.check.fault import Severity
-from triton_ensembles.cli import main
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.recipe.places import find_ensembles
-from triton_ensembles.recipe.reader import read_recipe
+from tests.checking.served import ModelLoader
+from triton_ensembles.building.packed.staging import stage
+from triton_ensembles.building.planned.model_selection import select_models
+from triton_ensembles.building.planned.plan import plan_build, read_models
+from triton_ensembles.checking import check
+from triton_ensembles.checking.fault import Severity
+from triton_ensembles.commands.cli import main
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.project.recipe.places import find_ensembles
+from triton_ensembles.project.recipe.reader import read_recipe
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import ModelConfig, ModelInstanceGroup
 from triton_ensembles.triton.targets import CPU, Target, gpu, target_of

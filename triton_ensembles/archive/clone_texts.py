@@ -11,9 +11,9 @@ from typing import Any
 
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.archive.model_names import ModelNames
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import parse_json
-from triton_ensembles.fused.plan import DIGEST, PLAN
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import parse_json
+from triton_ensembles.runtime.fused.plan import DIGEST, PLAN
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, format_config, parse_config
 
 

@@ -31,8 +31,8 @@ from triton_ensembles.archive.renamed_header import RenamedHeader
 from triton_ensembles.archive.tar import safe_path, unsafe_because
 from triton_ensembles.archive.tar_stream import Member, TarStream
 from triton_ensembles.archive.write import BLOCK, GzipMember
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import write_whole
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import write_whole
 
 _LARGE = 4 << 10  # bytes; a smaller file is compressed with its neighbors, which takes less space
 _LEVEL = 6  # level 9, zlib's best, takes three times as long

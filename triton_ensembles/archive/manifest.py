@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import read_json
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import read_json
 
 MANIFEST = "manifest.json"
 FACTS = frozenset({"python", "weights", "artifacts", "environments"})

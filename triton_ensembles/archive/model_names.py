@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.fused.plan import STEPS
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.runtime.fused.plan import STEPS
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, parse_config
 
 ENVIRONMENT = "EXECUTION_ENV_PATH"  # it may name another step's folder

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import file_digest, write_whole
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import file_digest, write_whole
 
 _FIXED_TIME = 1_000_000_000  # 2001-09-09; not 0, which some tools print as "no date"
 _PROGRESS_BYTES = 64 << 20

@@ -15,8 +15,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.recipe.makers import ACCURACY_CHECKS, MAKERS, OWN_CHECK
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.project.recipe.makers import ACCURACY_CHECKS, MAKERS, OWN_CHECK
 
 _OWN_CHECKS = {OWN_CHECK: "accuracy_script:make"}
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from triton_ensembles.artifacts import Facts, Job
 from triton_ensembles.artifacts.accuracy import Floats, batches, least_cosine, outputs
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 TOOLS = ("openvino", "scikit-learn", "pillow")
 READS = ("artifacts/accuracy.py",)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from triton_ensembles.artifacts import Facts, Job
 from triton_ensembles.artifacts.accuracy import batches, least_cosine, outputs
-from triton_ensembles.paths import PACKAGE
+from triton_ensembles.ground.paths import PACKAGE
 
 TOOLS = ("openvino", "tokenizers")
 READS = ("artifacts/accuracy.py", "artifacts/sentences.txt")

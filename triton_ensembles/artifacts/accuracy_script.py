@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from triton_ensembles.artifacts import Facts, Job
 from triton_ensembles.artifacts.script import run_script
-from triton_ensembles.recipe.makers import PRECISION, RUN
+from triton_ensembles.project.recipe.makers import PRECISION, RUN
 
 TOOLS = ()
 READS = ("artifacts/script.py", "artifacts/accuracy.py", "artifacts/accuracy_on_photographs.py")

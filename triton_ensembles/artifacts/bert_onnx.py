@@ -15,7 +15,7 @@ import numpy as np
 
 from triton_ensembles.artifacts import Facts, Job
 from triton_ensembles.artifacts.onnx_export import OPSET, export
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 if TYPE_CHECKING:
     import torch

@@ -11,9 +11,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from triton_ensembles.artifacts import Facts, Job, load_script
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import locked, remove_partials, write_whole
-from triton_ensembles.programs import ProgramError, output_of
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import locked, remove_partials, write_whole
+from triton_ensembles.ground.programs import ProgramError, output_of
 
 TOOLS = ("nvidia-dali-cuda130",)
 DIFFERS_BY_DALI = True

@@ -4,7 +4,7 @@ import shutil
 import tarfile
 
 from triton_ensembles.artifacts import Facts, Job
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 TOOLS: tuple[str, ...] = ()
 

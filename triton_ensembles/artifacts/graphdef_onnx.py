@@ -16,7 +16,7 @@ import numpy as np
 
 from triton_ensembles.artifacts import Facts, Job
 from triton_ensembles.artifacts.accuracy import Floats
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 TOOLS = ("tf2onnx", "onnx", "onnxruntime", "tensorflow-cpu", "numpy")
 READS = ("artifacts/accuracy_on_photographs.py",)

@@ -1,6 +1,6 @@
 """An ONNX model with its weights in a file beside it, plain and packed for this processor, which sessions map.
 
-What is written stands in triton_ensembles/backends/onnxruntime/weights_gate.py. ONNX Runtime optimizes the model twice:
+What is written stands in runtime/backends/onnxruntime/weights_gate.py. ONNX Runtime optimizes the model twice:
 the plain graph as far as any processor can run it, and the prepacked one for this processor. Both name one file of
 weights, in which what they have in common is once.
 
@@ -20,10 +20,17 @@ import onnx
 import onnxruntime as ort
 
 from triton_ensembles.artifacts import Facts, Job
-from triton_ensembles.backends.common.known_input import Array, KnownTensor, agree, known_tensors, sample, values_of
-from triton_ensembles.backends.onnxruntime.tensors import tensor_of
-from triton_ensembles.backends.onnxruntime.weights_gate import GatedFiles, WeightsGate, instruction_sets
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.runtime.backends.common.known_input import (
+    Array,
+    KnownTensor,
+    agree,
+    known_tensors,
+    sample,
+    values_of,
+)
+from triton_ensembles.runtime.backends.onnxruntime.tensors import tensor_of
+from triton_ensembles.runtime.backends.onnxruntime.weights_gate import GatedFiles, WeightsGate, instruction_sets
 
 TOOLS = ("onnx",)  # ONNX Runtime's version is an option
 READS = ("backends/common/known_input.py", "backends/onnxruntime/tensors.py", "backends/onnxruntime/weights_gate.py")

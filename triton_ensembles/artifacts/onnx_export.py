@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 if TYPE_CHECKING:
     import torch

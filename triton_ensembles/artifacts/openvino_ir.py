@@ -12,11 +12,16 @@ import openvino as ov
 from openvino._offline_transformations import apply_moc_transformations  # what ov.convert_model applies to a file
 
 from triton_ensembles.artifacts import Facts, Job
-from triton_ensembles.backends.common.checksum import size_and_crc32
-from triton_ensembles.backends.common.known_input import KnownTensor, agree, known_tensors, sample, values_of
-from triton_ensembles.backends.common.model_instance import LoadError, ModelInstance, Tensor, read_model_instance
-from triton_ensembles.backends.openvino.tensors import CHECKSUM, Names, read
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.runtime.backends.common.checksum import size_and_crc32
+from triton_ensembles.runtime.backends.common.known_input import KnownTensor, agree, known_tensors, sample, values_of
+from triton_ensembles.runtime.backends.common.model_instance import (
+    LoadError,
+    ModelInstance,
+    Tensor,
+    read_model_instance,
+)
+from triton_ensembles.runtime.backends.openvino.tensors import CHECKSUM, Names, read
 
 TOOLS = ("openvino",)
 READS = ("backends/common/known_input.py", "backends/common/model_instance.py", "backends/openvino/tensors.py")

@@ -12,9 +12,9 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from triton_ensembles.artifacts import Facts, Job, load_maker
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.extras import missing_extra
-from triton_ensembles.system_errors import explained
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.extras import missing_extra
+from triton_ensembles.ground.system_errors import explained
 
 
 def main() -> None:

@@ -28,11 +28,11 @@ from typing import Any
 
 from triton_ensembles.artifacts import Facts, Job
 from triton_ensembles.artifacts.run import facts_of
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import parse_json
-from triton_ensembles.paths import IMPORTED_FROM, IS_CHECKOUT
-from triton_ensembles.programs import ProgramError, output_of
-from triton_ensembles.recipe.makers import RUN
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import parse_json
+from triton_ensembles.ground.paths import IMPORTED_FROM, IS_CHECKOUT
+from triton_ensembles.ground.programs import ProgramError, output_of
+from triton_ensembles.project.recipe.makers import RUN
 
 TOOLS = ()
 READS = (

@@ -3,7 +3,7 @@
 Options of the recipe: ``precision`` ("fp16", the default, or "fp32"), ``profiles``, and ``accuracy``: "sentences",
 "photographs", or a script of the project with ``feeds``, ``judge`` and ``OUTPUT`` as those have them, which should be
 in ``reads``. The build adds the plan builder and the GPU
-(triton_ensembles/building/tensorrt_plans.py). A plan that was built on another machine is among the files, with its
+(building/made/tensorrt_plans.py). A plan that was built on another machine is among the files, with its
 outputs.
 """
 
@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from triton_ensembles.artifacts import Facts, Job, load_maker, load_script
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import write_whole
-from triton_ensembles.recipe.makers import ACCURACY_CHECKS
-from triton_ensembles.tensorrt.api import build_with_api
-from triton_ensembles.tensorrt.machine import Gpu
-from triton_ensembles.tensorrt.plan_builders import PYTHON, PlanBuilder, run_script
-from triton_ensembles.tensorrt.plan_request import PlanRequest, precision_of, write_request
-from triton_ensembles.tensorrt.profiles import profiles_of
-from triton_ensembles.tensorrt.result import BuiltPlan, read_plan
+from triton_ensembles.artifacts.tensorrt.api import build_with_api
+from triton_ensembles.artifacts.tensorrt.machine import Gpu
+from triton_ensembles.artifacts.tensorrt.plan_builders import PYTHON, PlanBuilder, run_script
+from triton_ensembles.artifacts.tensorrt.plan_request import PlanRequest, precision_of, write_request
+from triton_ensembles.artifacts.tensorrt.profiles import profiles_of
+from triton_ensembles.artifacts.tensorrt.result import BuiltPlan, read_plan
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import write_whole
+from triton_ensembles.project.recipe.makers import ACCURACY_CHECKS
 
 PREBUILT = "prebuilt"  # options.builder of a plan that was built on another machine
 # What builds a plan with TensorRT's Python package, for the manifest.

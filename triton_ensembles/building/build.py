@@ -13,30 +13,30 @@ from typing import Any
 
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.archive.write import write_archive
-from triton_ensembles.building.artifact_builder import ArtifactBuilder
 from triton_ensembles.building.built import Built, built_of, last_built
-from triton_ensembles.building.environments import make_environments
-from triton_ensembles.building.fused_packages import make_packages, onnxruntime_of, record_of
-from triton_ensembles.building.fused_staging import stage_fused
-from triton_ensembles.building.fusion import fuse
-from triton_ensembles.building.inputs import digest_of_inputs
-from triton_ensembles.building.manifest import manifest_of
-from triton_ensembles.building.mapped_weights import map_weights
-from triton_ensembles.building.model_selection import with_needs
+from triton_ensembles.building.made.artifact_builder import ArtifactBuilder
+from triton_ensembles.building.made.environments import make_environments
+from triton_ensembles.building.made.fused_packages import make_packages, onnxruntime_of, record_of
+from triton_ensembles.building.made.mapped_weights import map_weights
+from triton_ensembles.building.made.sources import Sources, SourceUnavailableError
+from triton_ensembles.building.made.store import Store
+from triton_ensembles.building.made.tensorrt_plans import PlanInputs, find_plans
+from triton_ensembles.building.packed.fused_staging import stage_fused
+from triton_ensembles.building.packed.inputs import digest_of_inputs
+from triton_ensembles.building.packed.manifest import manifest_of
+from triton_ensembles.building.packed.proof import prove as prove_archive
+from triton_ensembles.building.packed.staging import stage
 from triton_ensembles.building.places import Places
-from triton_ensembles.building.plan import BuildPlan, plan_build
-from triton_ensembles.building.proof import prove as prove_archive
-from triton_ensembles.building.refusal import refuse_faults
-from triton_ensembles.building.sources import Sources, SourceUnavailableError
-from triton_ensembles.building.staging import stage
-from triton_ensembles.building.store import Store
-from triton_ensembles.building.tensorrt_plans import PlanInputs, find_plans
-from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.files import file_digest, locked, remove, write_whole
-from triton_ensembles.progress import Progress
-from triton_ensembles.recipe.places import LOCKS, RECIPE
-from triton_ensembles.recipe.source import Source
-from triton_ensembles.system_errors import naming
+from triton_ensembles.building.planned.fusion import fuse
+from triton_ensembles.building.planned.model_selection import with_needs
+from triton_ensembles.building.planned.plan import BuildPlan, plan_build
+from triton_ensembles.building.planned.refusal import refuse_faults
+from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.files import file_digest, locked, remove, write_whole
+from triton_ensembles.ground.progress import Progress
+from triton_ensembles.ground.system_errors import naming
+from triton_ensembles.project.recipe.places import LOCKS, RECIPE
+from triton_ensembles.project.recipe.source import Source
 from triton_ensembles.triton.targets import Target
 
 

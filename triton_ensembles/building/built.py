@@ -8,10 +8,10 @@ from typing import Any
 
 from triton_ensembles.archive.manifest import FACTS, MANIFEST
 from triton_ensembles.building.places import Places
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import file_digest, read_json
-from triton_ensembles.recipe.places import find_ensembles
-from triton_ensembles.recipe.reader import read_recipe
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import file_digest, read_json
+from triton_ensembles.project.recipe.places import find_ensembles
+from triton_ensembles.project.recipe.reader import read_recipe
 
 
 @dataclass(frozen=True)

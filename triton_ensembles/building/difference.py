@@ -3,10 +3,10 @@
 import difflib
 from pathlib import Path
 
-from triton_ensembles.building.fusion import Fusion, fuse
-from triton_ensembles.building.plan import plan_build
-from triton_ensembles.building.refusal import refuse_faults
-from triton_ensembles.fused.plan import PLAN
+from triton_ensembles.building.planned.fusion import Fusion, fuse
+from triton_ensembles.building.planned.plan import plan_build
+from triton_ensembles.building.planned.refusal import refuse_faults
+from triton_ensembles.runtime.fused.plan import PLAN
 from triton_ensembles.triton.model_config import CONFIG, format_config
 from triton_ensembles.triton.targets import Target
 

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_ensembles.files import shared
-from triton_ensembles.progress import Progress
-from triton_ensembles.project import ENSEMBLES
+from triton_ensembles.ground.files import shared
+from triton_ensembles.ground.progress import Progress
+from triton_ensembles.project.location import ENSEMBLES
 
 
 @dataclass(frozen=True)

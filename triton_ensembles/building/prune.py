@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.building.places import Places
-from triton_ensembles.files import files_in, read_json, remove, size_of
+from triton_ensembles.ground.files import files_in, read_json, remove, size_of
 
 _DAY = 24 * 3600.0
 

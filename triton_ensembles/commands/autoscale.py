@@ -2,7 +2,7 @@
 
 import click
 
-from triton_ensembles.commands import options
+from triton_ensembles.commands.common import options
 from triton_ensembles.deploy.autoscaling import GPU_TARGET, Metric, ScalingPolicy, autoscale_endpoint
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.price import cost, hosting_price

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands import options, output
-from triton_ensembles.commands.arguments import chosen
-from triton_ensembles.commands.builds import build_all, pack_all
+from triton_ensembles.commands.common import options, output
+from triton_ensembles.commands.common.arguments import chosen
+from triton_ensembles.commands.common.builds import build_all, pack_all
 from triton_ensembles.triton.targets import target_of
 
 

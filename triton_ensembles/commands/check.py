@@ -6,16 +6,16 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.check.baseline import Baseline
-from triton_ensembles.check.checker import check
-from triton_ensembles.check.explanation import explain, rule_list
-from triton_ensembles.check.formats import FORMATS, printed
-from triton_ensembles.check.places import FilePlaces
-from triton_ensembles.check.report import Report
-from triton_ensembles.commands import options
+from triton_ensembles.checking.baseline import Baseline
+from triton_ensembles.checking.checker import check
+from triton_ensembles.checking.explanation import explain, rule_list
+from triton_ensembles.checking.formats import FORMATS, printed
+from triton_ensembles.checking.places import FilePlaces
+from triton_ensembles.checking.report import Report
+from triton_ensembles.commands.common import options
 from triton_ensembles.deploy.image import PIP_SERVER
-from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.recipe.places import find_ensembles
+from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.project.recipe.places import find_ensembles
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.targets import NAMES
 
@@ -33,7 +33,7 @@ from triton_ensembles.triton.targets import NAMES
     help="The Triton release or image, such as 24.09. An image of your own that names no release, such as name:tag, "
     "gets a warning: what it holds is unknown.",
 )
-@click.option("--strict", is_flag=True, help="Exit with 1 for warnings too.")
+@click.option("--strict", is_flag=True, help="Also exit with 1 for warnings.")
 @click.option(
     "--format",
     "style",
@@ -89,7 +89,7 @@ def check_command(
       check --target fused                       whether each can be fused, and if not, which step is why
       check dist/gpu/a.tar.gz dist/gpu/b.tar.gz  one endpoint of two models
       check --image 25.03 --format github        for another release, as annotations
-      check --strict                             for CI: warnings fail, too
+      check --strict                             for CI: warnings also fail
       check --format sarif > check.sarif         for code scanning; docs/ci.md has whole workflows
       check --write-baseline known.json          from now on, --baseline known.json shows new faults only
       check --explain step-input-unknown         what this rule means, with examples
@@ -114,7 +114,7 @@ def check_command(
     started = time.perf_counter()
     destination = Destination(target or "", instance or "", "" if not image or image == PIP_SERVER else image)
     try:
-        chosen = [_path_of(each) for each in paths] or [options.current_places().ensembles]
+        chosen = [_path_of(text) for text in paths] or [options.current_places().ensembles]
         known = Baseline.read(baseline) if baseline else None
         report = replace(check(chosen, destination), strict=strict)
         if new_baseline:

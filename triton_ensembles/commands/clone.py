@@ -11,11 +11,11 @@ import click
 from triton_ensembles.archive.clones import clone as write_clones
 from triton_ensembles.archive.clones import clone_names
 from triton_ensembles.building.built import last_built
-from triton_ensembles.commands import options
-from triton_ensembles.commands import output as output_of
-from triton_ensembles.commands.reports import warn_of_random_weights
-from triton_ensembles.errors import EnsembleError, escaped, shown
-from triton_ensembles.paths import COMMAND
+from triton_ensembles.commands.common import options
+from triton_ensembles.commands.common import output as output_of
+from triton_ensembles.commands.common.reports import warn_of_random_weights
+from triton_ensembles.ground.errors import EnsembleError, escaped, shown
+from triton_ensembles.ground.paths import COMMAND
 
 _REPORT_SECONDS = 2.0
 _MOST_SHOWN = 20  # rows with faults

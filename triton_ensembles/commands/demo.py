@@ -6,15 +6,15 @@ import click
 import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
-from triton_ensembles.building.served import of_built
-from triton_ensembles.commands import options, output
-from triton_ensembles.commands.builds import build_all, server_for
-from triton_ensembles.commands.reports import warn_of_random_weights
-from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.examples.answer import answer_lines
-from triton_ensembles.examples.folder import read_examples
-from triton_ensembles.examples.place import examples_folder
-from triton_ensembles.examples.request import Request
+from triton_ensembles.commands.common import options, output
+from triton_ensembles.commands.common.builds import build_all, server_for
+from triton_ensembles.commands.common.reports import warn_of_random_weights
+from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.project.examples.answer import answer_lines
+from triton_ensembles.project.examples.folder import read_examples
+from triton_ensembles.project.examples.place import examples_folder
+from triton_ensembles.project.examples.request import Request
+from triton_ensembles.serving.served import of_built
 
 
 @click.command()

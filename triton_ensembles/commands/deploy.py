@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands import options, output
-from triton_ensembles.commands.archives import chosen_archives
+from triton_ensembles.commands.common import options, output
+from triton_ensembles.commands.common.archives import chosen_archives
 from triton_ensembles.deploy.archives import Archive, common_weights, refuse_faulty
 from triton_ensembles.deploy.aws import Aws, aws_errors
 from triton_ensembles.deploy.bucket import S3Prefix, archive_prefix
@@ -16,7 +16,7 @@ from triton_ensembles.deploy.image import PIP_SERVER, image_to_check, image_uri
 from triton_ensembles.deploy.placement import DEFAULTS, chosen_image, chosen_instance, common_target, refuse_own_server
 from triton_ensembles.deploy.price import cost, hosting_price
 from triton_ensembles.deploy.stored import stored_archives, uploaded_etag
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
 
 

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands import options, output
-from triton_ensembles.commands.arguments import chosen
-from triton_ensembles.commands.hosted import hosted_of
+from triton_ensembles.commands.common import options, output
+from triton_ensembles.commands.common.arguments import chosen
+from triton_ensembles.commands.common.hosted import hosted_of
 from triton_ensembles.deploy.rehearsal import ENDPOINT, create_endpoint, invocation
 from triton_ensembles.endpoint.announcement import LAST_LINE, environment
 from triton_ensembles.endpoint.keeper import keep
 from triton_ensembles.endpoint.settings import Settings
-from triton_ensembles.errors import shown
-from triton_ensembles.paths import user_folder
-from triton_ensembles.processes import StopSignals
+from triton_ensembles.ground.errors import shown
+from triton_ensembles.ground.paths import user_folder
+from triton_ensembles.ground.processes import StopSignals
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>[KMGT]?)(i?B)?", re.IGNORECASE)

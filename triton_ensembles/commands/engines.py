@@ -4,20 +4,20 @@ from pathlib import Path
 
 import click
 
+from triton_ensembles.artifacts.tensorrt.plan_builders import docker_image
+from triton_ensembles.artifacts.tensorrt.plan_request import write_request
 from triton_ensembles.artifacts.tensorrt_plan import plan_request_for
-from triton_ensembles.building.artifact_builder import ArtifactBuilder
 from triton_ensembles.building.built import choose
-from triton_ensembles.building.plan import plan_build
-from triton_ensembles.building.refusal import refuse_faults
-from triton_ensembles.building.sources import Sources
-from triton_ensembles.building.store import Store
-from triton_ensembles.building.tensorrt_plans import PLAN, plan_name, refuse_fp16
-from triton_ensembles.commands import options
-from triton_ensembles.commands.builds import timed_progress
-from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.paths import COMMAND
-from triton_ensembles.tensorrt.plan_builders import docker_image
-from triton_ensembles.tensorrt.plan_request import write_request
+from triton_ensembles.building.made.artifact_builder import ArtifactBuilder
+from triton_ensembles.building.made.sources import Sources
+from triton_ensembles.building.made.store import Store
+from triton_ensembles.building.made.tensorrt_plans import PLAN, plan_name, refuse_fp16
+from triton_ensembles.building.planned.plan import plan_build
+from triton_ensembles.building.planned.refusal import refuse_faults
+from triton_ensembles.commands.common import options
+from triton_ensembles.commands.common.builds import timed_progress
+from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.triton.targets import gpu
 
 

@@ -6,14 +6,14 @@ import click
 
 from triton_ensembles.archive.manifest import python_of
 from triton_ensembles.archive.write import write_archive
-from triton_ensembles.building.gateway_repository import NAME, ensembles_of, stage_gateway
-from triton_ensembles.commands import options, output
-from triton_ensembles.commands.builds import build_all
+from triton_ensembles.building.packed.gateway_repository import NAME, ensembles_of, stage_gateway
+from triton_ensembles.commands.common import options, output
+from triton_ensembles.commands.common.builds import build_all
 from triton_ensembles.commands.serve import wait
-from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.gateway.table import Table, read_table
-from triton_ensembles.processes import StopSignals
-from triton_ensembles.recipe.places import find_ensembles
+from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.processes import StopSignals
+from triton_ensembles.project.recipe.places import find_ensembles
 from triton_ensembles.triton.gateway_server import TABLE, GatewayServer
 from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.targets import target_of

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands import options
-from triton_ensembles.errors import shown
-from triton_ensembles.files import write_whole
-from triton_ensembles.graph.mermaid import mermaid
-from triton_ensembles.graph.read import read_graph
+from triton_ensembles.commands.common import options
+from triton_ensembles.graphs.mermaid import mermaid
+from triton_ensembles.graphs.read import read_graph
+from triton_ensembles.ground.errors import shown
+from triton_ensembles.ground.files import write_whole
 
 _FORMATS = {".mmd": "mermaid", ".svg": "svg", ".png": "png", ".pdf": "pdf"}
 
@@ -36,7 +36,7 @@ def graph(name: str, style: str | None, file: Path | None) -> None:
     if style == "mermaid":
         data = mermaid(drawn).encode()
     else:
-        from triton_ensembles.graph.picture import picture  # matplotlib takes a second to load
+        from triton_ensembles.graphs.picture import picture  # matplotlib takes a second to load
 
         data = picture(drawn, style)
     if file:

@@ -5,23 +5,23 @@ from typing import Any
 
 import click
 
-from triton_ensembles.commands import options
-from triton_ensembles.commands import output as output_of
-from triton_ensembles.commands.archives import project_archives
-from triton_ensembles.commands.reports import summary_of
+from triton_ensembles.commands.common import options
+from triton_ensembles.commands.common import output as output_of
+from triton_ensembles.commands.common.archives import project_archives
+from triton_ensembles.commands.common.reports import summary_of
 from triton_ensembles.deploy.archives import read_archive
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.invocation import PATIENCE, Answer, invoke_model
 from triton_ensembles.deploy.keys import SUFFIX, archive_names
 from triton_ensembles.deploy.payload import Payload, payload_of, read_answer
 from triton_ensembles.deploy.target_model import find_target_model
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.examples.answer import answer_lines
-from triton_ensembles.examples.folder import read_examples
-from triton_ensembles.examples.request import Request
-from triton_ensembles.files import write_whole
-from triton_ensembles.recipe.places import find_ensembles
-from triton_ensembles.triton.sagemaker_contract import LARGEST_BODY
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import write_whole
+from triton_ensembles.project.examples.answer import answer_lines
+from triton_ensembles.project.examples.folder import read_examples
+from triton_ensembles.project.examples.request import Request
+from triton_ensembles.project.recipe.places import find_ensembles
+from triton_ensembles.sagemaker.contract import LARGEST_BODY
 
 
 @click.command("invoke")

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands import output
-from triton_ensembles.errors import shown
-from triton_ensembles.paths import COMMAND
-from triton_ensembles.project import ENSEMBLES
+from triton_ensembles.commands.common import output
+from triton_ensembles.ground.errors import shown
+from triton_ensembles.ground.paths import COMMAND
+from triton_ensembles.project.location import ENSEMBLES
 from triton_ensembles.starter.project import root_of
 
 

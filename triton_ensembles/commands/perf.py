@@ -8,32 +8,21 @@ from pathlib import Path
 import click
 
 from triton_ensembles.building.built import choose
-from triton_ensembles.building.plan import find_ensemble, read_models
-from triton_ensembles.building.served import Served
-from triton_ensembles.commands import options
-from triton_ensembles.commands import output as output_of
-from triton_ensembles.commands.arguments import Chosen, argument, chosen
-from triton_ensembles.commands.builds import serve_all, server_for
-from triton_ensembles.commands.reports import summary_of
-from triton_ensembles.commands.request_options import requests
-from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.examples.place import examples_folder
-from triton_ensembles.perf.inputs import UserInputs
-from triton_ensembles.perf.report import tables
-from triton_ensembles.perf.report_files import SUFFIXES
-from triton_ensembles.perf.sweep import CONCURRENCIES, SECONDS, measure
-from triton_ensembles.recipe.places import RECIPE
+from triton_ensembles.building.planned.plan import find_ensemble, read_models
+from triton_ensembles.commands.common import options, request_options
+from triton_ensembles.commands.common import output as output_of
+from triton_ensembles.commands.common.arguments import Chosen, argument, chosen
+from triton_ensembles.commands.common.builds import serve_all, server_for
+from triton_ensembles.commands.common.reports import summary_of
+from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.measuring.perf.inputs import UserInputs
+from triton_ensembles.measuring.perf.report import tables
+from triton_ensembles.measuring.perf.report_files import SUFFIXES
+from triton_ensembles.measuring.perf.sweep import CONCURRENCIES, SECONDS, measure
+from triton_ensembles.project.examples.place import examples_folder
+from triton_ensembles.project.recipe.places import RECIPE
+from triton_ensembles.serving.served import Served
 from triton_ensembles.triton.model_config import ModelConfig
-
-
-def _numbers(context: click.Context, parameter: click.Parameter, text: str) -> tuple[int, ...]:
-    try:
-        numbers = tuple(int(part) for part in text.split(","))
-    except ValueError:
-        numbers = ()
-    if not numbers or min(numbers) < 1:
-        raise click.BadParameter(f"{text!r} is not a list such as 1,2,4", context, parameter)
-    return numbers
 
 
 def _refuse_several(count: int) -> None:
@@ -80,20 +69,9 @@ def _measured(all_served: Sequence[Served]) -> dict[str, tuple[Path, Path]]:
 @options.for_target
 @output_of.quiet
 @output_of.json_format
-@click.option(
-    "--concurrency",
-    "concurrencies",
-    default=",".join(map(str, CONCURRENCIES)),
-    callback=_numbers,
-    help="Numbers of concurrent requests, one point of the sweep each.",
-)
-@click.option(
-    "--seconds",
-    type=click.FloatRange(min=0.3),
-    default=SECONDS,
-    help="Duration of a point; longer where an answer takes longer than a third of it.",
-)
-@requests
+@request_options.concurrencies(CONCURRENCIES, "Numbers of concurrent requests, one point of the sweep each.")
+@request_options.seconds(SECONDS, "Duration of a point; longer where an answer takes longer than a third of it.")
+@request_options.requests
 @click.option(
     "--output",
     type=options.NEW_FOLDER,

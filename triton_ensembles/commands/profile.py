@@ -9,32 +9,26 @@ import click
 
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.building.built import choose
-from triton_ensembles.building.served import Served
-from triton_ensembles.commands import option_values, options
-from triton_ensembles.commands import output as output_of
-from triton_ensembles.commands.arguments import Chosen, argument, chosen
-from triton_ensembles.commands.builds import timed_progress
-from triton_ensembles.commands.hosted import hosted_of
-from triton_ensembles.commands.reports import summary_of
-from triton_ensembles.commands.request_options import input_data as input_data_option
-from triton_ensembles.commands.request_options import shape
-from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.examples.folder import Examples, examples_of, read_examples
-from triton_ensembles.files import file_digest, read_json
-from triton_ensembles.fused.plan import PLAN
-from triton_ensembles.perf.inputs import UserInputs
-from triton_ensembles.profiling.answers import Load
-from triton_ensembles.profiling.kept import kept_profile, profile_file
-from triton_ensembles.profiling.measure import COPIES, Subject, measure
-from triton_ensembles.profiling.profile import Profile, document, write_profile
-from triton_ensembles.profiling.table import table
-from triton_ensembles.recipe.places import RECIPE
-from triton_ensembles.system_errors import explained
+from triton_ensembles.commands.common import options, request_options
+from triton_ensembles.commands.common import output as output_of
+from triton_ensembles.commands.common.arguments import Chosen, argument, chosen
+from triton_ensembles.commands.common.builds import timed_progress
+from triton_ensembles.commands.common.hosted import hosted_of
+from triton_ensembles.commands.common.reports import summary_of
+from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.files import file_digest, read_json
+from triton_ensembles.ground.system_errors import explained
+from triton_ensembles.measuring.perf.inputs import UserInputs
+from triton_ensembles.measuring.profiling.answers import Load
+from triton_ensembles.measuring.profiling.kept import kept_profile, profile_file
+from triton_ensembles.measuring.profiling.measure import COPIES, Subject, measure
+from triton_ensembles.measuring.profiling.profile import Profile, document, write_profile
+from triton_ensembles.measuring.profiling.table import table
+from triton_ensembles.project.examples.folder import Examples, examples_of, read_examples
+from triton_ensembles.project.recipe.places import RECIPE
+from triton_ensembles.runtime.fused.plan import PLAN
+from triton_ensembles.serving.served import Served
 from triton_ensembles.triton.targets import Target
-
-
-def _listed(values: Sequence[int]) -> str:
-    return ",".join(map(str, values))
 
 
 @click.command()
@@ -43,38 +37,26 @@ def _listed(values: Sequence[int]) -> str:
 @output_of.quiet
 @output_of.json_format
 @click.option("--fresh", is_flag=True, help="Measure again, though the archive has not changed since the last time.")
-@option_values.option(
+@request_options.numbers_option(
     "--copies",
-    metavar="NUMBERS",
-    default=_listed(COPIES),
-    read=option_values.numbers(1000),
-    help="Numbers of loaded copies at which memory is read. It ends with those that the machine has room for.",
+    "copies",
+    COPIES,
+    1000,
+    "Numbers of loaded copies at which memory is read. It ends with those that the machine has room for.",
 )
-@option_values.option(
-    "--concurrency",
-    "concurrencies",
-    metavar="NUMBERS",
-    default=_listed(Load.concurrencies),
-    read=option_values.numbers(1024),
-    help="Numbers of concurrent requests, each with each --batch; 1 is always one of them.",
+@request_options.concurrencies(
+    Load.concurrencies, "Numbers of concurrent requests, each with each --batch; 1 is always one of them."
 )
-@option_values.option(
+@request_options.numbers_option(
     "--batch",
     "batches",
-    metavar="NUMBERS",
-    default=_listed(Load.batches),
-    read=option_values.numbers(65536),
-    help="Numbers of rows in a request; those that the model does not take are left out.",
+    Load.batches,
+    65536,
+    "Numbers of rows in a request; those that the model does not take are left out.",
 )
-@click.option(
-    "--seconds",
-    type=click.FloatRange(min=0.3, max=3600),
-    default=Load.seconds,
-    callback=option_values.finite,
-    help="Duration of a measurement of answers.",
-)
-@input_data_option
-@shape
+@request_options.seconds(Load.seconds, "Duration of a measurement of answers.")
+@request_options.input_data
+@request_options.shape
 @click.option(
     "--output",
     type=options.NEW_FOLDER,
@@ -96,7 +78,7 @@ def profile(
     shapes: tuple[str, ...],
     output: Path | None,
 ) -> None:
-    """Measure what an archive takes of this machine, in the server that a multi-model endpoint runs: for `plan`.
+    """Measure the demand of an archive on this machine, in the server of a multi-model endpoint: for `plan`.
 
     Bytes packed, unpacked and left in /tmp; seconds and processor time of unpacking and loading; memory of 1, 4 and 16
     loaded copies under names of their own, as an endpoint of many variants has them; the first answer after a load;
@@ -108,7 +90,7 @@ def profile(
       profile dist/cpu/*.tar.gz             several archives, one after the other
       profile model.tar.gz --shape X:16     random data, for want of example requests
 
-    What is sent are example requests: of the ensemble, of the one that the archive was built from, or in examples/ of a
+    The requests are examples: of the ensemble, of the one that the archive was built from, or in examples/ of a
     repository. Each takes two or three minutes, best on a machine that does nothing else. A profile is kept with the
     archive's sha256, and printed again as long as that stays, unless --fresh, --input-data or --shape are given; plan
     reads it from there.
@@ -125,9 +107,9 @@ def profile(
     every = _each_alone(chosen(names))
     if (input_data or shapes) and len(every) > 1:
         raise click.UsageError("--input-data and --shape are for one archive: name it")
-    for name, one in every:
+    for name, selected in every:
         try:
-            file, found, is_new = _profile(one, served_here, folder, copies, load, fresh=fresh)
+            file, measured, is_new = _profile(selected, served_here, folder, copies, load, fresh=fresh)
         except (EnsembleError, OSError) as caught:
             error = explained(caught) if isinstance(caught, OSError) else caught
             if error is None:
@@ -137,9 +119,9 @@ def profile(
             failed[name] = error
             output_of.progress()(f"[{name}] error: {error}")
             continue
-        done.append({"file": str(file), "measured": is_new, "profile": document(found)})
-        output_of.result(f"\n{found.archive}", bold=True)
-        output_of.result(table(found))
+        done.append({"file": str(file), "measured": is_new, "profile": document(measured)})
+        output_of.result(f"\n{measured.archive}", bold=True)
+        output_of.result(table(measured))
         output_of.result(shown(file) if is_new else f"{shown(file)}, kept since then: --fresh measures again")
     failures = [{"name": name, "error": str(error)} for name, error in failed.items()]
     output_of.document({"profiles": done, "failed": failures})
@@ -148,7 +130,7 @@ def profile(
 
 
 def _each_alone(selected: Chosen) -> list[tuple[str, Chosen]]:
-    """Each of what is chosen by itself, with its name; without any, the ensembles that are built without a name."""
+    """One entry per chosen path or ensemble; by default the leading ensembles."""
     ensembles = selected.ensembles
     if not ensembles and not selected.paths:
         folders = choose(options.current_places().ensembles, (), leading=True)
@@ -159,16 +141,16 @@ def _each_alone(selected: Chosen) -> list[tuple[str, Chosen]]:
 
 
 def _profile(
-    one: Chosen, target: Target, folder: Path, copies: Sequence[int], load: Load, *, fresh: bool
+    selected: Chosen, target: Target, folder: Path, copies: Sequence[int], load: Load, *, fresh: bool
 ) -> tuple[Path, Profile, bool]:
     """The file and the profile of one archive, and whether it was measured now."""
     with tempfile.TemporaryDirectory(prefix="profile-") as scratch:
-        given = next((path for path in one.paths if path.is_file()), None)
-        if given and not fresh and (known := _kept(given, folder, copies, load)):  # before it is unpacked
+        archive_file = next((path for path in selected.paths if path.is_file()), None)
+        if archive_file and not fresh and (known := _kept(archive_file, folder, copies, load)):  # before it is unpacked
             return *known, False
-        hosted = hosted_of(one, Path(scratch), target)
+        hosted = hosted_of(selected, Path(scratch), target)
         ((target_model, archive),) = hosted.archives.items()
-        if not given and not fresh and (known := _kept(archive, folder, copies, load)):
+        if not archive_file and not fresh and (known := _kept(archive, folder, copies, load)):
             return *known, False
         served = hosted.served[target_model]
         manifest = _manifest(served.repository)
@@ -182,16 +164,16 @@ def _profile(
         )
         bench = Path(scratch) / "bench"
         bench.mkdir()
-        found = measure(subject, bench, copies=copies, load=load, progress=timed_progress(subject.ensemble))
-    file = profile_file(folder, archive, found.sha256)
-    write_profile(found, file)
-    return file, found, True
+        measured = measure(subject, bench, copies=copies, load=load, progress=timed_progress(subject.ensemble))
+    file = profile_file(folder, archive, measured.sha256)
+    write_profile(measured, file)
+    return file, measured, True
 
 
 def _kept(archive: Path, folder: Path, copies: Sequence[int], load: Load) -> tuple[Path, Profile] | None:
     sha256 = file_digest(archive)
     file = profile_file(folder, archive, sha256)
-    found = kept_profile(
+    kept = kept_profile(
         file,
         sha256,
         copies=copies,
@@ -199,11 +181,11 @@ def _kept(archive: Path, folder: Path, copies: Sequence[int], load: Load) -> tup
         batches=load.batches,
         progress=output_of.progress(),
     )
-    return (file, found) if found else None
+    return (file, kept) if kept else None
 
 
 def _examples(served: Served, manifest: dict[str, Any]) -> Examples:
-    """Those of the ensemble, of the project's ensemble that an archive was built from, or of the model."""
+    """The examples of the ensemble, of the project's ensemble that an archive was built from, or of the model."""
     if (served.path / RECIPE).is_file():
         return read_examples(served.path)
     places = options.places_if_any()
@@ -216,7 +198,7 @@ def _examples(served: Served, manifest: dict[str, Any]) -> Examples:
 
 def _manifest(repository: Path) -> dict[str, Any]:
     try:
-        found = read_json(repository / MANIFEST)
+        manifest = read_json(repository / MANIFEST)
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return manifest if isinstance(manifest, dict) else {}

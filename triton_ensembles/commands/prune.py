@@ -3,8 +3,8 @@
 import click
 
 from triton_ensembles.building import prune as pruning
-from triton_ensembles.commands import options, output
-from triton_ensembles.errors import shown
+from triton_ensembles.commands.common import options, output
+from triton_ensembles.ground.errors import shown
 
 
 @click.command("prune")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.cli import COMMANDS, main
-from triton_ensembles.files import write_whole
+from triton_ensembles.commands.cli import COMMANDS, main
+from triton_ensembles.ground.files import write_whole
 
 PAGE = Path("docs/commands.md")  # of the checkout, from its root
 _WIDTH = 100

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands import options
-from triton_ensembles.errors import shown
-from triton_ensembles.files import write_whole
-from triton_ensembles.recipe.json_schema import json_schema
+from triton_ensembles.commands.common import options
+from triton_ensembles.ground.errors import shown
+from triton_ensembles.ground.files import write_whole
+from triton_ensembles.project.recipe.json_schema import json_schema
 
 
 @click.command()

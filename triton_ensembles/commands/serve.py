@@ -11,14 +11,14 @@ import click
 
 from triton_ensembles.building.build import stage_written
 from triton_ensembles.building.places import Places
-from triton_ensembles.building.served import Served
-from triton_ensembles.building.watching.source import WatchedSource, watched_source
-from triton_ensembles.building.watching.watch import Watch, explicit_mode
-from triton_ensembles.commands import options, output
-from triton_ensembles.commands.arguments import DEFAULT_PORT, argument, chosen
-from triton_ensembles.commands.builds import serve_all, server_for
-from triton_ensembles.errors import EnsembleError, escaped, shown
-from triton_ensembles.processes import StopSignals
+from triton_ensembles.commands.common import options, output
+from triton_ensembles.commands.common.arguments import DEFAULT_PORT, argument, chosen
+from triton_ensembles.commands.common.builds import serve_all, server_for
+from triton_ensembles.ground.errors import EnsembleError, escaped, shown
+from triton_ensembles.ground.processes import StopSignals
+from triton_ensembles.serving.served import Served
+from triton_ensembles.serving.watching.source import WatchedSource, watched_source
+from triton_ensembles.serving.watching.watch import Watch, explicit_mode
 from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.server_process import ServerProcess

@@ -2,7 +2,7 @@
 
 import click
 
-from triton_ensembles.commands import output
+from triton_ensembles.commands.common import output
 from triton_ensembles.triton.home import install_home
 from triton_ensembles.triton.machine import check_machine
 from triton_ensembles.triton.stubs import prepare_stubs

@@ -2,7 +2,7 @@
 
 import click
 
-from triton_ensembles.commands import options, output
+from triton_ensembles.commands.common import options, output
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.status import endpoint_status
 

@@ -1,42 +1,21 @@
 """``tune``"""
 
-import math
-import re
 from functools import partial
 from pathlib import Path
 
 import click
 
 from triton_ensembles.building.built import choose
-from triton_ensembles.commands import options
-from triton_ensembles.commands import output as output_of
-from triton_ensembles.commands.builds import build_all, timed_progress
-from triton_ensembles.commands.request_options import requests
-from triton_ensembles.errors import shown
-from triton_ensembles.perf.inputs import UserInputs
-from triton_ensembles.perf.report_files import write_report
-from triton_ensembles.tuning.goal import Goal
-from triton_ensembles.tuning.report import csv_rows, tables
-from triton_ensembles.tuning.tune import MINUTES, MOST, SECONDS, Load, read_subject
-from triton_ensembles.tuning.tune import tune as search
-
-_UNITS_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0}
-
-
-def _milliseconds(context: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
-    if text is None:
-        return None
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(us|ms|s)", text.strip())
-    if not match or not float(match[1]):
-        raise click.BadParameter(f"{text!r} is not a time above 0 such as 50ms or 1.5s", context, parameter)
-    return float(match[1]) * _UNITS_MS[match[2]]
-
-
-def _finite(context: click.Context, parameter: click.Parameter, number: float | None) -> float | None:
-    """A range lets "nan" and "inf" pass."""
-    if number is not None and not math.isfinite(number):
-        raise click.BadParameter(f"{number} is not a number above 0", context, parameter)
-    return number
+from triton_ensembles.commands.common import option_values, options, request_options
+from triton_ensembles.commands.common import output as output_of
+from triton_ensembles.commands.common.builds import build_all, timed_progress
+from triton_ensembles.ground.errors import shown
+from triton_ensembles.measuring.perf.inputs import UserInputs
+from triton_ensembles.measuring.perf.report_files import write_report
+from triton_ensembles.measuring.tuning.goal import Goal
+from triton_ensembles.measuring.tuning.report import csv_rows, tables
+from triton_ensembles.measuring.tuning.tune import MINUTES, MOST, SECONDS, Load, read_subject
+from triton_ensembles.measuring.tuning.tune import tune as search
 
 
 @click.command()
@@ -45,27 +24,23 @@ def _finite(context: click.Context, parameter: click.Parameter, number: float | 
 @options.for_target
 @output_of.quiet
 @output_of.json_format
-@click.option(
-    "--p99", metavar="TIME", callback=_milliseconds, help="The most that the p99 latency may be, such as 50ms."
-)
+@request_options.p99("The most that the p99 latency may be, such as 50ms.")
 @click.option(
     "--throughput",
     type=click.FloatRange(min=0, min_open=True),
-    callback=_finite,
+    callback=option_values.finite,
     help="The least inferences per second.",
 )
 @click.option(
     "--minutes",
     type=click.FloatRange(min=0, min_open=True),
     default=MINUTES,
-    callback=_finite,
+    callback=option_values.finite,
     help="The time for the search, with all loads; the present settings are built before.",
 )
-@click.option(
-    "--seconds", type=click.FloatRange(min=0.3), default=SECONDS, callback=_finite, help="Duration of a measurement."
-)
+@request_options.seconds(SECONDS)
 @click.option("--concurrency", type=click.IntRange(1, 1024), default=MOST, help="The most concurrent requests.")
-@requests
+@request_options.requests
 @click.option(
     "--keep",
     multiple=True,
@@ -119,7 +94,7 @@ def tune(
     served = options.target_served_here(target, image, instance)
     places = options.current_places()
     (folder,) = choose(places.ensembles, [name])
-    goal = Goal(p99, throughput)
+    goal = Goal(None if p99 is None else p99 * 1000, throughput)
     subject = read_subject(folder, served, places, goal, keep)
     if write:
         subject.files.refuse_unwritable()
@@ -137,7 +112,7 @@ def tune(
         progress=timed_progress(name),
     )
     outcome = report.outcome
-    from triton_ensembles.tuning.plot import draw  # matplotlib takes a second to load
+    from triton_ensembles.measuring.tuning.plot import draw  # matplotlib takes a second to load
 
     output = output or places.reports / "tune" / (served.name if served.fuses else "")
     files = write_report(name, output, csv_rows(report), report.document(), partial(draw, report))

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands import options, output
-from triton_ensembles.commands.archives import chosen_archives
+from triton_ensembles.commands.common import options, output
+from triton_ensembles.commands.common.archives import chosen_archives
 from triton_ensembles.deploy.archives import refuse_faulty
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.bucket import archive_prefix

@@ -9,14 +9,14 @@ from triton_ensembles.archive.budget import ArchiveError, Budget
 from triton_ensembles.archive.gzip_stream import GzipStream
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.archive.tar_stream import TarStream
-from triton_ensembles.check import check
-from triton_ensembles.check.fault import Severity
-from triton_ensembles.check.formats import printed
-from triton_ensembles.check.formats.text import summary
+from triton_ensembles.checking import check
+from triton_ensembles.checking.fault import Severity
+from triton_ensembles.checking.formats import printed
+from triton_ensembles.checking.formats.text import summary
 from triton_ensembles.deploy.keys import SUFFIX, archive_key
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import file_digest, parse_json
-from triton_ensembles.paths import COMMAND
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import file_digest, parse_json
+from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.triton.destination import Destination
 
 _LARGEST_MANIFEST = 1 << 20

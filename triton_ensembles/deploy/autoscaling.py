@@ -7,8 +7,8 @@ from typing import Any
 from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists
 from triton_ensembles.deploy.resource_names import AUTOSCALED, VARIANT, write_tags
 from triton_ensembles.deploy.sagemaker_endpoint import existing_endpoint, instance_type, refuse_foreign
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.progress import Progress
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.progress import Progress
 from triton_ensembles.triton.releases import instance_of
 
 _NAMESPACE, _DIMENSION = "sagemaker", "sagemaker:variant:DesiredInstanceCount"

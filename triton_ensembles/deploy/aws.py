@@ -9,7 +9,7 @@ import boto3
 from botocore import exceptions
 from botocore.config import Config
 
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 # Set here, because botocore's own default differs between its versions and can be changed by the environment.
 _CONTROL = Config(retries={"mode": "standard", "total_max_attempts": 5})

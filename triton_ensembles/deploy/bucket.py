@@ -8,8 +8,8 @@ from botocore.exceptions import ClientError
 from triton_ensembles.deploy.aws import Aws, aws_errors, error_code, if_exists
 from triton_ensembles.deploy.resource_names import MADE_BY, OURS, read_tags, write_tags
 from triton_ensembles.deploy.rollback import Created
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.progress import Progress
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.progress import Progress
 
 
 @dataclass(frozen=True)

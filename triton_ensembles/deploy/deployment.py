@@ -8,8 +8,8 @@ from triton_ensembles.deploy.removal import delete_unused
 from triton_ensembles.deploy.resource_names import AUTOSCALED, UNKNOWN_WEIGHTS, WEIGHTS, write_tags
 from triton_ensembles.deploy.rollback import rollback
 from triton_ensembles.deploy.sagemaker_endpoint import Description, delete_endpoint, refuse_foreign, wait_until_settled
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.progress import Progress
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.progress import Progress
 
 
 def deploy_endpoint(aws: Aws, desired: DesiredEndpoint, progress: Progress, timeout: float) -> str:

@@ -4,7 +4,7 @@ import csv
 import re
 from pathlib import Path
 
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.home import VERSION
 from triton_ensembles.triton.releases import instance_of, tag_of

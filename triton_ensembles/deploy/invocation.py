@@ -13,8 +13,8 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 
 from triton_ensembles.deploy.aws import Aws, aws_errors, error_code, error_message
 from triton_ensembles.deploy.payload import Payload
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.progress import Progress
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.progress import Progress
 
 _COLD_START = "ModelNotReadyException"
 PATIENCE = 480.0  # seconds: 360 of loading after the 60 of the first answer, and some more

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.examples.request import Request
-from triton_ensembles.triton.sagemaker_contract import LARGEST_BODY
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.project.examples.request import Request
+from triton_ensembles.sagemaker.contract import LARGEST_BODY
 
 BINARY = "application/vnd.sagemaker-triton.binary+json;json-header-size="
 

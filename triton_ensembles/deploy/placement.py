@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.deploy.image import PIP_SERVER, image_uri
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 
 @dataclass(frozen=True)

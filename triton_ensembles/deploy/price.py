@@ -1,38 +1,70 @@
-"""The price of an instance per hour, from AWS's price list: a table in a repository would soon be out of date."""
+"""The price of an instance: from AWS's price list, the user's own file, or a dated table."""
 
+import csv
 import json
-from dataclasses import dataclass
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from triton_ensembles.deploy.aws import Aws
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import read_text
 
 PRICES_PAGE = "https://aws.amazon.com/sagemaker/pricing/"
+HOURS = 24 * 30
+"""A month, as in AWS's own examples."""
+HOURS_OF_YEAR = 24 * 365
+TABLE_REGION = "us-east-1"
+
+_TABLE = Path(__file__).with_name("prices.csv")
+_SOURCE = "table of fmbench 2.1.1, us-east-1, read 2026-11"
+_COLUMNS = ("instance", "per_hour", "currency", "region")
+_LONGEST = 1 << 24  # bytes of a file
+_MOST = 1e5  # dollars an hour
+_GPU_FAMILY = re.compile(r"ml\.(g|p|inf|trn)")
+_SIZE = re.compile(r"(\d*)xlarge")
 
 
 @dataclass(frozen=True)
 class Price:
-    """US dollars per hour for one instance, without storage, data and discounts; ``date`` is that of the price list."""
+    """US dollars an hour for one instance, on demand, without storage, data and discounts.
+
+    Attributes:
+        source: where the price is from, with its date.
+        estimated: whether it follows from the price of another size of the same family.
+    """
 
     dollars: float
-    date: str
+    source: str
+    estimated: bool = False
+
+    def month(self, count: int) -> float:
+        """Dollars for ``count`` instances, 24 x 30 hours."""
+        return self.dollars * count * HOURS
+
+
+AskAws = Callable[[str], Price | None]
 
 
 def hosting_price(aws: Aws, instance: str) -> Price | None:
-    """The on-demand price of ``instance`` for real-time hosting in the region; None without exactly one answer.
+    """The price of ``instance`` for real-time hosting in the region; None without exactly one answer.
 
     The filters are those of awslabs/llmeter (SageMakerRTEndpointCompute). The caller needs pricing:GetProducts.
     """
-    fields = {"component": "Hosting", "instanceName": instance, "regionCode": aws.region}
-    filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in fields.items()]
+    values = {"component": "Hosting", "instanceName": instance, "regionCode": aws.region}
+    filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in values.items()]
     try:
         products = aws.pricing.get_products(ServiceCode="AmazonSageMaker", Filters=filters, MaxResults=2)["PriceList"]
         (product,) = map(json.loads, products)
         (term,) = product["terms"]["OnDemand"].values()
-        (hourly,) = (
-            dimension for dimension in term["priceDimensions"].values() if dimension["unit"].lower().startswith("hr")
-        )
-        return Price(float(hourly["pricePerUnit"]["USD"]), str(product["publicationDate"])[:10])
+        (hourly,) = (rate for rate in term["priceDimensions"].values() if rate["unit"].lower().startswith("hr"))
+        dollars = float(hourly["pricePerUnit"]["USD"])
+        return Price(dollars, f"AWS price list of {str(product['publicationDate'])[:10]}")
     except (ClientError, BotoCoreError, ValueError, KeyError, TypeError):
         return None
 
@@ -48,6 +80,125 @@ def cost(price: Price | None, instance: str, least: int, most: int) -> str:
         )
     sums = " to ".join(f"{count * price.dollars:.2f}" for count in counts)
     return (
-        f"cost: USD {sums} per hour ({number} x {instance} at {price.dollars:.4g}, on demand, AWS price list of "
-        f"{price.date}), used or not, plus storage and data"
+        f"cost: USD {sums} per hour ({number} x {instance} at {price.dollars:.4g}, on demand, {price.source}), used or "
+        "not, plus storage and data"
     )
+
+
+def price_of(instance: str, region: str, file: Path | None, ask: AskAws | None) -> Price:
+    """The price of ``instance`` in ``region``, for a plan.
+
+    Args:
+        file: the user's prices, which then are the only ones.
+        ask: asks AWS's price list, which may have no answer; None: there are no credentials to ask with.
+
+    Raises:
+        EnsembleError: there is no price, or only in another region or currency.
+    """
+    if file is not None:
+        return _in_file(file, instance, region)
+    if ask is not None and (listed := ask(instance)):
+        return replace(listed, source=f"{listed.source}, {region}")
+    if region != TABLE_REGION:
+        raise EnsembleError(
+            f"no price is known for {instance} in {region}: AWS's price list did not answer, and the table has "
+            f"{TABLE_REGION} only",
+            cure="give prices with --prices FILE, credentials for pricing:GetProducts, or "
+            f"AWS_DEFAULT_REGION={TABLE_REGION}",
+        )
+    table = {row.instance: row.dollars for row in _rows(_TABLE)}
+    if instance in table:
+        return Price(table[instance], _SOURCE)
+    if estimate := _estimate(instance, table):
+        return estimate
+    raise EnsembleError(
+        f"no price is known for {instance}: AWS's price list did not answer, and the table does not have it",
+        cure="give it with --prices FILE, or credentials for pricing:GetProducts",
+    )
+
+
+def _estimate(instance: str, table: dict[str, float]) -> Price | None:
+    """An estimate from another size of its family, if that has no GPUs: prices of those do not follow the size."""
+    family, _, size = instance.rpartition(".")
+    if _GPU_FAMILY.match(instance) or not (xlarges := _xlarges(size)):
+        return None
+    for name, dollars in table.items():
+        if name.rpartition(".")[0] == family and (of_sibling := _xlarges(name.rpartition(".")[2])):
+            return Price(dollars * xlarges / of_sibling, f"estimated by size from {name}, {_SOURCE}", estimated=True)
+    return None
+
+
+def _xlarges(size: str) -> float:
+    """The size as a multiple of an xlarge: ``large`` is half of it; 0 for names that do not say."""
+    if size == "large":
+        return 0.5
+    match = _SIZE.fullmatch(size)
+    return float(match[1] or 1) if match else 0.0
+
+
+class _Row(NamedTuple):
+    instance: str
+    dollars: float
+    currency: str
+    region: str
+    line: int
+
+
+def _in_file(path: Path, instance: str, region: str) -> Price:
+    rows = [row for row in _rows(path) if row.instance == instance]
+    if not rows:
+        raise EnsembleError(f"it has no price of {instance}", path=path, cure="add a line for it")
+    here = [row for row in rows if row.region == region]
+    if not here:
+        raise EnsembleError(
+            f"its price of {instance} is for {rows[0].region}, not for {region}",
+            path=path,
+            line=rows[0].line,
+            cure=f"add a line for {region}, or plan with AWS_DEFAULT_REGION={rows[0].region}",
+        )
+    if len(here) > 1:
+        raise EnsembleError(
+            f"it has two prices of {instance} in {region}", path=path, line=here[1].line, cure="leave one of them"
+        )
+    (row,) = here
+    if row.currency != "USD":
+        raise EnsembleError(
+            f"its price of {instance} is in {row.currency}",
+            path=path,
+            line=row.line,
+            cure="give US dollars (USD): all sums are in them",
+        )
+    return Price(row.dollars, f"{path.name}, {region}")
+
+
+def _rows(path: Path) -> list[_Row]:
+    lines = read_text(path, _LONGEST).splitlines()
+    numbers = [number for number, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")]
+    try:
+        table = list(csv.reader(lines[number - 1] for number in numbers))
+    except csv.Error as error:
+        raise EnsembleError(
+            f"this is not a CSV: {error}", path=path, cure=f"begin it with {','.join(_COLUMNS)}"
+        ) from None
+    header = tuple(word.strip().lower() for word in (table[0] if table else ()))
+    if header != _COLUMNS:
+        raise EnsembleError(
+            f"its first line is not {','.join(_COLUMNS)}", path=path, line=numbers[0] if numbers else 1, cure="write it"
+        )
+    return [_row(path, number, cells) for number, cells in zip(numbers[1:], table[1:], strict=False)]
+
+
+def _row(path: Path, line: int, cells: list[str]) -> _Row:
+    cells = [cell.strip() for cell in cells]
+    if len(cells) != len(_COLUMNS) or not all(cells):
+        raise EnsembleError(f"it has to have {len(_COLUMNS)} values", path=path, line=line, cure="complete it")
+    name, price, currency, region = cells
+    try:
+        dollars = float(price)
+    except ValueError:
+        dollars = math.nan
+    if not 0 < dollars <= _MOST:
+        raise EnsembleError(
+            f"'{price}' is no price of an hour", path=path, line=line, cure="write a number above 0, such as 0.94"
+        )
+    return _Row(name if name.startswith("ml.") else f"ml.{name}", dollars, currency.upper(), region, line)

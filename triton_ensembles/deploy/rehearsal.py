@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from triton_ensembles.deploy.image import PIP_SERVER
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.home import server_python
 from triton_ensembles.triton.model_config import DataType, ModelConfig
 from triton_ensembles.triton.releases import releases, version

@@ -9,8 +9,8 @@ from triton_ensembles.deploy.desired_endpoint import CONFIG, MODEL
 from triton_ensembles.deploy.resource_names import AUTOSCALED, MADE_BY, OURS, is_derived
 from triton_ensembles.deploy.sagemaker_endpoint import delete_endpoint, find_endpoint, refuse_foreign, tags_of
 from triton_ensembles.deploy.stored import delete_uploaded
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.progress import Progress
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.progress import Progress
 
 
 def delete_unused(aws: Aws, endpoint: str, progress: Progress, keep: Collection[str] = ()) -> int:

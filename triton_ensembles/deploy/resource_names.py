@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 MADE_BY, OURS = "made-by", "triton-ensembles"
 WEIGHTS = "triton-ensembles:weights"

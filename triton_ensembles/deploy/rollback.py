@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from triton_ensembles.progress import Progress
+from triton_ensembles.ground.progress import Progress
 
 # Takes the kind and name of a resource, as users are told, and what deletes it, also where it does not exist. It is
 # called before the resource is requested: a request may have succeeded although its answer was lost.

@@ -7,8 +7,8 @@ from botocore.exceptions import ClientError
 
 from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists, is_busy
 from triton_ensembles.deploy.resource_names import MADE_BY, OURS, read_tags
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.progress import Progress
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.progress import Progress
 
 # The states of DescribeEndpoint that end by themselves; the others last until someone acts.
 _TRANSIENT = frozenset({"Creating", "Updating", "SystemUpdating", "RollingBack", "Deleting"})

@@ -10,8 +10,8 @@ from triton_ensembles.deploy.aws import Aws, if_exists, is_missing
 from triton_ensembles.deploy.bucket import S3Prefix, delete_bucket
 from triton_ensembles.deploy.keys import PARTS, SUFFIX, has_digest
 from triton_ensembles.deploy.resource_names import MADE_BY, OURS, UNKNOWN_WEIGHTS
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.progress import Progress
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.progress import Progress
 
 
 def metadata_of(archive: Archive) -> dict[str, str]:

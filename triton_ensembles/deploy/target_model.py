@@ -7,7 +7,7 @@ from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.keys import archive_names
 from triton_ensembles.deploy.sagemaker_endpoint import existing_endpoint
 from triton_ensembles.deploy.stored import upload_times
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 
 def find_target_model(aws: Aws, endpoint: str, name: str, built: str = "") -> str:

@@ -25,8 +25,8 @@ from triton_ensembles.deploy.multipart import PART, encoded
 from triton_ensembles.deploy.part_copy import PartCopy
 from triton_ensembles.deploy.stored import metadata_of, uploaded_etag
 from triton_ensembles.deploy.transfer import Meter
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.progress import Progress
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.progress import Progress
 
 AT_ONCE = 8  # archives, and parts of them; botocore keeps ten connections
 # "classic": what awscrt would send on some machines instead reports no progress of parts.

@@ -21,7 +21,7 @@ from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable, Validat
 from triton_ensembles.endpoint.hosting.spec import VariantPlan
 from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.settings import ACCOUNT
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 _REASON_LENGTH = 1024  # of FailureReason in the service model
 

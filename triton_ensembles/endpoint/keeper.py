@@ -10,7 +10,14 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from triton_ensembles.processes import adopt_orphans, descendants, die_with_parent, handles, send, wait_for_handles
+from triton_ensembles.ground.processes import (
+    adopt_orphans,
+    descendants,
+    die_with_parent,
+    handles,
+    send,
+    wait_for_handles,
+)
 from triton_ensembles.triton.leftovers import Leftovers
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM)

@@ -18,9 +18,9 @@ from typing import IO
 
 from triton_ensembles.endpoint.announcement import LAST_LINE
 from triton_ensembles.endpoint.running import RunningEndpoint, without_aws
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import IMPORTED_FROM
-from triton_ensembles.processes import die_with_parent
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.paths import IMPORTED_FROM
+from triton_ensembles.ground.processes import die_with_parent
 
 _URL = re.compile(r"^export AWS_ENDPOINT_URL=(?P<url>\S+)")
 

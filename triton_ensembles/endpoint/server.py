@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 from triton_ensembles.endpoint.aws_services.process import s3_process
 from triton_ensembles.endpoint.platform import Platform
 from triton_ensembles.endpoint.settings import Settings
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.ports import LOOPBACK
 
 _BACKLOG = 1024

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 GIB = 1 << 30
 ACCOUNT = "123456789012"  # moto's account too, so that their ARNs agree

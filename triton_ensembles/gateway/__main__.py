@@ -5,9 +5,9 @@ from pathlib import Path
 import click
 import uvloop
 
-from triton_ensembles.errors import EnsembleError
 from triton_ensembles.gateway.container import run
 from triton_ensembles.gateway.table import read_table
+from triton_ensembles.ground.errors import EnsembleError
 
 
 @click.command(context_settings={"show_default": True})

@@ -15,7 +15,7 @@ from aiohttp import web
 from triton_ensembles.gateway.application import Gateway
 from triton_ensembles.gateway.table import Table
 from triton_ensembles.gateway.triton import Triton
-from triton_ensembles.processes import die_with_parent
+from triton_ensembles.ground.processes import die_with_parent
 
 _TRITON_SECONDS = 30.0  # that Triton may take to end
 _DRAIN_SECONDS = 60.0  # that requests under way may take at SIGTERM: as long as SageMaker waits for any

@@ -22,7 +22,7 @@ from pydantic_core import from_json
 
 from triton_ensembles.gateway.errors import Refused
 from triton_ensembles.gateway.table import Model, Table
-from triton_ensembles.spelling import nearest
+from triton_ensembles.ground.spelling import nearest
 
 ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
 BINARY = "application/vnd.sagemaker-triton.binary+json"

@@ -13,9 +13,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import read_text
-from triton_ensembles.spelling import nearest
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import read_text
+from triton_ensembles.ground.spelling import nearest
 
 LARGEST_BODY = 6_291_456
 """Bytes: what SageMaker passes on to a container of a real-time endpoint."""

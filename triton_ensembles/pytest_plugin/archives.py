@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from triton_ensembles.building.packing import pack
-from triton_ensembles.building.served import built_of, served
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.progress import Progress
-from triton_ensembles.recipe.places import RECIPE
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.progress import Progress
+from triton_ensembles.project.recipe.places import RECIPE
+from triton_ensembles.serving.packing import pack
+from triton_ensembles.serving.served import built_of, served
 
 _SUFFIX = ".tar.gz"
 

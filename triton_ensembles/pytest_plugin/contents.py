@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from botocore.exceptions import ClientError
 
 from triton_ensembles.endpoint.running import RunningEndpoint
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 _SETTLED = ("InService", "Failed")
 _WAIT_SECONDS = 60.0  # until an endpoint has settled, and until it is gone

@@ -16,7 +16,7 @@ from filelock import FileLock
 
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.endpoint.running import RunningEndpoint
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.pytest_plugin.contents import Contents
 
 _HOSTS = ("127.0.0.1", "localhost", "::1")  # the only ones that a local endpoint answers

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from triton_ensembles.extras import require
+from triton_ensembles.ground.extras import require
 from triton_ensembles.pytest_plugin.report import logs_of
 from triton_ensembles.pytest_plugin.settings import flags, setting
 

@@ -14,7 +14,7 @@ import boto3
 import pytest
 
 from triton_ensembles.deploy.image import PIP_SERVER
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.pytest_plugin.archives import archive_of
 from triton_ensembles.pytest_plugin.endpoints import OwnEndpoint, SharedEndpoint
 

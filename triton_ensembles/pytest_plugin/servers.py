@@ -12,9 +12,9 @@ from typing import Self
 import pytest
 
 from triton_ensembles.archive.manifest import MANIFEST
-from triton_ensembles.building.served import Served, served, server_of
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import parse_json
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import parse_json
+from triton_ensembles.serving.served import Served, served, server_of
 from triton_ensembles.triton.server import TritonServer
 
 Paths = tuple[Path, ...]

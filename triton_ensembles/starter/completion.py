@@ -3,8 +3,8 @@ builds switch that off, so that what is served is what is written."""
 
 from pathlib import Path
 
-from triton_ensembles.check.model_files.file import ModelFile
-from triton_ensembles.check.model_files.read import FileReader
+from triton_ensembles.checking.model_files.file import ModelFile
+from triton_ensembles.checking.model_files.read import FileReader
 from triton_ensembles.triton.backends import KNOWN, PLATFORMS
 from triton_ensembles.triton.model_config import CONFIG, DataType, ModelConfig, format_config
 

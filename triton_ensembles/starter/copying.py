@@ -6,7 +6,7 @@ import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 SKIPPED = frozenset({".git", "__pycache__", ".ipynb_checkpoints", ".DS_Store"})
 _FICLONE = 0x40049409  # linux/fs.h: the copy shares the blocks until one of the two is written to

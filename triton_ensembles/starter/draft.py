@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.files import remove
-from triton_ensembles.project import ENSEMBLES
-from triton_ensembles.system_errors import naming
+from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.files import remove
+from triton_ensembles.ground.system_errors import naming
+from triton_ensembles.project.location import ENSEMBLES
 
 _SUFFIX = ".partial"
 

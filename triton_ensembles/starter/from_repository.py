@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from triton_ensembles.check.repository import find_repositories
-from triton_ensembles.endpoint.hosting.extract import ExtractionError, extract
-from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.examples.place import examples_folder
-from triton_ensembles.files import remove
-from triton_ensembles.project import ENSEMBLES
-from triton_ensembles.recipe.places import RECIPE
-from triton_ensembles.spelling import most_of
+from triton_ensembles.checking.repository import find_repositories
+from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.files import remove
+from triton_ensembles.ground.spelling import most_of
+from triton_ensembles.project.examples.place import examples_folder
+from triton_ensembles.project.location import ENSEMBLES
+from triton_ensembles.project.recipe.places import RECIPE
+from triton_ensembles.sagemaker.extraction import ExtractionError, extract
 from triton_ensembles.starter.draft import draft, refuse_existing, write_texts
 from triton_ensembles.starter.example import NAME as EXAMPLE
 from triton_ensembles.starter.example import write_example

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from triton_ensembles.check.environments import MODEL_FOLDER, PARAMETER
-from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.spelling import listed, most_of
+from triton_ensembles.checking.environments import MODEL_FOLDER, PARAMETER
+from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.spelling import listed, most_of
 from triton_ensembles.starter.completion import complete
 from triton_ensembles.starter.copying import SKIPPED, Copied, copy_tree
 from triton_ensembles.starter.report import Notes

@@ -2,8 +2,8 @@
 
 import re
 
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.triton.sagemaker_contract import TARGET_MODEL
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.sagemaker.contract import TARGET_MODEL
 
 _LONGEST = 100  # letters: the names of its files, its steps and its archives begin with it
 _STRANGE = re.compile(r"[^A-Za-z0-9._-]")

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from triton_ensembles import __version__
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.project import ENSEMBLES, chosen_project, find_project
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.project.location import ENSEMBLES, chosen_project, find_project
 from triton_ensembles.starter.templates import rendered
+from triton_ensembles.version import __version__
 
 # What a folder may hold that is still empty: what hosting services put into a new repository, and hidden files.
 _BEGINNINGS = ("readme", "license", "licence", "copying", "notice")

@@ -4,12 +4,12 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from triton_ensembles import __version__
-from triton_ensembles.building.weights_origin import holds_weights
-from triton_ensembles.files import file_digest
+from triton_ensembles.building.packed.weights_origin import holds_weights
+from triton_ensembles.ground.files import file_digest
 from triton_ensembles.starter.steps import Packages
 from triton_ensembles.triton.backends import ENSEMBLE, PLATFORMS
 from triton_ensembles.triton.model_config import ModelConfig
+from triton_ensembles.version import __version__
 
 _POINTER = b"version https://git-lfs.github.com/"
 

@@ -4,10 +4,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from triton_ensembles.check.checker import check
-from triton_ensembles.check.fault import Fault, Severity
-from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.paths import COMMAND
+from triton_ensembles.checking.checker import check
+from triton_ensembles.checking.fault import Fault, Severity
+from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.triton.backends import ENSEMBLE, KNOWN, PLATFORMS, TENSORFLOW_FILES
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import ModelConfig

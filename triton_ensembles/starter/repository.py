@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.recipe.places import RECIPE
-from triton_ensembles.spelling import listed, most_of, nearest
+from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.spelling import listed, most_of, nearest
+from triton_ensembles.project.recipe.places import RECIPE
+from triton_ensembles.sagemaker.contract import ENSEMBLE
 from triton_ensembles.starter.copying import SKIPPED
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
-from triton_ensembles.triton.sagemaker_contract import ENSEMBLE
 
 _LONGEST = 1 << 20  # bytes that are looked at of a config.pbtxt that cannot be read
 _DEEPEST = 6  # folders between the one that is named and the repository in it

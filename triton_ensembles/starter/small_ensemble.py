@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_ensembles.project import ENSEMBLES
+from triton_ensembles.project.location import ENSEMBLES
 from triton_ensembles.starter.draft import draft, refuse_existing, write_texts
 from triton_ensembles.starter.names import check_name
 from triton_ensembles.starter.project import project_texts

@@ -9,13 +9,13 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from triton_ensembles.check.python.budget import PythonBudget
-from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.rule import ANYWHERE
-from triton_ensembles.check.rules.environment_imports import PROVIDERS
-from triton_ensembles.check.rules.step_imports import missing_imports
-from triton_ensembles.check.text.unknown import UnknownValueError
-from triton_ensembles.files import read_bytes
+from triton_ensembles.checking.imported_packages import PROVIDERS
+from triton_ensembles.checking.python.budget import PythonBudget
+from triton_ensembles.checking.repository import Repository
+from triton_ensembles.checking.rule import ANYWHERE
+from triton_ensembles.checking.rules.model_py.step_imports import missing_imports
+from triton_ensembles.checking.text.unknown import UnknownValueError
+from triton_ensembles.ground.files import read_bytes
 
 # Packages that are installed under the name by which they are imported. Any other name may be a module of the author's
 # own, and what an index has under it somebody else's.

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from triton_ensembles import __version__
 from triton_ensembles.starter.names import module_name
+from triton_ensembles.version import __version__
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _NAME = "NAME"  # in the names of files

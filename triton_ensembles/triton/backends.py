@@ -3,7 +3,7 @@
 Source: core r24.10, constants.h and model_config_utils.cc (AutoCompleteBackendFields).
 """
 
-from triton_ensembles.spelling import nearest
+from triton_ensembles.ground.spelling import nearest
 
 ENSEMBLE = "ensemble"
 TENSORRT_PLATFORM = "tensorrt_plan"

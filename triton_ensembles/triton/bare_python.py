@@ -12,8 +12,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.progress import Progress
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.progress import Progress
 from triton_ensembles.triton.interpreter import Interpreter
 from triton_ensembles.triton.releases import version
 from triton_ensembles.triton.wheels import download_wheels

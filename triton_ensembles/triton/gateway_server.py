@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from triton_ensembles.paths import IMPORTED_FROM
+from triton_ensembles.ground.paths import IMPORTED_FROM
 from triton_ensembles.triton.ports import LOOPBACK, Ports
 from triton_ensembles.triton.server_process import ServerCommand, ServerProcess
 

@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import file_digest, files_in, remove
-from triton_ensembles.paths import HOME_VARIABLE, SETUP, user_folder
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import file_digest, files_in, remove
+from triton_ensembles.ground.paths import HOME_VARIABLE, SETUP, user_folder
 from triton_ensembles.triton.loopback import bind_sagemaker_to_loopback
 from triton_ensembles.triton.machine import check_machine
 from triton_ensembles.triton.wheels import download_wheels

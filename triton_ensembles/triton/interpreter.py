@@ -10,8 +10,8 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.programs import ProgramError, output_of
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.programs import ProgramError, output_of
 
 _DESCRIBE = """
 import json, os, site, sys, sysconfig

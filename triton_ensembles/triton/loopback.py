@@ -9,7 +9,7 @@ length and which inet_addr(3) reads as 127.0.0.1.
 
 from pathlib import Path
 
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 # movl $"0.0.",0x918(%rbx) and movb $'0',0x91e(%rbx): the first four and the last character of sagemaker_address_.
 _PATCHES = (

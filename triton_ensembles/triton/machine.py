@@ -11,7 +11,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 OLDEST_GLIBC = (2, 35)
 PYTHONS = ((3, 11), (3, 12))  # numpy 1.26, which Triton 2.51.0 needs, has no wheel for 3.13

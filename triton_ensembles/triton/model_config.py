@@ -12,8 +12,8 @@ from google.protobuf import text_format
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import read_text
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import read_text
 from triton_ensembles.triton.model_config_message import DataType, ModelConfig, ModelInstanceGroup
 
 __all__ = ["CONFIG", "DataType", "ModelConfig", "ModelInstanceGroup", "format_config", "parse_config", "read_config"]

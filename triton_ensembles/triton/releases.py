@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.spelling import nearest
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.spelling import nearest
 from triton_ensembles.triton.destination import Destination
 
 _FOLDER = Path(__file__).parent

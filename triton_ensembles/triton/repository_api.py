@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 
 @dataclass(frozen=True)

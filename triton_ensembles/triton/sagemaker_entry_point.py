@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.server_process import ServerCommand
 
 MULTI_MODEL = "SAGEMAKER_MULTI_MODEL"

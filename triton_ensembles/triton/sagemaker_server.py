@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.ports import LOOPBACK, Ports
 from triton_ensembles.triton.sagemaker_entry_point import MULTI_MODEL, server_command
 from triton_ensembles.triton.server_process import ServerProcess

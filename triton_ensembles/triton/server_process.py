@@ -16,9 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
-from triton_ensembles.backends import PACKAGES
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.processes import (
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.processes import (
     descendants,
     die_with_parent,
     handles,
@@ -29,6 +28,7 @@ from triton_ensembles.processes import (
     wait_for_handles,
     with_variable,
 )
+from triton_ensembles.runtime.backends import PACKAGES
 from triton_ensembles.triton.home import find_home
 from triton_ensembles.triton.leftovers import Leftovers
 from triton_ensembles.triton.log import (

@@ -18,11 +18,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_ensembles.backends import ENGINES, PACKAGES
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import digest
-from triton_ensembles.paths import BACKENDS
-from triton_ensembles.progress import Progress
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import digest
+from triton_ensembles.ground.paths import BACKENDS
+from triton_ensembles.ground.progress import Progress
+from triton_ensembles.runtime.backends import ENGINES, PACKAGES
 from triton_ensembles.triton.bare_python import bare_python
 from triton_ensembles.triton.home import TritonHome, server_python
 from triton_ensembles.triton.interpreter import Interpreter, find_interpreter

@@ -13,7 +13,7 @@ the right Python: the one from a wheel, or that of NVIDIA's image of one release
 
 from dataclasses import dataclass, replace
 
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.home import VERSION, server_python
 from triton_ensembles.triton.model_config import ModelInstanceGroup

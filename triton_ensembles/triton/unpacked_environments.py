@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from triton_ensembles.processes import descendants
+from triton_ensembles.ground.processes import descendants
 
 _PARENT = Path("/tmp")
 _PATTERN = "python_env_??????"

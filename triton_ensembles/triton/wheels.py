@@ -4,8 +4,8 @@ import os
 import sys
 from pathlib import Path
 
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.programs import ProgramError, output_of
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.programs import ProgramError, output_of
 
 
 def download_wheels(requirements: Path, destination: Path, purpose: str, *options: str) -> list[Path]:

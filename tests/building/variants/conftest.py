@@ -15,7 +15,7 @@ from pipelines.train_digits import MODEL, onnx_of, train
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
-from triton_ensembles.cli import main
+from triton_ensembles.commands.cli import main
 from triton_ensembles.triton.targets import CPU
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from triton_ensembles.building.variants.table import Row, Table, read_table
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 ROWS = [Row(2, "a", "weights/a"), Row(3, "b", "", {"second.most": "5"})]
 

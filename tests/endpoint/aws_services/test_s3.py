@@ -19,7 +19,7 @@ from tests.endpoint.conftest import BUCKET, Deployer
 from tests.endpoint.hosting import archives
 from tests.triton.test_server import wait_for_end
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.processes import descendants
+from triton_ensembles.ground.processes import descendants
 
 Refused = Callable[..., tuple[str, str]]
 MEGABYTES = 200

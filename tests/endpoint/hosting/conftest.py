@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 
 from tests.endpoint.hosting import archives
-from triton_ensembles.endpoint.hosting.model import Model, ModelState
+from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.objects import ObjectMissing, S3Objects
 from triton_ensembles.endpoint.hosting.request import Invocation, Reply
 from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec, VariantPlan
 from triton_ensembles.endpoint.hosting.variant import Variant
-from triton_ensembles.processes import descendants
+from triton_ensembles.ground.processes import descendants
+from triton_ensembles.sagemaker.model_state import ModelState
 
 GIB = 1 << 30
 # The configs here are complete. Otherwise Triton starts every model once more, and sleeps for a second.

@@ -18,8 +18,8 @@ from triton_ensembles.building.built import Built
 from triton_ensembles.endpoint.hosting.errors import HostingError
 from triton_ensembles.endpoint.hosting.request import Invocation
 from triton_ensembles.endpoint.hosting.variant import trim_log
-from triton_ensembles.examples.folder import read_examples
-from triton_ensembles.examples.request import Request
+from triton_ensembles.project.examples.folder import read_examples
+from triton_ensembles.project.examples.request import Request
 from triton_ensembles.triton.ports import Ports, is_free
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,7 @@ import pytest
 from tests.endpoint.hosting import archives
 from tests.endpoint.hosting.conftest import Host, eventually
 from triton_ensembles.endpoint.hosting.errors import ModelError
-from triton_ensembles.endpoint.hosting.model import ModelState
+from triton_ensembles.sagemaker.model_state import ModelState
 
 pytestmark = pytest.mark.anyio
 MIB = 1 << 20

@@ -12,8 +12,8 @@ import pytest
 from tests.endpoint.hosting.archives import Gate, ensemble, model
 from tests.endpoint.hosting.conftest import Host, eventually
 from triton_ensembles.endpoint.hosting.errors import ModelError, ServiceUnavailable
-from triton_ensembles.endpoint.hosting.model import ModelState
-from triton_ensembles.processes import command_line, descendants, proportional_set_size
+from triton_ensembles.ground.processes import command_line, descendants, proportional_set_size
+from triton_ensembles.sagemaker.model_state import ModelState
 
 pytestmark = pytest.mark.anyio
 

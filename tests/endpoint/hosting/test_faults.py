@@ -20,8 +20,8 @@ from triton_ensembles.endpoint.hosting.errors import (
     ServiceUnavailable,
     ValidationError,
 )
-from triton_ensembles.endpoint.hosting.model import ModelState
 from triton_ensembles.endpoint.hosting.request import Invocation, Pieces
+from triton_ensembles.sagemaker.model_state import ModelState
 
 pytestmark = pytest.mark.anyio
 GOOD = "good.tar.gz"

@@ -14,7 +14,7 @@ from tests.endpoint.hosting.archives import packed
 from tests.endpoint.hosting.conftest import Host, eventually
 from tests.gateway.repository import files
 from triton_ensembles.endpoint.hosting.errors import InternalFailure, ModelError
-from triton_ensembles.processes import children
+from triton_ensembles.ground.processes import children
 
 pytestmark = pytest.mark.anyio
 

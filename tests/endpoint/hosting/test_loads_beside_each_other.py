@@ -10,7 +10,7 @@ import pytest
 from tests.endpoint.hosting.archives import Gate, ensemble, model
 from tests.endpoint.hosting.conftest import Host, eventually
 from triton_ensembles.endpoint.hosting.errors import InternalFailure, ModelError, ServiceUnavailable
-from triton_ensembles.processes import descendants, proportional_set_size
+from triton_ensembles.ground.processes import descendants, proportional_set_size
 
 pytestmark = pytest.mark.anyio
 

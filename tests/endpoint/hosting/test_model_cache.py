@@ -10,7 +10,7 @@ import pytest
 from tests.endpoint.hosting.archives import Gate, ensemble, model
 from tests.endpoint.hosting.conftest import Host, eventually
 from triton_ensembles.endpoint.hosting.errors import ModelNotReadyException
-from triton_ensembles.endpoint.hosting.model import ModelState
+from triton_ensembles.sagemaker.model_state import ModelState
 
 pytestmark = pytest.mark.anyio
 

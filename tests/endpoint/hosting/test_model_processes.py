@@ -13,7 +13,7 @@ from tests.endpoint.hosting.conftest import Host, eventually
 from tests.triton.test_server import alive
 from triton_ensembles.endpoint.hosting.errors import ModelError
 from triton_ensembles.endpoint.hosting.model_processes import is_stub
-from triton_ensembles.processes import command_line, descendants
+from triton_ensembles.ground.processes import command_line, descendants
 
 pytestmark = pytest.mark.anyio
 

@@ -11,9 +11,9 @@ from pathlib import PurePosixPath
 from triton_ensembles.archive.clone_texts import differs
 from triton_ensembles.archive.clones import Original
 from triton_ensembles.archive.manifest import MANIFEST
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import parse_json
-from triton_ensembles.spelling import choices, nearest
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import parse_json
+from triton_ensembles.ground.spelling import choices, nearest
 from triton_ensembles.triton.model_config import CONFIG
 
 # Made by the build from a model file for ONNX Runtime (backends/onnxruntime/weights_gate.py). A file that was trained

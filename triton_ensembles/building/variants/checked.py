@@ -12,15 +12,15 @@ from triton_ensembles.archive.clones import Original
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.archive.tar import read_archive
 from triton_ensembles.archive.tree import Entry, Kind, Tree, is_archive, is_text
-from triton_ensembles.check.checker import report_on
-from triton_ensembles.check.fault import Severity
-from triton_ensembles.check.formats.text import fault_lines
-from triton_ensembles.check.model_files.read import FileReader
-from triton_ensembles.check.report import Report
-from triton_ensembles.check.repository import Form, Repository, find_repositories
-from triton_ensembles.check.rule import ANYWHERE
-from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.files import parse_json
+from triton_ensembles.checking.checker import report_on
+from triton_ensembles.checking.fault import Severity
+from triton_ensembles.checking.formats.text import fault_lines
+from triton_ensembles.checking.model_files.read import FileReader
+from triton_ensembles.checking.report import Report
+from triton_ensembles.checking.repository import Form, Repository, find_repositories
+from triton_ensembles.checking.rule import ANYWHERE
+from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.files import parse_json
 from triton_ensembles.triton.destination import Destination
 
 _MOST_SEEN = 16

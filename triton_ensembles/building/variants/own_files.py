@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import Any, Protocol
 
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.extras import missing_extra
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.extras import missing_extra
 
 S3 = "s3://"
 _OF_TOOLS = frozenset({".DS_Store", ".gitkeep", ".gitignore", "Thumbs.db", "__pycache__", ".git", ".ipynb_checkpoints"})

@@ -16,8 +16,8 @@ from triton_ensembles.building.variants.archive_places import ArchivePlaces
 from triton_ensembles.building.variants.own_files import S3, Buckets, Identity, OwnFiles, own_files
 from triton_ensembles.building.variants.state import VariantsState
 from triton_ensembles.building.variants.table import Row, Table
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import digest, file_digest
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import digest, file_digest
 
 _AHEAD = 8  # rows: a bucket takes longer to begin an answer than to give a file of some kilobytes
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from triton_ensembles.building.variants.own_files import Identity
-from triton_ensembles.files import parse_json, remove, write_whole
+from triton_ensembles.ground.files import parse_json, remove, write_whole
 
 _LEFTOVER = re.compile(r"\..+\.tar\.gz\.(\d+)\.partial|\.downloaded\.(\d+)\..*")
 DOWNLOADED = ".downloaded.{}."  # the folder's beginning, with the process's number

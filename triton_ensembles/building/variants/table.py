@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from triton_ensembles.archive.clones import is_clone_name
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import read_text
-from triton_ensembles.spelling import nearest
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import read_text
+from triton_ensembles.ground.spelling import nearest
 
 NAME, FILES = "name", "files"
 _DELIMITERS = (",", ";", "\t")  # what spreadsheets write, by country

@@ -16,10 +16,10 @@ from triton_ensembles.building.variants.checked import Checks
 from triton_ensembles.building.variants.row_inputs import RowInputs, RowReader
 from triton_ensembles.building.variants.state import DOWNLOADED, VariantsState, remove_leftovers
 from triton_ensembles.building.variants.table import Row, Table
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import file_digest
-from triton_ensembles.paths import PACKAGE
-from triton_ensembles.progress import Progress
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import file_digest
+from triton_ensembles.ground.paths import PACKAGE
+from triton_ensembles.ground.progress import Progress
 
 # What decides the bytes of a variant besides its inputs.
 _CODE = tuple(f"archive/{each}.py" for each in ("clones", "clone_texts", "model_names", "renamed_header", "write"))

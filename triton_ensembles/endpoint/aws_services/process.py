@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import IMPORTED_FROM
-from triton_ensembles.processes import die_with_parent
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.paths import IMPORTED_FROM
+from triton_ensembles.ground.processes import die_with_parent
 from triton_ensembles.triton.ports import LOOPBACK
 
 _START_SECONDS = 60

@@ -4,7 +4,7 @@ spec.py               a container's definition, and the limits of an instance
 variant.py            a production variant: its instances, and which of them takes a request
 instance.py           one container with its models, and the requests that it answers
 container_process.py  one tritonserver, restarted when it ends; container_python.py: of which Python its stubs are
-admission.py          when a load may begin; model_sizes.py: what models take; model_processes.py: their processes
+admission.py          when a load begins, by the rules of loading.py; model_processes.py: the processes of models
 model_cache.py        the models of one instance, from their first request to their deletion
 memory_cache.py       those that are loaded; disk_cache.py: those on the disk; policy.py: which is evicted first
 single_model.py       the same for an instance with one model

@@ -17,22 +17,19 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from triton_ensembles.endpoint.hosting import faults
 from triton_ensembles.endpoint.hosting.container_process import Container
-from triton_ensembles.endpoint.hosting.loading import fits_beside_guesses, is_crowded, most_loads
 from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.model_processes import Usage
-from triton_ensembles.endpoint.hosting.model_sizes import ModelSizes
-from triton_ensembles.endpoint.hosting.policy import least_recently_used
 from triton_ensembles.endpoint.hosting.spec import Budgets
+from triton_ensembles.sagemaker.eviction import least_recently_used
+from triton_ensembles.sagemaker.loading import ModelSizes, kept_free, make_room, may_guess, most_loads, must_wait
 
 _CORES = os.cpu_count() or 1
 _MOST_LOADS = most_loads(_CORES)
-# Beside others, no load begins that would fill the budget to the last byte: models and the server grow with requests.
-_KEPT_SHARE = 64
-_LEAST_KEPT = 4 << 20  # bytes
 _PATIENCE = 2.0  # seconds that a load waits for a model in use to become idle
 
 
@@ -84,7 +81,7 @@ class Admission:
         self._models = models
         self._sizes = sizes
         self._budget = budgets.memory_bytes
-        self._kept_free = max(self._budget // _KEPT_SHARE, _LEAST_KEPT)
+        self._kept_free = kept_free(self._budget)
         self._unload = unload
         self._turn = asyncio.Lock()
         self._changed = asyncio.Event()
@@ -149,10 +146,11 @@ class Admission:
             if model not in self.unloading and not self._must_wait(alone):
                 look = await self._look()
                 need, known = self._sizes.expected(model), self._sizes.known(model)
-                if known or self._sizes.alike or self._alone_in_guessing() or self._has_ample_room(look, need):
-                    while need > self._room(look) and self.evict(f"'{model.target_model}' needs the memory"):
-                        pass
-                    if need <= self._room(look):
+                guesses = [load.bytes for load in look.loading.values() if not load.known]
+                room = partial(self._room, look)
+                if known or may_guess(need, guesses, self._sizes, self._budget, room):
+                    evict = partial(self.evict, f"'{model.target_model}' needs the memory")
+                    if make_room(need, room, evict):
                         return True, look
                     if not self.loading and not self.unloading:
                         patience = patience or time.monotonic() + _PATIENCE
@@ -164,22 +162,13 @@ class Admission:
                             raise faults.not_enough_room(model.target_model, "memory", used, self._budget, True)
             await self._wait_for_change(None if patience is None else patience - time.monotonic())
 
-    def _alone_in_guessing(self) -> bool:
-        return all(each.known for each in self.loading.values())
-
-    def _has_ample_room(self, look: _Look, need: int) -> bool:
-        """Whether there is room for one more model whose size is a guess, though all guesses are far too low."""
-        guesses = [each.bytes for each in look.loading.values() if not each.known]
-        return self._sizes.count > 0 and fits_beside_guesses(need, guesses, self._budget, self._room(look))
-
     def _must_wait(self, alone: bool) -> bool:
         loads = self.loading.values()
-        waiting = sum(each.bytes for each in loads if not each.begun)
+        waiting = sum(load.bytes for load in loads if not load.begun)
         return (
-            is_crowded(len(loads), waiting, self._budget, _CORES)
-            or any(each.alone for each in loads)
-            or self._loads_begun >= _MOST_LOADS
-            or (alone and bool(self.loading))
+            must_wait(len(loads), self._loads_begun, waiting, self._budget, _CORES)
+            or any(load.alone for load in loads)
+            or (alone and bool(loads))
         )
 
     @property

@@ -14,7 +14,7 @@ from triton_ensembles.endpoint.hosting.cpu import CpuMeter
 from triton_ensembles.endpoint.hosting.environment_sizes import EnvironmentSizes
 from triton_ensembles.endpoint.hosting.model_processes import ModelProcesses, Usage, is_stub
 from triton_ensembles.endpoint.hosting.triton_api import TritonApi
-from triton_ensembles.processes import descendants, end_handles, handles, has_ended, send, wait_for_handles
+from triton_ensembles.ground.processes import descendants, end_handles, handles, has_ended, send, wait_for_handles
 from triton_ensembles.triton.gateway_server import GatewayServer
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 from triton_ensembles.triton.server_process import BusyAbortError

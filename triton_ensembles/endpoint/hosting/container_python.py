@@ -1,6 +1,6 @@
 """The Python that runs the steps of a container: that of its image, where this machine can."""
 
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.home import find_home, server_python
 from triton_ensembles.triton.releases import image_of

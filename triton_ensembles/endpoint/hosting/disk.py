@@ -17,9 +17,10 @@ from pathlib import Path
 
 from triton_ensembles.endpoint.hosting import faults
 from triton_ensembles.endpoint.hosting.errors import HostingError
-from triton_ensembles.endpoint.hosting.extract import extract
-from triton_ensembles.endpoint.hosting.model import Model, ModelState
+from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.objects import S3Objects
+from triton_ensembles.sagemaker.extraction import extract
+from triton_ensembles.sagemaker.model_state import ModelState
 
 _GRANT = 64 << 20  # bytes that an extraction reserves at a time, while there are that many: few calls
 

@@ -7,9 +7,9 @@ from triton_ensembles.endpoint.hosting import faults
 from triton_ensembles.endpoint.hosting.disk import Disk, NoDiskSpace
 from triton_ensembles.endpoint.hosting.memory_cache import MemoryCache
 from triton_ensembles.endpoint.hosting.model import Model
-from triton_ensembles.endpoint.hosting.policy import least_recently_used
 from triton_ensembles.endpoint.hosting.report import Report
 from triton_ensembles.endpoint.hosting.spec import Budgets
+from triton_ensembles.sagemaker.eviction import least_recently_used
 
 
 class DiskCache:

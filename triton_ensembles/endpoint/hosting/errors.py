@@ -4,7 +4,7 @@ Names and status codes are those of botocore's service model of sagemaker-runtim
 which of them follows AWS's documentation; where that is silent, the class says it.
 """
 
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 
 class HostingError(EnsembleError):

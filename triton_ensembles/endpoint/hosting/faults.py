@@ -12,10 +12,10 @@ from triton_ensembles.endpoint.hosting.errors import (
     ServiceUnavailable,
     ValidationError,
 )
-from triton_ensembles.endpoint.hosting.extract import ExtractionError
 from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.objects import DownloadFailed, ObjectMissing, split_url
 from triton_ensembles.endpoint.hosting.report import Report
+from triton_ensembles.sagemaker.extraction import ExtractionError
 
 ENDED_STUB_CURE = (
     "see the endpoint's log for what ended it, and load the model again, here as on AWS: upload the archive under "

@@ -7,7 +7,7 @@ from triton_ensembles.endpoint.hosting import faults
 from triton_ensembles.endpoint.hosting.container_process import Container
 from triton_ensembles.endpoint.hosting.disk import Disk
 from triton_ensembles.endpoint.hosting.errors import HostingError, InternalFailure, ModelError, ModelNotReadyException
-from triton_ensembles.endpoint.hosting.model import Model, ModelState
+from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.model_cache import ModelCache
 from triton_ensembles.endpoint.hosting.report import Report
 from triton_ensembles.endpoint.hosting.request import Invocation, Pieces, Reply
@@ -15,7 +15,8 @@ from triton_ensembles.endpoint.hosting.single_model import SingleModel
 from triton_ensembles.endpoint.hosting.spec import Budgets
 from triton_ensembles.endpoint.hosting.status import InstanceStatus
 from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied, NeverSent, TritonApi
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.sagemaker.model_state import ModelState
 
 _ENDED_STUB = " is not healthy."  # Stub process '…' …: python_backend r24.10 python_be.cc
 _NOT_FOUND = "Request for unknown model: '{}' is not found"  # core r24.10 model_repository_manager.cc

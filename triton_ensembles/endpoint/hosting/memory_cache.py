@@ -12,13 +12,14 @@ from triton_ensembles.endpoint.hosting.container_calls import ContainerCalls
 from triton_ensembles.endpoint.hosting.container_process import Container, Left
 from triton_ensembles.endpoint.hosting.disk import Disk
 from triton_ensembles.endpoint.hosting.errors import HostingError, ModelError
-from triton_ensembles.endpoint.hosting.model import Model, ModelState
+from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.model_processes import Usage
-from triton_ensembles.endpoint.hosting.model_sizes import ModelSizes
 from triton_ensembles.endpoint.hosting.report import Report
 from triton_ensembles.endpoint.hosting.spec import Budgets
 from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied, TritonApi
-from triton_ensembles.triton.sagemaker_contract import ENSEMBLE
+from triton_ensembles.sagemaker.contract import ENSEMBLE
+from triton_ensembles.sagemaker.loading import ModelSizes
+from triton_ensembles.sagemaker.model_state import ModelState
 from triton_ensembles.triton.server_process import EXIT_SECONDS
 
 _LOOK_SECONDS = 0.5  # between looks at the log for the reason of a load that will never end

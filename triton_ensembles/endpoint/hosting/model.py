@@ -4,21 +4,9 @@ import asyncio
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
 
 from triton_ensembles.endpoint.hosting.triton_api import TritonApi
-
-
-class ModelState(StrEnum):
-    """A model goes through these states in order, and from ON_DISK back to LOADING when it is requested again."""
-
-    WAITING = "waiting"  # for disk space, or to be downloaded
-    DOWNLOADING = "downloading"
-    EXTRACTING = "extracting"
-    LOADING = "loading"
-    LOADED = "loaded"
-    UNLOADING = "unloading"
-    ON_DISK = "on disk"
+from triton_ensembles.sagemaker.model_state import ModelState
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,11 @@ from triton_ensembles.endpoint.hosting.errors import (
     ServiceUnavailable,
 )
 from triton_ensembles.endpoint.hosting.memory_cache import MemoryCache
-from triton_ensembles.endpoint.hosting.model import ColdStart, Model, ModelState
+from triton_ensembles.endpoint.hosting.model import ColdStart, Model
 from triton_ensembles.endpoint.hosting.model_processes import Usage
 from triton_ensembles.endpoint.hosting.report import Report
 from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec
+from triton_ensembles.sagemaker.model_state import ModelState
 
 
 class ModelCache:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from triton_ensembles.processes import (
+from triton_ensembles.ground.processes import (
     Process,
     command_line,
     families,

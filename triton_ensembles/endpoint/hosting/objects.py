@@ -10,7 +10,7 @@ import boto3.exceptions
 import botocore.exceptions
 from boto3.s3.transfer import TransferConfig
 
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 _TRANSFER = TransferConfig(max_concurrency=4)  # ranges of 8 MB, each tried up to five times
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.hosting.status import RecentError
 from triton_ensembles.endpoint.metrics.record import Metrics
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
 
 RECENT_ERRORS = 50  # kept of one variant
 

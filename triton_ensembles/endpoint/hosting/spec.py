@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from triton_ensembles.sagemaker.loading import INVOKE_SECONDS
+
 Mode = Literal["SingleModel", "MultiModel"]
 CacheSetting = Literal["Enabled", "Disabled"]
 
@@ -58,7 +60,7 @@ class Budgets:
 
     memory_bytes: int
     disk_bytes: int
-    invoke_seconds: float = 60
+    invoke_seconds: float = INVOKE_SECONDS
     load_seconds: float = 360
     startup_seconds: float = 240
     drain_seconds: float = 30

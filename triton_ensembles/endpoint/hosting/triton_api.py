@@ -16,8 +16,8 @@ from pathlib import Path
 import aiohttp
 from yarl import URL
 
+from triton_ensembles.endpoint.hosting.call_order import Turns
 from triton_ensembles.endpoint.hosting.request import Invocation, Pieces, Reply
-from triton_ensembles.endpoint.hosting.turns import Turns
 from triton_ensembles.triton.log import read_log
 
 TARGET_MODEL = "X-Amzn-SageMaker-Target-Model"

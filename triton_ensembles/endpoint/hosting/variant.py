@@ -17,20 +17,20 @@ from triton_ensembles.endpoint.hosting.container_python import python_for
 from triton_ensembles.endpoint.hosting.disk import Disk, model_hash
 from triton_ensembles.endpoint.hosting.errors import InternalFailure, ServiceUnavailable, ValidationError
 from triton_ensembles.endpoint.hosting.instance import Instance, InstanceModels
-from triton_ensembles.endpoint.hosting.model import ModelState
 from triton_ensembles.endpoint.hosting.model_cache import ModelCache
 from triton_ensembles.endpoint.hosting.objects import S3Objects
 from triton_ensembles.endpoint.hosting.report import RECENT_ERRORS, Report
 from triton_ensembles.endpoint.hosting.request import Invocation, Reply
-from triton_ensembles.endpoint.hosting.routing import rank
 from triton_ensembles.endpoint.hosting.single_model import SingleModel
 from triton_ensembles.endpoint.hosting.spec import VariantPlan
 from triton_ensembles.endpoint.hosting.status import RecentError, VariantStatus
 from triton_ensembles.endpoint.hosting.stopping import stop_all
 from triton_ensembles.endpoint.metrics.record import Metrics
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.sagemaker.contract import SHELL_CHARACTERS, TARGET_MODEL
+from triton_ensembles.sagemaker.model_state import ModelState
+from triton_ensembles.sagemaker.routing import rank
 from triton_ensembles.triton.ports import is_free
-from triton_ensembles.triton.sagemaker_contract import SHELL_CHARACTERS, TARGET_MODEL
 from triton_ensembles.triton.sagemaker_entry_point import MULTI_MODEL
 from triton_ensembles.triton.sagemaker_server import PORT_VARIABLES
 

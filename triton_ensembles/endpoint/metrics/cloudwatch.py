@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from triton_ensembles.endpoint.metrics.names import METRICS
+from triton_ensembles.sagemaker.metric_names import METRICS
 
 _MOST = 50_000  # statistics: with 20 metrics of 20 variants, two hours without a call
 

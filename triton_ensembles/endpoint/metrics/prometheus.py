@@ -16,7 +16,7 @@ from prometheus_client import (
     generate_latest,
 )
 
-from triton_ensembles.endpoint.metrics.names import METRICS, CloudWatchMetric
+from triton_ensembles.sagemaker.metric_names import METRICS, CloudWatchMetric
 
 _LABELS = ("endpoint", "variant", "target_model")
 _GAUGE_LABELS = ("endpoint", "variant", "instance")

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from triton_ensembles.endpoint.metrics.cloudwatch import MinuteStatistics
 from triton_ensembles.endpoint.metrics.latency import Latencies
-from triton_ensembles.endpoint.metrics.names import LOCAL, METRICS
 from triton_ensembles.endpoint.metrics.prometheus import Prometheus
+from triton_ensembles.sagemaker.metric_names import LOCAL, METRICS
 
 _TIMED = ("ModelLatency", "OverheadLatency", "ModelLoadingWaitTime")
 

@@ -3,7 +3,7 @@
 Triton labels a metric with model, version and namespace (the folder of the archive). Two endpoints, instances or
 archives may have all of these in common, so each line gets the labels endpoint, variant, instance and target_model.
 
-The runtime of a fused ensemble adds counters for its steps (triton_ensembles/fused/counters.py), with the label step
+The runtime of a fused ensemble adds counters for its steps (runtime/fused/counters.py), with the label step
 and without a namespace. A multi-model container calls the only model of an archive by its TargetModel.
 
 Triton keeps the counters of a model whose process was killed, and (2.51) nv_inference_request_failure of every model.

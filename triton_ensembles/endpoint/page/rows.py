@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from triton_ensembles.endpoint.hosting.model import Model, ModelState
+from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.status import InstanceStatus
+from triton_ensembles.sagemaker.model_state import ModelState
 
 CONDITIONS = ("broken", "queued", *(state.value for state in ModelState if state is not ModelState.WAITING))
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)

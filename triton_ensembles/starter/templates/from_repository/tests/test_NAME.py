@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from triton_ensembles.examples.folder import read_examples
+from triton_ensembles.project.examples.folder import read_examples
 from tritonclient import http
 
 ENSEMBLE = Path(__file__).parents[1] / "ensembles" / "@NAME@"

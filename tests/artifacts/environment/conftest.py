@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from triton_ensembles.artifacts.environment import (
+    EnvironmentSpec,
+    PackedEnvironment,
+    make_packed_environment,
+    read_environment_file,
+)
+
+PROCESSING = Path(__file__).parents[2] / "envs" / "processing.yml"
+# What tokenizers asks for and never imports.
+NEVER_IMPORTED = ("*/site-packages/huggingface_hub*", "*/site-packages/hf_xet*")
+
+WriteFile = Callable[[str], EnvironmentSpec]
+
+
+@pytest.fixture
+def environment_file(tmp_path: Path) -> WriteFile:
+    def write(text: str) -> EnvironmentSpec:
+        path = tmp_path / "environment.yml"
+        path.write_text(text, encoding="utf-8")
+        return read_environment_file(path)
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def packed(tmp_path_factory: pytest.TempPathFactory) -> PackedEnvironment:
+    """The project's own environment, from PyPI and an installed Python, built once."""
+    destination = tmp_path_factory.mktemp("packed") / "environment"
+    spec = read_environment_file(PROCESSING)
+    return make_packed_environment(spec, destination=destination, exclude=NEVER_IMPORTED, provider="pypi")
+
+
+@pytest.fixture(scope="session")
+def unpacked(packed: PackedEnvironment, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy in another folder."""
+    return shutil.copytree(packed.path, tmp_path_factory.mktemp("somewhere else") / "environment", symlinks=True)
+
+
+def run_bare(executable: Path, code: str, **environment: str) -> str:
+    """Run Python code with an empty environment (``env -i``), from the root folder."""
+    done = subprocess.run(
+        [os.fspath(executable), "-B", "-c", code], env=environment, cwd="/", capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()

@@ -1,0 +1,117 @@
+"""One environment file is packed for exactly the Python of the image that will run it."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from checkout import ENSEMBLES
+from triton_ensembles.artifacts.environment import EnvironmentSpec, make_packed_environment, read_environment_file
+from triton_ensembles.building.made.environments import make_environments
+from triton_ensembles.building.made.store import Store
+from triton_ensembles.building.places import Places
+from triton_ensembles.building.planned.plan import plan_build
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.triton.home import server_python
+from triton_ensembles.triton.interpreter import choose_interpreter, find_interpreter
+from triton_ensembles.triton.releases import releases
+from triton_ensembles.triton.targets import gpu
+
+from .conftest import PROCESSING, WriteFile, run_bare
+
+
+def has(minor: str) -> bool:
+    try:
+        choose_interpreter(minor, exactly=True)
+    except EnsembleError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("pinned", ["python=3.11", "python==3.11", "python", None])
+def test_only_the_python_changes(environment_file: WriteFile, pinned: str | None) -> None:
+    """Otherwise py-rattler (the specs) and pip (the interpreter) install different Pythons."""
+    others = ["numpy==1.26.4", "python-dateutil=2.9"]
+    spec = environment_file("dependencies:\n" + "".join(f"  - {line}\n" for line in [pinned, *others] if line))
+    changed = spec.for_python("3.10", exactly=True)
+    assert (changed.python, changed.conda_specs) == ("3.10", ("python=3.10", *others))
+    assert changed.packages == spec.packages
+
+
+def test_a_missing_python_is_refused_when_it_is_required() -> None:
+    """Otherwise the image, which starts only its own Python, fails fifteen minutes after the upload."""
+    with pytest.raises(EnsembleError, match=r"there is no Python 3\.1 with a shared library here"):
+        choose_interpreter("3.1", exactly=True)
+
+
+@pytest.fixture(scope="module", params=["3.10", "3.12"])
+def packed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    minor = request.param
+    if not has(minor):
+        pytest.skip(f"there is no Python {minor} with a shared library on this machine")
+    folder = tmp_path_factory.mktemp("packed")
+    spec = read_environment_file(PROCESSING).for_python(minor, exactly=True)
+    made = make_packed_environment(spec, destination=folder / "env", provider="pypi")
+    assert made.python == minor
+    return made.path
+
+
+SCRIPT = "import sys, numpy, tokenizers; print('%d.%d' % sys.version_info[:2], sys.prefix)"
+
+
+@pytest.mark.parametrize("release", ["up to 25.07", "from 25.08"])
+def test_it_starts_as_every_release_of_triton_starts_it(packed: Path, release: str, tmp_path: Path) -> None:
+    """Up to 25.07 a shell runs bin/activate; since 25.08 it must only be there, and Triton sets the variables itself
+    (python_backend #404): VIRTUAL_ENV, PATH, LD_LIBRARY_PATH, and no PYTHONHOME."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    if release == "up to 25.07":
+        start = f"source {packed}/bin/activate && exec env LD_LIBRARY_PATH={packed}/lib python3 {script}"
+        command, environment = ["bash", "-c", start], {"PATH": "/usr/bin:/bin"}
+    else:
+        assert (packed / "bin" / "activate").is_file()
+        command = [str(packed / "bin" / "python3"), str(script)]
+        environment = {
+            "VIRTUAL_ENV": str(packed),
+            "PATH": f"{packed}/bin:/usr/bin:/bin",
+            "LD_LIBRARY_PATH": f"{packed}/lib",
+        }
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    minor, prefix = done.stdout.split()
+    assert prefix == str(packed)
+    assert (packed / "lib" / f"libpython{minor}.so.1.0").is_file()
+
+
+def test_an_environment_that_needs_a_newer_glibc_than_the_image_has_is_refused(places: Places) -> None:
+    """Otherwise a Python built on this machine does not start in an older image."""
+    if not has("3.10"):
+        pytest.skip("there is no Python 3.10 with a shared library on this machine")
+    target = gpu("24.10")
+    assert target.release.glibc == (2, 35)
+    plan = plan_build(ENSEMBLES / "bert_trt", target)
+    old = replace(target, release=replace(target.release, ubuntu="20.04"))  # glibc 2.31
+    with pytest.raises(EnsembleError, match=r"needs glibc 2\.3\d, and .* \(Ubuntu 20\.04\) has 2\.31"):
+        make_environments(replace(plan, target=old), Store(places.store), print)
+
+
+def test_every_release_of_the_table_has_a_python_that_specs_can_name() -> None:
+    for release in releases().values():
+        spec: EnvironmentSpec = read_environment_file(PROCESSING).for_python(release.python, exactly=True)
+        assert spec.python == release.python
+
+
+def test_another_installed_python_is_used_when_the_file_names_it(environment_file: WriteFile, tmp_path: Path) -> None:
+    """Otherwise the environment has the Python that runs the build, which Triton's stub cannot load."""
+    asked = next((minor for minor in ("3.11", "3.12") if minor != server_python() and find_interpreter(minor)), None)
+    if asked is None:
+        pytest.skip("there is only one Python with a shared library here")
+    spec = environment_file(f"dependencies:\n  - python={asked}\n  - idna==3.10\n")
+    packed = make_packed_environment(spec, destination=tmp_path / "env", provider="pypi")
+    assert packed.python == asked
+    packed.path.rename(tmp_path / "elsewhere")
+    code = "import idna, sys; print('%d.%d' % sys.version_info[:2], idna.__version__)"
+    assert run_bare(tmp_path / "elsewhere" / "bin" / "python3", code) == f"{asked} 3.10"

@@ -1,0 +1,137 @@
+"""py-rattler installs real packages from a conda channel in a folder."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from triton_ensembles.artifacts.environment import make_packed_environment
+from triton_ensembles.artifacts.environment.pins import Pins
+from triton_ensembles.artifacts.environment.prefix import make_prefix
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.triton.interpreter import inspect_interpreter
+
+from .channel import PLACEHOLDER, add_package
+from .conftest import WriteFile, run_bare
+from .test_wheels import add_wheel
+
+pytest.importorskip("rattler")
+MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
+
+
+@pytest.fixture(scope="module")
+def channel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """``python`` out of the running interpreter's files, and the pure Python package ``greeting`` with a script."""
+    folder = tmp_path_factory.mktemp("channel")
+    interpreter = inspect_interpreter(sys.executable)
+    assert interpreter is not None
+    prefix = tmp_path_factory.mktemp("python") / "prefix"
+    make_prefix(interpreter, prefix, lambda _: None)
+    shutil.rmtree(prefix / "conda-meta")
+    for table in prefix.glob("lib/python3.*/_sysconfigdata*.py"):
+        table.write_text(table.read_text().replace(str(prefix), PLACEHOLDER))
+    # A compiled-in prefix, as conda's OpenSSL has: conda pads the new one to the length of the placeholder.
+    (prefix / "share").mkdir()
+    (prefix / "share" / "compiled").write_bytes(b"\x7fELF\0\xff" + PLACEHOLDER.encode() + b"/ssl\0\xfe rest")
+    version = interpreter.version
+    add_package(folder, prefix, {"name": "python", "version": version, "build": "0_local"})
+
+    for number in ("1.0", "2.0"):
+        files = tmp_path_factory.mktemp("greeting")
+        module = files / "site-packages" / "greeting"
+        module.mkdir(parents=True)
+        (module / "__init__.py").write_text(f"TEXT = 'hello from {number}'\n")
+        notes = files / "site-packages" / f"greeting-{number}.dist-info"
+        notes.mkdir()
+        (notes / "METADATA").write_text(f"Metadata-Version: 2.1\nName: greeting\nVersion: {number}\n")
+        (notes / "RECORD").write_text("greeting/__init__.py,,\n")
+        (files / "python-scripts").mkdir()
+        script = files / "python-scripts" / "greet"
+        script.write_text(f"#!{PLACEHOLDER}/bin/python\nimport greeting\nprint(greeting.TEXT)\n")
+        script.chmod(0o755)
+        facts = {"name": "greeting", "version": number, "build": "py_0", "noarch": "python"}
+        add_package(folder, files, {**facts, "depends": ["python >=3.8"]}, "noarch")
+    return folder
+
+
+def spec_text(channel: Path, greeting: str) -> str:
+    return f"name: local\nchannels:\n  - file://{channel}\ndependencies:\n  - python={MINOR}\n  - {greeting}\n"
+
+
+def test_an_environment_from_a_channel_runs_in_another_folder(
+    channel: Path, environment_file: WriteFile, tmp_path: Path
+) -> None:
+    """Otherwise a machine with py-rattler and a channel gets no environment, or one bound to its folder."""
+    spec = environment_file(spec_text(channel, "greeting=1"))
+    lines: list[str] = []
+    packed = make_packed_environment(spec, destination=tmp_path / "env", progress=lines.append, provider="rattler")
+    assert (packed.provider, packed.python) == ("rattler", MINOR)
+    assert packed.packages["greeting"] == "1.0"
+
+    elsewhere = packed.path.rename(tmp_path / "elsewhere")
+    assert (elsewhere / "bin" / "activate").is_file()
+    code = "import greeting, sys; print(greeting.TEXT, sys.prefix)"
+    assert run_bare(elsewhere / "bin" / "python3", code) == f"hello from 1.0 {elsewhere}"
+    assert (elsewhere / "bin" / "greet").read_text().startswith("#!/usr/bin/env python")
+    compiled = (elsewhere / "share" / "compiled").read_bytes()
+    assert b"triton-environment-" not in compiled
+    assert len(compiled) == len(b"\x7fELF\0\xff" + PLACEHOLDER.encode() + b"/ssl\0\xfe rest")
+
+    again = make_packed_environment(spec, destination=tmp_path / "again", provider="rattler")
+    assert again.sha256 == packed.sha256
+
+
+def test_a_version_that_does_not_exist_stops_the_build(
+    channel: Path, environment_file: WriteFile, tmp_path: Path
+) -> None:
+    """Otherwise the packages come from PyPI, where another package may have that name."""
+    spec = environment_file(spec_text(channel, "greeting=3"))
+    with pytest.raises(EnsembleError, match=r"no solution.*greeting"):
+        make_packed_environment(spec, destination=tmp_path / "env")
+
+
+def test_after_a_missing_channel_the_next_provider_is_tried(environment_file: WriteFile, tmp_path: Path) -> None:
+    text = f"channels: ['file://{tmp_path}/none']\ndependencies: ['idna==3.10']\n"
+    lines: list[str] = []
+    packed = make_packed_environment(environment_file(text), destination=tmp_path / "env", progress=lines.append)
+    assert packed.provider == "pypi"
+    assert any(line.startswith("py-rattler cannot reach its channels") for line in lines)
+
+
+def test_pinned_packages_are_installed_whatever_else_would_fit(
+    channel: Path, environment_file: WriteFile, tmp_path: Path
+) -> None:
+    """Otherwise a lock is written that does not hold for environments from channels."""
+    first = Pins()
+    old = environment_file(spec_text(channel, "greeting=1"))
+    packed = make_packed_environment(old, destination=tmp_path / "old", provider="rattler", pins=first)
+    assert any(line.startswith("conda greeting ==1.0 ") for line in first.found)
+    anything = environment_file(spec_text(channel, "greeting"))
+    again = make_packed_environment(anything, destination=tmp_path / "new", pins=Pins(tuple(first.found)))
+    assert again.sha256 == packed.sha256
+
+
+def test_the_pip_section_of_an_environment_from_a_channel_is_locked_too(
+    channel: Path, environment_file: WriteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise packages of pip float where those of conda do not."""
+    index = tmp_path / "index"
+    index.mkdir()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(index))
+    add_wheel(index, "alpha", requires="beta")
+    add_wheel(index, "beta", "1.0")
+    spec = environment_file(spec_text(channel, "greeting=1") + "  - pip:\n    - alpha\n")
+    first = Pins()
+    packed = make_packed_environment(spec, destination=tmp_path / "one", provider="rattler", pins=first)
+    assert [line.partition(" ")[0] for line in first.found if not line.startswith("conda ")] == [
+        "alpha==1.0",
+        "beta==1.0",
+    ]
+    assert {line.split()[1] for line in first.found if line.startswith("conda ")} == {"greeting", "python"}
+    add_wheel(index, "beta", "2.0")
+    again = make_packed_environment(spec, destination=tmp_path / "again", pins=Pins(tuple(first.found)))
+    assert again.packages == packed.packages and again.packages["beta"] == "1.0"

@@ -1,0 +1,154 @@
+"""Wheels unpacked into a folder, for Pythons and machines other than this one."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from triton_ensembles.artifacts.environment.wheels import WheelError, install_wheels
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.triton.interpreter import choose_interpreter
+
+from .conftest import NEVER_IMPORTED
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of wheels that pip uses instead of its index."""
+    folder = tmp_path / "index"
+    folder.mkdir()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    return folder
+
+
+def add_wheel(
+    index: Path, name: str, version: str = "1.0", tag: str = "py3-none-any", requires: str = "", **files: bytes
+) -> None:
+    """A wheel of the module ``name``, with what every wheel may bring: a script, a record, byte code, tests."""
+    info = f"{name}-{version}.dist-info"
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n" + (
+        f"Requires-Dist: {requires}\n" if requires else ""
+    )
+    content = {
+        f"{name}/__init__.py": b"",
+        f"{name}/__pycache__/__init__.cpython-311.pyc": b"x",
+        f"{name}/tests/__init__.py": b"",
+        f"{name}-{version}.data/scripts/{name}": b"#!python\n",
+        f"{name}-{version}.data/purelib/{name}_more.py": b"",
+        f"{name}.pth": b"import os\n",
+        f"{info}/METADATA": metadata.encode(),
+        f"{info}/WHEEL": f"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {tag}\n".encode(),
+        f"{info}/RECORD": b"",
+        **{path.replace("__", "/"): data for path, data in files.items()},
+    }
+    with zipfile.ZipFile(index / f"{name}-{version}-{tag}.whl", "w") as wheel:
+        for path, data in content.items():
+            wheel.writestr(path, data)
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_nothing_is_unpacked_that_no_step_imports(index: Path, tmp_path: Path) -> None:
+    """Scripts and records name the machine that installed them, and byte code the time: archives would differ."""
+    add_wheel(index, "alpha")
+    assert install_wheels(["alpha"], tmp_path / "site", python="3.10", glibc=(2, 35)) == {"alpha": "1.0"}
+    info = "alpha-1.0.dist-info"
+    assert set(files_in(tmp_path / "site")) == {
+        "alpha/__init__.py",
+        "alpha_more.py",
+        f"{info}/METADATA",
+        f"{info}/WHEEL",
+        f"{info}/top_level.txt",
+    }
+    assert (tmp_path / "site" / info / "top_level.txt").read_text() == "alpha\nalpha_more\n"
+
+
+def test_the_recipes_globs_leave_a_package_out(index: Path, tmp_path: Path) -> None:
+    add_wheel(index, "alpha", requires="beta")
+    add_wheel(index, "beta")
+    site = tmp_path / "site"
+    found = install_wheels(["alpha"], site, python="3.10", glibc=None, exclude=["*/site-packages/beta*"])
+    assert found == {"alpha": "1.0"}
+    assert not [path for path in files_in(site) if path.startswith("beta")]
+
+
+def test_dependencies_are_those_of_the_python_that_is_asked_for(index: Path, tmp_path: Path) -> None:
+    """pip itself evaluates markers for the Python that it runs in: an image's Python would lack a package."""
+    add_wheel(index, "alpha", requires='beta; python_version < "3.9"')
+    add_wheel(index, "beta")
+    found = {
+        python: install_wheels(["alpha"], tmp_path / python, python=python, glibc=(2, 31)) for python in ("3.8", "3.12")
+    }
+    assert found == {"3.8": {"alpha": "1.0", "beta": "1.0"}, "3.12": {"alpha": "1.0"}}
+    alone = install_wheels(["alpha"], tmp_path / "alone", python="3.8", glibc=(2, 31), dependencies=False)
+    assert alone == {"alpha": "1.0"}
+
+
+@pytest.mark.parametrize(
+    ("tag", "words"),
+    [
+        ("cp312-cp312-manylinux_2_17_x86_64", "; there are wheels for Python 3.12"),
+        ("cp310-cp310-manylinux_2_39_x86_64", "; its wheels need a newer glibc"),
+        ("cp310-cp310-win_amd64", ", of any version"),
+    ],
+)
+def test_a_package_without_a_wheel_is_refused_by_name(index: Path, tmp_path: Path, tag: str, words: str) -> None:
+    add_wheel(index, "alpha", requires="beta==2.0")
+    add_wheel(index, "beta", "2.0", tag)
+    wanted = "no wheel brings beta==2.0 (which alpha requires) for Python 3.10 and glibc 2.35" + words
+    with pytest.raises(WheelError, match=re.escape(wanted)) as refusal:
+        install_wheels(["alpha"], tmp_path / "site", python="3.10", glibc=(2, 35))
+    assert refusal.value.packages == ("beta", "alpha")
+
+
+def test_versions_that_contradict_each_other_are_named(index: Path, tmp_path: Path) -> None:
+    add_wheel(index, "alpha", requires="beta==2.0")
+    add_wheel(index, "beta")
+    add_wheel(index, "beta", "2.0")
+    with pytest.raises(WheelError, match=r"alpha 1\.0 depends on beta==2\.0"):
+        install_wheels(["alpha", "beta==1.0"], tmp_path / "site", python="3.10", glibc=(2, 35))
+
+
+def test_a_file_outside_the_folder_is_refused(index: Path, tmp_path: Path) -> None:
+    add_wheel(index, "alpha", **{"..__..__evil.py": b""})
+    with pytest.raises(EnsembleError, match="a file outside its folder"):
+        install_wheels(["alpha"], tmp_path / "site", python="3.10", glibc=None)
+
+
+@pytest.mark.parametrize("python", ["3.10", "3.11", "3.12"])
+def test_the_steps_packages_are_imported_by_that_python(python: str, tmp_path: Path) -> None:
+    """From PyPI, twice: the same bytes, and libraries that this Python loads."""
+    site, again = tmp_path / "site", tmp_path / "again"
+    for folder in (site, again):
+        found = install_wheels(
+            ["tokenizers==0.22.1", "numpy<2"], folder, python=python, glibc=None, exclude=NEVER_IMPORTED
+        )
+    assert (found["tokenizers"], found["numpy"].split(".")[0]) == ("0.22.1", "1")
+    assert files_in(site) == files_in(again)
+    try:
+        executable = choose_interpreter(python, exactly=True)[0].executable
+    except EnsembleError:
+        executable = Path(sys.executable)
+        if f"{sys.version_info[0]}.{sys.version_info[1]}" != python:
+            pytest.skip(f"there is no Python {python} on this machine")
+    code = f"import sys; sys.path.insert(0, {str(site)!r}); import numpy, tokenizers; print(tokenizers.__file__)"
+    done = subprocess.run([executable, "-I", "-B", "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == str(site / "tokenizers" / "__init__.py"), done.stderr
+
+
+def test_what_no_python_has_is_refused_with_what_there_is(tmp_path: Path) -> None:
+    """The image of Triton 23.05 has Python 3.8: the cure must be in the line."""
+    with pytest.raises(WheelError) as refusal:
+        install_wheels(["tokenizers==0.22.1"], tmp_path / "site", python="3.8", glibc=(2, 31))
+    text = str(refusal.value)
+    assert text.startswith("no wheel brings tokenizers==0.22.1 for Python 3.8 and glibc 2.31; there are wheels for Py")
+    assert "3.10, 3.11, 3.12" in text
+    assert "0.20.3" in text

@@ -1,0 +1,96 @@
+"""Programs that stand in for NVIDIA's on a machine without a GPU: nvidia-smi and trtexec (trtexec.py)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from triton_ensembles.building.built import Built
+from triton_ensembles.building.places import Places
+from triton_ensembles.commands.cli import main
+from triton_ensembles.triton.targets import Target, gpu
+
+HERE = Path(__file__).parent
+# The release whose stubs the wheel carries, so that a machine without Python 3.10 can build for it too.
+IMAGE = "24.10"
+
+Machine = Callable[..., None]
+_PROGRAMS = {name: shutil.which(name) or name for name in ("sh", "tail", "dirname")}  # before PATH is another
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """A machine whose PATH has only these programs."""
+    folder = tmp_path / "bin"
+
+    def make(*, smi: str = "", trtexec: bool = False, scale: str = "") -> None:
+        write_programs(folder, smi=smi, trtexec=trtexec, scale=scale)
+        monkeypatch.setenv("PATH", str(folder))
+
+    make()
+    return make
+
+
+@pytest.fixture
+def target() -> Target:
+    return gpu(IMAGE)
+
+
+def with_tensorrt(target: Target, version: str) -> Target:
+    """The target, with that TensorRT in its image."""
+    return replace(target, release=replace(target.release, tensorrt=version))
+
+
+@pytest.fixture
+def mine(built: dict[str, Built], places: Places, tmp_path: Path) -> Places:
+    """Places for one test, with the downloads and made files of the project's own."""
+    (tmp_path / "build").mkdir()
+    for name in ("downloads", "store"):
+        (tmp_path / "build" / name).symlink_to((places.build / name).resolve())
+    return Places(places.ensembles, tmp_path / "build", tmp_path / "dist")
+
+
+@pytest.fixture(scope="session")
+def engines_once(built: dict[str, Built], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that `build.py engines` and its script write."""
+    folder = tmp_path_factory.mktemp("engines")
+    result = CliRunner().invoke(main, ["engines", "bert_trt", "--image", IMAGE, "--output", str(folder)])
+    assert result.exit_code == 0, result.output
+    assert "docker run --rm --gpus all" in result.output
+    programs = tmp_path_factory.mktemp("programs")
+    write_programs(programs, trtexec=True)
+    subprocess.run([folder / "bert_trt.bert-trt.sh"], check=True, env={"PATH": str(programs)})
+    return folder
+
+
+@pytest.fixture
+def engines(engines_once: Path, tmp_path: Path) -> Path:
+    """A copy of the folder of plans, which the test may change."""
+    folder = tmp_path / "engines"
+    shutil.copytree(engines_once, folder, copy_function=os.link)
+    return folder
+
+
+def write_programs(folder: Path, *, smi: str = "", trtexec: bool = False, scale: str = "") -> None:
+    folder.mkdir(exist_ok=True)
+    for program in folder.iterdir():
+        program.unlink()
+    for name in ("sh", "tail", "dirname"):
+        (folder / name).symlink_to(Path(_PROGRAMS[name]))
+    if smi:
+        _write(folder / "nvidia-smi", f"echo '{smi}'")
+    if trtexec:
+        _write(folder / "trtexec", f'exec "{sys.executable}" "{HERE / "trtexec.py"}" --scale={scale} -- "$@"')
+
+
+def _write(path: Path, line: str) -> None:
+    path.write_text(f"#!/bin/sh\n{line}\n")
+    path.chmod(0o755)

@@ -1,0 +1,138 @@
+"""The archive for a GPU, as far as a machine without one can test it: the checker, the real server's parser, and the
+Python steps in the packed environment of the image's Python.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tritonclient.http as http
+
+from tests.artifacts.tensorrt.conftest import IMAGE
+from tests.checking.served import ModelLoader
+from triton_ensembles.building.build import build
+from triton_ensembles.building.built import Built
+from triton_ensembles.building.places import Places
+from triton_ensembles.checking import check
+from triton_ensembles.checking.fault import Severity
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.home import STUB, find_home
+from triton_ensembles.triton.model_config import ModelInstanceGroup, read_config
+from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.targets import gpu
+
+SENTENCES = ["Hi", "A cat sleeps on the sofa.", "word " * 300]
+
+
+@pytest.fixture(scope="module")
+def archive(
+    built: dict[str, Built], places: Places, engines_once: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Built:
+    folder = tmp_path_factory.mktemp("gpu")
+    (folder / "build").mkdir()
+    for name in ("downloads", "store"):
+        (folder / "build" / name).symlink_to((places.build / name).resolve())
+    mine = Places(places.ensembles, folder / "build", folder / "dist")
+    return build(
+        mine.ensembles / "bert_trt", gpu(IMAGE), mine, allow_random=False, engines_from=engines_once, progress=print
+    )
+
+
+@pytest.fixture(scope="module")
+def repository(archive: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The archive unpacked, with the stub of the image's Python, which this server lacks."""
+    folder = tmp_path_factory.mktemp("repository") / "model"
+    with tarfile.open(archive.archive) as tar:
+        tar.extractall(folder, filter="data")
+    stub = find_home().stub(archive.manifest["environments"]["processing"]["python"])
+    for step in ("preprocess", "postprocess"):
+        shutil.copy2(stub, folder / f"bert_trt.{step}" / STUB)
+    return folder
+
+
+def test_the_archive_passes_check_for_its_image_and_instance(archive: Built) -> None:
+    """Otherwise deploy would refuse it; for another GPU it must."""
+    assert archive.archive.parent.name == "gpu"
+    found = check([archive.archive], Destination("gpu", "ml.g5.xlarge", IMAGE)).faults
+    assert [fault for fault in found if fault.severity is not Severity.NOTE] == []
+    found = check([archive.archive], Destination("gpu", "ml.g4dn.xlarge", IMAGE)).faults
+    assert [fault.rule for fault in found if fault.severity is Severity.ERROR] == ["plan-compute-capability"]
+
+
+def test_the_manifest_names_the_target(archive: Built) -> None:
+    manifest = archive.manifest
+    assert (manifest["target"], manifest["image"], manifest["triton"]) == ("gpu", IMAGE, "2.51.0")
+    assert manifest["weights"] == "pretrained"
+    assert manifest["environments"]["processing"]["python"] in ("3.10", "3.11", "3.12")
+
+
+def test_the_config_of_the_plan_is_for_a_gpu_that_sagemaker_chooses(archive: Built) -> None:
+    config = read_config(archive.repository / "bert_trt.bert-trt" / "config.pbtxt")
+    assert config.platform == "tensorrt_plan"
+    (group,) = config.instance_group
+    assert (group.kind, list(group.gpus), list(group.profile)) == (ModelInstanceGroup.KIND_GPU, [], ["0", "1"])
+    assert list(config.dynamic_batching.preferred_batch_size) == [64]
+    assert [request.batch_size for request in config.model_warmup] == [1, 64]
+    graphs = config.optimization.cuda.graph_spec
+    assert [list(graph.input["token_ids"].dim) for graph in graphs] == [[8], [16], [24], [32]]
+    # NVIDIA's TensorRT backend would string ragged rows together.
+    assert not any(tensor.allow_ragged_batch for tensor in config.input)
+
+
+def test_the_real_server_takes_every_config(repository: Path, tmp_path: Path) -> None:
+    """Only the backend of NVIDIA's image is missing. An unknown field, or a contradiction in the DAG, would be another
+    error."""
+    with ModelLoader(repository, tmp_path) as judge:
+        names = ["bert_trt.preprocess", "bert_trt.postprocess", "bert_trt.bert-trt", "bert_trt"]
+        verdicts = {name: judge.load_surely(name) for name in names}
+    assert verdicts["bert_trt.preprocess"].loaded, verdicts["bert_trt.preprocess"].words
+    assert verdicts["bert_trt.postprocess"].loaded, verdicts["bert_trt.postprocess"].words
+    lacking = "unable to find backend library for backend 'tensorrt'"
+    assert lacking in verdicts["bert_trt.bert-trt"].words
+    assert lacking in verdicts["bert_trt"].words
+
+
+def test_requests_come_in_few_lengths_in_the_images_python(repository: Path, tmp_path: Path) -> None:
+    """Otherwise TensorRT refuses short requests (profiles begin at 8 tokens) and seldom joins two of equal length."""
+    flags = ["--model-control-mode=explicit", "--load-model=bert_trt.preprocess"]
+    with TritonServer([repository], log=tmp_path / "log", arguments=flags) as server:
+        client = http.InferenceServerClient(server.http_url)
+        lengths = []
+        for sentence in SENTENCES:
+            given = http.InferInput("INPUT0", [1, 1], "BYTES")
+            given.set_data_from_numpy(np.array([[sentence.encode()]], object))
+            answer = client.infer("bert_trt.preprocess", [given])
+            ids, mask = (answer.as_numpy(name) for name in ("OUTPUT0", "OUTPUT1"))
+            assert ids is not None and mask is not None and ids.shape == mask.shape
+            assert (ids[mask == 0] == 0).all()
+            lengths.append((ids.shape[1], int(mask.sum())))
+        client.close()
+    assert lengths[0] == (8, 3) and lengths[2] == (256, 256)
+    assert all(width % 8 == 0 and width - 8 < tokens <= width for width, tokens in lengths)
+
+
+def test_a_second_build_does_nothing_and_another_plan_is_another_archive(
+    archive: Built, places: Places, engines: Path
+) -> None:
+    dist, work = archive.archive.parents[1], archive.repository.parents[1]
+    mine, folder = Places(places.ensembles, work, dist), places.ensembles / "bert_trt"
+    again = build(folder, gpu(IMAGE), mine, allow_random=True, engines_from=engines, progress=print)
+    assert not again.changed
+    log = engines / "bert_trt.bert-trt.log"
+    text = log.read_text().replace("NVIDIA A10G", "NVIDIA A10")
+    log.unlink()
+    log.write_text(text)
+    other = Places(places.ensembles, work, dist.with_name("other"))
+    changed = build(folder, gpu(IMAGE), other, allow_random=True, engines_from=engines, progress=print)
+    assert changed.changed
+    assert (
+        json.loads((changed.repository / "manifest.json").read_text())["artifacts"]["bert-trt/1/model.plan"]["facts"][
+            "gpu"
+        ]
+        == "NVIDIA A10"
+    )

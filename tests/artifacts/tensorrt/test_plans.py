@@ -1,0 +1,192 @@
+"""Plans: built with the TensorRT that is available, judged by their outputs. The GPU's programs are stand-ins."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from checkout import ROOT
+from tests.artifacts.tensorrt.conftest import IMAGE, Machine, with_tensorrt
+from triton_ensembles.artifacts.tensorrt.plan_builders import banner_version
+from triton_ensembles.building.build import build
+from triton_ensembles.building.made.artifact_builder import ArtifactBuilder, MadeArtifact
+from triton_ensembles.building.made.sources import Sources
+from triton_ensembles.building.made.store import Store
+from triton_ensembles.building.made.tensorrt_plans import find_plans
+from triton_ensembles.building.places import Places
+from triton_ensembles.building.planned.plan import plan_build
+from triton_ensembles.commands.cli import main
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.project.recipe.reader import read_recipe
+from triton_ensembles.triton.releases import agree
+from triton_ensembles.triton.targets import Target, gpu
+
+A10G = "NVIDIA A10G, 8.6"
+
+
+def make(places: Places, target: Target, engines_from: Path | None = None) -> MadeArtifact:
+    """The plan of bert_trt alone, as a build makes it. Its inputs are in the project's own store."""
+    build_plan = plan_build(places.ensembles / "bert_trt", target)
+    (plan,) = (artifact for artifact in build_plan.artifacts if artifact.maker == "tensorrt_plan")
+    builder = ArtifactBuilder(
+        plan=build_plan,
+        store=Store(places.store),
+        sources=Sources(None, places.downloads),
+        progress=print,
+        allow_random=False,
+        plans=find_plans("bert_trt", [plan], target, engines_from, print),
+    )
+    return builder.make(plan)
+
+
+def test_without_a_gpu_the_three_ways_are_listed_at_once(mine: Places, machine: Machine, target: Target) -> None:
+    """Otherwise the refusal would come after minutes of packing and exporting."""
+    said: list[str] = []
+    with pytest.raises(EnsembleError) as caught:
+        build(mine.ensembles / "bert_trt", target, mine, allow_random=False, progress=said.append)
+    message = str(caught.value)
+    assert (
+        "bert-trt/1/model.plan of bert_trt is a TensorRT plan, which this machine cannot build: there is no NVIDIA GPU"
+        in message
+    )
+    for way in ("install tensorrt==10.5.0.* and polygraphy with pip", "and Docker, build", "--engines-from DIR"):
+        assert way in message
+    assert said == []
+    assert not mine.dist.exists()
+
+
+def test_a_gpu_without_tensorrt_is_not_enough(mine: Places, machine: Machine, target: Target) -> None:
+    machine(smi=A10G)
+    with pytest.raises(EnsembleError, match="there is no matching TensorRT for its NVIDIA A10G"):
+        make(mine, target)
+
+
+def test_trtexec_builds_the_plan_and_the_manifest_says_how(mine: Places, machine: Machine, target: Target) -> None:
+    """Otherwise `check` could not say whether a plan will load on an instance."""
+    machine(smi=A10G, trtexec=True)
+    facts = make(mine, target).record["facts"]
+    assert (facts["tensorrt"], facts["gpu"], facts["compute_capability"]) == ("10.5.0", "NVIDIA A10G", "8.6")
+    assert facts["profiles"] == ["1x8 1x16 1x256", "1x8 64x32 64x256"]
+    assert facts["precision"] == "fp16" and "--fp16" in facts["built_by"]
+    assert "--maxShapes=token_ids:64x256,attn_mask:64x256" in facts["built_by"]
+    assert facts["timing_cache"]["size"] > 0
+    assert facts["least_cosine_to_fp32"] >= 0.9995
+
+
+def test_a_plan_with_different_outputs_fails_the_build(mine: Places, machine: Machine, target: Target) -> None:
+    """Otherwise a precision that spoils the vectors would reach an endpoint."""
+    # Another GPU, so that nothing of the test above is found in the store.
+    machine(smi="NVIDIA L4, 8.9", trtexec=True, scale="1.5")
+    with pytest.raises(EnsembleError, match=r"tensorrt_plan failed: the lowest cosine to fp32 is 0\.\d+"):
+        make(mine, target)
+
+
+def test_another_tensorrt_than_the_images_is_not_used(mine: Places, machine: Machine, target: Target) -> None:
+    machine(smi=A10G, trtexec=True)
+    said: list[str] = []
+    other = with_tensorrt(target, "10.6.0.26")
+    recipe = read_recipe(mine.ensembles / "bert_trt")
+    with pytest.raises(EnsembleError, match="no matching TensorRT"):
+        find_plans("bert_trt", recipe.artifacts, other, None, said.append)
+    assert said == [f"trtexec on this machine has TensorRT 10.5.0, and Triton {IMAGE} has 10.6.0.26"]
+
+
+def test_a_gpu_other_than_the_instances_is_refused_by_name(mine: Places, machine: Machine) -> None:
+    machine(smi="NVIDIA L4, 8.9", trtexec=True)
+    recipe = read_recipe(mine.ensembles / "bert_trt")
+    target = with_tensorrt(gpu(IMAGE, "ml.g5.xlarge"), "10.5.0")
+    with pytest.raises(EnsembleError, match=r"a NVIDIA L4 of .* 8\.9, and ml\.g5\.xlarge has a A10G \(8\.6\)"):
+        find_plans("bert_trt", recipe.artifacts, target, None, print)
+
+
+def test_a_plan_from_elsewhere_is_taken_and_judged(
+    mine: Places, engines: Path, target: Target, machine: Machine
+) -> None:
+    """Otherwise nobody could build the archive on a machine without a GPU."""
+    made = make(mine, target, engines)
+    assert made.path.read_bytes() == (engines / "bert_trt.bert-trt.plan").read_bytes()
+    assert made.record["facts"]["least_cosine_to_fp32"] >= 0.9995
+    assert not [value for value in made.record["made_from"]["options"].values() if str(engines) in str(value)]
+
+
+@pytest.mark.parametrize(
+    ("lost", "words"),
+    [
+        ("plan", "this plan does not exist"),
+        ("log", "so the plan's GPU and TensorRT are unknown"),
+        ("output1.json", "the outputs of bert_trt.bert-trt.plan cannot be read"),
+        ("request.json", "the outputs of bert_trt.bert-trt.plan cannot be read"),
+    ],
+)
+def test_a_folder_that_lacks_something_is_refused(
+    mine: Places, engines: Path, target: Target, machine: Machine, lost: str, words: str
+) -> None:
+    (engines / f"bert_trt.bert-trt.{lost}").unlink()
+    with pytest.raises(EnsembleError, match=words):
+        make(mine, target, engines)
+
+
+def test_a_plan_from_elsewhere_for_another_tensorrt_or_gpu_is_refused_by_name(
+    mine: Places, engines: Path, target: Target, machine: Machine
+) -> None:
+    with pytest.raises(EnsembleError, match=rf"built with TensorRT 10\.5\.0, and Triton {IMAGE} has 10\.6\.0\.26"):
+        make(mine, with_tensorrt(target, "10.6.0.26"), engines)
+    other = with_tensorrt(gpu(IMAGE, "ml.g4dn.xlarge"), "")
+    with pytest.raises(EnsembleError, match=r"bert-trt\.plan: this plan was built on a NVIDIA A10G of .* has a T4"):
+        make(mine, other, engines)
+
+
+def test_a_plan_that_the_recipe_no_longer_asks_for_is_refused(
+    mine: Places, engines: Path, target: Target, machine: Machine
+) -> None:
+    """Otherwise config.pbtxt names profiles that the plan lacks, and SageMaker reports it only after the upload."""
+    request = engines / "bert_trt.bert-trt.request.json"
+    text = request.read_text().replace("64x32 64x256", "32x32 32x256")
+    request.unlink()
+    request.write_text(text)
+    with pytest.raises(EnsembleError, match=r"is fp16 with .* 32x32 32x256, and the recipe has .* 64x32 64x256"):
+        make(mine, target, engines)
+
+
+def test_profiles_that_end_below_the_largest_batch_are_refused_before_any_work(
+    mine: Places, machine: Machine, target: Target, tmp_path: Path
+) -> None:
+    folder = tmp_path / "ensembles" / "bert_trt"
+    shutil.copytree(mine.ensembles / "bert_trt", folder)
+    shutil.copytree(ROOT / "envs", tmp_path / "envs")
+    recipe = folder / "ensemble.toml"
+    recipe.write_text(recipe.read_text().replace("64x32 64x256", "32x32 32x256"))
+    said: list[str] = []
+    with pytest.raises(EnsembleError, match="is 32, and max_batch_size is 64"):
+        build(folder, target, mine, allow_random=False, progress=said.append)
+    assert said == []
+
+
+def test_outputs_of_another_model_are_noticed(mine: Places, engines: Path, target: Target, machine: Machine) -> None:
+    """Otherwise a plan of other weights under the right name would be served."""
+    (engines / "bert_trt.bert-trt.output1.json").unlink()
+    shutil.copyfile(engines / "bert_trt.bert-trt.output0.json", engines / "bert_trt.bert-trt.output1.json")
+    with pytest.raises(EnsembleError, match="tensorrt_plan failed"):
+        make(mine, target, engines)
+
+
+def test_versions_are_read_off_trtexecs_banner() -> None:
+    assert banner_version("&&&& RUNNING TensorRT.trtexec [TensorRT v8503] # trtexec") == "8.5.3"
+    assert banner_version("&&&& RUNNING TensorRT.trtexec [TensorRT v101303] [b9] # trtexec") == "10.13.3"
+    assert banner_version("trtexec: command not found") == ""
+    assert agree("10.4.0", "10.4.0.26")
+    assert not agree("10.4.0.26", "10.4.1.26")
+    assert not agree("", "10.4.0")
+
+
+def test_fp16_is_refused_where_tensorrt_no_longer_has_it(mine: Places, machine: Machine, target: Target) -> None:
+    recipe = read_recipe(mine.ensembles / "bert_trt")
+    with pytest.raises(EnsembleError, match=r"has precision fp16, but TensorRT 11\.1\.0\.106"):
+        find_plans("bert_trt", recipe.artifacts, with_tensorrt(target, "11.1.0.106"), None, print)
+    arguments = ["engines", "bert_trt", "--image", "26.07", "--output", str(mine.build / "engines")]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 1 and "has precision fp16" in result.output
+    assert not (mine.build / "engines").exists()

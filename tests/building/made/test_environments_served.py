@@ -1,0 +1,188 @@
+"""Both forms of an environment, built and served by the real server."""
+
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tritonclient.http as http
+
+from triton_ensembles.building.build import build
+from triton_ensembles.building.built import Built
+from triton_ensembles.building.made.step_wheels import steps_that_import
+from triton_ensembles.building.places import Places
+from triton_ensembles.building.planned.plan import plan_build
+from triton_ensembles.checking import check
+from triton_ensembles.checking.fault import Severity
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.targets import CPU, Target, gpu
+
+IO = """max_batch_size: 0
+input [ { name: "IN" data_type: TYPE_STRING dims: [ 1 ] } ]
+output [ { name: "OUT" data_type: TYPE_STRING dims: [ 1 ] } ]
+"""
+STEP = f'backend: "python"\n{IO}instance_group [ {{ count: 1 kind: KIND_CPU }} ]\n'
+DAG = f"""platform: "ensemble"
+{IO}ensemble_scheduling {{ step [
+  {{ model_name: "first" model_version: -1
+     input_map {{ key: "IN" value: "IN" }} output_map {{ key: "OUT" value: "T" }} }},
+  {{ model_name: "second" model_version: -1
+     input_map {{ key: "IN" value: "T" }} output_map {{ key: "OUT" value: "OUT" }} }}
+] }}
+"""
+# Each step adds where it runs; the first also where its package is.
+MODEL = """
+import json
+import sys
+
+import numpy as np
+import triton_python_backend_utils as pb_utils
+{imports}
+
+class TritonPythonModel:
+    def execute(self, requests):
+        return [pb_utils.InferenceResponse([self.answer(request)]) for request in requests]
+
+    def answer(self, request):
+        given = json.loads(pb_utils.get_input_tensor_by_name(request, "IN").as_numpy()[0])
+        return pb_utils.Tensor("OUT", np.array([json.dumps([*given, sys.prefix, {value}]).encode()], dtype=object))
+"""
+RECIPE = """description = "Two Python steps"
+
+[environments.tools]
+file = "envs/tools.yml"
+steps = ["first", "second"]
+"""
+
+
+def write_wheel(folder: Path, name: str, tag: str) -> None:
+    info = f"{name}-1.0.dist-info"
+    with zipfile.ZipFile(folder / f"{name}-1.0-{tag}.whl", "w") as wheel:
+        wheel.writestr(f"{name}/__init__.py", "")
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        wheel.writestr(f"{info}/WHEEL", f"Wheel-Version: 1.0\nTag: {tag}\n")
+        wheel.writestr(f"{info}/RECORD", f"{name}/__init__.py,,\n")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with one ensemble, and a package that no Python of this machine has."""
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    write_wheel(wheels, "stepwheel", "py3-none-any")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
+    project = tmp_path / "project"
+    folder = project / "ensembles" / "pair"
+    for name, config in (("ensemble", DAG), ("first", STEP), ("second", STEP)):
+        (folder / name / "1").mkdir(parents=True)
+        (folder / name / "config.pbtxt").write_text(config)
+    (folder / "first" / "1" / "model.py").write_text(
+        MODEL.format(imports="import stepwheel\n", value="stepwheel.__file__")
+    )
+    (folder / "second" / "1" / "model.py").write_text(MODEL.format(imports="", value="np.__file__"))
+    (project / "envs").mkdir()
+    (project / "envs" / "tools.yml").write_text("name: tools\ndependencies:\n  - numpy==1.26.4\n  - stepwheel==1.0\n")
+    return project
+
+
+def built(project: Path, kind: str, target: Target = CPU) -> Built:
+    folder = project / "ensembles" / "pair"
+    (folder / "ensemble.toml").write_text(RECIPE + (f'kind = "{kind}"\n' if kind else ""))
+    return build(folder, target, Places.of(project), allow_random=False, progress=print)
+
+
+def facts(repository: Path, log: Path) -> list[str]:
+    """Prefix and package of the first step, prefix and numpy of the second."""
+    with TritonServer([repository], log=log) as server, http.InferenceServerClient(server.http_url) as client:
+        given = http.InferInput("IN", [1], "BYTES")
+        given.set_data_from_numpy(np.array([b"[]"], dtype=object))
+        answer = client.infer("pair", [given]).as_numpy("OUT")
+        assert answer is not None
+        found: list[str] = json.loads(answer[0])
+        return found
+
+
+def files(repository: Path) -> set[str]:
+    return {path.relative_to(repository).as_posix() for path in repository.rglob("*") if path.is_file()}
+
+
+def test_a_folder_is_used_where_it_lies_by_both_steps(project: Path) -> None:
+    """Otherwise each load leaves a copy in /tmp, or new files in a model's folder make Triton load the step again."""
+    made = built(project, "")
+    before = files(made.repository)
+    first, package, second, numpy = facts(made.repository, project / "log")
+    environment = str(made.repository / "pair.first" / "environment")
+    assert first == second == environment
+    assert package.startswith(environment) and numpy.startswith(environment)
+    assert files(made.repository) == before
+    assert {fault.rule for fault in check([made.archive]).faults} <= {
+        "environment-shared",
+        "environment-python-of-no-image",
+    }
+
+
+def test_wheels_lie_beside_the_model_py_that_imports_them(project: Path) -> None:
+    """Otherwise steps carry a Python of their own, or packages that they never import."""
+    made = built(project, "wheels")
+    assert {name for name in files(made.repository) if name.startswith("pair.")} == {
+        "pair.first/config.pbtxt",
+        "pair.first/1/model.py",
+        "pair.first/1/stepwheel/__init__.py",
+        *(f"pair.first/1/stepwheel-1.0.dist-info/{name}" for name in ("METADATA", "WHEEL", "top_level.txt")),
+        "pair.second/config.pbtxt",
+        "pair.second/1/model.py",
+    }
+    first, package, second, _ = facts(made.repository, project / "log")
+    assert package == str(made.repository / "pair.first" / "1" / "stepwheel" / "__init__.py")
+    assert first == second != str(made.repository)
+    assert check([made.archive]).faults == ()
+    archive = made.archive.read_bytes()
+    again = built(project.rename(project.with_name("moved")), "wheels")
+    assert again.archive.read_bytes() == archive
+
+
+@pytest.mark.parametrize(("image", "tag"), [("24.09", "cp310"), ("25.04", "cp312")])
+def test_wheels_are_those_of_the_images_python(project: Path, image: str, tag: str) -> None:
+    """Otherwise the archive is rehearsed here and does not load in the image."""
+    for wheel in ("cp310-cp310-manylinux_2_35_x86_64", "cp312-cp312-manylinux_2_39_x86_64"):
+        write_wheel(project.parent / "wheels", "stepfast", wheel)
+    (project / "envs" / "tools.yml").write_text("dependencies:\n  - python=3.11\n  - stepwheel==1.0\n  - stepfast\n")
+    made = built(project, "wheels", gpu(image))
+    text = (made.repository / "pair.first" / "1" / "stepfast-1.0.dist-info" / "WHEEL").read_text()
+    assert f"Tag: {tag}-{tag}-" in text
+    assert made.manifest["environments"]["tools"]["python"] == f"3.{tag[3:]}"
+    assert check([made.archive], Destination("gpu", "ml.g5.xlarge", image)).errors == 0
+    other = Destination("gpu", "ml.g5.xlarge", "25.04" if image == "24.09" else "24.09")
+    errors = {fault.rule for fault in check([made.archive], other).faults if fault.severity is Severity.ERROR}
+    assert "environment-wheels-python" in errors
+
+
+def test_what_no_wheel_brings_is_refused_with_its_line(project: Path) -> None:
+    (project / "envs" / "tools.yml").write_text("dependencies:\n  - numpy=1.26\n  - pip:\n    - no-such-stepwheel==2\n")
+    with pytest.raises(EnsembleError, match=r"tools\.yml:4: no wheel brings no-such-stepwheel==2 for Python 3\.\d+"):
+        built(project, "wheels")
+
+
+def test_a_module_of_the_step_is_not_overwritten(project: Path) -> None:
+    (project / "ensembles" / "pair" / "first" / "1" / "stepwheel").mkdir()
+    (project / "ensembles" / "pair" / "first" / "1" / "stepwheel" / "__init__.py").write_text("MINE = 1\n")
+    with pytest.raises(EnsembleError, match=r"first/1/stepwheel: a package of the step's environment has the same"):
+        built(project, "wheels")
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["import importlib\n", "__import__(name)\n", "def late():\n    from stepwheel import x\n", "not python at all\n"],
+)
+def test_a_step_that_may_import_a_package_gets_it(project: Path, code: str) -> None:
+    """Otherwise a step whose imports are computed fails on the endpoint. (The checker refuses what is not Python.)"""
+    folder = project / "ensembles" / "pair"
+    (folder / "ensemble.toml").write_text(RECIPE + 'kind = "wheels"\n')
+    (folder / "second" / "1" / "helper.py").write_text(code)
+    wheels = project / "made"
+    (wheels / "stepwheel").mkdir(parents=True)
+    plan = plan_build(folder, CPU, project)
+    assert steps_that_import(wheels, plan.recipe.environments["tools"], plan, print) == ("first", "second")

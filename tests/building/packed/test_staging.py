@@ -1,0 +1,185 @@
+"""Planning and staging: unique names, the differences of the target, and every file in its place."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from checkout import ENSEMBLES
+from triton_ensembles.building.made.environments import MadeEnvironment
+from triton_ensembles.building.packed.staging import stage
+from triton_ensembles.building.planned.plan import plan_build
+from triton_ensembles.checking import check
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.project.recipe.places import RECIPE
+from triton_ensembles.triton.home import STUB
+from triton_ensembles.triton.model_config import ModelInstanceGroup, read_config
+from triton_ensembles.triton.releases import releases
+from triton_ensembles.triton.targets import CPU, Target
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of bert_trt that a test may change."""
+    return Path(shutil.copytree(ENSEMBLES / "bert_trt", tmp_path / "ensembles" / "bert_trt"))
+
+
+def staged(folder: Path, *, stub: Path | None = None, target: Target = CPU) -> Path:
+    """The repository of the ensemble in ``folder``, with stand-ins for the made files."""
+    made, plan = folder.parents[1] / "made", plan_build(folder, target)
+    artifacts = {artifact.path: made / artifact.path for artifact in plan.artifacts}
+    for path, file in artifacts.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(path)
+    (wanted,) = plan.recipe.environments.values()
+    packed = made / "environment"
+    (packed / "bin").mkdir(parents=True)
+    (packed / "bin" / "activate").write_text("export PATH")
+    destination = folder.parents[1] / "staged"
+    environments = {"processing": MadeEnvironment(packed, wanted.steps, stub, {})}
+    stage(plan, destination, artifacts=artifacts, environments=environments)
+    return destination
+
+
+def append_to_recipe(folder: Path, text: str) -> None:
+    with (folder / RECIPE).open("a") as stream:
+        stream.write(text)
+
+
+def test_step_names_get_the_name_of_the_ensemble_in_folder_config_and_dag(folder: Path) -> None:
+    """Otherwise steps of the same name in two archives of one endpoint reload each other."""
+    repository = staged(folder.rename(folder.with_name("tenant_0007")))
+    folders = {path.name for path in repository.iterdir() if path.is_dir()}
+    steps = {"tenant_0007.preprocess", "tenant_0007.bert-trt", "tenant_0007.postprocess"}
+    assert folders == {"tenant_0007"} | steps
+    for name in folders:
+        assert read_config(repository / name / "config.pbtxt").name == name
+    ensemble = read_config(repository / "tenant_0007" / "config.pbtxt")
+    assert {step.model_name for step in ensemble.ensemble_scheduling.step} == steps
+
+
+def test_comments_that_accept_faults_come_along(folder: Path) -> None:
+    """Otherwise the build refuses in the archive what the config accepts, or a deployment does."""
+    config = folder / "preprocess" / "config.pbtxt"
+    policy = "version_policy { specific { versions: [ 1, 2 ] } }  # check: ignore[version-missing] next week"
+    config.write_text(f"{config.read_text()}\n{policy}\n")
+    report = check([staged(folder)])
+    assert [each.reason for each in report.accepted] == ["next week"]
+    assert not {"version-missing", "suppression-unused"} & {fault.rule for fault in report.faults}
+
+
+def test_the_cpu_target_needs_no_gpu(folder: Path) -> None:
+    repository = staged(folder)
+    config = read_config(repository / "bert_trt.bert-trt" / "config.pbtxt")
+    assert [(group.kind, group.count) for group in config.instance_group] == [(ModelInstanceGroup.KIND_CPU, 2)]
+    assert (repository / "bert_trt.bert-trt" / "1" / "model.onnx").read_text() == "bert-trt/1/model.onnx"
+
+
+@pytest.mark.parametrize(
+    ("engine", "backend", "platform", "hint", "instances"),
+    [
+        ("", "onnxruntime", "onnxruntime_onnx", "", 1),
+        ('backend = "onnxruntime"', "onnxruntime", "onnxruntime_onnx", "", 1),
+        ('backend = "openvino"', "openvino", "", "", 1),
+        ('backend = "openvino"\nprecision = "bf16"\ninstances = 3', "openvino", "", "YES", 3),
+    ],
+)
+def test_the_recipe_selects_the_engine(
+    folder: Path, engine: str, backend: str, platform: str, hint: str, instances: int
+) -> None:
+    """Otherwise a precision or an engine in the recipe would have no effect on what is served."""
+    table = f"[engines.bert-trt]\n{engine}\n\n" if engine else ""
+    recipe = (folder / RECIPE).read_text()
+    (folder / RECIPE).write_text(re.sub(r"\[engines\.bert-trt\]\n(.+\n)+\n", lambda _: table, recipe))
+    config = read_config(staged(folder) / "bert_trt.bert-trt" / "config.pbtxt")
+    assert (config.backend, config.platform) == (backend, platform)
+    # The build converts what OpenVINO runs to OpenVINO's own format.
+    assert config.default_model_filename == ("model.xml" if backend == "openvino" else "model.onnx")
+    assert (config.parameters["HINT_BF16"].string_value if "HINT_BF16" in config.parameters else "") == hint
+    assert all(tensor.allow_ragged_batch for tensor in config.input)
+    assert [group.count for group in config.instance_group] == [instances]
+
+
+def environment_paths(repository: Path) -> list[str]:
+    configs = [read_config(repository / f"bert_trt.{step}" / "config.pbtxt") for step in ("preprocess", "postprocess")]
+    return [config.parameters["EXECUTION_ENV_PATH"].string_value for config in configs]
+
+
+def test_python_steps_share_the_environment_in_the_folder_of_the_first(folder: Path) -> None:
+    """Otherwise it is stored twice, or Triton takes its folder for a model."""
+    repository = staged(folder)
+    assert environment_paths(repository) == [
+        "$$TRITON_MODEL_DIRECTORY/environment",
+        "$$TRITON_MODEL_DIRECTORY/../bert_trt.preprocess/environment",
+    ]
+    (activate,) = repository.rglob("activate")
+    assert activate == repository / "bert_trt.preprocess" / "environment" / "bin" / "activate"
+    assert activate.stat().st_nlink == 2, "staged by hard links"
+    assert not list(repository.rglob(STUB))
+
+
+def test_an_image_that_takes_no_folder_is_refused(folder: Path) -> None:
+    """Otherwise it does not load the ensemble."""
+    target = replace(CPU, release=releases()["23.06"])
+    with pytest.raises(EnsembleError, match="takes no environment as a folder, and processing is one; build for an"):
+        plan_build(folder, target)
+    recipe = (folder / RECIPE).read_text()
+    (folder / RECIPE).write_text(
+        recipe.replace("[environments.processing]", '[environments.processing]\nkind = "wheels"')
+    )
+    assert plan_build(folder, target).recipe.environments["processing"].kind == "wheels"
+
+
+def test_a_step_has_one_environment(folder: Path) -> None:
+    append_to_recipe(folder, '[environments.other]\nfile = "envs/other.yml"\nsteps = ["postprocess"]\n')
+    with pytest.raises(EnsembleError, match="the step 'postprocess' has two environments: processing and other"):
+        plan_build(folder, CPU)
+
+
+def test_an_environment_with_another_python_brings_its_stub(folder: Path, tmp_path: Path) -> None:
+    stub = tmp_path / "stub"
+    stub.write_text("the stub of Python 3.10")
+    repository = staged(folder, stub=stub)
+    owners = {path.parent.name for path in repository.rglob(STUB)}
+    assert owners == {"bert_trt.preprocess", "bert_trt.postprocess"}
+
+
+def test_the_recipe_can_lower_the_token_limit(folder: Path) -> None:
+    append_to_recipe(folder, '[parameters.preprocess]\nmax_tokens = "128"\n')
+    config = read_config(staged(folder) / "bert_trt.preprocess" / "config.pbtxt")
+    assert config.parameters["max_tokens"].string_value == "128"
+
+
+def test_a_step_that_does_not_exist_is_named(folder: Path) -> None:
+    append_to_recipe(folder, '[parameters.preproces]\nmax_tokens = "128"\n')
+    with pytest.raises(EnsembleError, match=r"ensemble.toml: the recipe names a step 'preproces', .*preprocess"):
+        plan_build(folder, CPU)
+
+
+def test_what_people_wrote_is_copied_and_not_linked(folder: Path) -> None:
+    """Otherwise an editor that saves in place changes what is being served."""
+    assert (staged(folder) / "bert_trt.preprocess" / "1" / "model.py").stat().st_nlink == 1
+
+
+def test_the_version_folder_of_an_ensemble_need_not_be_in_git(folder: Path) -> None:
+    """Otherwise the `mkdir -p ensemble/1` of every tutorial is lost by git, and Triton refuses the ensemble."""
+    assert not (folder / "ensemble" / "1").exists()
+    assert list((staged(folder) / "bert_trt" / "1").iterdir()) == []
+
+
+def test_an_empty_version_folder_is_staged(folder: Path) -> None:
+    """Otherwise a version that people made is missing, and another one is made for them."""
+    (folder / "ensemble" / "3").mkdir()
+    (folder / "ensemble" / "__pycache__").mkdir()
+    inside = {path.name for path in (staged(folder) / "bert_trt").iterdir()}
+    assert inside == {"config.pbtxt", "3"}
+
+
+def test_two_ensembles_in_one_folder_are_refused(folder: Path) -> None:
+    shutil.copytree(folder / "ensemble", folder / "other")
+    with pytest.raises(EnsembleError, match=r"exactly one model must have platform: \"ensemble\", found 2"):
+        plan_build(folder, CPU)

@@ -1,0 +1,102 @@
+"""Fusing: the one model's config, and the plan of its run."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from triton_ensembles.building.planned import plan
+from triton_ensembles.building.planned.fusion import Fusion, fuse
+from triton_ensembles.building.planned.plan import plan_build
+from triton_ensembles.project.examples import place
+from triton_ensembles.triton.model_config import read_config
+from triton_ensembles.triton.targets import fused
+
+TENSOR = '{{ name: "{}" data_type: TYPE_FP32 dims: [ 1 ] {} }}'
+
+
+def chain(folder: Path, extra: dict[str, str], order: str = "abc") -> Fusion:
+    """X -> a -> b -> c -> Z. ``extra`` is added to the configs of steps, ``order`` is that of the ensemble's config."""
+    tensors = {"a": ("X", "t1"), "b": ("t1", "t2"), "c": ("t2", "Z")}
+    uses = ", ".join(
+        f'{{ model_name: "{name}" model_version: -1 input_map {{ key: "X" value: "{tensors[name][0]}" }} '
+        f'output_map {{ key: "Y" value: "{tensors[name][1]}" }} }}'
+        for name in order
+    )
+    ensemble = f'platform: "ensemble" max_batch_size: 8 input [ {TENSOR.format("X", "")} ] '
+    ensemble += f"output [ {TENSOR.format('Z', '')} ] ensemble_scheduling {{ step [ {uses} ] }}"
+    write(folder, "ensemble", ensemble)
+    for name in tensors:
+        label = 'label_filename: "labels.txt"' if name == "c" else ""
+        tensors_of = f"input [ {TENSOR.format('X', '')} ] output [ {TENSOR.format('Y', label)} ]"
+        write(folder, name, f'backend: "python" max_batch_size: 8 {tensors_of} {extra.get(name, "")}')
+        (folder / name / "labels.txt").write_text("cat\n")
+        (folder / name / "1").mkdir()
+        (folder / name / "1" / "model.py").write_text("")
+    (folder / "ensemble.toml").write_text('description = "A chain"\n')
+    return fuse(plan_build(folder, fused()))
+
+
+def write(folder: Path, name: str, config: str) -> None:
+    (folder / name).mkdir(parents=True)
+    (folder / name / "config.pbtxt").write_text(f'name: "{name}" {config}')
+
+
+@pytest.mark.parametrize("order", ["abc", "cba", "bca"])
+def test_steps_run_after_those_that_they_read(tmp_path: Path, order: str) -> None:
+    """Otherwise a config whose steps are in another order gives no answer."""
+    assert [step.name for step in chain(tmp_path / "chain", {}, order).steps] == ["a", "b", "c"]
+
+
+def test_the_fused_model_batches_as_its_steps_do(tmp_path: Path) -> None:
+    assert not chain(tmp_path / "none", {}).config.HasField("dynamic_batching")
+    delays = {"a": "dynamic_batching { }", "b": "dynamic_batching { max_queue_delay_microseconds: 70 }"}
+    assert chain(tmp_path / "two", delays).config.dynamic_batching.max_queue_delay_microseconds == 70
+
+
+def test_the_fused_model_has_the_instances_of_the_step_with_the_most(tmp_path: Path) -> None:
+    fusion = chain(tmp_path / "chain", {"b": "instance_group [ { count: 3 kind: KIND_CPU } ]"})
+    assert [group.count for group in fusion.config.instance_group] == [3]
+    groups: list[Any] = [step.config["instance_group"] for step in fusion.steps]
+    assert {group["count"] for (group,) in groups} == {3}
+
+
+def test_labels_stay_with_their_step(tmp_path: Path) -> None:
+    """Otherwise a client that asks for classes gets none."""
+    (output,) = chain(tmp_path / "chain", {}).config.output
+    assert output.label_filename == "1/steps/c/labels.txt"
+
+
+def test_a_version_that_the_dag_names_is_the_one_that_runs(tmp_path: Path) -> None:
+    folder = tmp_path / "chain"
+    chain(folder, {})
+    (folder / "b" / "4").mkdir()
+    (folder / "b" / "4" / "model.py").write_text("")
+    assert [step.version for step in fuse(plan_build(folder, fused())).steps] == ["1", "4", "1"]
+    config = folder / "ensemble" / "config.pbtxt"
+    config.write_text(config.read_text().replace('"b" model_version: -1', '"b" model_version: 1'))
+    assert [step.version for step in fuse(plan_build(folder, fused())).steps] == ["1", "1", "1"]
+
+
+def test_many_steps_of_one_model_cost_no_more_reading_than_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the configs are read again for each step, and a DAG of 2,000 steps takes minutes."""
+    folder = tmp_path / "chain"
+    chain(folder, {})
+    names = ["X", *(f"t{number}" for number in range(199)), "Z"]
+    uses = ", ".join(
+        f'{{ model_name: "a" model_version: -1 input_map {{ key: "X" value: "{one}" }} '
+        f'output_map {{ key: "Y" value: "{other}" }} }}'
+        for one, other in pairwise(names)
+    )
+    config = folder / "ensemble" / "config.pbtxt"
+    config.write_text(
+        f"{config.read_text().partition('ensemble_scheduling')[0]}ensemble_scheduling {{ step [ {uses} ] }}"
+    )
+    read: list[Path] = []
+    for module in (plan, place):
+        monkeypatch.setattr(module, "read_config", lambda path: read.append(path) or read_config(path))
+    assert len(fuse(plan_build(folder, fused())).steps) == 200
+    assert len(read) < 20

@@ -1,0 +1,120 @@
+"""Archives made in a test: members by name, and environments as conda-pack leaves them."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from triton_ensembles.checking.checker import check_repositories
+from triton_ensembles.checking.fault import Fault
+from triton_ensembles.checking.repository import Repository, find_repositories
+from triton_ensembles.triton.destination import Destination
+
+Content = str | bytes | tarfile.TarInfo | None
+
+IO = """\
+input [ { name: "X", data_type: TYPE_FP32, dims: [ 4 ] } ]
+output [ { name: "Y", data_type: TYPE_FP32, dims: [ 4 ] } ]
+"""
+MODEL_PY = """\
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        tensors = (pb_utils.get_input_tensor_by_name(request, "X").as_numpy() for request in requests)
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", x)]) for x in tensors]
+"""
+
+
+def python_step(environment: str = "") -> str:
+    text = f'backend: "python"\nmax_batch_size: 8\n{IO}instance_group [ {{ count: 1, kind: KIND_CPU }} ]\n'
+    if environment:
+        text += f'parameters {{ key: "EXECUTION_ENV_PATH" value {{ string_value: "{environment}" }} }}\n'
+    return text
+
+
+def ensemble_of(step: str, platform: str = 'platform: "ensemble"') -> str:
+    return f"""\
+{platform}
+max_batch_size: 8
+{IO}ensemble_scheduling {{
+  step [ {{ model_name: "{step}" model_version: -1
+    input_map {{ key: "X" value: "X" }} output_map {{ key: "Y" value: "Y" }} }} ]
+}}
+"""
+
+
+def members(name: str = "one", environment: str = "", model_py: str = MODEL_PY) -> dict[str, Content]:
+    """An ensemble of a single Python step ``<name>.step``, as an archive without faults has it."""
+    return {
+        f"{name}/config.pbtxt": ensemble_of(f"{name}.step"),
+        f"{name}/1/README.md": "keep",
+        f"{name}.step/config.pbtxt": python_step(environment),
+        f"{name}.step/1/model.py": model_py,
+    }
+
+
+def environment(python: str = "3.11", extra: Mapping[str, Content] | None = None, without: Iterable[str] = ()) -> bytes:
+    """A .tar.gz with what the rules look at in an environment: no real one is packed for a test of names."""
+    library = f"lib/python{python}"
+    files: dict[str, Content] = {
+        "bin/activate": "export PATH",
+        f"{library}/os.py": "",
+        f"{library}/json/__init__.py": "",
+        f"{library}/site-packages/numpy/__init__.py": "",
+        f"{library}/site-packages/numpy-1.26.4.dist-info/METADATA": "Name: numpy",
+        f"{library}/site-packages/numpy-1.26.4.dist-info/WHEEL": "Tag: cp311-cp311-manylinux_2_17_x86_64\n",
+        **(extra or {}),
+    }
+    return packed({name: content for name, content in files.items() if name not in set(without)})
+
+
+def packed(files: Mapping[str, Content]) -> bytes:
+    """A .tar.gz; None is a folder, a TarInfo whatever it says."""
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w:gz", compresslevel=1) as archive:
+        for name, content in files.items():
+            item = content if isinstance(content, tarfile.TarInfo) else tarfile.TarInfo(name)
+            data = content.encode() if isinstance(content, str) else content if isinstance(content, bytes) else b""
+            if content is None:
+                item.type = tarfile.DIRTYPE
+            item.size = len(data)
+            archive.addfile(item, io.BytesIO(data))
+    return target.getvalue()
+
+
+def folder(path: str, archive: bytes) -> dict[str, Content]:
+    """The members of a repository that has what is in ``archive`` as the folder ``path``."""
+    found: dict[str, Content] = {}
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        for item in tar:
+            name, file = f"{path}/{item.name}", tar.extractfile(item) if item.isreg() else None
+            found[name] = file.read() if file else link(name, item.linkname)
+    return found
+
+
+def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tarfile.TarInfo:
+    item = tarfile.TarInfo(name)
+    item.type, item.linkname = kind, target
+    return item
+
+
+def write(path: Path, files: Mapping[str, Content]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(packed(files))
+    return path
+
+
+def repositories(*paths: Path) -> list[Repository]:
+    return [repository for path in paths for repository in find_repositories(path)]
+
+
+def faults(*paths: Path, **target: str) -> list[Fault]:
+    return sorted(check_repositories(repositories(*paths), Destination(**target)), key=Fault.sort_key)
+
+
+def rules(*paths: Path, **target: str) -> set[str]:
+    return {fault.rule for fault in faults(*paths, **target)}

@@ -1,0 +1,112 @@
+"""Python that was made to keep the checker busy: it is read in proportion to its length, or not at all, with a note."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.checking.packing import MODEL_PY, Content, python_step, write
+from tests.checking.test_scale import work
+from triton_ensembles.checking import check
+from triton_ensembles.checking.fault import Severity
+
+_MOST_GROWTH = 4.0
+_HEAD = (
+    "import triton_python_backend_utils as pb_utils\n\n\nclass TritonPythonModel:\n    def execute(self, requests):\n"
+)
+_GET = "pb_utils.get_input_tensor_by_name(requests[0], "
+
+
+def _reads(count: int) -> str:
+    lines = (f"        x{number} = {_GET}n{number})\n" for number in range(count))
+    return _HEAD + "".join(lines) + "".join(f"n{number} = 'X'\n" for number in range(count))
+
+
+def _helpers(count: int) -> str:
+    calls = "".join(f"\n    def f{number}(self):\n        self.f{number + 1}(), self.f0()\n" for number in range(count))
+    return MODEL_PY + calls
+
+
+def _with(count: int) -> str:
+    return f"{MODEL_PY}\n    def later(self):\n        with g(0{' + 1' * count}):\n" + "            f()\n" * count
+
+
+def _loop(count: int) -> str:
+    names = ", ".join(f"n{number}" for number in range(count))
+    uses = "".join(f"            {_GET}n{number})\n" for number in range(count))
+    return f"{_HEAD}        for {names} in self.all:\n{uses}"
+
+
+def _lambda(count: int) -> str:
+    return f"{_HEAD}        f = lambda a: [{', '.join(f'{_GET}n{number})' for number in range(count))}]\n"
+
+
+def _imports(count: int) -> str:
+    return "".join(f"import p{number}\n" for number in range(count)) + MODEL_PY
+
+
+def _responses(count: int) -> str:
+    names = (f"        r{number} = pb_utils.Tensor('Y', 0)\n" for number in range(count))
+    return f"{_HEAD}{''.join(names)}        return [{', '.join(f'r{number}' for number in range(count))}]\n"
+
+
+def _opens(count: int) -> str:
+    names = "".join(f"        p{number + 1} = p{number} + '/..' + p{number}\n" for number in range(count))
+    opens = "".join(f"        open(p{number})\n" for number in range(count))
+    return f"{_HEAD}        p0 = __file__\n{names}{opens}"
+
+
+_MADE = [_reads, _helpers, _with, _loop, _lambda, _imports, _responses, _opens]
+
+
+@pytest.mark.parametrize("made", _MADE, ids=lambda made: made.__name__.strip("_"))
+def test_three_times_as_long_takes_three_times_the_work(made: object, tmp_path: Path) -> None:
+    """Otherwise a model.py of 300 KB keeps `check` busy for a minute."""
+    small, large = (_work_of(made(count), tmp_path / f"{count}.tar.gz") for count in (60, 180))  # type: ignore[operator]
+    assert large < small * _MOST_GROWTH
+
+
+def _work_of(text: str, path: Path) -> int:
+    beside: dict[str, Content] = {f"m/1/f{number}.py": "" for number in range(text.count("\n"))}
+    return work(write(path, {"m/config.pbtxt": python_step(), "m/1/model.py": text, **beside}))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a;" * 200_000,
+        f"x = 1{'+1' * 100_000}",
+        f"x = f'{'{a}' * 60_000}'",
+        f"x{'[0]' * 800}\n" * 100,
+        f"import a{'.a' * 9000}",
+    ],
+    ids=["dense", "nested", "f-string", "deep", "dotted"],
+)
+def test_what_would_take_long_is_not_read_and_a_note_says_so(line: str, tmp_path: Path) -> None:
+    """Otherwise it takes a gigabyte or minutes, or a file that the server loads is an error here."""
+    path = write(tmp_path / "a.tar.gz", {"m/config.pbtxt": python_step(), "m/1/model.py": f"{MODEL_PY}\n{line}\n"})
+    (fault,) = check([path]).faults
+    assert (fault.rule, fault.severity) == ("python-unread", Severity.NOTE)
+    assert fault.place.path.endswith("m/1/model.py")
+
+
+def test_of_many_long_files_some_are_read_and_one_note_counts_the_others(tmp_path: Path) -> None:
+    """Otherwise two hundred files of 300 KB take minutes and a gigabyte."""
+    files: dict[str, Content] = {}
+    for number in range(20):
+        text = f"{MODEL_PY}\nN = {number}\n[{'1, ' * 40_000}]\n"
+        files |= {f"m{number}/config.pbtxt": python_step(), f"m{number}/1/model.py": text}
+    (fault,) = [each for each in check([write(tmp_path / "a.tar.gz", files)]).faults if each.rule == "python-unread"]
+    assert "of the Python files here were not read: m" in fault.message
+    assert fault.message.endswith("m9/1/model.py")
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["a = b\n        b = a\n        return a", "a = b\n        b = a\n        return [a]", f"return 0x{'f' * 9000}"],
+)
+def test_odd_answers_break_no_rule(body: str, tmp_path: Path) -> None:
+    """Otherwise names that stand for each other, or a number that cannot be printed, end the rule."""
+    path = write(tmp_path / "a.tar.gz", {"m/config.pbtxt": python_step(), "m/1/model.py": f"{_HEAD}        {body}\n"})
+    assert not [fault for fault in check([path]).faults if "itself failed" in fault.message]

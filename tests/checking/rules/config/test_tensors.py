@@ -1,0 +1,107 @@
+"""Tensors that a config declares in a way that its backend, or a client, does not understand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from triton_ensembles.checking import check
+from triton_ensembles.checking.examples import SCALE, TORCHSCRIPT, Y, ensemble, io_tensor, parameter, python_model
+from triton_ensembles.checking.rule import Example
+from triton_ensembles.checking.staging_example import stage
+from triton_ensembles.checking.tensors import named_indexes
+
+TORCH = 'platform: "pytorch_libtorch"'
+
+
+def found(folder: Path, config: str, model_py: str = "") -> list[str]:
+    files: dict[str, str | None] | None = {"1/model.pt": TORCHSCRIPT} if TORCH in config else None
+    stage(Example(config, {"1/model.py": model_py} if model_py else files), folder, "model")
+    return [fault.rule for fault in check([folder]).faults if fault.place.path.endswith("config.pbtxt")]
+
+
+@pytest.mark.parametrize(
+    ("names", "indexes"),
+    [
+        (["OUTPUT__0", "OUTPUT__1"], [0, 1]),
+        (["scores__3"], [3]),
+        (["OUTPUT__"], [0]),
+        (["OUTPUT__0", "labels"], None),
+        (["a__b__0"], None),
+        (["OUTPUT__0x"], None),
+        (["OUTPUT_0"], None),
+        ([], []),
+    ],
+)
+def test_names_with_an_index(names: list[str], indexes: list[int] | None) -> None:
+    """Otherwise the checker reads another index than Triton: libtorch.cc GetNamingConvention."""
+    assert named_indexes(names) == indexes
+
+
+@pytest.mark.parametrize(
+    ("outputs", "rules"),
+    [
+        (["Y__0"], []),
+        (["Y__0", "Z__1"], []),
+        (["Z__1", "Y__0"], []),
+        (["Y__1"], []),  # the model may have more outputs
+        (["Y", "Z"], []),
+        (["Y_0", "Z_1"], []),
+        (["Y_1", "Y_0"], ["pytorch-tensor-order"]),
+        (["layer_3", "layer_7"], []),
+        (["Z__1", "labels"], ["pytorch-tensor-order"]),
+        (["Y__0", "labels"], []),
+        (["a__b__1", "a__b__0"], ["pytorch-tensor-order"]),
+        (["Y__0", "Z__"], ["pytorch-tensor-number-twice"]),
+    ],
+)
+def test_the_outputs_of_a_torchscript_model(outputs: list[str], rules: list[str], tmp_path: Path) -> None:
+    """Otherwise one output is taken for another, and nobody sees it."""
+    config = python_model(outputs=", ".join(map(io_tensor, outputs)), backend=TORCH)
+    assert found(tmp_path, config) == rules
+
+
+@pytest.mark.parametrize(
+    ("extra", "rules"),
+    [
+        ("optimization { priority: 9 }", ["enum-number-unknown"]),
+        ("dynamic_batching { default_queue_policy { timeout_action: 9 } }", ["enum-number-unknown"]),
+        (
+            "dynamic_batching { priority_levels: 1, default_priority_level: 1, "
+            "priority_queue_policy { key: 1, value { timeout_action: -1 } } }",
+            ["enum-number-unknown"],
+        ),
+        ("instance_group [ { kind: KIND_GPU, gpus: [ -1 ] } ]", ["instance-group-gpu-negative"]),
+        ("instance_group [ { kind: KIND_CPU, gpus: [ -1 ] } ]", ["instance-group-gpus"]),
+        (parameter("EXECUTION_ENV_PTH", "env"), ["parameter-misspelled"]),
+        (parameter("force_cpu_only_input_tensors", "no"), ["parameter-misspelled"]),
+        (parameter("max_length", "128"), []),
+    ],
+)
+def test_values_that_triton_takes_for_something_else(extra: str, rules: list[str], tmp_path: Path) -> None:
+    """Otherwise a config that means nothing passes."""
+    assert found(tmp_path, python_model(extra)) == rules
+
+
+def test_a_parameter_that_model_py_reads_is_no_misspelling(tmp_path: Path) -> None:
+    """Otherwise a parameter of one's own is taken for one of Triton's."""
+    config = python_model(parameter("EXECUTION_ENV_PATHS", "prod"))
+    assert found(tmp_path, config) == ["parameter-misspelled"]
+    read = "import json\n\n\nclass TritonPythonModel:\n    def initialize(self, args):\n        "
+    read += 'self.mode = json.loads(args["model_config"])["parameters"]["EXECUTION_ENV_PATHS"]\n\n'
+    read += "    def execute(self, requests):\n        return []\n"
+    assert found(tmp_path, config, read) == []
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "rules"),
+    [
+        ("", "", ["ensemble-without-inputs", "ensemble-without-outputs"]),
+        (io_tensor("X", more="optional: true"), Y, ["ensemble-input-optional"]),
+        (io_tensor("X", more="optional: false"), Y, []),
+    ],
+)
+def test_the_tensors_of_an_ensemble(inputs: str, outputs: str, rules: list[str], tmp_path: Path) -> None:
+    """Otherwise one cause is several faults, or none."""
+    assert found(tmp_path, ensemble(SCALE, inputs=inputs, outputs=outputs)) == rules

@@ -1,0 +1,98 @@
+"""Ensembles with a fault: its cause is reported once, at its place, and not its consequences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from triton_ensembles.checking.checker import check_repositories
+from triton_ensembles.checking.examples import Y, ensemble, step
+from triton_ensembles.checking.fault import Fault
+from triton_ensembles.checking.repository import find_repositories
+from triton_ensembles.checking.rule import Example
+from triton_ensembles.checking.staging_example import stage
+from triton_ensembles.triton.destination import Destination
+
+Z = '{ name: "Z", data_type: TYPE_FP32, dims: [ 1 ] }'
+GOOD = ensemble(
+    step("scale", {"X": "X"}, {"Y": "scaled"}),
+    step("join", {"A": "scaled", "B": "X"}, {"SUM": "sum", "MEAN": "Z"}),
+    step("whole", {"X": "sum"}, {"Y": "Y"}),
+    outputs=f"{Y}, {Z}",
+)
+
+
+def faults(tmp_path: Path, config: str) -> list[Fault]:
+    stage(Example(GOOD), tmp_path, "pipeline")  # with its steps
+    stage(Example(config), tmp_path, "pipeline")
+    return list(check_repositories(list(find_repositories(tmp_path)), Destination()))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule", "cure"),
+    [
+        ('key: "A", value: "scaled"', 'key: "A", value: "scaledd"', "ensemble-tensor-not-written", "'scaled'?"),
+        ('key: "X", value: "X"', 'key: "X", value: "x"', "ensemble-tensor-not-written", "'X'?"),
+        ('key: "MEAN", value: "Z"', 'key: "MEAN", value: "z"', "ensemble-output-not-written", "'z'?"),
+        ('model_name: "join"', 'model_name: "joins"', "step-model-missing", '"join"'),
+        ('key: "B", value: "X"', 'key: "b", value: "X"', "step-input-unknown", 'key: "B"'),
+        ('key: "SUM"', 'key: "SUMM"', "step-output-unknown", 'key: "SUM"'),
+        ('input_map { key: "B", value: "X" }', "", "step-input-not-mapped", 'key: "B"'),
+        ("model_version: -1", "", "step-version-not-served", "model_version: -1"),
+        ("max_batch_size: 8", "max_batch_size: 32", "ensemble-batch-size", "max_batch_size: 8"),
+        ("platform:", "platfrom:", "config-unknown-field", "'platform'?"),
+        ("ensemble_scheduling", "ensemble_schedulling", "config-unknown-field", "'ensemble_scheduling'?"),
+        ("input_map", "input_maps", "config-unknown-field", "'input_map'?"),
+        ("data_type: TYPE_FP32", "data_type: FP32", "config-unknown-enum", "TYPE_FP32"),
+    ],
+)
+def test_one_mistake_is_one_fault(tmp_path: Path, old: str, new: str, rule: str, cure: str) -> None:
+    """Otherwise one wrong word is reported under several names, or under none."""
+    assert old in GOOD
+    found = faults(tmp_path, GOOD.replace(old, new, 1))
+    assert {fault.rule for fault in found if fault.rule != "ensemble-batch-size"} <= {rule}
+    assert found[0].rule == rule and cure in found[0].cure
+
+
+def test_no_fault_hides_another(tmp_path: Path) -> None:
+    """Otherwise people fix one fault only to hear of the next."""
+    config = GOOD.replace("max_batch_size: 8", "max_batch_size: 32").replace("dims: [ 4 ]", "dims: [ 0, 5 ]", 1)
+    config = config.replace('key: "A", value: "scaled"', 'key: "AA", value: "missing"').replace('"whole"', '"hole"')
+    assert {fault.rule for fault in faults(tmp_path, config)} >= {
+        "ensemble-batch-size",
+        "tensor-dim-invalid",
+        "ensemble-tensor-not-written",
+        "step-input-unknown",
+        "step-model-missing",
+    }
+
+
+def test_the_place_of_a_clash_is_the_line_that_connects_the_two(tmp_path: Path) -> None:
+    """Otherwise people are sent to a line that is right."""
+    config = GOOD.replace("data_type: TYPE_FP32", "data_type: TYPE_INT32", 1)
+    found = faults(tmp_path, config)
+    lines = config.splitlines()
+    assert [fault.rule for fault in found] == ["ensemble-data-type-clash"]  # the first of the steps that read it
+    assert lines[found[0].place.line - 1].split("{")[1].strip(" }") == 'key: "X", value: "X"'
+
+
+def test_every_cycle_is_reported(tmp_path: Path) -> None:
+    """Otherwise only one of two cycles in an ensemble is found."""
+    config = ensemble(
+        step("scale", {"X": "X"}, {"Y": "Y"}),
+        *(step("scale", {"X": f"{name}1"}, {"Y": f"{name}2"}) for name in "ab"),
+        *(step("scale", {"X": f"{name}2"}, {"Y": f"{name}1"}) for name in "ab"),
+    )
+    found = faults(tmp_path, config)
+    assert [fault.rule for fault in found] == ["ensemble-cycle", "ensemble-cycle"]
+    assert len({fault.place for fault in found}) == 2
+
+
+def test_the_tensors_of_a_step_without_config_are_not_guessed(tmp_path: Path) -> None:
+    """Otherwise a model that a server would complete itself is reported."""
+    stage(Example(ensemble(step("detector", {"IMAGE": "X"}, {"BOXES": "Y"}))), tmp_path, "pipeline")
+    (tmp_path / "detector" / "1").mkdir(parents=True)
+    (tmp_path / "detector" / "1" / "model.onnx").write_bytes(b"")
+    found = list(check_repositories(list(find_repositories(tmp_path)), Destination()))
+    assert {fault.rule for fault in found} == {"model-without-config"}

@@ -1,0 +1,295 @@
+"""model.py, parsed and never run: what the stub needs, the tensors that it names, and what fails on an endpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.checking.packing import MODEL_PY, environment, faults, members, write
+from triton_ensembles.checking.fault import Fault, Severity
+
+HEAD = "import triton_python_backend_utils as pb_utils\n\n\n"
+
+
+def _faults(tmp_path: Path, model_py: str | bytes, **target: str) -> list[Fault]:
+    path = write(tmp_path / "a.tar.gz", {**members("a"), "a.step/1/model.py": model_py})
+    return [fault for fault in faults(path, **target) if fault.rule != "import-missing"]  # see test_step_imports.py
+
+
+def _rules(tmp_path: Path, model_py: str) -> list[str]:
+    return [fault.rule for fault in _faults(tmp_path, model_py)]
+
+
+def _class(body: str) -> str:
+    return f"{HEAD}class TritonPythonModel:\n{body}"
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (MODEL_PY, []),
+        ("from base import TritonPythonModel\n", []),
+        ("from base import *\n", []),
+        ("class M:\n    def execute(self, requests): ...\n\n\nTritonPythonModel = M\n", []),
+        ("class M:\n    def execute(self, requests): ...\n", [("model-py-no-class", 1)]),
+        (
+            'if __name__ == "__main__":\n    class TritonPythonModel:\n        def execute(self, requests): ...\n',
+            [("model-py-no-class", 1)],
+        ),
+        ('if __name__ == "__main__":\n    pass\nelse:\n    from base import TritonPythonModel\n', []),
+        ("class TritonPythonmodel:\n    def execute(self, requests): ...\n", [("model-py-no-class", 1)]),
+        (_class("    def execute(self, requests)\n        return 1\n"), [("model-py-syntax", 5)]),
+        (_class("    def exectue(self, requests): ...\n"), [("model-py-no-execute", 4)]),
+        ("from base import Base\n\n\nclass TritonPythonModel(Base):\n    pass\n", []),
+        (_class("    def execute(self):\n        return self.a\n\n    a: list\n"), [("model-py-execute-arguments", 5)]),
+        (
+            _class("    def execute(self, requests, extra):\n        return self.a\n\n    a: list\n"),
+            [("model-py-execute-arguments", 5)],
+        ),
+        (_class("    def execute(self, requests, extra=1):\n        return self.a\n\n    a: list\n"), []),
+        (_class("    def execute(self, *args):\n        return self.a\n\n    a: list\n"), []),
+        (_class("    @staticmethod\n    def execute(requests):\n        return list(requests)\n"), []),
+        (_class("    async def execute(self, requests):\n        return self.a\n\n    a: list\n"), []),
+        (f"{HEAD}from __future__ import annotations\n{MODEL_PY}", [("model-py-syntax", 4)]),
+        (f"{MODEL_PY}\nreturn 1\n", [("model-py-syntax", MODEL_PY.count("\n") + 2)]),
+        ("<!DOCTYPE html>\n<html></html>\n", [("model-file-broken", 0)]),  # and no fault of syntax
+    ],
+)
+def test_the_class_and_its_execute(code: str, expected: list[tuple[str, int]], tmp_path: Path) -> None:
+    """Otherwise the stub refuses what the checker passes, or the reverse."""
+    assert [(fault.rule, fault.place.line) for fault in _faults(tmp_path, code)] == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (MODEL_PY.replace('"X"', '"x"'), ["model-py-input-name"]),
+        (MODEL_PY.replace('"Y"', '"YY"'), ["model-py-output-dropped"]),
+        ('NAME = "Z"\n' + MODEL_PY.replace('"X"', "NAME"), ["model-py-input-name"]),
+        ('NAME = "Z"\nNAME = "X"\n' + MODEL_PY.replace('"X"', "NAME"), []),  # bound twice: unknown
+        (MODEL_PY.replace('"X"', "self.name") + "\n    name: str\n", []),
+        ("from tensors import make\n" + MODEL_PY.replace("pb_utils.Tensor", "make"), []),
+        (
+            MODEL_PY.replace(
+                "import triton_python_backend_utils as pb_utils",
+                "from triton_python_backend_utils import Tensor, InferenceResponse, get_input_tensor_by_name as get",
+            )
+            .replace("pb_utils.get_input_tensor_by_name", "get")
+            .replace("pb_utils.", "")
+            .replace('"X"', '"Q"'),
+            ["model-py-input-name"],
+        ),
+    ],
+)
+def test_names_of_tensors(code: str, expected: list[str], tmp_path: Path) -> None:
+    """Otherwise the first request to the endpoint finds the misspelled name."""
+    assert _rules(tmp_path, code) == expected
+
+
+def test_the_corrected_line_is_shown(tmp_path: Path) -> None:
+    """Otherwise people have to look up the name themselves."""
+    (fault,) = _faults(tmp_path, MODEL_PY.replace('"Y"', '"y"'))
+    assert 'pb_utils.Tensor("Y", x)' in fault.cure
+
+
+def test_an_output_that_is_never_made(tmp_path: Path) -> None:
+    """Otherwise a step of an ensemble never gets its input."""
+    files = members("a")
+    files["a.step/config.pbtxt"] = (
+        str(files["a.step/config.pbtxt"]) + 'output [ { name: "Z", data_type: TYPE_FP32, dims: [ 4 ] } ]\n'
+    )
+    (fault,) = (fault for fault in faults(write(tmp_path / "a.tar.gz", files)) if fault.rule.startswith("model-py"))
+    assert fault.rule == "model-py-output-missing" and "'Z'" in fault.message
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ('AutoTokenizer.from_pretrained("sentence-transformers/all-MiniLM-L6-v2")', True),
+        ('AutoTokenizer.from_pretrained("bert-base-uncased")', True),
+        ('AutoTokenizer.from_pretrained("bert-base-uncased", local_files_only=True)', False),
+        ("AutoTokenizer.from_pretrained(folder)", False),
+        ('AutoTokenizer.from_pretrained("/opt/model")', False),
+        ('requests.get("http://example.com")', True),
+        ('torch.hub.load("pytorch/vision", "resnet50")', True),
+        ('torch.hub.load("/opt/vision", "resnet50", source="local")', False),
+        ('urllib.request.urlopen("http://example.com")', True),
+        ("SentenceTransformer('all-MiniLM-L6-v2')", True),
+    ],
+)
+def test_downloads(line: str, found: bool, tmp_path: Path) -> None:
+    """Otherwise a model that needs the internet is deployed into a VPC, or a local load is reported."""
+    imports = (
+        "import requests, torch, urllib.request\nfrom transformers import AutoTokenizer\n"
+        "from sentence_transformers import SentenceTransformer\n"
+    )
+    code = imports + _class(
+        f"    def initialize(self, args):\n        folder = args\n        self.x = {line}\n\n"
+        "    def execute(self, requests):\n        return self.x\n"
+    )
+    assert (_rules(tmp_path, code) == ["model-py-download"]) is found
+
+
+def test_files_opened_for_each_request(tmp_path: Path) -> None:
+    """Otherwise an endpoint runs out of file descriptors after a thousand requests."""
+    execute = "    def execute(self, requests):\n        {}\n            return self.a\n\n    a: list\n"
+    leaking = _class(execute.format('file = open("logs.txt", "w")\n        if file:'))
+    closing = _class(execute.format('with open("logs.txt", "w") as file:'))
+    assert _rules(tmp_path, leaking) == ["model-py-open-files"]
+    assert _rules(tmp_path, closing) == []
+
+
+def test_newer_python_syntax_is_not_an_error(tmp_path: Path) -> None:
+    """Otherwise a model for a newer Python than the checker's cannot be built at all."""
+    env = {"a.step/env.tar.gz": environment("3.99"), "a.step/triton_python_backend_stub": b"\x7fELF"}
+    files = {**members("a", "$$TRITON_MODEL_DIRECTORY/env.tar.gz", "match := [}"), **env}
+    assert [fault.rule for fault in faults(write(tmp_path / "a.tar.gz", files))] == [
+        "model-py-newer-syntax",
+        "environment-tar",
+    ]
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+@given(st.one_of(st.binary(max_size=300), st.text(max_size=300).map(str.encode)))
+@pytest.mark.parametrize("before", [b"", MODEL_PY.encode()])
+def test_no_text_makes_a_rule_fail(before: bytes, tmp_path: Path, junk: bytes) -> None:
+    """Otherwise one odd file stops the check."""
+    assert not [fault for fault in _faults(tmp_path, before + junk) if "this rule itself failed" in fault.message]
+
+
+@pytest.mark.parametrize(
+    "code", ["(" * 5000, "x = " + "-" * 20000 + "1", "a" + ".b" * 20000, "if 1:\n" * 1, "\0", "# coding: nonsense\n"]
+)
+def test_deep_and_odd_files_end_soon(code: str, tmp_path: Path) -> None:
+    """Otherwise a crafted model.py crashes the checker."""
+    assert not [fault for fault in _faults(tmp_path, code) if "this rule itself failed" in fault.message]
+
+
+_INIT = (
+    "    def initialize(self, args):\n        {}\n\n    def execute(self, requests):\n        return self.x\n\n"
+    "    x: list\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (_class(_INIT.format("self.x = np.zeros(4)")), ["model-py-undefined-name"]),
+        (_class(_INIT.format("return np").replace("initialize", "prepare")), ["model-py-undefined-name"]),
+        (_class(_INIT.format("self.y: Missing = 1")), []),  # such an annotation is never evaluated
+        (_class(_INIT.format("self.x = __file__")), []),
+        ("from numpy import *\n" + _class(_INIT.format("self.x = zeros(4)")), []),
+        ("exec('n = 1')\n" + _class(_INIT.format("self.x = n")), []),
+        (_class(_INIT.format("self.x = pb_utils.InferRequest")), ["model-py-unknown-attribute"]),
+        (_class(_INIT.format("self.x = getattr(pb_utils, 'New', None)")), []),
+        (_class(_INIT.format("self.x = hasattr(pb_utils, 'New') and pb_utils.New")), []),
+        (_class(_INIT.format("pass").replace("self, args", "self")), ["model-py-initialize-arguments"]),
+        (_class(_INIT.format("pass").replace("self, args", "self, args, kwargs=None")), []),
+        (_class(_INIT.format("self.x = open('words.txt').read()")), ["model-py-relative-file-elsewhere"]),
+        (_class(_INIT.format("self.x = open('words.txt', 'w')")), []),
+        (_class(_INIT.format("self.x = open(args['model_repository'] + '/w.txt').read()")), ["model-py-missing-file"]),
+        (_class("    def execute(self, requests):\n        if requests:\n            return [1]\n"), []),
+        (_class("    def execute(self, requests):\n        self.queue.put(requests)\n\n    queue: object\n"), []),
+        (_class("    def execute(self, requests):\n        return []\n"), ["model-py-returns-no-list"]),
+        (_class("    def execute(self, requests):\n        raise ValueError\n"), []),
+    ],
+)  # fmt: skip
+def test_names_arguments_files_and_answers(code: str, expected: list[str], tmp_path: Path) -> None:
+    """Otherwise the first load or request finds it, or a model that answers is refused."""
+    assert _rules(tmp_path, code) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("return np.zeros(4)", "undefined-name"),
+        ('return pb_utils.get_input_tensor_by_name(request, "X").shape[0]', "object-use"),
+        ('if request:\n            pb_utils.InferenceResponse(error="none")', "call-arguments"),
+    ],
+)
+def test_where_a_line_may_never_run_it_is_a_warning(line: str, rule: str, tmp_path: Path) -> None:
+    """Otherwise a helper that nobody calls keeps a model that answers from being built."""
+    (fault,) = _faults(tmp_path, f"{MODEL_PY}\n    def later(self, request):\n        {line}\n")
+    assert (fault.rule, fault.severity) == (f"model-py-{rule}", Severity.WARNING)
+    assert fault.effect.startswith("it fails when this line runs")
+
+
+@pytest.mark.parametrize(
+    ("head", "loop", "names"),
+    [
+        ("", 'for n in ("X", "Q"):', ["Q"]),
+        ("", "for n in [f'X{i}' for i in range(2)]:", []),  # a list that is made: not known
+        ("NAMES = ['X', 'Q']\n", "for n in NAMES:", ["Q"]),
+        ("NAMES = ['X', 'Q']\nNAMES.remove('Q')\n", "for n in NAMES:", []),
+        ("PAIRS = {'X': 1, 'Q': 2}\n", "for n, _ in PAIRS.items():", ["Q"]),
+        ("A = 'Q'\n", "for _, n in enumerate((A, 'X')):", ["Q"]),
+        ("", "for n in self.names:", []),
+    ],
+)
+def test_names_from_loops_and_constants(head: str, loop: str, names: list[str], tmp_path: Path) -> None:
+    """Otherwise only names that are written out are compared with the config."""
+    body = f"            {loop}\n                x = pb_utils.get_input_tensor_by_name(request, n).as_numpy()\n"
+    end = '            made.append(pb_utils.InferenceResponse([pb_utils.Tensor("Y", x)]))\n        return made\n'
+    code = _class(f"    def execute(self, requests):\n        made = []\n        for request in requests:\n{body}{end}")
+    messages = [fault.message for fault in _faults(tmp_path, code.replace(HEAD, HEAD + head))]
+    assert [message.split("'")[1] for message in messages if "has no input" in message] == names
+
+
+def test_a_large_model_py_is_read_and_a_larger_one_is_said(tmp_path: Path) -> None:
+    """Otherwise a table of data in model.py hides its faults."""
+    for size, expected in ((400_000, "model-py-no-execute"), (600_000, "model-py-unread")):
+        table = f'WORDS = "{"x" * size}"\n'
+        assert _rules(tmp_path, table + _class("    pass\n")) == [expected]
+
+
+def test_a_called_model_that_is_not_in_the_folder(tmp_path: Path) -> None:
+    """Otherwise every request fails, and nothing said so before."""
+    code = _class("    def execute(self, requests):\n        return [self.ask(each) for each in requests]\n\n")
+    code += "    def ask(self, each):\n"
+    code += '        return pb_utils.InferenceRequest(model_name="{}", requested_output_names=[], inputs=[]).exec()\n'
+    for called, expected in (("a.step", []), ("a.stop", ["model-py-called-model"])):
+        for name, content in members("a", model_py=code.format(called)).items():
+            file = tmp_path / called / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(str(content))
+        assert [fault.rule for fault in faults(tmp_path / called)] == expected
+
+
+@pytest.mark.parametrize(("image", "found"), [("24.09", True), ("25.03", False)])
+def test_parameters_of_responses_by_release(image: str, found: bool, tmp_path: Path) -> None:
+    """Otherwise a model for a new image is refused, or one for an old image fails every request."""
+    code = MODEL_PY.replace("x)])", 'x)], parameters={"score": 1})')
+    rules = {fault.rule for fault in _faults(tmp_path, code, image=image)}
+    assert ("model-py-call-arguments" in rules) is found
+
+
+@pytest.mark.parametrize(
+    ("lines", "raises"),
+    [
+        (["raise ValueError"], True),
+        (["assert False, 'not ready'"], True),
+        (["self.fail()"], True),
+        (["if args:", "    return", "raise ValueError"], False),
+        (["for each in args:", "    raise ValueError"], False),
+        (["try:", "    raise ValueError", "except ValueError: ..."], False),
+        (["assert args"], False),
+        (["yield 1", "raise ValueError"], False),
+    ],
+)
+def test_what_raises_at_every_load(lines: list[str], raises: bool, tmp_path: Path) -> None:
+    """Otherwise a model that never loads passes, or one that reports what is wrong with its machine is refused."""
+    body = "".join(f"        {line}\n" for line in lines)
+    code = f"    def initialize(self, args):\n{body}\n    def fail(self):\n        raise ValueError\n"
+    assert ("model-py-raises" in _rules(tmp_path, _class(code))) == raises
+
+
+def test_a_base_class_that_is_abstract_raises_nothing(tmp_path: Path) -> None:
+    """Otherwise what TritonPythonModel overrides is refused."""
+    code = "class Base:\n    def initialize(self, args):\n        raise NotImplementedError\n\n\n"
+    own = "class TritonPythonModel(Base):\n    def initialize(self, args):\n        pass\n"
+    assert "model-py-raises" not in _rules(tmp_path, code + own)

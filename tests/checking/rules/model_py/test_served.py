@@ -1,0 +1,301 @@
+"""model.py before the real server: what the rules say of a request is what happens to it."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.checking.packing import faults
+from tests.checking.served import ModelLoader
+from triton_ensembles.checking.examples import python_model
+from triton_ensembles.checking.fault import Severity
+from triton_ensembles.checking.rule import Example
+from triton_ensembles.checking.staging_example import stage
+
+IMPORT = "import triton_python_backend_utils as pb_utils\n\n\n"
+HEAD = f"{IMPORT}class TritonPythonModel:\n"
+EXECUTE = f"{HEAD}    def execute(self, requests):\n"
+LOOP = """\
+        for request in requests:
+            x = pb_utils.get_input_tensor_by_name(request, "X").as_numpy()
+            y = pb_utils.Tensor("Y", x)
+            response = pb_utils.InferenceResponse([y])
+"""
+LIST = "        responses = []\n"
+END = "            responses.append(response)\n        return responses\n"
+GOOD = LIST + LOOP + END
+OPTIONAL = """\
+            hint = pb_utils.get_input_tensor_by_name(request, "HINT")
+            if hint is not None:
+                response = hint.as_numpy()
+"""
+ANSWER = """
+    def answer(self, request):
+        return pb_utils.InferenceResponse([pb_utils.Tensor("Y", request.inputs()[0].as_numpy())])
+"""
+TRIED = """\
+        try:
+            return self.fast(requests)
+        except AttributeError:
+            pass
+"""
+EACH = f"{EXECUTE}        return [self.answer(request) for request in requests]\n"
+BASE = HEAD.replace("TritonPythonModel", "Base")
+IN_A_THREAD = """\
+        for request in requests:
+            Thread(target=self.answer, args=(request, request.get_response_sender())).start()
+
+    def answer(self, request, sender):
+        x = request.inputs()[0].as_numpy()
+        sender.send(pb_utils.InferenceResponse([pb_utils.Tensor("Y", x)]), 1)
+"""
+PARAMETERS = """\
+    def initialize(self, args):
+        self.read(json.loads(args["model_config"])["parameters"])
+
+    def read(self, values):
+        for key in list(values):
+            values[key] = values[key]["string_value"]
+        values["size"] = "1"
+        self.size = int(values["size"])
+
+    def execute(self, requests):
+"""
+NOTHING, NO_LIST, TWICE = "model-py-returns-nothing", "model-py-returns-no-list", "model-py-responses-twice"
+ARGUMENTS, USE, DTYPE = "model-py-call-arguments", "model-py-object-use", "model-py-array-dtype"
+INPUT, UNDEFINED = "model-py-input-name", "model-py-undefined-name"
+# Parts of the answers.
+RIGHT, UNANSWERED = "[1.0,2.0,3.0,4.0]", ""
+A_LIST, A_RESPONSE, A_NUMBER = "Expected a list", "Expected an 'InferenceResponse' object", "do not match"
+CONSTRUCTOR, NO_INPUT = "incompatible constructor arguments", "'NoneType' object has no attribute 'as_numpy'"
+
+
+def good(before: str, after: str) -> str:
+    """A model that answers, with one change."""
+    return EXECUTE + GOOD.replace(before, after)
+
+
+def ends(line: str) -> str:
+    """A model whose loop is right and whose last line is this one."""
+    return f"{EXECUTE}{LOOP}{line}\n"
+
+
+# What the checker says (an error or nothing), what the model is, and a part of the answer.
+CASES = {
+    "nothing": (NOTHING, EXECUTE + LIST + LOOP, UNANSWERED),
+    "pass": (NOTHING, f"{EXECUTE}        pass\n", UNANSWERED),
+    "none-each": (NO_LIST, f"{EXECUTE}        return [None for _ in requests]\n", UNANSWERED),
+    "one": (NO_LIST, ends("        return response"), A_LIST),
+    "tuple": (NO_LIST, ends("        return (response,)"), A_LIST),
+    "generator": (NO_LIST, ends("            yield response"), "error"),
+    "empty": (NO_LIST, f"{EXECUTE}{LIST}{LOOP}        return responses\n", A_NUMBER),
+    "twice": (TWICE, f"{EXECUTE}{LIST}{LOOP}            responses.append(response)\n{END}", A_NUMBER),
+    # Only a warning: of requests that go there.
+    "branch": (
+        "",
+        f"{EXECUTE}{LIST}{LOOP}            if x.size:\n                responses.append(response)\n{END}",
+        A_NUMBER,
+    ),
+    "tensors": (NO_LIST, good("append(response)", "append(y)"), A_RESPONSE),
+    "keyword": (ARGUMENTS, good('Tensor("Y", x)', 'Tensor(name="Y", numpy_array=x)'), CONSTRUCTOR),
+    "one-tensor": (ARGUMENTS, good("[y]", "y"), CONSTRUCTOR),
+    "list-as-array": (ARGUMENTS, good('"Y", x', '"Y", x.tolist()'), CONSTRUCTOR),
+    "shape": (ARGUMENTS, good('"Y", x', '"Y", x, x.shape'), CONSTRUCTOR),
+    "text-as-error": (ARGUMENTS, good("[y]", '[y], error="none"'), CONSTRUCTOR),
+    "logger": ("model-py-logger", f'{EXECUTE}        pb_utils.Logger.warning("x")\n{GOOD}', "no attribute 'warning'"),
+    "undefined": (UNDEFINED, good(", x)", ", np.abs(x))"), "name 'np' is not defined"),
+    "helper": (
+        UNDEFINED,
+        f"{EXECUTE}        self.prepare()\n{GOOD}\n    def prepare(self):\n        self.seconds = time.time()\n",
+        "name 'time' is not defined",
+    ),
+    "counted": (
+        INPUT,
+        good('(request, "X")', '(request, f"X{n}")').replace(
+            "            x =", "            for n in range(2):\n                x ="
+        ),
+        NO_INPUT,
+    ),
+    "arrays": (
+        NO_LIST,
+        f"{EXECUTE}        return [request.inputs()[0].as_numpy() for request in requests]\n",
+        A_RESPONSE,
+    ),
+    "coroutines": (NO_LIST, EACH + ANSWER.replace("    def answer", "    async def answer"), A_RESPONSE),
+    "forgotten": (NO_LIST, EACH + ANSWER.replace("return pb", "pb"), UNANSWERED),
+    "inherited": (
+        INPUT,
+        f"{BASE}    NAME = 'Z'\n\n    def execute(self, requests):\n"
+        + GOOD.replace('"X"', "self.NAME")
+        + "\n\nclass TritonPythonModel(Base):\n    pass\n",
+        NO_INPUT,
+    ),
+    "inherited-without": (
+        "model-py-no-execute",
+        "class Base:\n    def run(self):\n        pass\n\n\nclass TritonPythonModel(Base):\n    pass\n",
+        "does not implement `execute` method",
+    ),
+    "overridden": (
+        "",
+        f"{BASE}    def answer(self, request):\n"
+        "        missing(pb_utils.get_input_tensor_by_name(request, 'Z').shape())\n"
+        + EACH.replace("class TritonPythonModel", "\n\nclass TritonPythonModel(Base)").removeprefix(IMPORT)
+        + ANSWER,
+        RIGHT,
+    ),
+    "first-of-list": (NO_LIST, good("return responses", "return responses[0]"), A_LIST),
+    "array-of-responses": (
+        NO_LIST,
+        "import numpy as np\n" + good("return responses", "return np.array(responses)"),
+        A_LIST,
+    ),
+    "swapped": (ARGUMENTS, good('"Y", x', 'x, "Y"'), CONSTRUCTOR),
+    "number": (ARGUMENTS, good('"Y", x', '"Y", x.mean()'), CONSTRUCTOR),
+    "uncalled": (ARGUMENTS, good("as_numpy()", "as_numpy"), CONSTRUCTOR),
+    "requests": (ARGUMENTS, good("by_name(request,", "by_name(requests,"), "has no attribute 'inputs'"),
+    "arrays-as-outputs": (ARGUMENTS, good("[y]", "[x]"), CONSTRUCTOR),
+    "numpy": (USE, good("as_numpy()", "numpy()"), "has no attribute 'numpy'"),
+    "subscripted": (
+        USE,
+        good('pb_utils.get_input_tensor_by_name(request, "X")', "request.inputs[0]"),
+        "not subscriptable",
+    ),
+    "tensor-times-two": (USE, good('"X").as_numpy()', '"X") * 2'), "unsupported operand"),
+    "extended": (USE, good("append", "extend"), "is not iterable"),
+    "not-awaited": (
+        USE,
+        good('"Y", x', '"Y", self.twice(x).astype("f")') + "\n    async def twice(self, x):\n        return x\n",
+        "'coroutine' object has no attribute 'astype'",
+    ),
+    "text-of-array": (DTYPE, good('"Y", x', '"Y", x.astype("U8")'), "NumPy dtype is not supported"),
+    "texts-and-bytes": (
+        DTYPE,
+        "import numpy as np\n" + good('"Y", x', '"Y", np.array(["a", b"b"])'),
+        "NumPy dtype is not supported",
+    ),
+    "without-self": (
+        "model-py-helper-arguments",
+        good('"Y", x', '"Y", self.twice(x)') + "\n    def twice(x):\n        return x * 2\n",
+        "takes 1 positional argument but 2 were given",
+    ),
+    "unset": ("model-py-attribute", good('"Y", x', '"Y", x * self.factor'), "has no attribute 'factor'"),
+    "exits": ("model-py-exit", f"import sys\n{EXECUTE}        sys.exit()\n{GOOD}", "SystemExit"),
+    "never-final": (
+        "model-py-sender-final",
+        ends("            request.get_response_sender().send(response)"),
+        UNANSWERED,
+    ),
+    "changed-name": (
+        "",
+        good(".as_numpy()", "\n            x = x.as_numpy()").replace('"Y", x', '"Y", x.reshape(x.shape)'),
+        RIGHT,
+    ),
+    "asked-first": (
+        "",
+        good(
+            "            y =",
+            "            if hasattr(request, 'priority'):\n                request.priority()\n            y =",
+        ),
+        RIGHT,
+    ),
+    "in-a-thread": ("", f"from threading import Thread\n{EXECUTE}{IN_A_THREAD}", RIGHT),
+    "parameters-in-place": ("", f"import json\n{HEAD}{PARAMETERS}{GOOD}", RIGHT),
+    "good": ("", EXECUTE + GOOD, RIGHT),
+    "relative": ("", EXECUTE.replace("import", "from . import model\nimport", 1) + GOOD, RIGHT),
+    "optional": ("", EXECUTE + LIST + LOOP + OPTIONAL + END, RIGHT),
+    "tensor-more": ("", good("[y]", '[y, pb_utils.Tensor("Z", x)]'), RIGHT),
+    "at-first": ("", ends("            return [response]"), RIGHT),
+    "mapped": ("", f"{EXECUTE}        return list(map(self.answer, requests))\n{ANSWER}", RIGHT),
+    "tried": ("", EXECUTE + TRIED + GOOD + "\n    def never(self):\n        return missing\n", RIGHT),
+    "sender": ("", ends("            request.get_response_sender().send(response, flags=1)"), RIGHT),
+    "coroutine": ("", EXECUTE.replace("    def", "    async def") + GOOD, RIGHT),
+    "injected": ("", f"globals().update(n=1)\n{EXECUTE}        n + 1\n{GOOD}", RIGHT),
+}
+
+CONFIG = 'json.loads(args["model_config"])'
+# What the checker says of a line of initialize, and what the server says at the load.
+REFUSED = {
+    "argument": ("model-py-unknown-key", 'args["model_nam"]', "KeyError: 'model_nam'"),
+    "argument-got": ("model-py-unknown-key", 'json.loads(args.get("config"))', "not NoneType"),
+    "argument-attribute": ("model-py-object-use", "args.model_config", "has no attribute 'model_config'"),
+    "field": ("model-py-unknown-key", f'{CONFIG}["parameter"]', "KeyError: 'parameter'"),
+    "parameter": ("model-py-unknown-key", f'{CONFIG}["parameters"]["size"]["string_value"]', "KeyError: 'size'"),
+    "field-of-output": ("model-py-unknown-key", f'{CONFIG}["output"][0]["dtype"]', "KeyError: 'dtype'"),
+    "text-as-config": ("model-py-object-use", 'args["model_config"]["output"]', "string indices must be integers"),
+    "text-plus-number": ("model-py-object-use", 'args["model_version"] + 1', "can only concatenate str"),
+    "config-unread": (
+        "model-py-call-arguments",
+        'pb_utils.get_output_config_by_name(args["model_config"], "Y")["dims"]',
+        "string indices must be integers",
+    ),
+    "no-such-output": (
+        "model-py-output-config",
+        f'pb_utils.get_output_config_by_name({CONFIG}, "y")["dims"]',
+        "'NoneType' object is not subscriptable",
+    ),
+    "type-name": ("model-py-type-name", 'pb_utils.triton_string_to_numpy("TYPE_BYTES")', "KeyError: 'TYPE_BYTES'"),
+    "json-load": ("model-py-call-arguments", 'json.load(args["model_config"])', "has no attribute 'read'"),
+    "relative": ("model-py-relative-import", "from . import labels", "cannot import name 'labels' from '1'"),
+    "relative-out": ("model-py-relative-import", "from .. import labels", "beyond top-level package"),
+    "exit": ("model-py-exit", "exit()", "SystemExit"),
+    "hard-exit": ("model-py-exit", "os._exit(0)", "is not healthy"),
+    "keyboard": ("model-py-keyboard", "input()", "EOFError"),
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelLoader]:
+    folder = tmp_path_factory.mktemp("answers")
+    for name, (_, code, _) in CASES.items():
+        stage(Example(python_model(), {"1/model.py": code}), folder / "models", name)
+    for name, (_, line, _) in REFUSED.items():
+        stage(_initializing(line), folder / "models", f"refused-{name}")
+    with ModelLoader(folder / "models", folder) as server:
+        yield server
+        server.kill()  # requests that nobody answers hold it
+
+
+def _initializing(line: str) -> Example:
+    initialize = f"    def initialize(self, args):\n        {line}\n\n"
+    code = f"import json\nimport os\n{HEAD}{initialize}    def execute(self, requests):\n{GOOD}"
+    return Example(python_model(), {"1/model.py": code})
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_the_server_refuses_what_the_checker_says(name: str, server: ModelLoader, tmp_path: Path) -> None:
+    """Otherwise the first load on the endpoint finds it."""
+    rule, line, words = REFUSED[name]
+    stage(_initializing(line), tmp_path, name)
+    assert [fault.rule for fault in faults(tmp_path)] == [rule]
+    result = server.load(f"refused-{name}")
+    assert not result.loaded and words in result.words
+
+
+def _answer(url: str, model: str, seconds: float) -> str:
+    tensor = {"name": "X", "datatype": "FP32", "shape": [1, 4], "data": [1, 2, 3, 4]}
+    body = json.dumps({"inputs": [tensor], "outputs": [{"name": "Y"}]}).encode()
+    try:
+        with urllib.request.urlopen(
+            urllib.request.Request(f"{url}/v2/models/{model}/infer", body), timeout=seconds
+        ) as reply:
+            return str(reply.read(), "utf-8")
+    except urllib.error.HTTPError as error:
+        return str(error.read(), "utf-8")
+    except TimeoutError:
+        return ""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_server_does_what_the_checker_says(name: str, server: ModelLoader, tmp_path: Path) -> None:
+    """Otherwise a model that fails every request is built, or one that answers is refused."""
+    rule, code, words = CASES[name]
+    stage(Example(python_model(), {"1/model.py": code}), tmp_path, name)
+    assert {fault.rule for fault in faults(tmp_path) if fault.severity is Severity.ERROR} == ({rule} if rule else set())
+    assert server.load(name).loaded
+    answer = _answer(server.url, name, seconds=60 if words else 3)
+    assert words in answer and bool(words) == bool(answer), answer

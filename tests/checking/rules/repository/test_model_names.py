@@ -1,0 +1,69 @@
+"""Names of models, on the real tritonserver: which of them a Python model, or a client, cannot have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import tritonclient.grpc
+import tritonclient.http
+
+from tests.checking.packing import MODEL_PY, ensemble_of, python_step
+from triton_ensembles.checking import check
+from triton_ensembles.checking.examples import SCALE, ensemble
+from triton_ensembles.checking.rule import Example
+from triton_ensembles.checking.staging_example import stage
+from triton_ensembles.triton.server import TritonServer
+
+DEADLY = ["my model", "it's", 'the "best"', "a&b", "a;b", "a$b", "a|b", "a(1)", "a`b", "a\\b", "#1", "{a,b}", "a{1..3}"]
+# The last ones load today and are refused since 25.08, or clients have to escape them.
+ALIVE = {
+    "a-1.b_c": set(),
+    "a~b": {"python-model-name-future"},
+    "a{b": {"python-model-name-future"},
+    "a!": {"python-model-name-future"},
+}
+ALIVE |= {"a$": {"python-model-name-future"}, "a+b": {"model-name-in-url"}, "a=b:c": {"model-name-in-url"}}
+
+
+@pytest.mark.parametrize("name", DEADLY)
+def test_a_name_that_a_shell_reads_is_named(name: str, tmp_path: Path) -> None:
+    """Otherwise a load never ends, and nothing says why."""
+    stage(Example(python_step(), {"1/model.py": MODEL_PY}), tmp_path, name)
+    assert {fault.rule for fault in check([tmp_path]).faults} == {"python-model-name"}
+
+
+@pytest.mark.parametrize("name", DEADLY)
+def test_an_ensemble_may_have_any_name(name: str, tmp_path: Path) -> None:
+    """Otherwise the checker refuses what Triton loads: only Python models are started by a shell."""
+    stage(Example(ensemble(SCALE)), tmp_path, name)
+    report = check([tmp_path])
+    assert report.errors == 0 and {fault.rule for fault in report.faults} == {"model-name-in-url"}
+
+
+def test_names_that_a_shell_leaves_alone_load(tmp_path: Path) -> None:
+    """Otherwise the checker refuses what Triton loads, or warns of names that HTTP clients reach."""
+    models = tmp_path / "models"
+    for name in ALIVE:
+        stage(Example(python_step(), {"1/model.py": MODEL_PY}), models, name)
+    stage(Example(ensemble_of("a!")), models, "mine & yours")
+    found: dict[str, set[str]] = {name: set() for name in ALIVE}
+    for fault in check([models]).faults:
+        assert fault.severity.value == "warning"
+        found.setdefault(Path(fault.place.path).name, set()).add(fault.rule)
+    assert found == {**ALIVE, "a!": {"python-model-name-future"}, "mine & yours": {"model-name-in-url"}}
+    with TritonServer([models], log=tmp_path / "log") as server:
+        grpc = tritonclient.grpc.InferenceServerClient(server.grpc_url)
+        http = tritonclient.http.InferenceServerClient(server.http_url)
+        assert all(grpc.is_model_ready(name) for name in found)
+        reached = {name for name in found if http.is_model_ready(name)}
+        http.close()
+        grpc.close()
+    assert reached == {"a-1.b_c", "a~b"}
+
+
+def test_the_path_of_a_repository_counts(tmp_path: Path) -> None:
+    """Otherwise no Python model of a folder called 'my models' ever loads, and nothing says why."""
+    stage(Example(python_step(), {"1/model.py": MODEL_PY}), tmp_path / "my models", "step")
+    (fault,) = check([tmp_path / "my models"]).faults
+    assert (fault.rule, fault.severity.value) == ("repository-path-in-shell", "warning")

@@ -1,0 +1,304 @@
+"""The tables of releases and instances, and the faults that they reveal in archives."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import boto3
+import pytest
+
+from tests.checking.packing import IO, Content, ensemble_of, faults, members, rules, write
+from triton_ensembles.checking.examples import GRAPH_IDENTITY, IDENTITY, SCALE, ensemble, python_model
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.releases import instance_of, release_of, releases
+
+PLAN: dict[str, Content] = {
+    "one/config.pbtxt": 'platform: "tensorrt_plan"\nmax_batch_size: 8\n'
+    + IO
+    + "instance_group [ { kind: KIND_GPU } ]\n",
+    "one/1/model.plan": b"ptrt",
+}
+
+
+def _plan(**facts: str) -> dict[str, Content]:
+    return {**PLAN, "manifest.json": json.dumps({"artifacts": {"one/1/model.plan": {"facts": facts}}})}
+
+
+def test_the_release_table_is_complete() -> None:
+    """Otherwise a release is missing or a version is misspelled."""
+    table = releases()
+    assert list(table) == sorted(table)
+    assert table["24.10"].triton == "2.51.0"
+    assert len({each.triton for each in table.values()}) == len(table)
+    assert [each.release for each in table.values() if each.tensorflow == "yes"][-1] == "25.02"
+    assert all(each.python in ("3.8", "3.10", "3.12") for each in table.values())
+
+
+@pytest.mark.parametrize(
+    ("image", "release"),
+    [
+        ("24.09", "24.09"),
+        ("24.09-py3", "24.09"),
+        ("123456789012.registry.example/sagemaker-tritonserver:24.09-py3", "24.09"),
+        ("10.12.13.14:5000/mine/tritonserver:23.03-py3", "23.03"),
+        ("latest", None),
+        ("99.01", None),
+    ],
+)
+def test_an_image_is_named_in_many_ways(image: str, release: str | None) -> None:
+    """Otherwise the checker looks at another release than the one that will run."""
+    found = release_of(Destination(image=image))
+    assert (found.release if found else None) == release
+
+
+def test_instances() -> None:
+    """Otherwise a plan is compared with the wrong GPU."""
+    g5 = instance_of("ml.g5.xlarge")
+    assert g5 and (g5.gpu, g5.compute_capability, g5.gpus) == ("A10G", "8.6", 1)
+    c5 = instance_of("ml.c5.xlarge")
+    assert c5 and (c5.gpu, c5.gpus) == ("", 0)
+    assert instance_of("ml.z9.xlarge") is None and instance_of("") is None
+
+
+def test_every_cpu_instance_of_sagemaker_is_known() -> None:
+    """Otherwise deploy cannot tell which image it gets. boto3 knows the types of endpoints."""
+    client = boto3.client("sagemaker", region_name="us-east-1")
+    types = client.meta.service_model.shape_for("ProductionVariantInstanceType").enum
+    without_gpu = [each for each in types if re.match(r"ml\.[cmrt]\d", each)]
+    assert {"ml.m5.xlarge", "ml.r5.xlarge", "ml.c7i.xlarge"} <= set(without_gpu)
+    for each in without_gpu:
+        known = instance_of(each)
+        assert known and not known.gpus, each
+        # Amazon's own processors have a g after the generation.
+        assert known.architecture == ("aarch64" if re.match(r"ml\.\w\dg", each) else "x86_64"), each
+
+
+@pytest.mark.parametrize(
+    ("files", "target", "expected"),
+    [
+        (PLAN, {"instance": "ml.c5.xlarge"}, {"instance-without-gpu"}),
+        (_plan(compute_capability="8.6"), {"instance": "ml.g5.xlarge"}, set()),
+        (_plan(compute_capability="8.6"), {"instance": "ml.g4dn.xlarge"}, {"plan-compute-capability"}),
+        (_plan(compute_capability="8.0", hardware_compatibility="ampere_plus"), {"instance": "ml.g5.xlarge"}, set()),
+        (PLAN, {"instance": "ml.g5.xlarge"}, {"plan-unknown"}),
+        (_plan(tensorrt="10.4.0"), {"image": "26.06"}, {"plan-unknown", "image-not-on-sagemaker"}),  # not in the table
+        (PLAN, {}, set()),
+        (members(), {"instance": "ml.g55.xlarge"}, {"instance-unknown"}),
+        (members(), {"image": "latest"}, {"image-unknown"}),
+        (members(), {"image": "24.06"}, {"image-not-on-sagemaker"}),
+        (
+            {"one/config.pbtxt": 'backend: "rust_tokens"\n' + IO, "one/1": None},
+            {"image": "24.09"},
+            {"image-backend-unknown"},
+        ),
+        (
+            {"one/config.pbtxt": 'backend: "rust_tokens"\n' + IO, "one/1": None, "one/libtriton_rust_tokens.so": b""},
+            {"image": "24.09"},
+            set(),
+        ),
+        (
+            {"one/config.pbtxt": 'platform: "tensorflow_graphdef"\n' + IO, "one/1/model.graphdef": GRAPH_IDENTITY},
+            {"image": "25.02"},
+            {"image-not-on-sagemaker"},
+        ),
+        (
+            {"one/config.pbtxt": 'platform: "tensorflow_graphdef"\n' + IO, "one/1/model.graphdef": GRAPH_IDENTITY},
+            {"image": "25.04"},
+            {"image-backend"},
+        ),
+    ],
+)
+def test_image_and_instance(
+    files: dict[str, Content], target: dict[str, str], expected: set[str], tmp_path: Path
+) -> None:
+    """Otherwise a model is deployed to an image or a GPU that cannot run it, or a guess is reported as a fact."""
+    assert rules(write(tmp_path / "a.tar.gz", files), **target) == expected
+
+
+DALI: dict[str, Content] = {
+    "one/config.pbtxt": ensemble_of("one.images"),
+    "one/1": None,
+    "one.images/config.pbtxt": 'backend: "dali"\nmax_batch_size: 8\n' + IO,
+    "one.images/1/model.dali": b"dali",
+}
+AWS = "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver"
+
+
+def _built_for(target: str, image: str, files: dict[str, Content], **more: str) -> dict[str, Content]:
+    return {**files, "manifest.json": json.dumps({"target": target, "image": image, **more})}
+
+
+@pytest.mark.parametrize(
+    ("files", "target", "expected"),
+    [
+        (DALI, {"image": "24.09-py3-cpu"}, {"image-backend"}),
+        (DALI, {"image": f"{AWS}:24.09-py3-cpu"}, {"image-backend"}),
+        (DALI, {"image": f"{AWS}:24.09-py3-cpu@sha256:0a1b"}, {"image-backend"}),
+        (DALI, {"image": "24.09-py3-cpu", "instance": "ml.g5.xlarge"}, {"image-backend"}),
+        (DALI, {"image": "24.09", "instance": "ml.m5.xlarge"}, {"image-backend"}),  # SageMaker picks -cpu
+        (DALI, {"instance": "ml.m5.xlarge"}, {"image-backend"}),  # of whatever release
+        (_built_for("gpu", "24.09", DALI), {"instance": "ml.m5.xlarge"}, {"image-backend"}),
+        (DALI, {"image": "24.09-py3", "instance": "ml.m5.xlarge"}, set()),  # runs on any host
+        (DALI, {"image": "24.09", "instance": "ml.g5.xlarge"}, set()),
+        (DALI, {"image": "24.09"}, set()),
+        (DALI, {"image": "mine/triton-cpu:24.09"}, set()),  # not a tag of AWS
+        (DALI, {"image": "mine/triton:7", "instance": "ml.m5.xlarge"}, {"image-unknown"}),
+        (DALI, {"device": "cpu", "instance": "ml.m5.xlarge"}, set()),  # this project's own server
+        (_built_for("cpu", "", DALI), {"instance": "ml.m5.xlarge"}, set()),
+        (_built_for("cpu", "", DALI), {"image": "24.09-py3-cpu"}, {"image-backend"}),
+        (members(), {"image": "24.09-py3-cpu", "instance": "ml.m5.xlarge"}, set()),
+        (members(), {"instance": "ml.m5.xlarge"}, set()),
+        (members(), {"instance": "ml.m6g.xlarge"}, {"instance-architecture"}),
+        (members(), {"image": f"{AWS}:24.09-py3-cpu", "instance": "ml.c7g.large"}, {"instance-architecture"}),
+        (members(), {"image": "mine/tritonserver:24.09-arm64", "instance": "ml.c7g.large"}, set()),
+        (PLAN, {"image": "24.09-py3-cpu"}, {"instance-without-gpu", "plan-unknown"}),
+        (PLAN, {"image": "24.09", "instance": "ml.m5.xlarge"}, {"instance-without-gpu", "plan-unknown"}),
+    ],
+)
+def test_the_image_for_cpu_instances(
+    files: dict[str, Content], target: dict[str, str], expected: set[str], tmp_path: Path
+) -> None:
+    """It has neither DALI nor TensorRT; every fault is reported once, and Python models need nothing else."""
+    assert rules(write(tmp_path / "a.tar.gz", files), **target) == expected
+
+
+@pytest.mark.parametrize("backend", ["onnxruntime", "openvino", "pytorch", "fil", "identity", "python", "tensorflow"])
+def test_the_image_for_cpu_instances_has_the_other_backends(backend: str, tmp_path: Path) -> None:
+    """Otherwise good archives are refused."""
+    files: dict[str, Content] = {"one/config.pbtxt": f'backend: "{backend}"\n{IO}', "one/1": None}
+    assert "image-backend" not in rules(write(tmp_path / "a.tar.gz", files), image="25.02-py3-cpu")
+    lacking = "image-backend" in rules(write(tmp_path / "b.tar.gz", files), image="25.04", instance="ml.m5.xlarge")
+    assert lacking == (backend == "tensorflow")
+
+
+def test_the_fault_names_step_backend_and_image(tmp_path: Path) -> None:
+    """People look for the step, and for the image that SageMaker would have picked."""
+    path = write(tmp_path / "a.tar.gz", DALI)
+    (fault,) = faults(path, image="24.09", instance="ml.m5.xlarge")
+    assert "'one.images' needs the dali backend" in fault.message and "24.09-py3-cpu" in fault.message
+    assert fault.effect.startswith("AWS's SDK picks that image for ml.m5.xlarge, which has no GPU")
+    assert fault.cure.endswith("--image 24.09-py3")
+    assert fault.place.path.endswith("one.images/config.pbtxt") and fault.place.line == 1
+    (plan,) = [each for each in faults(write(tmp_path / "b.tar.gz", PLAN), image="24.09-py3-cpu") if each.place.line]
+    assert plan.message == "'one' is a TensorRT plan, and the image 24.09-py3-cpu is built without GPUs"
+
+
+@pytest.mark.parametrize(
+    ("python", "image", "faulty"),
+    [
+        ("3.11", "24.09", True),
+        ("3.10", "24.09-py3-cpu", False),
+        ("3.10", "25.04", True),
+        ("", "25.04", False),
+        ("3.10", "", False),
+    ],
+)
+def test_python_code_for_another_stub(python: str, image: str, faulty: bool, tmp_path: Path) -> None:
+    """Otherwise numpy cannot be imported there, which is seen at the first request."""
+    files = _built_for("fused", "24.09", members(), python=python)
+    assert rules(write(tmp_path / "a.tar.gz", files), image=image) == ({"archive-python"} if faulty else set())
+
+
+@pytest.mark.parametrize(
+    ("built", "image", "faulty"),
+    [
+        ("10.4.0.26", "24.09", False),
+        ("10.4.0", "24.09", False),  # as tensorrt.__version__ says it
+        ("10.8.0.43", "24.09", True),
+        ("10.7.0.23", "25.04", True),
+        ("10.9.0.34", "25.04", False),
+        ("8.6.3.2", "24.04", True),  # another build is enough: server issue #5975
+    ],
+)
+def test_a_plan_of_another_tensorrt(built: str, image: str, faulty: bool, tmp_path: Path) -> None:
+    """Otherwise plans are deployed that the image's TensorRT refuses, or good ones are reported."""
+    assert ("plan-tensorrt" in rules(write(tmp_path / "a.tar.gz", _plan(tensorrt=built)), image=image)) is faulty
+
+
+@pytest.mark.parametrize(
+    ("record", "faulty"),
+    [
+        ({"made_from": {"tools": {"nvidia-dali-cuda130": "2.4.0"}}}, True),
+        ({"made_from": {"tools": {"nvidia-dali-cuda130": "2.4.0"}}, "facts": {"dali": "2.4.0"}}, True),
+        # the installed one only started the one that wrote it
+        ({"made_from": {"tools": {"nvidia-dali-cuda130": "2.4.0"}}, "facts": {"dali": "1.39.0"}}, False),
+        ({"made_from": {"tools": {"nvidia-dali-cuda130": "1.36.0"}}}, False),
+    ],
+)
+def test_a_pipeline_of_a_newer_dali(record: dict[str, object], faulty: bool, tmp_path: Path) -> None:
+    """Otherwise the image's DALI fails on unknown operators."""
+    config = 'backend: "dali"\nmax_batch_size: 8\n' + IO
+    files: dict[str, Content] = {
+        "one/config.pbtxt": config,
+        "one/1/model.dali": b"dali",
+        "manifest.json": json.dumps({"artifacts": {"one/1/model.dali": record}}),
+    }
+    found = faults(write(tmp_path / "a.tar.gz", files), image="24.09")
+    assert [fault.rule for fault in found] == ["pipeline-dali"] * faulty
+    assert all(fault.place.path.endswith("one/1/model.dali") for fault in found)
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ("specific { versions: [ 1, 2 ] }", ["one/2/model.plan"]),
+        ("specific { versions: [ 1 ] }", []),
+        ("all { }", ["one/2/model.plan"]),
+    ],
+)
+def test_the_plan_of_every_version_that_is_served(policy: str, expected: list[str], tmp_path: Path) -> None:
+    """Otherwise the second version is not known to fail before it does."""
+    config = str(PLAN["one/config.pbtxt"]) + f"version_policy {{ {policy} }}"
+    artifacts = {
+        f"one/{number}/model.plan": {"facts": {"tensorrt": "10.4.0", "compute_capability": built}}
+        for number, built in ((1, "8.6"), (2, "7.5"))
+    }
+    files: dict[str, Content] = {
+        **PLAN,
+        "one/config.pbtxt": config,
+        "one/2/model.plan": b"plan",
+        "manifest.json": json.dumps({"artifacts": artifacts}),
+    }
+    found = faults(write(tmp_path / "a.tar.gz", files), image="24.09", instance="ml.g5.xlarge")
+    named = [str(each.place) for each in found if each.rule == "plan-compute-capability"]
+    assert [name.partition("!")[2] for name in named] == expected
+
+
+def test_the_gateways_archive_has_several_ensembles(tmp_path: Path) -> None:
+    """Its container serves them all; SageMaker's own front end would serve one."""
+    files: dict[str, Content] = {
+        f"{name}/{path}": content
+        for name in ("one", "two")
+        for path, content in (("config.pbtxt", ensemble(SCALE).replace("scale", f"{name}.scale")), ("1", None))
+    }
+    files |= {
+        f"{name}.scale/{path}": content
+        for name in ("one", "two")
+        for path, content in (("config.pbtxt", python_model()), ("1/model.py", IDENTITY))
+    }
+    several = {"sagemaker-several-ensembles"}
+    assert several <= rules(write(tmp_path / "a.tar.gz", files))
+    assert not several & rules(write(tmp_path / "b.tar.gz", files | {"models.toml": ""}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{",
+        "[" * 5000,
+        '{"artifacts": []}',
+        '{"artifacts": {"one/1/model.plan": 3}, "target": 7, "triton": null}',
+        '{"artifacts": {"one/1/model.plan": {"facts": [], "made_from": {"tools": 1}}}}',
+        '{"artifacts": {"one/1/model.plan": {"facts": {"tensorrt": {}, "compute_capability": 8.6}}}}',
+    ],
+)
+def test_a_broken_manifest_stops_nothing(text: str, tmp_path: Path) -> None:
+    """Otherwise an archive that another tool made crashes the checker."""
+    one = write(tmp_path / "a.tar.gz", {**PLAN, "manifest.json": text})
+    two = write(tmp_path / "b.tar.gz", {**PLAN, "manifest.json": "{}"})
+    found = faults(one, two, image="24.09", instance="ml.g5.xlarge")
+    assert not [fault for fault in found if "this rule itself failed" in fault.message]

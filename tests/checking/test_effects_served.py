@@ -1,0 +1,138 @@
+"""Rules whose bad example Triton loads: the effect that they report on requests is real."""
+
+from __future__ import annotations
+
+import json
+import math
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from http.client import HTTPException
+
+import pytest
+
+from tests.checking.served import ModelLoader
+from triton_ensembles.checking.examples import SCALE, ensemble, python_model, step
+from triton_ensembles.checking.registry import RULES
+from triton_ensembles.checking.rule import Example
+from triton_ensembles.checking.staging_example import stage
+
+DOUBLE = """\
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        read = [pb_utils.get_input_tensor_by_name(request, "X").as_numpy() for request in requests]
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", values * 2)]) for values in read]
+"""
+BY_ID = {rule.id: rule for rule in RULES}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelLoader]:
+    folder = tmp_path_factory.mktemp("effects")
+    stage(Example(python_model(), {"1/model.py": DOUBLE}), folder / "models", "double")
+    stage(Example(ensemble(SCALE, size=0)), folder / "models", "no-batching")
+    over = ensemble(step("double", {"X": "X"}, {"Y": "X"}), step("double", {"X": "X"}, {"Y": "Y"}))
+    stage(Example(over), folder / "models", "overwritten")
+    for rule in (
+        "ensemble-batch-of-one",
+        "ensemble-batch-too-large",
+        "ensemble-shape-clash-hidden",
+        "input-name-twice",
+        "enum-number-unknown",
+        "tensors-missing",
+        "ensemble-input-optional",
+        "state-input-name-missing",
+        "state-data-type-missing",
+        "state-dim-invalid",
+        "instance-groups-passive",
+    ):
+        example = BY_ID[rule].bad
+        assert example
+        stage(example, folder / "models", rule)
+    with ModelLoader(folder / "models", folder) as server:
+        yield server
+
+
+def ask(server: ModelLoader, model: str, shape: list[int], timeout: float = 120, sequence: int = 0) -> str:
+    """What Triton says to a request with FP32 zeros as X; ``sequence`` is the id of one that ends with it."""
+    assert server.load(model).loaded
+    zeros = [0.0] * math.prod(shape)
+    body: dict[str, object] = {"inputs": [{"name": "X", "datatype": "FP32", "shape": shape, "data": zeros}]}
+    if sequence:
+        body["parameters"] = {"sequence_id": sequence, "sequence_start": True, "sequence_end": True}
+    request = urllib.request.Request(f"{server.url}/v2/models/{model}/infer", json.dumps(body).encode())
+    try:
+        with urllib.request.urlopen(request, timeout=timeout) as reply:
+            return str(reply.read(), "utf-8")
+    except urllib.error.HTTPError as error:
+        return str(error.read(), "utf-8")
+
+
+@pytest.mark.parametrize(("rows", "refused"), [(1, False), (2, True)])
+def test_a_batch_of_one_is_the_largest(server: ModelLoader, rows: int, refused: bool) -> None:
+    """Otherwise the checker warns of an ensemble that accepts batches."""
+    said = ask(server, "ensemble-batch-of-one", [rows, 3, 4])
+    assert ("unexpected shape for input 'X' for model 'whole'" in said) == refused
+
+
+def test_a_step_that_batches_in_an_ensemble_that_does_not(server: ModelLoader) -> None:
+    """Otherwise such an ensemble does not work, and the checker does not report it."""
+    assert "outputs" in ask(server, "no-batching", [4])
+
+
+def test_more_rows_than_a_step_takes(server: ModelLoader) -> None:
+    """Otherwise the checker refuses an ensemble that works."""
+    assert "batch-size must be <= 8" in ask(server, "ensemble-batch-too-large", [16, 4])
+
+
+@pytest.mark.parametrize(("length", "step"), [(4, "pair-join"), (2, "scale")])
+def test_a_hidden_shape_clash_refuses_every_request(server: ModelLoader, length: int, step: str) -> None:
+    """Otherwise the checker warns of an ensemble that works."""
+    said = ask(server, "ensemble-shape-clash-hidden", [1, length])
+    assert "unexpected shape for input" in said and step in said
+
+
+def test_two_inputs_of_one_name_refuse_every_request(server: ModelLoader) -> None:
+    """Otherwise the checker refuses a model that works."""
+    assert "expected 2 inputs but got 1" in ask(server, "input-name-twice", [1, 4])
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("enum-number-unknown", "but model 'enum-number-unknown' expects '<invalid>'"),
+        ("tensors-missing", "expected 0 inputs but got 1 inputs"),
+        ("ensemble-input-optional", "but got 1 inputs for model 'join'"),
+    ],
+)
+def test_what_loads_and_refuses_every_such_request(server: ModelLoader, model: str, words: str) -> None:
+    """Otherwise the checker warns of a model that works."""
+    assert words in ask(server, model, [1, 4])
+
+
+@pytest.mark.parametrize("model", ["state-data-type-missing", "state-dim-invalid"])
+def test_a_state_that_ends_the_process_of_its_model(server: ModelLoader, model: str) -> None:
+    """Otherwise the checker refuses a model that works."""
+    assert "is not healthy" in ask(server, model, [1, 4], sequence=1)
+
+
+def test_an_input_that_a_step_overwrites_hangs_every_request(server: ModelLoader) -> None:
+    """Otherwise the checker refuses an ensemble that works. This test is the last because it kills the server."""
+    try:
+        with pytest.raises(TimeoutError):
+            ask(server, "overwritten", [1, 4], timeout=3)
+    finally:
+        server.kill()
+
+
+@pytest.mark.parametrize(("model", "sequence"), [("state-input-name-missing", 1), ("instance-groups-passive", 0)])
+def test_a_request_that_ends_the_server(server: ModelLoader, model: str, sequence: int) -> None:
+    """Otherwise the checker refuses a model that works, or passes one that takes all others with it."""
+    try:
+        with pytest.raises((OSError, HTTPException)):
+            ask(server, model, [1, 4], sequence=sequence)
+    finally:
+        server.kill()

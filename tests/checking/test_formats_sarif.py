@@ -1,0 +1,197 @@
+"""`check --format sarif`: valid, stable, and as GitHub's code scanning reads it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tarfile
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import jsonschema
+import pytest
+
+from tests.checking.reports import MISSING, NEGATIVE, run, write_model
+from triton_ensembles.checking.examples import python_model
+from triton_ensembles.checking.fault import Fault, Place, Severity
+from triton_ensembles.checking.formats import printed, sarif
+from triton_ensembles.checking.registry import RULES
+from triton_ensembles.checking.report import Report
+
+_SCHEMA = json.loads((Path(__file__).parent / "data" / "sarif-schema-2.1.0.json").read_text())
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+
+def results(*arguments: object) -> list[dict[str, Any]]:
+    """The results of the one run, in a log that the schema accepts."""
+    return log(run(*arguments, "--format", "sarif").stdout)["results"]
+
+
+def log(text: str) -> dict[str, Any]:
+    data = json.loads(text)
+    jsonschema.Draft4Validator(_SCHEMA).validate(data)
+    (only,) = data["runs"]
+    return only
+
+
+def uri_of(result: dict[str, Any]) -> str:
+    (location,) = result["locations"]
+    return location["physicalLocation"]["artifactLocation"]["uri"]
+
+
+def test_a_result_has_its_rule_level_place_and_message() -> None:
+    """Otherwise code scanning shows an alert that leads nowhere."""
+    write_model(Path("models"), NEGATIVE)
+    (result,) = results("models")
+    assert (result["ruleId"], result["level"]) == ("max-batch-size-negative", "error")
+    (location,) = result["locations"]
+    assert location["physicalLocation"] == {
+        "artifactLocation": {"uri": "models/scale/config.pbtxt", "uriBaseId": "%SRCROOT%"},
+        "region": {"startLine": 2, "startColumn": 17},
+    }
+    assert result["message"]["text"].startswith("max_batch_size is -1\nTriton refuses it: ")
+    assert "\nfix: write max_batch_size: 0" in result["message"]["text"]
+
+
+def test_every_rule_can_be_described() -> None:
+    """Otherwise one rule makes the whole log invalid."""
+    faults = [Fault(rule.severity, rule.id, Place("models"), f"fault of {rule.id}") for rule in RULES]
+    run = log(printed("sarif", Report(tuple(faults), ("models",)), 0))
+    described = run["tool"]["driver"]["rules"]
+    assert [rule["id"] for rule in described] == [rule.id for rule in RULES]
+    assert all(described[result["ruleIndex"]]["id"] == result["ruleId"] for result in run["results"])
+    assert all(rule["shortDescription"]["text"] and rule["help"]["text"] for rule in described)
+
+
+def test_severities_are_levels() -> None:
+    """Otherwise a warning blocks a pull request, or an error does not."""
+    write_model(Path("models"), python_model(MISSING))
+    write_model(Path("models"), NEGATIVE, "negative")
+    found = {result["ruleId"]: result["level"] for result in results("models", "--image", "23.04")}
+    assert found["max-batch-size-negative"] == "error"
+    assert (found["version-missing"], found["image-not-on-sagemaker"]) == ("warning", "note")
+
+
+def test_paths_are_relative_to_the_git_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the alerts of a job that runs in a folder of the repository belong to no file."""
+    write_model(tmp_path / "serving" / "models", NEGATIVE)
+    monkeypatch.chdir(tmp_path / "serving" / "models")
+    for path in (".", "../models", tmp_path / "serving" / "models"):
+        assert [uri_of(result) for result in results(path)] == ["serving/models/scale/config.pbtxt"]
+    (tmp_path / "serving" / ".git").touch()  # a worktree
+    assert [uri_of(result) for result in results(".")] == ["models/scale/config.pbtxt"]
+
+
+def test_a_file_outside_the_repository_is_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise its relative path leads out of the repository, which GitHub refuses."""
+    config = write_model(tmp_path / "models", NEGATIVE)
+    (tmp_path / "elsewhere" / ".git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    (result,) = results(tmp_path / "models")
+    assert uri_of(result) == config.as_uri()
+    assert "uriBaseId" not in result["locations"][0]["physicalLocation"]["artifactLocation"]
+
+
+@pytest.mark.parametrize(
+    "name", ["a b", "50%", "a#b?c", "größe", "q\"'&<>", "a:b", "new\nline", "esc\x1b[31m", "bang!x", "\udce9"]
+)
+def test_uris_lead_to_files_of_any_name(name: str) -> None:
+    """Otherwise a name with a space, an umlaut or a byte that is not UTF-8 makes a link that leads nowhere."""
+    config = write_model(Path("models"), NEGATIVE, name)
+    uris = {uri_of(result) for result in results("models")}
+    assert os.fspath(config) in {unquote(uri, errors="surrogateescape") for uri in uris}
+    assert all(urlsplit(uri).path == uri and re.fullmatch(r"[\w/.%-]+", uri, re.ASCII) for uri in uris)
+
+
+def test_a_fault_in_an_archive_is_at_the_archive_and_names_the_member() -> None:
+    """Otherwise the alert is for a file that git does not have."""
+    write_model(Path("models"), NEGATIVE)
+    with tarfile.open("a b.tar.gz", "w:gz") as archive:
+        archive.add("models", ".")
+    (result,) = [each for each in results("a b.tar.gz") if each["ruleId"] == "max-batch-size-negative"]
+    (location,) = result["locations"]
+    assert uri_of(result) == "a%20b.tar.gz" and location["physicalLocation"]["region"] == {"startLine": 1}
+    assert location["logicalLocations"][0]["fullyQualifiedName"] == "a b.tar.gz!scale/config.pbtxt:2:17"
+    assert result["message"]["text"].startswith("scale/config.pbtxt: max_batch_size is -1")
+
+
+def test_a_fault_of_a_folder_or_of_the_instance_has_a_place_that_exists() -> None:
+    """Otherwise GitHub refuses the whole log: every result needs a file."""
+    write_model(Path("models"), python_model())
+    Path("models/stray").mkdir()
+    found = results("models", "--image", "registry.example.com/mine:prod")
+    assert {(result["ruleId"], uri_of(result)) for result in found} >= {
+        ("folder-not-a-model", "models/stray"),
+        ("image-unknown", "models"),
+    }
+
+
+def test_fingerprints_stay_when_lines_move_and_differ_between_faults() -> None:
+    """Otherwise an edit above a fault closes its alert and opens another."""
+    text = python_model(size=-1, inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 0 ] }', outputs=(
+        '{ name: "Y", data_type: TYPE_FP32, dims: [ 0 ] }, { name: "Z", data_type: TYPE_FP32, dims: [ 0 ] }'
+    ))  # fmt: skip
+    config = write_model(Path("models"), text)
+    before = [result["partialFingerprints"] for result in results("models")]
+    assert len({json.dumps(each) for each in before}) == len(before) == 4
+    config.write_text("# moved\n\n" + text.replace("max_batch_size:", "   max_batch_size: ", 1))
+    assert [result["partialFingerprints"] for result in results("models")] == before
+
+
+def test_two_equal_lines_have_two_fingerprints() -> None:
+    """Otherwise the second of two equal faults is taken for the first."""
+    write_model(Path("models"), python_model("colour: 1\ncolour: 1"))
+    first, second = results("models")
+    assert first["partialFingerprints"] != second["partialFingerprints"]
+
+
+def test_the_same_faults_give_the_same_text() -> None:
+    """Otherwise logs cannot be compared."""
+    write_model(Path("models"), NEGATIVE)
+    assert run("models", "--format", "sarif").stdout == run("models", "--format", "sarif").stdout
+
+
+def test_more_results_than_github_takes_are_cut_with_a_word_about_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise GitHub refuses the log, and shows nothing."""
+    place = Place("models/scale/config.pbtxt", 1, 1)
+    notes = [Fault(Severity.NOTE, "version-missing", place, f"note {number}") for number in range(sarif.MOST_RESULTS)]
+    errors = [Fault(Severity.ERROR, "max-batch-size-negative", Place("models/z/config.pbtxt", 1, 1), "late")]
+    text = printed("sarif", Report((*notes, *errors), ("models",)), 0)
+    data = json.loads(text)["runs"][0]
+    assert len(data["results"]) == sarif.MOST_RESULTS
+    assert "error" in {result["level"] for result in data["results"]}
+    (notification,) = data["invocations"][0]["toolExecutionNotifications"]
+    assert notification["message"]["text"].startswith("25,001 results were found")
+
+
+def test_without_faults_the_log_is_valid_and_empty() -> None:
+    """Otherwise alerts stay open that were fixed."""
+    write_model(Path("models"), python_model())
+    assert results("models") == []
+
+
+def test_accepted_faults_are_suppressed_results() -> None:
+    """Otherwise nobody can see what a repository accepts."""
+    write_model(Path("models"), python_model(f"# check: ignore[version-missing] next week\n{MISSING}"))
+    Path("pyproject.toml").write_text('[tool.triton-ensembles.check]\nignore = ["max-batch-size-negative"]\n')
+    write_model(Path("models"), NEGATIVE, "negative")
+    found = {result["ruleId"]: result["suppressions"] for result in results("models")}
+    assert found["version-missing"] == [{"kind": "inSource", "status": "accepted", "justification": "next week"}]
+    ((external,),) = [found["max-batch-size-negative"]]
+    assert external["kind"] == "external" and "pyproject.toml" in external["justification"]
+
+
+def test_with_a_baseline_results_are_new_or_unchanged() -> None:
+    """Otherwise viewers cannot filter for new ones."""
+    write_model(Path("models"), NEGATIVE)
+    run("models", "--write-baseline", "known.json")
+    write_model(Path("models"), NEGATIVE, "second")
+    states = {uri_of(each): each["baselineState"] for each in results("models", "--baseline", "known.json")}
+    assert states == {"models/scale/config.pbtxt": "unchanged", "models/second/config.pbtxt": "new"}

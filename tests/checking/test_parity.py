@@ -1,0 +1,76 @@
+"""Every rule against the real tritonserver 2.51.0, which refuses the bad examples and loads the good ones."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.checking.served import PATIENCE, LoadResult, ModelLoader
+from triton_ensembles.archive.folder import read_folder
+from triton_ensembles.checking.checker import check_repositories
+from triton_ensembles.checking.explanation import explain
+from triton_ensembles.checking.registry import RULES
+from triton_ensembles.checking.repository import Form, Repository
+from triton_ensembles.checking.rule import Rule, Server
+from triton_ensembles.checking.staging_example import stage
+
+TESTED = [rule for rule in RULES if rule.server in (Server.REFUSES, Server.ACCEPTS)]
+DEADLY = [rule for rule in RULES if rule.server is Server.DIES]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LoadResult]:
+    """What the server says about every example, by the name of its model."""
+    folder = tmp_path_factory.mktemp("parity")
+    repository = folder / "models"
+    names = []
+    for rule in [*TESTED, *DEADLY]:
+        if rule.bad and rule in TESTED:
+            names.append(stage(rule.bad, repository, f"{rule.id}-bad"))
+        if rule.good and rule.good_loads:
+            names.append(stage(rule.good, repository, f"{rule.id}-good"))
+    with ModelLoader(repository, folder) as server:
+        return server.load_all(names)
+
+
+@pytest.mark.verdicts
+@pytest.mark.parametrize("rule", TESTED, ids=lambda rule: rule.id)
+def test_the_real_server_agrees(rule: Rule, results: dict[str, LoadResult]) -> None:
+    """Otherwise the checker refuses what Triton loads, or passes what Triton refuses."""
+    if rule.bad:
+        bad = results[rule.bad.folder or f"{rule.id}-bad"]
+        assert bad.loaded == (rule.server is Server.ACCEPTS), bad.words
+        assert re.search(".*".join(map(re.escape, rule.words.split("…"))), bad.words), (rule.words, bad.words)
+    if rule.good and rule.good_loads:
+        good = results[rule.good.folder or f"{rule.id}-good"]
+        assert good.loaded, good.words
+
+
+@pytest.mark.parametrize("rule", DEADLY, ids=lambda rule: rule.id)
+def test_the_real_server_hangs_or_dies(rule: Rule, results: dict[str, LoadResult], tmp_path: Path) -> None:
+    """Otherwise the checker warns of a danger that does not exist."""
+    assert rule.bad and rule.good
+    name = stage(rule.bad, tmp_path / "models", f"{rule.id}-bad")
+    with ModelLoader(tmp_path / "models", tmp_path) as server:
+        assert not server.load(name, PATIENCE).survived
+    assert results[f"{rule.id}-good"].loaded
+
+
+def test_the_checker_finds_the_bad_one_and_nothing_in_the_good_one(tmp_path: Path) -> None:
+    """Otherwise a rule misses its own example, or one fault is reported under several names; or people see a fault's
+    name and cannot find out what it means."""
+    for rule in RULES:
+        for example, expected in ((rule.bad, {rule.id}), (rule.good, set())):
+            if example:
+                folder = tmp_path / f"{rule.id}-{len(expected)}"
+                stage(example, folder, "model")
+                repository = Repository(folder, folder.name, Form.FOLDER, read_folder(folder))
+                found = list(check_repositories([repository], rule.destination))
+                assert {fault.rule for fault in found} == expected, (rule.id, found)
+        text = explain(rule.id)
+        assert text.startswith(f"{rule.id} ({rule.severities})\n{rule.title}\n")
+        assert all(f"\n{part}" in text for part in ("\nBad:\n", "\nGood:\n", f"Source: {rule.source}"))
+        assert not rule.bad or (f"{rule.severity}[{rule.id}]: " in text and "\n        fix: " in text), text
+        assert not rule.words or f"\nServer: tritonserver 2.51.0 refuses the bad example: {rule.words}" in text

@@ -1,0 +1,38 @@
+"""docs/rules.md, and the rules as a list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from triton_ensembles.checking.explanation import text_examples
+from triton_ensembles.checking.fault import Finding
+from triton_ensembles.checking.registry import RULES
+from triton_ensembles.checking.repository import Model
+from triton_ensembles.checking.rule import rule
+from triton_ensembles.checking.rules_page import PAGE, page
+
+
+def test_the_page_is_up_to_date() -> None:
+    """Otherwise the page describes old rules: run python -m triton_ensembles.checking.rules_page."""
+    assert PAGE.read_text(encoding="utf-8") == page()
+
+
+def test_two_rules_cannot_have_the_same_name() -> None:
+    """Otherwise the name in brackets leads to the wrong rule."""
+
+    def find(model: Model) -> Iterator[Finding]:
+        yield Finding(model.place(), "never called")
+
+    with pytest.raises(ValueError, match="there are two rules called"):
+        rule("", id=RULES[0].id, source="this test")(find)
+
+
+def test_every_rule_has_a_bad_and_a_good_example() -> None:
+    """Otherwise --explain has nothing to show. An example is a model that the tests can load, or a text, never both."""
+    for each in RULES:
+        texts = text_examples().get(each.id, {})
+        assert (each.bad is None) == ("bad" in texts), each.id
+        assert (each.good is None) == ("good" in texts), each.id
+    assert set(text_examples()) <= {each.id for each in RULES}

@@ -1,0 +1,201 @@
+"""Checking takes time in proportion to what there is to check, up to limits that no sensible repository reaches."""
+
+from __future__ import annotations
+
+import gzip
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.checking.packing import IO, MODEL_PY, Content, ensemble_of, packed, python_step, write
+from tests.work import calls_of
+from triton_ensembles.checking.checker import check, check_repositories
+from triton_ensembles.checking.fault import Severity
+from triton_ensembles.checking.repository import find_repositories
+from triton_ensembles.triton.destination import Destination
+
+_Made = Callable[[int], dict[str, Content]]
+_MOST_GROWTH = 4.0  # of the work for three times as much; in proportion it is 3, as the square 9
+
+
+def work(path: Path) -> int:
+    """The calls that checking ``path`` takes."""
+    destination = Destination("fused", "ml.m5.xlarge", "24.10")
+    return calls_of(lambda: list(check_repositories(list(find_repositories(path)), destination)))
+
+
+def _models(count: int) -> dict[str, Content]:
+    files: dict[str, Content] = {}
+    for number in range(count):
+        files |= {f"m{number}/config.pbtxt": python_step(), f"m{number}/1/model.py": MODEL_PY}
+    return files
+
+
+def _ensembles(count: int) -> dict[str, Content]:
+    files: dict[str, Content] = {"s/config.pbtxt": python_step(), "s/1/model.py": MODEL_PY}
+    for number in range(count):
+        files |= {f"e{number}/config.pbtxt": ensemble_of("s"), f"e{number}/1": None}
+    return files
+
+
+def _nested(count: int) -> dict[str, Content]:
+    files = _ensembles(count)
+    return files | {f"e{number}/config.pbtxt": ensemble_of(f"e{number + 1}") for number in range(count - 1)}
+
+
+def _ring(count: int) -> dict[str, Content]:
+    return _nested(count) | {f"e{count - 1}/config.pbtxt": ensemble_of("e0")}
+
+
+def _missing(count: int) -> dict[str, Content]:
+    return _ensembles(count) | {f"e{number}/config.pbtxt": ensemble_of(f"s{number}") for number in range(count)}
+
+
+def _steps(*order: int) -> str:
+    last = len(order) - 1
+    steps = ", ".join(
+        f'{{ model_name: "s" model_version: -1 input_map {{ key: "X" value: "{f"t{number}" if number else "X"}" }}'
+        f' output_map {{ key: "Y" value: "{f"t{number + 1}" if number < last else "Y"}" }} }}'
+        for number in order
+    )
+    return f'platform: "ensemble"\nmax_batch_size: 8\n{IO}ensemble_scheduling {{ step [ {steps} ] }}\n'
+
+
+def _chain(count: int) -> dict[str, Content]:
+    return _ensembles(1) | {"e0/config.pbtxt": _steps(*range(count))}
+
+
+def _chain_backwards(count: int) -> dict[str, Content]:
+    return _ensembles(1) | {"e0/config.pbtxt": _steps(*reversed(range(count)))}
+
+
+def _fan(count: int) -> dict[str, Content]:
+    step = '{ model_name: "s" model_version: -1 input_map { key: "X" value: "X" } output_map { key: "Y" value: "Y" } }'
+    steps = ", ".join([step] * count)
+    text = f'platform: "ensemble"\nmax_batch_size: 8\n{IO}ensemble_scheduling {{ step [ {steps} ] }}\n'
+    return _ensembles(1) | {"e0/config.pbtxt": text}
+
+
+def _inputs(count: int) -> dict[str, Content]:
+    inputs = ", ".join(f'{{ name: "i{number}", data_type: TYPE_FP32, dims: [ 4 ] }}' for number in range(count))
+    return {"m/config.pbtxt": f'backend: "python"\ninput [ {inputs} ]\n{IO}', "m/1/model.py": MODEL_PY}
+
+
+def _accepted(count: int) -> dict[str, Content]:
+    comment = "# check: ignore[tensor-dims-missing] they come with the next training\n"
+    return {"m/config.pbtxt": python_step() + comment * count, "m/1/model.py": MODEL_PY + comment * count}
+
+
+def _torch(count: int) -> dict[str, Content]:
+    inputs = ", ".join(f'{{ name: "i{number}", data_type: TYPE_FP32, dims: [ 4 ] }}' for number in range(count))
+    return {"m/config.pbtxt": f'platform: "pytorch_libtorch"\ninput [ {inputs} ]\n{IO}', "m/1/model.pt": ""}
+
+
+def _versions(count: int) -> dict[str, Content]:
+    numbers = ", ".join(map(str, range(count)))
+    files: dict[str, Content] = {f"m/{number}/model.py": MODEL_PY for number in range(count)}
+    return {"m/config.pbtxt": f"{python_step()}version_policy {{ specific {{ versions: [ {numbers} ] }} }}\n", **files}
+
+
+def _environments(count: int) -> dict[str, Content]:
+    files: dict[str, Content] = {}
+    for number in range(count):
+        files[f"m{number}/config.pbtxt"] = python_step("$$TRITON_MODEL_DIRECTORY/env")
+        files[f"m{number}/1/model.py"] = MODEL_PY
+        files |= {f"m{number}/env/bin/activate": "", f"m{number}/env/lib/python3.10/os.py": ""}
+        files[f"m{number}/1/__pycache__/model.pyc"] = ""
+    return files
+
+
+def _links(count: int) -> dict[str, Content]:
+    return _models(1) | {f"../up{number}": "" for number in range(count)}
+
+
+def _members(count: int) -> list[str]:
+    """Members of all kinds in one folder of a model."""
+    forms = ("m/1/b{}.bin", "m/1/c{}.py", "m/1/d{}.txt", "m/1/f{}/", "m/1/e{}.json")
+    return [form.format(number) for number in range(count // len(forms)) for form in forms]
+
+
+def _folders(count: int) -> list[str]:
+    return [f"m{number}/" for number in range(count)]
+
+
+def _write_empty(path: Path, names: list[str]) -> Path:
+    """A model's archive that also has empty files and folders of these names; tarfile would take seconds for them."""
+    template = bytearray(tarfile.TarInfo().tobuf(tarfile.USTAR_FORMAT))
+    tar = bytearray()
+    for name in names:
+        template[:100] = name.encode().ljust(100, b"\0")
+        template[148:156] = b" " * 8
+        template[156] = ord("5" if name.endswith("/") else "0")
+        template[148:156] = b"%06o\0 " % sum(template)
+        tar += template
+    model = packed({"m/config.pbtxt": python_step(), "m/1/model.py": MODEL_PY})
+    path.write_bytes(gzip.compress(tar, 1) + model)
+    return path
+
+
+_MADE = [_models, _ensembles, _nested, _ring, _missing, _environments]
+_LARGE = [_chain, _chain_backwards, _fan, _inputs, _accepted, _torch, _versions, _links]
+
+
+@pytest.mark.parametrize("made", _MADE, ids=lambda made: made.__name__.strip("_"))
+def test_three_times_as_much_takes_three_times_the_work(made: _Made, tmp_path: Path) -> None:
+    """Otherwise a few thousand models or steps keep `check` busy for minutes."""
+    small, large = (work(write(tmp_path / f"{count}.tar.gz", made(count))) for count in (60, 180))
+    assert large < small * _MOST_GROWTH
+
+
+@pytest.mark.parametrize("made", _LARGE, ids=lambda made: made.__name__.strip("_"))
+def test_a_thousand_take_ten_times_the_work_of_a_hundred(made: _Made, tmp_path: Path) -> None:
+    """Otherwise what is hardly seen among a hundred models or steps is minutes among thousands."""
+    small, large = (work(write(tmp_path / f"{count}.tar.gz", made(count))) for count in (90, 900))
+    assert large < small * 12
+
+
+@pytest.mark.parametrize("made", [_members, _folders], ids=["members", "models"])
+def test_a_hundred_thousand_take_ten_times_the_work_of_ten_thousand(
+    made: Callable[[int], list[str]], tmp_path: Path
+) -> None:
+    """Otherwise a folder with many files, or an archive that is refused for its many models, takes minutes."""
+    paths = [_write_empty(tmp_path / f"{count}.tar.gz", made(count)) for count in (990, 9900, 99_000)]
+    small, middle, large = map(work, paths)
+    assert middle < small * 12
+    assert large < middle * 12
+
+
+def test_a_thousand_nested_ensembles_break_no_rule(tmp_path: Path) -> None:
+    """Otherwise rules run out of the stack."""
+    path = write(tmp_path / "a.tar.gz", _ring(990))
+    found = list(check_repositories(list(find_repositories(path)), Destination()))
+    assert not [fault for fault in found if "this rule itself failed" in fault.message]
+    assert "ensemble-of-itself" in {fault.rule for fault in found}
+
+
+def test_of_many_models_nothing_is_concluded_and_one_line_says_why(tmp_path: Path) -> None:
+    """Otherwise a step's model seems to be missing that was only not read."""
+    (fault,) = check([write(tmp_path / "a.tar.gz", _nested(2500))]).faults
+    assert (fault.rule, fault.severity) == ("repository-too-large", Severity.WARNING)
+
+
+@pytest.mark.parametrize("item", ["{}", "[],", "0x1,:"])
+def test_a_config_of_many_brackets_is_not_read(item: str, tmp_path: Path) -> None:
+    """Otherwise a megabyte of empty groups, each of which becomes an object that every rule looks at, takes seconds."""
+    (tmp_path / "m" / "1").mkdir(parents=True)
+    (tmp_path / "m" / "config.pbtxt").write_text(f"{python_step()}input [ {item * 160_000} ]")
+    archive = write(tmp_path / "a.tar.gz", {"m/config.pbtxt": (tmp_path / "m" / "config.pbtxt").read_text()})
+    for path in (tmp_path, archive):
+        (fault,) = check([path]).faults
+        assert (fault.rule, fault.severity) == ("repository-too-large", Severity.WARNING)
+        assert "brackets" in fault.message
+
+
+def test_a_name_of_a_megabyte_is_cut(tmp_path: Path) -> None:
+    """Otherwise a line of the report is a megabyte long."""
+    files: dict[str, Content] = {"m/config.pbtxt": python_step().replace('"X"', f'"{"x" * 900_000}"')}
+    found = check([write(tmp_path / "a.tar.gz", files | {"m/1/model.py": MODEL_PY})]).faults
+    assert found
+    assert max(len(fault.message) for fault in found) < 3000

@@ -1,0 +1,97 @@
+"""Folders of ensembles/: a file that the build makes may be missing, and no other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from triton_ensembles.checking import check
+from triton_ensembles.checking.examples import SCALE, ensemble, python_model
+from triton_ensembles.checking.rule import Example
+from triton_ensembles.checking.staging_example import stage
+from triton_ensembles.triton.destination import Destination
+
+RECIPE = """\
+description = "An example"
+
+[sources.detector]
+from = [{ url = "https://example.com/" }]
+files = { "model.onnx" = "0000000000000000000000000000000000000000000000000000000000000000" }
+
+[[artifacts]]
+path = "detect/1/model.onnx"
+maker = "copy"
+source = "detector"
+file = "model.onnx"
+"""
+DETECT = python_model("instance_group [ { count: 1, kind: KIND_GPU } ]", backend='platform: "onnxruntime_onnx"')
+
+
+def rules(tmp_path: Path, recipe: str | None, target: str = "") -> set[str]:
+    stage(Example(ensemble(SCALE)), tmp_path / "mine", "ensemble")
+    stage(Example(DETECT, {"labels.txt": "cat\n"}), tmp_path / "mine", "detect")
+    if recipe is not None:
+        (tmp_path / "mine" / "ensemble.toml").write_text(recipe)
+    return {fault.rule for fault in check([tmp_path], Destination(target)).faults if fault.rule.startswith(GROUP_1)}
+
+
+GROUP_1 = ("model", "version", "instance-group", "recipe", "platform", "backend", "step", "ensemble", "config")
+
+
+def test_a_file_that_the_recipe_makes_may_be_missing(tmp_path: Path) -> None:
+    """Otherwise every fresh clone of this project is full of faults."""
+    assert rules(tmp_path, RECIPE, "cpu") == set()
+
+
+def test_without_a_recipe_a_missing_file_is_a_fault(tmp_path: Path) -> None:
+    """Otherwise a repository without its model files passes."""
+    assert rules(tmp_path, None, "cpu") == {"version-not-available", "instance-group-gpu-on-cpu"}
+
+
+def test_a_recipe_for_another_step_does_not_count(tmp_path: Path) -> None:
+    """Otherwise a step passes although nothing makes its file."""
+    assert rules(tmp_path, RECIPE.replace("detect/", "other/")) == {"version-not-available", "recipe-step-unknown"}
+
+
+@pytest.mark.parametrize(
+    ("recipe", "line", "words"),
+    [
+        (RECIPE + "path = \n", 12, "this is not TOML"),
+        (RECIPE.replace("copy", "copi"), 9, "unknown maker 'copi'"),
+        ('description = "d"\nartifacts = 3', 2, "this must be a list"),
+        ('description = "d"\nenvironments = []', 2, "this must be a table"),
+        ("a = " + "[" * 9000, 0, "nested too deeply"),
+        ("", 0, "description: this key is missing"),
+    ],
+)
+def test_a_recipe_that_is_not_valid_is_the_only_fault(tmp_path: Path, recipe: str, line: int, words: str) -> None:
+    """Otherwise people hear of it only from the build, or it hides among the faults that it causes."""
+    assert rules(tmp_path, recipe, "cpu") == {"recipe-unreadable"}
+    (fault,) = [fault for fault in check([tmp_path], Destination()).faults if fault.rule == "recipe-unreadable"]
+    assert fault.place.path.endswith("ensemble.toml") and fault.place.line == line and words in fault.message
+
+
+def test_a_step_may_have_another_file_for_an_image_that_lacks_its_backend(tmp_path: Path) -> None:
+    """Otherwise `build --image 25.04` refuses an ensemble that the build adapts to that image."""
+    detect = python_model(backend='platform: "tensorflow_graphdef"')
+    stage(Example(ensemble(SCALE)), tmp_path / "mine", "ensemble")
+    stage(Example(detect, {"labels.txt": "cat\n"}), tmp_path / "mine", "detect")
+    recipe = tmp_path / "mine" / "ensemble.toml"
+    image = Destination("gpu", "ml.g5.xlarge", "25.04")
+    recipe.write_text(RECIPE.replace("model.onnx", "model.graphdef"))
+    assert "image-backend" in {fault.rule for fault in check([tmp_path], image).faults}
+    recipe.write_text(RECIPE)
+    assert "image-backend" not in {fault.rule for fault in check([tmp_path], image).faults}
+
+
+def test_what_the_build_leaves_out_is_said(tmp_path: Path) -> None:
+    """Otherwise the archive lacks a step, and check says 'no faults'. Folders that are no models do no harm here."""
+    for folder in (".git", "notes", "__pycache__"):
+        (tmp_path / "mine" / folder).mkdir(parents=True)
+    assert rules(tmp_path, RECIPE) == set()
+    config = tmp_path / "mine" / "scale" / "config.pbtxt"
+    config.rename(config.with_name("kept.txt"))
+    assert [fault.rule for fault in check([tmp_path]).faults] == ["step-not-a-model"]
+    config.with_name("kept.txt").rename(config.with_name("Config.pbtxt"))
+    assert [fault.rule for fault in check([tmp_path]).faults] == ["config-misnamed"]

@@ -1,0 +1,97 @@
+"""The reader of config.pbtxt and protobuf's own agree on what is a ModelConfig."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from google.protobuf import text_format
+from google.protobuf.message import Message
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.checking.configs import commented, messages, mutated, words
+from triton_ensembles.checking.text.parsed import HARMLESS, TextFault
+from triton_ensembles.checking.text.parser import parse
+from triton_ensembles.checking.text.template import in_quotes
+from triton_ensembles.triton.model_config import ModelConfig, format_config
+
+# protobuf reads some of the odd escape sequences that hypothesis makes, and Python warns of them.
+pytestmark = pytest.mark.filterwarnings("ignore:invalid escape sequence")
+
+CONFIG = """\
+name: "scale"
+backend: 'python'
+max_batch_size: 8
+input [ { name: "X" data_type: TYPE_FP32 dims: [ 4, -1 ] }, { name: "Z", data_type: TYPE_INT64, dims: 1; dims: 2 } ]
+output < name: "Y" data_type: TYPE_FP32 dims: [ ] >
+parameters { key: "a" value { string_value: "b\\n" "c" } }
+sequence_batching { direct { minimum_slot_utilization: 1.5e-1 } }
+"""
+
+
+@settings(max_examples=300)
+@given(messages().map(text_format.MessageToString))
+@example('default_model_filename: "0"\nruntime: "#"\n')
+@example('name: "%A%"\n')
+@example("sequence_batching { control_input { control { fp32_false_true: inf } } }")
+def test_what_is_written_is_read_back(text: str) -> None:
+    """Otherwise a correct config.pbtxt gets a fault, or the rules see another model than Triton does."""
+    message = text_format.Parse(text, ModelConfig())
+    for form in (text, format_config(message), text_format.MessageToString(message, as_one_line=True)):
+        assert_read(form, message)
+
+
+@settings(max_examples=300)
+@given(messages().map(text_format.MessageToString).flatmap(commented))
+@example('name: "scale" # 5"\ndynamic_batching {# defaults #}\n}\n')
+@example("sequence_batching { control_input { control { fp32_false_true:\n[inf]\n} } }")
+@example("sequence_batching { control_input { control { bool_false_true:\n[f]\n} } }")
+def test_comments_and_lines_change_nothing(text: str) -> None:
+    """Otherwise a remark in a config.pbtxt makes it a template, or another format."""
+    assert_read(text, text_format.Parse(text, ModelConfig()))
+
+
+def assert_read(text: str, message: Message) -> None:
+    parsed = parse(text, ModelConfig())
+    if any(in_quotes(word) for word in words(message)):  # which may name what the server does not find
+        assert {fault.rule for fault in parsed.faults} <= {*HARMLESS, "config-template"}, (text, parsed.faults)
+    else:
+        assert not parsed.refused, (text, parsed.faults)
+    if not parsed.faults:
+        assert parsed.message.SerializeToString(deterministic=True) == message.SerializeToString(deterministic=True)
+
+
+@settings(max_examples=600)
+@given(st.one_of(mutated(CONFIG), st.text(max_size=60)))
+@example("// comment\n")
+def test_what_protobuf_refuses_has_a_fault(text: str) -> None:
+    """Otherwise Triton may refuse a config.pbtxt that passes the checker."""
+    parsed = parse(text, ModelConfig())
+    if re.search(r"-[\s#]", text):  # Python refuses "- 1", the server takes it: test_text_served.py
+        return
+    if not {fault.rule for fault in parsed.faults} - HARMLESS:
+        read = text_format.Parse(text, ModelConfig())  # must not raise
+        if not parsed.faults:
+            assert read.SerializeToString(deterministic=True) == parsed.message.SerializeToString(deterministic=True)
+
+
+@settings(max_examples=600)
+@given(mutated(CONFIG))
+def test_what_protobuf_takes_has_no_fault(text: str) -> None:
+    """Otherwise the checker refuses what Triton accepts.
+
+    Left out is where Python's protobuf is laxer than the server's C++: test_text_served.py holds those to the server.
+    """
+    try:
+        text_format.Parse(text, ModelConfig())
+    except text_format.ParseError:
+        return
+    faults = [fault for fault in parse(text, ModelConfig()).faults if fault.rule not in HARMLESS]
+    assert not [fault for fault in faults if not _only_in_python(fault, text)], (text, faults)
+
+
+def _only_in_python(fault: TextFault, text: str) -> bool:
+    """Numbers such as +1 and 1_0, spaces outside ASCII, and unknown escape sequences."""
+    at = text[fault.offset :]
+    return "escape sequence" in fault.message or "invisible" in fault.message or bool(re.match(r"[+]|\d+_", at))

@@ -1,0 +1,345 @@
+"""One cause in a config.pbtxt is one fault, in its own file and in those of the ensembles that use the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.checking.test_mutations import ENSEMBLE as LARGE_ENSEMBLE
+from tests.checking.test_mutations import MODEL as LARGE_MODEL
+from triton_ensembles.checking.checker import check
+from triton_ensembles.checking.examples import IDENTITY, ensemble, io_tensor, parameter, python_model, step
+from triton_ensembles.checking.fault import Fault, Severity
+from triton_ensembles.checking.rule import Example
+from triton_ensembles.checking.staging_example import stage
+from triton_ensembles.checking.text.tokens import Kind, Token, Tokens
+
+MODEL = python_model(
+    "dynamic_batching { preferred_batch_size: [ 4, 8 ] }",
+    "instance_group [ { count: 1, kind: KIND_CPU } ]",
+    parameter("mode", "fast"),
+)
+USER = ensemble(step("model", {"X": "X"}, {"Y": "T"}), step("scale", {"X": "T"}, {"Y": "Y"}))
+BATCH, DIMS = "max_batch_size: 8", "dims: [ 4 ] } ]\noutput"
+DYNAMIC = "dynamic_batching { preferred_batch_size: [ 4, 8 ] }"
+PARAMETER = parameter("mode", "fast")
+GROUPS = "instance_group [ { count: 1, kind: KIND_CPU } ]"
+
+
+def faults(tmp_path: Path, text: str) -> list[Fault]:
+    """Of a repository with the model ``text`` and an ensemble that uses it; notes left out."""
+    stage(Example(text), tmp_path, "model")
+    stage(Example(USER), tmp_path, "user")
+    return [fault for fault in check([tmp_path]).faults if fault.severity is not Severity.NOTE]
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["${x}", "${x:-8}", "$X", "$(nproc)", "${{ x.y }}", "{{ x }}", "{{x|default(8)}}", "<%= x %>", "%x%", "%(x)d",
+     "@X@", "__X__", "LARGE", "<x>", "<largest batch>", "{x}", "{}", '"${x}"', "-${x}", "${x}0", "{{ x }}{{ y }}"],
+)  # fmt: skip
+def test_a_placeholder_is_one_fault(tmp_path: Path, value: str) -> None:
+    """Otherwise max_batch_size counts as 0, and everything that depends on it is reported."""
+    (fault,) = faults(tmp_path, MODEL.replace(BATCH, f"max_batch_size: {value}"))
+    assert (fault.rule, fault.place.line) == ("config-template", 2)
+    assert value.strip('"')[1:5] in fault.message
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("dims: [ 4 ]", "dims: [ ${h}, ${w} ]"),
+        ("dims: [ 4 ]", "dims: [ {{ h }} {{ w }} ]"),
+        (BATCH, "max_batch_size: MAX_BATCH"),
+        ("dims: [ 4 ]", "dims: [ C, HEIGHT, WIDTH ]"),
+        ("dims: [ 4 ]", "dims: ${dims}"),
+        ("TYPE_FP32", "TYPE_${type}"),
+        ('"X"', '"${input}"'),
+        ('"X"', "${input}"),
+        ('"python"', '"{{ backend }}"'),
+        ("input [ {", "${inputs}\ninput [ {"),
+        ("input [ {", "input [ ${more} {"),
+        (GROUPS, "instance_group ${groups}"),
+        ("count: 1", "count: %COUNT%"),
+        (BATCH, "{% if x %}\nmax_batch_size: 8\n{% else %}\nmax_batch_size: 4\n{% endif %}"),
+        (BATCH, "{{- if .Values.x }}\nmax_batch_size: {{ .Values.x }}\n{{- end }}"),
+        ("input [ {", "input [\n{% for i in inputs %}\n{"),
+        ("{ name", "{{ name"),
+        (PARAMETER, PARAMETER.replace("fast", "${mode}")),
+    ],
+)
+def test_a_template_is_one_fault_wherever_its_placeholders_are(tmp_path: Path, old: str, new: str) -> None:
+    """Otherwise a template that nobody filled in fills the screen."""
+    (fault,) = faults(tmp_path, MODEL.replace(old, new))
+    assert fault.rule in ("config-template", "config-template-in-string")
+
+
+def test_the_name_of_a_template_is_part_of_it(tmp_path: Path) -> None:
+    """Otherwise a template has two faults, one of which is that its name is not its folder's."""
+    named = 'name: "{{ name }}"\n' + MODEL
+    (fault,) = faults(tmp_path, named.replace("max_batch_size: 8", "max_batch_size: {{ batch }}"))
+    assert fault.rule == "config-template" and "{{ name }}" in fault.message
+    (fault,) = faults(tmp_path, named)
+    assert fault.rule == "model-name-differs-from-folder"
+
+
+def test_a_comment_after_a_comma_is_no_placeholder(tmp_path: Path) -> None:
+    """Otherwise a config that the server loads is taken for a template."""
+    assert not faults(tmp_path, MODEL.replace("dims: [ 4 ]", "dims: [ #first, second\n4 ]"))
+
+
+def test_a_placeholder_in_a_string_that_the_server_loads_is_a_warning(tmp_path: Path) -> None:
+    """Otherwise check refuses what Triton loads; a chat template or a token in brackets is not even that."""
+    text = MODEL.replace("fast", "/models/${name}") + parameter("chat", "{% for m in messages %}{{ m.content }}")
+    (fault,) = faults(tmp_path, text + parameter("pad", "<pad>"))
+    assert (fault.severity, fault.rule) == (Severity.WARNING, "config-template-in-string")
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "words"),
+    [
+        ('{"name": "m", "max_batch_size": 8, "input": [{"name": "X"}]}', "config-other-format", "JSON"),
+        ("name: m\nbackend: python\ninput:\n  - name: X\n    dims: [4]\n", "config-other-format", "YAML"),
+        ('name = "m"\n[[input]]\nname = "X"\n', "config-other-format", "TOML"),
+        ("<!DOCTYPE html>\n<html></html>", "config-other-format", "HTML"),
+        ("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "config-other-format", "LFS"),
+        ("```\n" + MODEL + "```\n", "config-other-format", "Markdown"),
+        (
+            MODEL.replace(BATCH, f"<<<<<<< HEAD\n{BATCH}\n=======\nmax_batch_size: 4\n>>>>>>> main"),
+            "config-other-format",
+            "merge conflict",
+        ),
+        (MODEL.replace('name: "X", data_type', '"name": "X", "data_type"'), "config-other-format", "quotes"),
+        (MODEL.replace(": ", " = "), "config-syntax", "'='"),
+        (MODEL.replace(BATCH, "max_batch_size == 8"), "config-syntax", "'='"),
+        (MODEL.replace(PARAMETER, 'parameters { "mode": "fast", "size": 3 }'), "config-syntax", "a key and a value"),
+        (MODEL.replace(PARAMETER, 'parameters [ { "a": "b" }, { c: "d" } ]'), "config-syntax", "a key and a value"),
+        (MODEL.replace('{ key: "mode"', '{ "key": "mode"'), "config-other-format", "quotes"),
+        (MODEL.replace(BATCH, "max_batch_size:"), "config-syntax", "no value"),
+        (MODEL.replace(BATCH, "max_batch_size"), "config-syntax", "no value"),
+        ("name:\nbackend:\ninput [\n {\n name:\n data_type:\n }\n ]\n", "config-syntax", "'name', 'backend' and"),
+        ("name: backend: input [ { name: data_type: dims: } ]\n", "config-syntax", "have no value"),
+        ("name: ,\nbackend: ,\n", "config-syntax", "'name' and 'backend' have no value"),
+        ("name:\ninput:\noutput:\nparameters:\n", "config-syntax", "'output' and 'parameters' have no value"),
+        (MODEL.replace(BATCH, "max_batch_size: 8 or 16"), "config-unknown-field", "'or'"),
+        (MODEL.replace(BATCH, "max_batch_size: TODO: ask Kim"), "config-wrong-type", "TODO"),
+        (MODEL.replace(BATCH, "max_batch_size: ???"), "config-wrong-type", "???"),
+        (MODEL.replace(BATCH, "max_batch_size: Large"), "config-wrong-type", "Large"),
+        (MODEL.replace(BATCH, f"{BATCH}\nmax_batch_size: 16"), "config-field-twice", "already given"),
+        (MODEL.replace(DIMS, "dims: (3, 4) } ]\noutput"), "config-wrong-type", "("),
+        (MODEL.replace(DIMS, "dims: 3, 4 } ]\noutput"), "config-syntax", "expected"),
+        (MODEL.replace(DIMS, "dims: [ None, 4 ] } ]\noutput"), "config-wrong-type", "None"),
+        (MODEL.replace(DIMS, "dims: [ 4 ]\noutput"), "config-unclosed", "still open"),
+        (MODEL.replace('name: "X"', 'name: "X'), "config-bad-string", "not closed"),
+        (MODEL.replace("output [", "output_map ["), "config-unknown-field", "output_map"),
+        (MODEL.replace(BATCH, "batch_size: 8"), "config-unknown-field", "batch_size"),
+        ("// }\n" + MODEL, "config-syntax", "//"),
+        (MODEL.replace("input [", "tensors_in ["), "config-unknown-field", "tensors_in"),
+        (MODEL.replace('backend: "python"', 'engine: "python"'), "config-unknown-field", "engine"),
+        (MODEL.replace(DYNAMIC, "dynamic_batching: true"), "config-wrong-type", "group of fields"),
+        (MODEL.replace(GROUPS, "instance_group: KIND_CPU"), "config-wrong-type", "group of fields"),
+        (MODEL.replace("KIND_CPU", "SOMEWHERE"), "config-unknown-enum", "SOMEWHERE"),
+        (MODEL.replace("TYPE_FP32", "TYPE_UNKNOWN9"), "config-unknown-enum", "TYPE_UNKNOWN9"),
+        ("; a comment of another language\n" + MODEL, "config-syntax", "expected"),
+        (MODEL.replace(BATCH, "max_batch_size; 8"), "config-syntax", "max_batch_size"),
+        (MODEL.replace("kind: KIND_CPU", "kind ; KIND_CPU"), "config-syntax", "kind"),
+        (MODEL.replace("input [", "input -"), "config-wrong-type", "group of fields"),
+        (MODEL.replace("dynamic_batching {", "dynamic_batching ("), "config-wrong-type", "group of fields"),
+        (MODEL.replace("dims: [ 4 ]", "dims: - 4 ]", 1), "config-unclosed", "missing"),
+        (MODEL.replace("dims: [ 4 ]", "dims: [ 4 )"), "config-syntax", "comma"),
+        (MODEL.replace(PARAMETER, PARAMETER.replace("parameters {", "")), "config-unknown-field", "key"),
+    ],
+)
+def test_one_cause_is_one_fault(tmp_path: Path, text: str, rule: str, words: str) -> None:
+    """Otherwise people read four faults that vanish with the first, or doubt the right ones."""
+    found = faults(tmp_path, text)
+    if rule == "config-unknown-enum" and len(found) == 2:  # each place has the same misspelling
+        found.pop()
+    (fault,) = found
+    assert fault.rule == rule
+    assert words in fault.message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "cure"),
+    [
+        ("TYPE_FP32", "TYPE_BYTES", "TYPE_STRING"),
+        ("TYPE_FP32", "BYTES", "TYPE_STRING"),
+        ("TYPE_FP32", "float32", "TYPE_FP32"),
+        ("TYPE_FP32", "TYPE_FLOAT", "TYPE_FP32"),
+        ("TYPE_FP32", "DT_DOUBLE", "TYPE_FP64"),
+        ("TYPE_FP32", "TYPE_LONG", "TYPE_INT64"),
+        ("TYPE_FP32", "TYPE_INT", "TYPE_INT32"),
+        ('backend: "python"', 'backend: "onnx"', '"onnxruntime"'),
+        ('backend: "python"', 'backend: "pytorch_libtorch"', '"pytorch"'),
+        ('backend: "python"', 'backend: "trt"', '"tensorrt"'),
+        ('backend: "python"', 'platform: "onnx"', '"onnxruntime"'),
+        ('backend: "python"', 'platform: "torch"', '"pytorch"'),
+        (PARAMETER, 'parameters { "mode": "fast" }', 'parameters { key: "mode" value: { string_value: "fast" } }'),
+    ],
+)
+def test_the_right_name_is_proposed(tmp_path: Path, old: str, new: str, cure: str) -> None:
+    """Otherwise people have to look up what other programs call differently."""
+    assert cure in faults(tmp_path, MODEL.replace(old, new, 1))[0].cure
+
+
+def test_a_map_like_json_in_an_ensemble_is_one_fault(tmp_path: Path) -> None:
+    """Otherwise its key, its value, and the tensors at both ends are reported, too."""
+    stage(Example(MODEL), tmp_path, "model")
+    text = USER.replace('input_map { key: "X", value: "X" }', 'input_map { "X": "X" }')
+    stage(Example(text), tmp_path, "user")
+    (fault,) = check([tmp_path]).faults
+    assert fault.cure == 'write input_map { key: "X" value: "X" }'
+
+
+def scalars(text: str) -> Iterator[Token]:
+    """Every number and string of a config, and every name that is a value."""
+    tokens = Tokens(text)
+    before = ""
+    while not tokens.ended:
+        token = tokens.take()
+        named = token.kind is Kind.NAME and before == ":" and not tokens.at(":", "{")
+        if named or token.kind in (Kind.INTEGER, Kind.STRING):
+            yield token
+        before = token.text
+
+
+@pytest.mark.parametrize("value", ["${x}", '"${x}"', "TYPE_${x}", "???", "12345678901234567890123"])
+def test_any_value_may_be_unreadable(tmp_path: Path, value: str) -> None:
+    """Otherwise rules conclude from what nobody can read, in this file or in those that use the model."""
+    stage(Example(ensemble(step("model", {"X": "X"}, {"Y": "Y"}))), tmp_path, "user")
+    for text in (LARGE_ENSEMBLE, LARGE_MODEL):
+        stage(Example(text), tmp_path, "model")
+        for token in scalars(text):
+            changed = text[: token.offset] + value + text[token.offset + len(token.text) :]
+            (tmp_path / "model/config.pbtxt").write_text(changed)
+            found = [fault for fault in check([tmp_path]).faults if fault.severity is not Severity.NOTE]
+            assert len(found) == 1, (token, found)
+
+
+def test_a_mark_that_is_missing_is_one_fault(tmp_path: Path) -> None:
+    """Otherwise one forgotten bracket of an ensemble makes a dozen faults, in the steps and in the maps."""
+    stage(Example(LARGE_ENSEMBLE), tmp_path, "model")
+    tokens = Tokens(LARGE_ENSEMBLE)
+    while not tokens.ended:
+        token = tokens.take()
+        if token.kind is Kind.MARK and token.text != "-":
+            changed = LARGE_ENSEMBLE[: token.offset] + LARGE_ENSEMBLE[token.offset + 1 :]
+            (tmp_path / "model/config.pbtxt").write_text(changed)
+            found = [fault for fault in check([tmp_path]).faults if fault.severity is not Severity.NOTE]
+            assert len(found) <= 1, (token, found)
+
+
+def test_what_is_readable_is_still_checked(tmp_path: Path) -> None:
+    """Otherwise one placeholder hides every other fault of its file."""
+    outputs = (
+        f"{io_tensor('Y')}, {io_tensor('W', dims='0')}, {io_tensor('Z', dims='2', more='reshape { shape: [ 3 ] }')}"
+    )
+    text = python_model("instance_group [ { kind: KIND_CPU, gpus: [ 0 ] } ]", outputs=outputs)
+    found = {fault.rule for fault in faults(tmp_path, text.replace("TYPE_FP32", "${type}", 1))}
+    assert found == {"config-template", "tensor-dim-invalid", "reshape-size-differs", "instance-group-gpus"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("instance_group [", "instance-group ["),
+        ("instance_group [", "instance-group: ["),
+        ("max_batch_size:", "max-batch-size:"),
+        ("dynamic_batching {", "dynamic-batching {"),
+        ("data_type: TYPE_FP32, dims", "data-type: TYPE_FP32, dims"),
+        ("preferred_batch_size:", "preferred-batch-size:"),
+    ],
+)
+def test_a_name_with_hyphens_is_one_fault(old: str, new: str, tmp_path: Path) -> None:
+    """Otherwise one habit of YAML is reported as three faults, and none of them says which field was meant."""
+    (fault,) = faults(tmp_path, MODEL.replace(old, new, 1))
+    assert (fault.rule, fault.cure) == ("config-unknown-field", f"did you mean '{old.split(' ')[0].strip(':')}'?")
+
+
+THREE = [step("scale", {"X": "X"}, {"Y": name}) for name in ("Y", "T", "U")]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "rule"),
+    [
+        (io_tensor("X", "INT32"), "ensemble-data-type-clash"),
+        (io_tensor("X", dims="5"), "ensemble-shape-clash"),
+        (io_tensor("X", dims="0"), "tensor-dim-invalid"),
+    ],
+)
+def test_an_input_that_three_steps_read_is_one_fault(inputs: str, rule: str, tmp_path: Path) -> None:
+    """Otherwise one wrong word is as many faults as there are steps."""
+    text = ensemble(*THREE, inputs=inputs, outputs=", ".join(io_tensor(name) for name in ("Y", "T", "U")))
+    stage(Example(text), tmp_path, "user")
+    assert [fault.rule for fault in check([tmp_path]).faults if fault.severity is not Severity.NOTE] == [rule]
+
+
+@pytest.mark.parametrize(("size", "rules"), [("0", ["ensemble-batch-of-one"]), ("-1", ["max-batch-size-negative"])])
+def test_a_step_that_does_not_batch_is_one_fault(size: str, rules: list[str], tmp_path: Path) -> None:
+    """Otherwise one number is as many warnings as the step has inputs."""
+    names = ("A", "B", "C")
+    inputs = ", ".join(io_tensor(name, dims="1") for name in names)
+    config = python_model(inputs=inputs).replace("max_batch_size: 8", f"max_batch_size: {size}")
+    stage(Example(config), tmp_path, "model")
+    user = ensemble(step("model", {name: name for name in names}, {"Y": "Y"}), inputs=inputs)
+    stage(Example(user), tmp_path, "user")
+    found = [fault.rule for fault in check([tmp_path]).faults if fault.severity is not Severity.NOTE]
+    assert [rule for rule in found if rule in ("ensemble-batch-of-one", "max-batch-size-negative")] == rules
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule"),
+    [
+        ("data_type", "dat}a_type", "config-syntax"),
+        ("max_batch_size", "max_b[atch_size", "config-syntax"),
+        ("max_batch_size", 'max_b"atch_size', "config-syntax"),
+        ("max_batch_size", "max batch_size", "config-syntax"),
+        ("TYPE_FP32", "TYPE_F]P32", "config-syntax"),
+        ("KIND_CPU", 'KIND_"CPU', "config-syntax"),
+        ("parameters", "para}meters", "config-syntax"),
+        ("input [", "inp,ut [", "config-syntax"),
+        (BATCH, f"COPYRIGHT HOLDERS, INCLUDING, BUT NOT LIMITED TO, THE\n{BATCH}", "config-unknown-field"),
+        ("dims: [ 4 ]", "dims[ : 4 ]", "config-syntax"),
+        ('name: "X"', 'name: "X""', "config-bad-string"),
+        ('name: "X"', 'name: ""X"', "config-bad-string"),
+        ('"python"', '"pyt"hon"', "config-bad-string"),
+        ('name: "X", ', "", "tensor-name-missing"),
+        ('name: "X", data_type: TYPE_FP32, dims: [ 4 ]', "", "tensor-name-missing"),
+        (DYNAMIC, DYNAMIC + '\nmax_batch_size: 4 backend: "b"', "config-field-twice"),
+        ('key: "mode"', 'key: "mode" }', "config-unknown-field"),
+        ("parameters {", "parameters { }", "config-unknown-field"),
+    ],
+)
+def test_one_edit_is_one_fault(tmp_path: Path, old: str, new: str, rule: str) -> None:
+    """Otherwise a slip of a finger is a list of faults, of which none says what it was."""
+    (fault,) = faults(tmp_path, MODEL.replace(old, new, 1))
+    assert fault.rule == rule
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GROUPS + '\ndynamic_batching {\nparameters {\n}\n  key: "a"\n  value: { string_value: "b" }\n}\n',
+        GROUPS + '\nparameters {\n  key: "a"\nparameters {\n}\n  key: "b"\n}\n',
+        "instance_group [\n  {\n    kind: KIND_CPU\n  {\n  },\n    kind: KIND_CPU\n  }\n]\n",
+    ],
+)
+def test_what_follows_swapped_brackets_is_read_as_it_was_meant(tmp_path: Path, text: str) -> None:
+    """Otherwise its keys and values are all faults of the group before."""
+    (fault,) = faults(tmp_path, MODEL.replace(DYNAMIC, "").replace(GROUPS, text))
+    assert (fault.rule, fault.cure) == ("config-syntax", "swap the two")
+
+
+def test_an_empty_path_of_an_environment_is_no_fault(tmp_path: Path) -> None:
+    """Otherwise a model is refused that the server runs with its usual Python."""
+    assert faults(tmp_path, MODEL + parameter("EXECUTION_ENV_PATH", "")) == []
+
+
+def test_an_auto_complete_config_that_returns_none_is_a_fault(tmp_path: Path) -> None:
+    """Otherwise a server that completes configs refuses what the checker passes."""
+    method = "    @staticmethod\n    def auto_complete_config(config):\n        return None\n\n    def execute"
+    stage(Example(MODEL, {"1/model.py": IDENTITY.replace("    def execute", method, 1)}), tmp_path, "model")
+    assert [fault.rule for fault in check([tmp_path]).faults] == ["model-py-auto-complete"]

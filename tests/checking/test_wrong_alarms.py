@@ -1,0 +1,163 @@
+"""What Triton loads, and what cannot be known, is no fault."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from triton_ensembles.archive.tar import read_archive
+from triton_ensembles.archive.tree import LARGEST_CONFIG
+from triton_ensembles.checking.checker import check
+from triton_ensembles.checking.examples import IDENTITY, X, Y, ensemble, io_tensor, parameter, python_model, step
+from triton_ensembles.checking.fault import Fault, Severity
+from triton_ensembles.checking.rule import Example
+from triton_ensembles.checking.staging_example import stage
+from triton_ensembles.sagemaker.extraction import extract
+
+HALF = 'input [ { name: "X" } ]\n'
+NOTE, ERROR = {"config-completed"}, {"tensor-data-type-missing", "tensor-dims-missing"}
+TENSORS = f"input [ {X} ]\noutput [ {Y} ]\n"
+
+
+def faults(path: Path) -> list[Fault]:
+    return [fault for fault in check([path]).faults if fault.severity is not Severity.NOTE]
+
+
+@pytest.mark.parametrize(
+    ("config", "file", "wrong"),
+    [
+        ('backend: "dali"\n', "dali.py", ""),
+        ('backend: "dali"\ndefault_model_filename: "pipeline.dali"\n', "dali.py", ""),
+        ('backend: "dali"\n', "pipeline.py", "model-file-missing"),
+        ('backend: "identity"\n', "notes", ""),
+        ('backend: "identity"\ndefault_model_filename: "none"\n', "notes", ""),
+        ('backend: "repeat"\n', "notes", ""),
+        ('backend: "identity"\n' + parameter("EXECUTION_ENV_PATH", "$$TRITON_MODEL_DIRECTORY/no.tar.gz"), "notes", ""),
+        ('platform: "onnxruntime_onnx"\n', "notes", "model-file-missing"),
+    ],
+)
+def test_the_file_that_a_backend_loads(tmp_path: Path, config: str, file: str, wrong: str) -> None:
+    """Otherwise check asks for files that the backend never opens."""
+    stage(Example(config + TENSORS, {f"1/{file}": "x"}), tmp_path, "model")
+    assert [fault.rule for fault in faults(tmp_path)] == ([wrong] if wrong else [])
+
+
+def test_an_ensemble_given_by_itself_knows_nothing_of_its_steps(tmp_path: Path) -> None:
+    """Otherwise every step of it is missing, although it lies beside it."""
+    stage(Example(ensemble(step("a", {"X": "X"}, {"Y": "T"}), step("b", {"X": "T"}, {"Y": "Y"}))), tmp_path, "whole")
+    assert not faults(tmp_path / "whole")
+    assert {fault.rule for fault in faults(tmp_path)} == {"step-model-missing"}
+
+
+def test_a_model_without_a_config_given_by_itself_is_one_model(tmp_path: Path) -> None:
+    """Otherwise there is "no model here", in a folder that Triton loads."""
+    stage(Example(None, {"1/model.py": IDENTITY}), tmp_path, "model")
+    (fault,) = faults(tmp_path / "model")
+    assert fault.rule == "model-without-config"
+
+
+def test_a_renamed_model_folder_given_by_itself_is_a_warning(tmp_path: Path) -> None:
+    """Otherwise a clone of somebody's model in a folder of another name is broken."""
+    stage(Example('name: "resnet"\n' + python_model()), tmp_path, "resnet-main")
+    (fault,) = faults(tmp_path / "resnet-main")
+    assert (fault.severity, fault.rule) == (Severity.WARNING, "model-folder-renamed")
+
+
+@pytest.mark.parametrize(
+    ("size", "rule"), [(LARGEST_CONFIG - 1000, "tensor-dim-invalid"), (LARGEST_CONFIG, "config-too-large")]
+)
+def test_a_config_of_megabytes(tmp_path: Path, size: int, rule: str) -> None:
+    """Otherwise what Triton loads is an error, or nothing is said of what was not checked."""
+    text = python_model(outputs=io_tensor("Y", dims="0"))
+    stage(Example(text + "# a line of a comment\n" * (size // 22)), tmp_path, "model")
+    (fault,) = faults(tmp_path)
+    assert fault.rule == rule
+    assert fault.severity is (Severity.WARNING if rule == "config-too-large" else Severity.ERROR)
+
+
+def test_a_config_that_is_not_read_is_unknown_to_its_ensemble(tmp_path: Path) -> None:
+    """Otherwise a model whose config is too large has no inputs, for the ensemble that uses it."""
+    stage(Example(python_model() + "# a line of a comment\n" * (LARGEST_CONFIG // 22 + 1)), tmp_path, "model")
+    stage(Example(ensemble(step("model", {"X": "X"}, {"Y": "Y"}))), tmp_path, "user")
+    assert [fault.rule for fault in faults(tmp_path)] == ["config-too-large"]
+
+
+@pytest.mark.parametrize("form", ["--format=gnu", "--format=posix", "--sparse-version=0.1 --format=posix"])
+def test_a_sparse_archive_is_read_and_unpacked(tmp_path: Path, form: str) -> None:
+    """Otherwise an archive packed by `tar --sparse` is called broken, which SageMaker unpacks."""
+    stage(Example(python_model()), tmp_path / "models", "model")
+    weights = tmp_path / "models/model/1/weights.bin"
+    with weights.open("wb") as file:
+        for part in range(50):  # more than the first header holds
+            file.seek(part << 20)
+            file.write(b"weights" * 1000)
+        file.truncate(60 << 20)
+    archive = tmp_path / "sparse.tar.gz"
+    subprocess.run(
+        ["tar", "-C", tmp_path / "models/model", "--sparse", *form.split(), "-czf", archive, "."], check=True
+    )
+    assert not [fault for fault in check([archive]).faults if fault.severity is Severity.ERROR]
+    extract(archive, tmp_path / "unpacked", lambda _: None)
+    assert (tmp_path / "unpacked/1/weights.bin").read_bytes() == weights.read_bytes()
+
+
+@pytest.mark.parametrize("form", ["--format=gnu", "--format=posix"])
+def test_a_sparse_file_that_is_only_a_hole_is_a_bomb(tmp_path: Path, form: str) -> None:
+    """Otherwise 300 bytes unpack to a terabyte of zeros."""
+    with (tmp_path / "model.bin").open("wb") as file:
+        file.truncate(1 << 40)
+    archive = tmp_path / "bomb.tar.gz"
+    subprocess.run(["tar", "-C", tmp_path, "--sparse", form, "-czf", archive, "model.bin"], check=True)
+    (problem,) = read_archive(archive).problems
+    assert problem.rule == "archive-bomb"
+
+
+@pytest.mark.parametrize("backend", ["fastertransformer", "stateful", "diffusion"])
+def test_a_backend_that_people_build_is_a_warning_that_says_so(tmp_path: Path, backend: str) -> None:
+    """Otherwise check claims that NVIDIA never published it."""
+    stage(Example(f'backend: "{backend}"\n' + TENSORS, {"1": None}), tmp_path, "model")
+    (fault,) = faults(tmp_path)
+    assert (fault.severity, fault.rule) == (Severity.WARNING, "backend-unknown")
+    assert fault.message == f"no image of Triton that NVIDIA publishes has a backend '{backend}'"
+
+
+def test_nothing_is_said_of_what_comes_after_a_break(tmp_path: Path) -> None:
+    """Otherwise the models in the lost half of an archive are missing, and their ensemble is wrong."""
+    stage(Example(ensemble(step("scale", {"X": "X"}, {"Y": "Y"}))), tmp_path / "models", "an-ensemble")
+    (tmp_path / "models/an-ensemble/1/random").write_bytes(os.urandom(1 << 20))
+    archive = tmp_path / "model.tar.gz"
+    subprocess.run(["tar", "-C", tmp_path / "models", "--sort=name", "-czf", archive, "."], check=True)
+    assert not faults(archive)
+    with archive.open("r+b") as file:
+        file.truncate(1 << 19)
+    assert [fault.rule for fault in faults(archive)] == ["archive-truncated"]
+
+
+@pytest.mark.parametrize(
+    ("config", "file", "expected"),
+    [
+        ('platform: "tensorrt_plan"\n' + HALF, "model.plan", NOTE),
+        ('platform: "tensorflow_savedmodel"\n' + HALF, "model.savedmodel/saved_model.pb", NOTE),
+        ('backend: "openvino"\n' + HALF, "model.xml", NOTE),
+        ('backend: "inhouse"\n' + HALF, "libtriton_inhouse.so", NOTE),
+        ('platform: "onnxruntime_onnx"\n', "model.onnx", NOTE),
+        ('platform: "onnxruntime_onnx"\n' + HALF, "model.onnx", NOTE | ERROR),  # it completes whole lists only
+        ('platform: "pytorch_libtorch"\n' + HALF, "model.pt", ERROR),
+        ('platform: "tensorflow_graphdef"\n' + HALF, "model.graphdef", ERROR),
+        ('backend: "identity"\n' + HALF, "model", ERROR),
+        ('backend: "python"\n' + HALF, "model.py", ERROR),
+    ],
+)
+def test_what_is_left_out_is_a_note_where_the_backend_completes_it(
+    tmp_path: Path, config: str, file: str, expected: set[str]
+) -> None:
+    """Otherwise what Triton fills in is an error, or what it does not fill in is none."""
+    stage(Example(config, {f"1/{file}": IDENTITY}), tmp_path, "model")
+    assert {fault.rule for fault in check([tmp_path]).faults} & (NOTE | ERROR) == expected
+    # The build writes the configs of ensembles/, and its servers complete none.
+    (tmp_path / "ensemble.toml").touch()
+    found = {fault.rule for fault in check([tmp_path]).faults} & (NOTE | ERROR)
+    assert found == (ERROR if HALF in config else set())

@@ -1,0 +1,137 @@
+"""Requests, loads and unloads that come at the same time, which tritonserver 2.51.0 does not survive by itself."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.endpoint.hosting.archives import CONFIG, body, ensemble, model, values
+from tests.endpoint.hosting.conftest import Host
+from triton_ensembles.endpoint.hosting.call_order import Turns
+from triton_ensembles.endpoint.hosting.request import Invocation
+from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, TritonApi
+from triton_ensembles.triton.sagemaker_server import SageMakerServer
+
+pytestmark = pytest.mark.anyio
+
+LOADS = 1500  # beside which about ten requests failed before
+
+
+def write(folder: Path, files: dict[str, bytes]) -> Path:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return folder
+
+
+async def test_no_request_fails_because_another_model_is_loaded(anyio_backend: object, tmp_path: Path) -> None:
+    """The loads fail, for they want a backend that is not there: so there can be many of them in a short time."""
+    (repository := tmp_path / "repository").mkdir()
+    asked = write(tmp_path / "asked", model())
+    loaded = []
+    for number in range(40):
+        config = CONFIG.format(name=f"step{number}").replace('"python"', '"nowhere"').encode()
+        files = ensemble(f"ensemble{number}", f"step{number}") | {f"step{number}/config.pbtxt": config}
+        loaded.append(write(tmp_path / f"loaded{number}", files | {f"step{number}/1/model.py": b""}))
+    with SageMakerServer(repository, log=tmp_path / "log") as server:
+        api = TritonApi(server.sagemaker_url, tmp_path / "log")
+        await api.load("asked", asked, "asked")
+        loading = asyncio.create_task(load_all(api, loaded))
+
+        async def ask(value: float) -> None:
+            while not loading.done():
+                reply = await api.invoke(
+                    "/models/asked/invoke", Invocation(body(value), "asked", "application/json"), 60
+                )
+                assert isinstance(reply.body, bytes) and values(reply.body) == [value]
+
+        await asyncio.gather(loading, *(ask(number) for number in range(8)))
+        api.close()
+
+
+async def load_all(api: TritonApi, folders: list[Path]) -> None:
+    for number in range(LOADS):
+        folder = folders[number % len(folders)]
+        with pytest.raises(ContainerAnswered, match=r"load failed for model"):
+            await api.load(folder.name, folder, folder.name)
+
+
+async def entered(work: asyncio.Task[None]) -> bool:
+    """Whether it ends as soon as the event loop has nothing else to do."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+    return work.done()
+
+
+async def test_a_load_waits_for_requests_and_requests_wait_until_it_has_begun(anyio_backend: object) -> None:
+    turns, stack = Turns(), AsyncExitStack()
+    async with stack:
+        with turns.request() as begin:
+            await begin()
+            load = asyncio.create_task(stack.enter_async_context(turns.load()))
+            assert not load.done()
+            await asyncio.sleep(0.01)
+            with turns.request() as begin_next:
+                following = asyncio.create_task(begin_next())
+                assert not await entered(following)
+        begun = await load
+        with turns.request() as begin_third:
+            third = asyncio.create_task(begin_third())
+            assert not await entered(third)
+            begun()
+            assert await entered(third), "it need not wait until the load has ended"
+
+
+async def test_a_request_that_takes_long_does_not_hold_up_a_load(anyio_backend: object) -> None:
+    turns = Turns()
+    with turns.request() as begin:
+        await begin()
+        async with turns.load():
+            pass
+
+
+async def test_loads_begin_one_after_the_other_and_then_run_beside_each_other(anyio_backend: object) -> None:
+    turns, stack = Turns(), AsyncExitStack()
+    async with stack:
+        begun = await stack.enter_async_context(turns.load())
+        second = asyncio.create_task(stack.enter_async_context(turns.load()))
+        assert not await entered(second)
+        begun()
+        await second
+
+
+async def test_unloads_that_begin_soon_after_each_other_overlap_and_others_wait(anyio_backend: object) -> None:
+    """Triton sleeps for half a second in each."""
+    turns, stack = Turns(), AsyncExitStack()
+    async with stack:
+        for _ in range(2):
+            (await stack.enter_async_context(turns.unload()))()
+        await asyncio.sleep(0.3)
+        third = asyncio.create_task(AsyncExitStack().enter_async_context(turns.unload()))
+        assert not await entered(third)
+    await third
+
+
+async def test_a_model_that_takes_long_to_end_holds_up_no_other(anyio_backend: object) -> None:
+    turns, stack = Turns(), AsyncExitStack()
+    async with stack:
+        for turn in (turns.unload, turns.load, turns.unload, turns.load):
+            (await stack.enter_async_context(turn()))()
+            await asyncio.sleep(0.3)
+
+
+async def test_a_request_is_sent_once_more_when_its_loaded_model_is_said_to_be_unknown(
+    host: Host, tmp_path: Path
+) -> None:
+    """On a slow machine, its lookup may meet a load after all. Here the model says what the server would say."""
+    flag, message = str(tmp_path / "asked"), "Request for unknown model: 'one.tar.gz' is not found"
+    error = f"pb_utils.InferenceResponse(error=pb_utils.TritonError({message!r}))"
+    once = f"if not os.path.exists({flag!r}): open({flag!r}, 'w').close(); answers.append({error}); continue"
+    host.put("one.tar.gz", model(execute=once))
+    await host.start()
+    assert await host.ask("one.tar.gz", 7) == [7]
+    assert Path(flag).exists()

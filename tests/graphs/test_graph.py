@@ -1,0 +1,179 @@
+"""The DAG of an ensemble as values, mermaid and picture."""
+
+from __future__ import annotations
+
+import io
+from itertools import combinations
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+from checkout import ENSEMBLES
+from tests.work import calls_of
+from triton_ensembles.checking.examples import ensemble, step
+from triton_ensembles.checking.rule import Example
+from triton_ensembles.checking.staging_example import stage
+from triton_ensembles.commands.graph import graph as graph_command
+from triton_ensembles.graphs.dag import Graph, Tensor, graph_of
+from triton_ensembles.graphs.mermaid import mermaid
+from triton_ensembles.graphs.picture import picture, place
+from triton_ensembles.graphs.read import read_graph
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.triton.model_config import parse_config
+
+
+@pytest.fixture(scope="module")
+def bert() -> Graph:
+    return read_graph("bert_trt", ENSEMBLES)
+
+
+def test_the_tensors_have_types_and_shapes(bert: Graph) -> None:
+    """Otherwise the drawing does not match the configs."""
+    assert bert.tensors["INPUT0"] == Tensor("INPUT0", "STRING", (1,), 64, "input")
+    assert bert.tensors["token_ids"].shape == "INT32 [≤64, -1]"
+    assert bert.tensors["finaloutput"].role == "output"
+    assert [step.model for step in bert.steps] == ["preprocess", "bert-trt", "postprocess"]
+    mask = [(edge.step, edge.writes) for edge in bert.edges if edge.tensor == "attn_mask"]
+    assert mask == [(0, True), (1, False), (2, False)]
+
+
+def test_mermaid_names_every_step_and_edge(bert: Graph) -> None:
+    """Otherwise a README shows a DAG with something missing."""
+    text = mermaid(bert)
+    assert text.startswith("flowchart LR\n")
+    assert 's0["preprocess<br/>python"]' in text
+    assert 's0 -->|"OUTPUT0 → token_ids<br/>INT32 [≤64, -1]"| s1' in text
+    assert 's2 -->|"SENT_EMBED"| t' in text
+
+
+def test_mermaid_escapes_characters_with_a_meaning() -> None:
+    """Otherwise a tensor with an odd name breaks the drawing."""
+    config = ensemble(step("scale", {"X": 'a\\"b|<c>'}, {"Y": "Y"}))
+    text = mermaid(graph_of("odd", parse_config(config, ""), {}))
+    assert "a#34;b#124;#60;c#62;" in text
+
+
+def test_a_picture_holds_all_names(bert: Graph) -> None:
+    """Otherwise a name is missing in the picture."""
+    root = ElementTree.fromstring(picture(bert, "svg"))
+    words = {text.strip() for text in root.itertext() if text.strip()}
+    assert words >= {"bert_trt", "preprocess", "bert-trt", "token_ids", "FP32 [≤64, -1, 384]", "TOKEN_EMBEDS_POST"}
+    assert picture(bert, "svg") == picture(bert, "svg")  # no dates, no random ids
+    with Image.open(io.BytesIO(picture(bert, "png"))) as image:
+        assert image.width > image.height > 100
+        assert len(set(image.convert("L").histogram())) > 10  # something is drawn
+
+
+def test_boxes_lie_apart_and_arrows_go_around_them(bert: Graph) -> None:
+    """Otherwise an arrow crosses a box that it does not belong to."""
+    boxes, arrows = place(bert)
+    for box, other in combinations(boxes, 2):
+        beside = abs(box.x - other.x) > (box.width + other.width) / 2
+        assert beside or abs(box.y - other.y) > (box.height + other.height) / 2
+    long = arrows[[edge.other_name for edge in bert.edges].index("ATTENTION_POST")]
+    assert len(long) == 4  # with a bend beside bert-trt, and one beside token_embeds
+    for x, y in long[1:-1]:
+        assert not any(abs(box.x - x) <= box.width / 2 and abs(box.y - y) <= box.height / 2 for box in boxes)
+
+
+def test_steps_that_wait_for_each_other_are_refused() -> None:
+    """Otherwise a cycle hangs the drawing."""
+    config = ensemble(step("a", {"X": "T"}, {"Y": "U"}), step("b", {"X": "U"}, {"Y": "T"}))
+    with pytest.raises(EnsembleError, match="wait for each other"):
+        graph_of("circle", parse_config(config, ""), {})
+
+
+def test_unknown_models_are_drawn_as_unknown() -> None:
+    """Otherwise an incomplete repository cannot be drawn."""
+    config = ensemble(step("a", {"X": "X"}, {"Y": "T"}), step("b", {"X": "T"}, {"Y": "Y"}))
+    found = graph_of("half", parse_config(config, ""), {})
+    assert found.tensors["T"].shape == "unknown"
+    assert b"unknown model" in picture(found, "svg")
+
+
+def test_any_repository_can_be_drawn(tmp_path: Path) -> None:
+    """Otherwise only the project's own ensembles can be drawn."""
+    stage(Example(ensemble(step("scale", {"X": "X"}, {"Y": "Y"}))), tmp_path / "models", "pipeline")
+    out = tmp_path / "drawing.svg"
+    result = CliRunner().invoke(graph_command, [str(tmp_path / "models"), "-o", str(out)])
+    assert result.exit_code == 0, result.output
+    assert out.read_bytes().startswith(b"<?xml")
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+    result = CliRunner().invoke(graph_command, [str(tmp_path / "models"), "-o", str(tmp_path / "drawing.pdf")])
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "drawing.pdf").read_bytes().startswith(b"%PDF")
+    printed = CliRunner().invoke(graph_command, [str(tmp_path / "models"), "--format", "png"])
+    assert printed.stdout_bytes.startswith(b"\x89PNG")
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    """Otherwise users have to look up the names of their ensembles."""
+    with pytest.raises(EnsembleError, match="bert_trt"):
+        read_graph("bert", ENSEMBLES)
+
+
+def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
+    """Otherwise `graph -o x.jpg` writes mermaid into a file that no viewer opens."""
+    result = CliRunner().invoke(graph_command, ["bert_trt", "-o", str(tmp_path / "x.jpg")])
+    assert result.exit_code == 2
+    assert "has none of the suffixes .mmd, .svg, .png, .pdf" in result.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def _steps(*maps: tuple[str, str]) -> str:
+    return ensemble(*(step("scale", {"X": reads}, {"Y": writes}) for reads, writes in maps))
+
+
+_CHAIN = _steps(*((f"t{number}", f"t{number + 1}") for number in range(2000)))
+_FAN = _steps(*(("X", f"t{number}") for number in range(2000)))
+_SKIPPING = ensemble(*(step("a", {"X": f"t{n}", "Z": "X"}, {"Y": f"t{n + 1}"}) for n in range(100)))
+
+
+@pytest.mark.parametrize("config", [_CHAIN, _FAN, _SKIPPING], ids=["chain", "fan", "skipping"])
+def test_what_is_too_large_for_a_picture_is_refused_in_a_line(config: str) -> None:
+    """Otherwise a hostile config keeps matplotlib busy for minutes, with gigabytes."""
+    found = graph_of("large", parse_config(config, ""), {})
+    with pytest.raises(EnsembleError, match="too large for a picture"):
+        picture(found, "svg")
+    assert mermaid(found).count("-->") >= 199
+
+
+def test_a_png_of_too_many_pixels_is_refused_in_a_line() -> None:
+    """Otherwise it ends in a traceback of matplotlib, or takes gigabytes."""
+    found = graph_of("long", parse_config(_steps(*((f"t{n}", f"t{n + 1}") for n in range(200))), ""), {})
+    with pytest.raises(EnsembleError, match="too large for a PNG; draw it as SVG"):
+        picture(found, "png")
+
+
+def test_drawing_takes_work_in_proportion_to_the_tensors() -> None:
+    """Otherwise an ensemble with ten thousand tensors takes minutes."""
+
+    def work(count: int) -> int:
+        config = _steps(*((f"t{number}", f"t{number + 1}") for number in range(count)))
+        parsed = parse_config(config, "")
+        return calls_of(lambda: mermaid(graph_of("many", parsed, {"scale": parsed})))
+
+    assert work(900) < 3.5 * work(300)
+
+
+@pytest.mark.parametrize("format", ["svg", "pdf", "png", "mermaid"])
+def test_names_are_drawn_escaped(format: str) -> None:
+    """Otherwise a name is taken for a formula or a part of the drawing, hides text, or ends in a traceback."""
+    names = ["$x$ $\\alpha$", "a\x1b[31m\nb", "\u202eevil\u200b\ufeff", "<b>&amp;|`c`](x)%", "日本語", "n" * 400_000]
+    steps = (step("m", {"X": f"t{number}"}, {"Y": f"t{number + 1}"}) for number in range(len(names)))
+    config = parse_config(ensemble(*steps), "")
+    for each, name in zip(config.ensemble_scheduling.step, names, strict=True):
+        each.model_name = name
+    found = graph_of("\udcff\x1b", config, {})
+    drawn = mermaid(found).encode() if format == "mermaid" else picture(found, format)
+    assert len(drawn) < 1_000_000
+    if format in ("svg", "mermaid"):
+        text = drawn.decode()
+        assert not set("\x1b\u202e\u200b\ufeff") & set(text)
+        assert ("a\\x1b[31m\\nb" if format == "svg" else "a#92;x1b[31m#92;nb") in text
+    if format == "svg":
+        words = {text.strip() for text in ElementTree.fromstring(text).itertext()}
+        assert words >= {names[0], names[3], names[4], "\\xff\\x1b", "\\u202eevil\\u200b\\ufeff"}

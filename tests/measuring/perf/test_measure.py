@@ -1,0 +1,192 @@
+"""Short sweeps of the real ensembles on the real server."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from checkout import ENSEMBLES
+from tests.endpoint.hosting import archives
+from tests.running import running
+from triton_ensembles.building.built import Built, choose
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.measuring.perf.inputs import UserInputs
+from triton_ensembles.measuring.perf.report import tables
+from triton_ensembles.measuring.perf.sweep import measure
+from triton_ensembles.triton.model_config import CONFIG, read_config
+
+STEPS = {
+    folder.name: [step.model_name for step in read_config(folder / "ensemble" / CONFIG).ensemble_scheduling.step]
+    for folder in choose(ENSEMBLES, (), leading=True)
+}
+
+
+def test_a_short_sweep_of_all(built: dict[str, Built], tmp_path: Path) -> None:
+    """Otherwise `make perf` ends without a report, or with one that lacks a step."""
+    said: list[str] = []
+    repositories = {name: built[name].repository for name in STEPS}
+    reports = measure(
+        repositories, ensembles=ENSEMBLES, concurrencies=(2, 1), output=tmp_path, seconds=3, progress=said.append
+    )
+    assert [report.name for report in reports] == list(STEPS)
+    for report in reports:
+        name = report.name
+        assert report.steps == STEPS[name]
+        assert [point.client.concurrency for point in report.points] == [1, 2]
+        for point in report.points:
+            client = point.client
+            assert client.throughput > 0
+            assert 0 < client.p50_ms <= client.p90_ms <= client.p95_ms <= client.p99_ms
+            assert point.requests >= 3
+            assert all(step.compute_infer_ms > 0 and step.batch >= 1 and step.executions for step in point.steps)
+        assert report.weights == built[name].manifest["weights"]
+        _check_files(name, tmp_path)
+        assert all(step in tables(report) for step in report.steps)
+        points = [line for line in said if line.startswith(f"[{name}] concurrency") and "inferences/s" in line]
+        assert len(points) == 2  # besides them, a slow machine reports windows that were too short
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        f"{name}{suffix}" for name in STEPS for suffix in (".csv", ".json", ".png")
+    )
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_windows_are_lengthened_until_requests_are_answered(tmp_path: Path, protocol: str) -> None:
+    """Otherwise a slow machine or a large model gets no report, only the advice to allow more seconds."""
+    files = archives.model("slow", execute="time.sleep(0.5)")
+    for name, content in files.items():
+        (tmp_path / "models" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "models" / name).write_bytes(content)
+    said: list[str] = []
+    (report,) = measure(
+        {"slow": tmp_path / "models"},
+        ensembles=tmp_path / "no ensembles",
+        concurrencies=(1, 2),
+        output=tmp_path / "out",
+        seconds=0.3,
+        protocol=protocol,
+        user=UserInputs(shapes=("X:1",)),
+        progress=said.append,
+    )
+    assert "[slow] concurrency 1: no answer within a window of 0.1 s; measuring again with 0.2 s (at most 60 s)" in said
+    one, two = report.points
+    assert two.seconds >= one.seconds > 0.3
+    assert one.client.p50_ms >= 500 and one.client.throughput > 0
+    assert two.client.p50_ms >= 1000 and two.client.throughput > 0  # one after the other
+
+
+def test_a_sweep_over_http(built: dict[str, Built], tmp_path: Path) -> None:
+    """Otherwise --protocol http measures gRPC, or hangs, as one of ten warm-ups over HTTP did."""
+    (report,) = measure(
+        {"bert_trt": built["bert_trt"].repository},
+        ensembles=ENSEMBLES,
+        concurrencies=(32,),
+        output=tmp_path,
+        seconds=3,
+        protocol="http",
+        progress=print,
+    )
+    assert report.protocol == "http"
+    (point,) = report.points
+    assert point.command[point.command.index("-i") + 1] == "http"
+    assert point.client.throughput > 0
+
+
+def _check_files(name: str, folder: Path) -> None:
+    with (folder / f"{name}.csv").open(newline="") as stream:
+        header, *rows = csv.reader(stream)
+    assert [row[0] for row in rows] == ["1", "2"]
+    assert all(len(row) == len(header) for row in rows)
+    assert {f"{step}.queue_ms" for step in STEPS[name]} <= set(header)
+    facts = json.loads((folder / f"{name}.json").read_text())
+    assert facts["versions"]["tritonserver"] == "2.51.0"
+    assert re.fullmatch(r"wheel tritonclient \d+\.\d+\.\d+", facts["versions"]["perf_analyzer"])
+    assert facts["machine"]["cores"] >= 1
+    assert [point["command"][0] for point in facts["points"]] == ["perf_analyzer"] * 2
+    with Image.open(folder / f"{name}.png") as image:
+        image.load()
+        assert image.size == (1500, 1200)
+
+
+def test_an_ensemble_that_refuses_requests_is_an_error(built: dict[str, Built], tmp_path: Path) -> None:
+    """Otherwise an error under load is taken for a measurement, or its reason is lost."""
+    with pytest.raises(EnsembleError, match="batch-size must be <= 64 for 'bert_trt'"):
+        measure(
+            {"bert_trt": built["bert_trt"].repository},
+            ensembles=ENSEMBLES,
+            concurrencies=(1,),
+            output=tmp_path / "out",
+            batch=65,
+            progress=print,
+        )
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_server_that_ends_under_load_is_reported(built: dict[str, Built], tmp_path: Path) -> None:
+    """Otherwise users see a closed socket and search their network for the fault."""
+    others = _names(os.getpid())  # the suite's own server may be up
+
+    def end_the_server(line: str) -> None:
+        if "sending" in line:
+            (server,) = (
+                pid for pid, name in _names(os.getpid()).items() if name == "tritonserver" and pid not in others
+            )
+            os.kill(server, signal.SIGTERM)  # after SIGKILL its stubs and shared memory would remain
+            os.waitid(os.P_PID, server, os.WEXITED | os.WNOWAIT)
+
+    with pytest.raises(EnsembleError, match="tritonserver ended on its own under load of bert_trt"):
+        measure(
+            {"bert_trt": built["bert_trt"].repository},
+            ensembles=ENSEMBLES,
+            concurrencies=(1,),
+            output=tmp_path / "out",
+            progress=end_the_server,
+        )
+    assert not (tmp_path / "out").exists()
+
+
+def test_ctrl_c_leaves_nothing_behind(built: dict[str, Built], tmp_path: Path) -> None:
+    """Otherwise Ctrl-C leaves a server, perf_analyzer, a temporary folder or half of a report behind."""
+    output = tmp_path / "out"
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    command = [sys.executable, "build.py", "perf", "bert_trt", "--seconds", "60", "--output", str(output)]
+    options = {"env": os.environ | {"TMPDIR": str(temporary)}, "stderr": subprocess.PIPE}
+    with running(*command, ignoring=signal.SIGINT, **options) as process:
+        children = _children(process, {"tritonserver", "perf_analyzer"})
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=300)
+    assert process.returncode == 130
+    assert errors.rstrip().endswith("stopped by Ctrl-C")
+    assert not [child for child in children if Path(f"/proc/{child}").exists()]
+    assert not output.exists()
+    assert not list(temporary.iterdir())
+
+
+def _children(parent: subprocess.Popen[str], wanted: set[str]) -> list[int]:
+    """The children of ``parent`` that run the wanted programs, once there is one of each."""
+    while parent.poll() is None:
+        names = _names(parent.pid)
+        if wanted <= set(names.values()):
+            return [pid for pid, name in names.items() if name in wanted]
+        time.sleep(0.1)
+    raise AssertionError(parent.communicate())
+
+
+def _names(parent: int) -> dict[int, str]:
+    found = {}
+    for file in Path(f"/proc/{parent}/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # threads and processes end at any moment
+            for pid in file.read_text().split():
+                found[int(pid)] = Path(f"/proc/{pid}/comm").read_text().strip()
+    return found

@@ -1,0 +1,140 @@
+"""Traffic from files, and what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.measuring.planning.day import read_day
+from triton_ensembles.measuring.planning.invocations import read_invocations
+from triton_ensembles.measuring.planning.traffic import uniform, zipf
+
+
+def csv_of(rows: list[str], folder: Path, header: str = "time,model") -> Path:
+    file = folder / "requests.csv"
+    file.write_text("\n".join([header, *rows]) + "\n")
+    return file
+
+
+def rows(count: int = 100, step: float = 1.0, models: int = 3) -> list[str]:
+    return [f"{number * step},m{number % models if number % 5 else 0}.tar.gz" for number in range(count)]
+
+
+def test_a_csv_gives_rates_names_and_the_requests_themselves(tmp_path: Path) -> None:
+    found = read_invocations(csv_of(rows(), tmp_path))
+    assert found.names[0] == "m0.tar.gz"  # the most often asked first
+    assert found.rate == pytest.approx(1.0, rel=0.02)
+    assert found.recorded is not None
+    assert len(found.recorded.times) == 100
+    assert found.text == "3 models, 100 requests of requests.csv in 99 s"
+    counts = np.bincount(found.recorded.models)
+    assert (np.diff(counts) <= 0).all()
+
+
+@pytest.mark.parametrize("keys", [("time", "model"), ("@timestamp", "TargetModel"), ("timestamp", "target_model")])
+def test_json_lines_are_read_in_any_order_and_with_dates(tmp_path: Path, keys: tuple[str, str]) -> None:
+    file = tmp_path / "log.jsonl"
+    times = [f"2026-11-22T10:{number // 60:02}:{number % 60:02}Z" for number in range(200)]
+    lines = [json.dumps({keys[0]: time, keys[1]: "a.tar.gz", "status": 200}) for time in reversed(times)]
+    file.write_text("\n".join(lines))
+    found = read_invocations(file)
+    assert found.rate == pytest.approx(1.0, rel=0.02)
+    assert found.names == ("a.tar.gz",)
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ("5.5,", r"requests\.csv:52: it has no model; write the TargetModel"),
+        (",m1", r"requests\.csv:52: it has no time; write ISO 8601"),
+        ("5.5", r"requests\.csv:52: it has no model"),
+        ("nan,m1", r"requests\.csv:52: 'nan' is not a time"),
+        ("-3,m1", r"'-3' is not a time"),
+        ("yesterday,m1", r"'yesterday' is not a time"),
+        ("1763800000000,m1", r"too late for seconds; divide milliseconds by 1000"),
+    ],
+)
+def test_a_hole_in_a_line_is_refused_with_its_line(tmp_path: Path, broken: str, message: str) -> None:
+    """Otherwise rates would be too low, and the plan would look right."""
+    lines = rows()
+    lines.insert(50, broken)
+    with pytest.raises(EnsembleError, match=message):
+        read_invocations(csv_of(lines, tmp_path))
+
+
+def test_a_hole_in_time_is_said(tmp_path: Path) -> None:
+    """It may be missing data, and then the rates are too low."""
+    lines = [*rows(300), *(f"{5000 + number},m1" for number in range(300))]
+    traffic = read_invocations(csv_of(lines, tmp_path))
+    assert traffic.rate == pytest.approx(600 / 5300, rel=0.01)
+    assert "no request for 78.3 minutes, 299 s after the first request, which is taken as idle" in traffic.text
+
+
+def test_pauses_that_come_by_chance_are_no_holes(tmp_path: Path) -> None:
+    times = np.random.default_rng(1).exponential(1.0, 2000).cumsum()
+    read_invocations(csv_of([f"{time},m" for time in times], tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("lines", "header", "message"),
+    [
+        ([], "time,model", "it has 0 requests, from which no rate follows"),
+        (["1,a"] * 3, "time,model", "it has 3 requests"),
+        (["1,a"] * 30, "time,model", "all its requests have the same time"),
+        (["1,a"] * 30, "1,a", r"csv:1: its first line does not name the columns time and model"),
+        (["[1]"], '{"time": 1, "model": "a"}', r"csv:2: it is not a JSON object"),
+        (["1," + "a" * 200_000], "time,model", r"csv:2: this is not a CSV: field larger"),
+        (["1,a", "", "9" * 100_000], "time,model", r"csv:4: it has no model|csv:4: '9{60}' is not a time"),
+    ],
+)
+def test_a_file_that_is_no_log_is_refused(tmp_path: Path, lines: list[str], header: str, message: str) -> None:
+    with pytest.raises(EnsembleError, match=message):
+        read_invocations(csv_of(lines, tmp_path, header))
+
+
+@pytest.mark.parametrize(
+    ("models", "alpha", "rate", "message"),
+    [
+        (0, 1.0, 1.0, "0 models cannot be planned"),
+        (10**7, 1.0, 1.0, "10000000 models cannot be planned"),
+        (10, -0.5, 1.0, "zipf:-0.5 is not a kind of traffic"),
+        (10, float("nan"), 1.0, "zipf:nan is not a kind of traffic"),
+        (10, float("inf"), 1.0, "zipf:inf is not a kind of traffic"),
+        (10, 1.0, 0.0, "0 is not a number of requests a second"),
+        (10, 1.0, float("nan"), "nan is not a number of requests a second"),
+        (10, 1.0, float("inf"), "inf is not a number of requests a second"),
+    ],
+)
+def test_impossible_traffic_is_refused(models: int, alpha: float, rate: float, message: str) -> None:
+    with pytest.raises(EnsembleError, match=message):
+        zipf(models, alpha, rate)
+
+
+def test_zipf_and_uniform() -> None:
+    assert zipf(3, 1.0, 11.0).rates == pytest.approx([6.0, 3.0, 2.0])
+    assert uniform(4, 2.0).rates == pytest.approx([0.5] * 4)
+
+
+def test_a_day_is_in_proportion_to_its_average(tmp_path: Path) -> None:
+    text = ",".join(["1"] * 12 + ["3"] * 12)
+    assert read_day(text)[::12] == (0.5, 1.5)
+    (tmp_path / "day").write_text(text.replace(",", "\n"))
+    assert read_day(str(tmp_path / "day")) == read_day(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1,2,3", "a day's curve has 24 numbers, and this has 3"),
+        (",".join(["0"] * 24), "no hour of this day has any requests"),
+        (",".join(["1"] * 23 + ["-1"]), "'-1' is not a share of a day's requests"),
+        (",".join(["1"] * 23 + ["nan"]), "'nan' is not a share of a day's requests"),
+    ],
+)
+def test_a_day_that_is_none_is_refused(text: str, message: str) -> None:
+    with pytest.raises(EnsembleError, match=message):
+        read_day(text)

@@ -1,0 +1,97 @@
+"""The command on the real server, with models that load in a moment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.endpoint.hosting import archives
+from triton_ensembles.commands.profile import profile
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import file_digest
+from triton_ensembles.measuring.profiling import free_space
+from triton_ensembles.measuring.profiling.profile import read_profile
+
+QUICK = ("--copies", "2,3", "--concurrency", "2", "--batch", "1,8", "--seconds", "0.5", "--format", "json")
+
+
+def _archive(folder: Path, name: str, files: Mapping[str, bytes]) -> Path:
+    """Inputs of a fixed size, so that random data needs no shape."""
+    path = folder / f"{name}.tar.gz"
+    path.write_bytes(archives.packed({each: text.replace(b"[ -1 ]", b"[ 4 ]") for each, text in files.items()}))
+    return path
+
+
+def _profile(archive: Path, *options: str) -> Result:
+    return CliRunner().invoke(profile, [str(archive), "--output", str(archive.parent / "profiles"), *QUICK, *options])
+
+
+def test_an_archive_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many copies as there is room for, each loaded beside the others; then one under load; then no more."""
+    free = iter((1 << 40, 0))
+    monkeypatch.setattr(free_space, "available_memory", lambda: next(free))
+    slow_first = "if not hasattr(self, 'warm'): import time; self.warm = time.sleep(0.3)"
+    rested = "time.monotonic() - getattr(self, 'last', 0) > 0.3"
+    slow_after_a_rest = f"import time; time.sleep(0.1 * ({rested})); self.last = time.monotonic()"
+    files = archives.ensemble("pair", "one", "two") | archives.model("one", execute=slow_first)
+    files |= archives.model("two", execute=slow_after_a_rest)
+    archive = _archive(tmp_path, "pair", files)
+
+    result = _profile(archive)
+    assert result.exit_code == 0, f"{result.output}{result.exception}"
+    (found,) = json.loads(result.stdout)["profiles"]
+    measured = read_profile(Path(found["file"]), file_digest(archive))
+    assert (found["measured"], measured.archive, measured.ensemble, measured.form) == (
+        True,
+        "pair.tar.gz",
+        "pair",
+        "drawn",
+    )
+    assert measured.packed_bytes == archive.stat().st_size
+    assert measured.unpacked_bytes > sum(map(len, files.values()))
+    assert measured.load_core_seconds > 0
+    assert measured.first_seconds > 0.3
+    assert measured.rested.p50_seconds > 0.1 > measured.answers[0].p50_seconds
+    assert (measured.rested.concurrency, measured.rested.batch) == (1, 1)
+    one, two = (each.memory for each in measured.loaded)  # of two steps each, which are processes
+    assert [each.models for each in measured.loaded] == [1, 2]
+    assert two.anonymous_bytes > 1.5 * one.anonymous_bytes > 1 << 20
+    assert "at most 2 loaded: the next one may need" in result.stderr
+    assert {(each.concurrency, each.batch) for each in measured.answers} == {(1, 1), (2, 1)}  # it takes no batches
+    assert all(each.core_seconds > 0 for each in measured.answers)
+
+    again = json.loads(_profile(archive).stdout)["profiles"]
+    assert again == [found | {"measured": False}]
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        (archives.model(initialize="int('out of luck')"), "'out of luck'"),
+        (archives.model(execute="raise ValueError('not today')"), "ValueError: not today"),
+    ],
+    ids=["does not load", "answers with errors"],
+)
+def test_an_archive_that_cannot_be_measured(files: dict[str, bytes], words: str, tmp_path: Path) -> None:
+    """One line with Triton's reason, and no profile."""
+    result = _profile(_archive(tmp_path, "bad", files))
+    assert isinstance(result.exception, EnsembleError)
+    assert words in str(result.exception)
+    assert result.exception.cure
+    assert not (tmp_path / "profiles").exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--copies", "0"), ("--copies", "1,x"), ("--concurrency", "9999"), ("--batch", ""), ("--seconds", "nan")],
+)
+def test_wrong_options_are_refused_before_a_server_starts(options: tuple[str, str], tmp_path: Path) -> None:
+    archive = tmp_path / "any.tar.gz"
+    archive.touch()
+    result = CliRunner().invoke(profile, [str(archive), *options])
+    assert result.exit_code == 2
+    assert options[0] in result.output

@@ -1,0 +1,165 @@
+"""Profiles as files: what is written is read again, and what no measurement can have written is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.measuring.profiling.profile import (
+    Answers,
+    Loaded,
+    Machine,
+    Memory,
+    Profile,
+    Versions,
+    document,
+    read_profile,
+    write_profile,
+)
+
+SHA256 = "0123456789abcdef" * 4
+_BYTES = st.integers(0, 1 << 60)
+_SECONDS = st.floats(0, 1e6)
+_MEMORY = st.builds(Memory, _BYTES, _BYTES)
+
+
+@st.composite
+def profiles(draw: st.DrawFn) -> Profile:
+    counts = sorted(draw(st.sets(st.integers(2, 1000), max_size=3)) | {1})
+    kinds = draw(st.lists(st.tuples(st.integers(1, 99), st.integers(1, 99)), min_size=1, max_size=4, unique=True))
+    above_0 = st.floats(1e-9, 1e6)
+
+    def answers(concurrency: int, batch: int) -> Answers:
+        p50, p95, p99 = sorted(draw(st.tuples(above_0, above_0, above_0)))
+        return Answers(concurrency, batch, draw(above_0), p50, p95, p99, draw(_SECONDS))
+
+    return Profile(
+        archive=draw(st.text(min_size=1, max_size=20).map(lambda text: text.encode(errors="replace").decode())),
+        sha256=SHA256,
+        ensemble="any",
+        form=draw(st.sampled_from(["drawn", "fused"])),
+        created="2026-11-22T19:00:00+00:00",
+        packed_bytes=draw(st.integers(1, 1 << 60)),
+        unpacked_bytes=draw(st.integers(1, 1 << 60)),
+        temporary_bytes=draw(_BYTES),
+        unpack_seconds=draw(_SECONDS),
+        unpack_core_seconds=draw(_SECONDS),
+        load_seconds=draw(above_0),
+        load_core_seconds=draw(_SECONDS),
+        first_seconds=draw(_SECONDS),
+        unload_seconds=draw(_SECONDS),
+        server=draw(_MEMORY),
+        loaded=tuple(Loaded(count, draw(_MEMORY)) for count in counts),
+        rested=answers(1, 1),
+        answers=tuple(answers(*kind) for kind in kinds),
+        machine=Machine("any", draw(st.integers(1, 1000)), draw(st.integers(1, 1 << 60))),
+        versions=Versions("2.51.0", "0.2.0", "3.11"),
+    )
+
+
+MEMORY = Memory(5 << 20, 1 << 20)
+PROFILE = Profile(
+    archive="any.tar.gz",
+    sha256=SHA256,
+    ensemble="any",
+    form="drawn",
+    created="2026-11-22T19:00:00+00:00",
+    packed_bytes=1,
+    unpacked_bytes=2,
+    temporary_bytes=0,
+    unpack_seconds=0.1,
+    unpack_core_seconds=0.1,
+    load_seconds=1.0,
+    load_core_seconds=0.5,
+    first_seconds=0.05,
+    unload_seconds=0.2,
+    server=MEMORY,
+    loaded=(Loaded(1, MEMORY), Loaded(4, MEMORY)),
+    rested=Answers(1, 1, 60.0, 0.015, 0.025, 0.035, 0.006),
+    answers=(Answers(1, 1, 100.0, 0.01, 0.02, 0.03, 0.005), Answers(4, 1, 150.0, 0.02, 0.03, 0.04, 0.005)),
+    machine=Machine("any", 2, 1 << 34),
+    versions=Versions("2.51.0", "0.2.0", "3.11"),
+)
+
+
+@given(profile=profiles())
+def test_a_profile_is_read_as_it_was_written(profile: Profile, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Otherwise a plan is made with other numbers than those that were measured."""
+    file = tmp_path_factory.getbasetemp() / "round trip" / "profile.json"
+    write_profile(profile, file)
+    assert read_profile(file, SHA256) == profile
+
+
+def _set(*keys: str | int, to: object) -> Callable[[Any], None]:
+    def change(value: Any) -> None:
+        for key in keys[:-1]:
+            value = value[key]
+        value[keys[-1]] = to
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (_set("sha256", to="f" * 64), "this is the profile of another archive, of sha256 ffffffffffff…"),
+        (_set("sha256", to="F" * 64), "'sha256' is"),
+        (_set("schema", to=1), "this profile has schema 1, and 3 is known here"),
+        (_set("schema", to=True), "this profile has schema true"),
+        (lambda value: value.pop("schema"), "it has no 'schema'"),
+        (lambda value: value.pop("unload_seconds"), "it has no 'unload_seconds'"),
+        (lambda value: value["answers"][1].pop("p95_seconds"), "it has no 'answers[1].p95_seconds'"),
+        (_set("answers", to=[]), "'answers' is []"),
+        (_set("loaded", 0, "memory", to=None), "'loaded[0].memory' is null"),
+        (_set("gpu_bytes", to=0), "it has an unknown key 'gpu_bytes'"),
+        (_set("server", "swap", to=0), "it has an unknown key 'server.swap'"),
+        (_set("load_seconds", to=-1.0), "'load_seconds' is -1.0"),
+        (_set("load_seconds", to=0), "'load_seconds' is 0"),
+        (_set("packed_bytes", to=-5), "'packed_bytes' is -5"),
+        (_set("packed_bytes", to=1.5), "'packed_bytes' is 1.5"),
+        (_set("packed_bytes", to=10**30), "'packed_bytes' is 1000"),
+        (_set("packed_bytes", to=True), "'packed_bytes' is true"),
+        (_set("packed_bytes", to="12"), "'packed_bytes' is \"12\""),
+        (_set("unpack_seconds", to=float("nan")), "'unpack_seconds' is NaN"),
+        (_set("unpack_seconds", to=float("inf")), "'unpack_seconds' is Infinity"),
+        (_set("answers", 0, "requests_per_second", to=float("nan")), "'answers[0].requests_per_second' is NaN"),
+        (_set("answers", 0, "p50_seconds", to=9.0), "'answers[0]': its percentiles do not ascend"),
+        (_set("answers", 1, "concurrency", to=1), "'answers' has the same concurrency and batch twice"),
+        (_set("loaded", 0, "models", to=2), "'loaded' does not begin with 1 copy and ascend"),
+        (_set("loaded", 1, "models", to=1), "'loaded' does not begin with 1 copy and ascend"),
+        (_set("created", to="yesterday"), "'created'"),
+        (_set("form", to="mixed"), "'form' is \"mixed\""),
+    ],
+)
+def test_what_no_measurement_has_written_is_refused(change: Callable[[Any], None], words: str, tmp_path: Path) -> None:
+    """Otherwise a plan is a number that looks right."""
+    value = document(PROFILE)
+    change(value)
+    file = tmp_path / "profile.json"
+    file.write_text(json.dumps(value))
+    with pytest.raises(EnsembleError) as caught:
+        read_profile(file, SHA256)
+    assert words in str(caught.value)
+    assert "profile --fresh" in caught.value.cure
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "null", "{", "\x00", "[" * 100_000, '{"schema": NaN}'])
+def test_what_is_no_profile_is_refused(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "profile.json"
+    file.write_text(text)
+    with pytest.raises(EnsembleError, match="profile"):
+        read_profile(file)
+
+
+def test_a_profile_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    for path in (tmp_path / "none.json", tmp_path):
+        with pytest.raises(EnsembleError, match="profile"):
+            read_profile(path)

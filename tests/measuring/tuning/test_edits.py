@@ -1,0 +1,174 @@
+"""Candidates as edited files, and the settings that an ensemble has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from checkout import ENSEMBLES, ROOT
+from tests.chain import NAME, write_chain
+from triton_ensembles.building.planned.plan import plan_build
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.measuring.tuning.edits import Files
+from triton_ensembles.measuring.tuning.knobs import Knobs, knobs_of
+from triton_ensembles.measuring.tuning.space import PRESENT, Candidate, Value
+from triton_ensembles.triton.targets import CPU, fused
+
+
+def of_project(name: str, target: str = "cpu", cores: int = 4, p99_ms: float | None = None) -> tuple[Files, Knobs]:
+    plan = plan_build(ENSEMBLES / name, CPU if target == "cpu" else fused(), ROOT)
+    knobs = knobs_of(plan, cores, p99_ms, lower_precision=True)
+    return Files(plan, knobs.settings), knobs
+
+
+def values_of(knobs: Knobs) -> dict[str, tuple[Value, ...]]:
+    return {setting.name: setting.values for setting in knobs.settings}
+
+
+def candidate(knobs: Knobs, changes: dict[str, Value]) -> Candidate:
+    found = PRESENT
+    for setting in knobs.settings:
+        if setting.name in changes:
+            found = found.having(setting, changes[setting.name])
+    assert found.as_dict() == changes
+    return found
+
+
+def test_the_space_follows_from_the_ensemble() -> None:
+    """Otherwise settings are tried that a step does not have, or that belong to another target."""
+    _, knobs = of_project("bert_trt", p99_ms=4)
+    values = values_of(knobs)
+    assert values["bert-trt.engine"] == ("onnxruntime fp32", "openvino fp32", "openvino bf16")
+    assert values["bert-trt.instances"] == values["preprocess.instances"] == (1, 2, 3, 4)
+    assert values["bert-trt.threads"] == (0, 1, 2, 3, 4)
+    assert values["postprocess.queue_delay_us"] == (0, 100, 250, 500, 1000, 2000)  # half of the bound
+    assert values["preprocess.max_batch_size"] == (64, 128)
+    assert "bert-trt.max_batch_size" not in values  # the profiles of the plan
+    assert "preprocess.engine" not in values and "preprocess.threads" not in values
+
+    _, knobs = of_project("dali_inception")
+    values = values_of(knobs)
+    assert "dali.instances" not in values and any(note.startswith("dali: its instances") for note in knobs.notes)
+    assert values["dali.threads"] == (1, 2, 3, 4)
+    assert "tensorflow fp32" in values["inception_graphdef.engine"]
+
+    _, knobs = of_project("bert_trt", "fused")
+    assert [name.partition(".")[2] for name in values_of(knobs)] == ["engine", "instances", "threads", "queue_delay_us"]
+
+
+def test_bf16_needs_answers_to_compare() -> None:
+    """Otherwise a precision is chosen that nobody has compared with anything."""
+    plan = plan_build(ENSEMBLES / "bert_trt", CPU, ROOT)
+    values = values_of(knobs_of(plan, 2, None, lower_precision=False))
+    assert values["bert-trt.engine"] == ("onnxruntime fp32", "openvino fp32")
+
+
+@pytest.mark.parametrize(
+    ("ensemble", "changes", "added"),
+    [
+        (
+            "bert_trt",
+            {"bert-trt.engine": "openvino bf16", "bert-trt.instances": 1},
+            {'backend = "openvino"', 'precision = "bf16"', "instances = 1"},
+        ),
+        (
+            "bert_trt",
+            {"bert-trt.engine": "openvino fp32", "bert-trt.threads": 2},
+            {'backend = "openvino"', "[parameters.bert-trt]", 'INFERENCE_NUM_THREADS = "2"', ""},
+        ),
+        ("bert_trt", {"bert-trt.threads": 1}, {"[parameters.bert-trt]", 'intra_op_thread_count = "1"', ""}),
+        ("bert_trt", {"preprocess.instances": 3}, {"    count: 3"}),
+        ("dali_inception", {"dali.threads": 2}, {'    string_value: "2"'}),
+        (
+            "resnet_pytorch",
+            {"resnet.queue_delay_us": 500, "resnet.preferred_batch_size": 8},
+            {"  max_queue_delay_microseconds: 500", "  preferred_batch_size: [ 8 ]"},
+        ),
+    ],
+)
+def test_each_setting_is_written_where_it_belongs(ensemble: str, changes: dict[str, Value], added: set[str]) -> None:
+    """Otherwise --write changes what has no effect, or more than was found."""
+    files, knobs = of_project(ensemble)
+    lines = files.diff(candidate(knobs, changes)).splitlines()
+    assert {line[1:] for line in lines if line.startswith("+") and not line.startswith("+++")} == added
+    assert files.diff(PRESENT) == ""
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> tuple[Path, Files, Candidate]:
+    """The folder of an ensemble, its files, and a candidate that changes two of them."""
+    write_chain(tmp_path)
+    folder = tmp_path / "ensembles" / NAME
+    (folder / "second" / "config.pbtxt").chmod(0o640)
+    plan = plan_build(folder, CPU, tmp_path)
+    knobs = knobs_of(plan, 2, None, lower_precision=False)
+    return folder, Files(plan, knobs.settings), candidate(knobs, {"first.instances": 2, "second.queue_delay_us": 100})
+
+
+def configs(folder: Path) -> list[str]:
+    return [(folder / step / "config.pbtxt").read_text() for step in ("first", "second")]
+
+
+def test_both_files_are_written(chain: tuple[Path, Files, Candidate]) -> None:
+    """Otherwise half of what was measured is deployed."""
+    folder, files, changed = chain
+    before = configs(folder)
+    assert files.write(changed) == [folder / "first" / "config.pbtxt", folder / "second" / "config.pbtxt"]
+    assert configs(folder) == [
+        before[0].replace("count: 1", "count: 2"),
+        before[1].replace("dynamic_batching { }", "dynamic_batching { max_queue_delay_microseconds: 100 }"),
+    ]
+    assert (folder / "second" / "config.pbtxt").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_file_that_changed_meanwhile_is_not_overwritten(chain: tuple[Path, Files, Candidate]) -> None:
+    """Otherwise ten minutes of somebody's editing are lost."""
+    folder, files, changed = chain
+    config = folder / "second" / "config.pbtxt"
+    config.write_text(f"{config.read_text()}# new\n")
+    before = configs(folder)
+    with pytest.raises(EnsembleError, match="this file has changed since tune began; run tune once more"):
+        files.write(changed)
+    assert configs(folder) == before
+
+
+def test_an_error_in_the_middle_leaves_both_as_they_were(
+    chain: tuple[Path, Files, Candidate], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a full disk leaves one file of two changed."""
+    folder, files, changed = chain
+    before, replace = configs(folder), Path.replace
+
+    def fail(self: Path, target: Path) -> Path:
+        if Path(target) == folder / "first" / "config.pbtxt" and "count: 2" in self.read_text():
+            raise OSError(28, "No space left on device")
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises((OSError, EnsembleError)):
+        files.write(changed)
+    assert configs(folder) == before
+
+
+def test_a_step_without_instance_group_gets_one(tmp_path: Path) -> None:
+    """Otherwise the instances of most Python steps are never tried."""
+    write_chain(tmp_path)
+    folder = tmp_path / "ensembles" / NAME
+    config = folder / "first" / "config.pbtxt"
+    config.write_text("".join(line for line in config.open() if "instance_group" not in line))
+    plan = plan_build(folder, CPU, tmp_path)
+    knobs = knobs_of(plan, 2, None, lower_precision=False)
+    changed = candidate(knobs, {"first.instances": 2})
+    assert "instance_group [\n  {\n    count: 2\n  }\n]\n" in Files(plan, knobs.settings).edited(changed)[config]
+
+
+def test_a_step_with_several_groups_keeps_them(tmp_path: Path) -> None:
+    """Otherwise one group of several gets a count that was measured for all."""
+    write_chain(tmp_path)
+    folder = tmp_path / "ensembles" / NAME
+    config = folder / "first" / "config.pbtxt"
+    config.write_text(f"{config.read_text()}instance_group [ {{ count: 1 kind: KIND_CPU }} ]\n")
+    knobs = knobs_of(plan_build(folder, CPU, tmp_path), 2, None, lower_precision=False)
+    assert "first.instances" not in values_of(knobs)
+    assert any("it has 2 groups" in note for note in knobs.notes)

@@ -1,0 +1,145 @@
+"""The search on a measured function whose best settings are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.measuring.tuning.synthetic import LOAD_SECONDS, POINT_SECONDS, SyntheticBench
+from triton_ensembles.measuring.tuning.budget import Budget
+from triton_ensembles.measuring.tuning.goal import Goal
+from triton_ensembles.measuring.tuning.search import Outcome, RejectedError, Search
+from triton_ensembles.measuring.tuning.space import PRESENT, Candidate, Setting, Value
+
+SETTINGS = (
+    Setting("bert", "engine", ("onnxruntime fp32", "openvino fp32"), "onnxruntime fp32", scale=False),
+    Setting("bert", "instances", (1, 2, 3, 4), 1),
+    Setting("bert", "queue_delay_us", (0, 100, 250, 500, 1000), 0),
+)
+BEST = {"bert.engine": "openvino fp32", "bert.instances": 3, "bert.queue_delay_us": 500}
+
+
+def capacity(values: Mapping[str, Value]) -> float:
+    """200 requests a second; three instances, the other engine and a delay of half a millisecond are better."""
+    found = 200.0 * (1.3 if values.get("bert.engine") == "openvino fp32" else 1)
+    found *= 1 + 0.2 * (2 - abs(int(values.get("bert.instances", 1) or 0) - 3))
+    return found * (1.1 if values.get("bert.queue_delay_us") == 500 else 1)
+
+
+def search(bench: SyntheticBench, goal: Goal, minutes: float = 60, most: int = 64) -> tuple[Outcome, list[str]]:
+    said: list[str] = []
+    budget = Budget(minutes * 60, bench.clock)
+    return Search(SETTINGS, goal, bench, budget, most, said.append).run(), said
+
+
+@pytest.mark.parametrize("goal", [Goal(p99_ms=100), Goal(throughput=350)], ids=str)
+def test_the_best_settings_are_found(goal: Goal) -> None:
+    """Otherwise somebody who tunes by hand is faster."""
+    outcome, _ = search(SyntheticBench(capacity), goal)
+    assert outcome.best.as_dict() == BEST and outcome.proven
+    assert outcome.ended == "no change of a setting is better"
+
+
+def test_a_goal_out_of_reach_gives_what_comes_nearest() -> None:
+    """Otherwise a bound that is too tight ends without any advice."""
+    outcome, said = search(SyntheticBench(capacity), Goal(throughput=2000))
+    assert outcome.best.as_dict() == BEST
+    assert any("do not reach at least 2000 inferences/s" in line for line in said)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_noise_is_not_taken_for_an_improvement(seed: int) -> None:
+    """Otherwise a busy machine writes settings that are no better, or worse."""
+    outcome, _ = search(SyntheticBench(lambda _: 200.0, noise=0.03, seed=seed), Goal(p99_ms=100))
+    assert outcome.best == PRESENT
+    outcome, _ = search(SyntheticBench(capacity, noise=0.05, seed=seed), Goal(p99_ms=100))
+    assert capacity(outcome.best.as_dict()) > 1.5 * capacity({}) and outcome.proven
+    assert outcome.final is not None and outcome.final.ratio > 1.4
+
+
+def test_the_concurrency_is_the_one_with_most_throughput_within_the_bound() -> None:
+    """Otherwise settings are compared at a load that nobody wants."""
+    outcome, _ = search(SyntheticBench(lambda _: 200.0), Goal(p99_ms=130))
+    best = next(trial.point for trial in outcome.records.of(PRESENT) if trial.point.concurrency == outcome.concurrency)
+    assert best.p99_ms <= 130 and best.throughput == 200
+    outcome, _ = search(SyntheticBench(lambda _: 200.0), Goal(throughput=190))
+    assert outcome.concurrency == 2  # each more makes requests wait
+    outcome, _ = search(SyntheticBench(lambda _: 200.0), Goal(p99_ms=1))
+    assert outcome.concurrency == 1
+
+
+def test_the_search_ends_when_both_are_met() -> None:
+    """Otherwise the rest of the budget is spent on what nobody asked for."""
+    bench = SyntheticBench(capacity)
+    outcome, _ = search(bench, Goal(p99_ms=100, throughput=100))
+    assert outcome.ended == "the goal is met" and outcome.best == PRESENT
+    assert {candidate for candidate, _ in bench.measured} == {PRESENT}
+    outcome, _ = search(SyntheticBench(capacity), Goal(p99_ms=100, throughput=300))
+    assert outcome.ended == "the goal is met" and outcome.proven
+    assert outcome.best.as_dict() != BEST
+
+
+def test_a_candidate_that_cannot_be_used_is_dropped_with_the_reason() -> None:
+    """Otherwise the search ends at the first engine that lacks an operator, or chooses it."""
+    openvino = lambda candidate: candidate.as_dict().get("bert.engine") == "openvino fp32"  # noqa: E731
+    outcome, said = search(SyntheticBench(capacity, refused=openvino), Goal(p99_ms=100))
+    assert outcome.best.as_dict() == {key: value for key, value in BEST.items() if key != "bert.engine"}
+    assert set(outcome.records.dropped.values()) == {"it does not load"}
+    assert "bert.engine=openvino fp32: dropped, it does not load" in said
+    with pytest.raises(RejectedError, match="it does not load"):
+        search(SyntheticBench(capacity, refused=lambda _: True), Goal(p99_ms=100))
+
+
+@pytest.mark.parametrize("after", [1, 9, 30])
+def test_ctrl_c_gives_the_best_so_far(after: int) -> None:
+    """Otherwise ten minutes of measuring are lost."""
+    outcome, _ = search(SyntheticBench(capacity, interrupt_after=after), Goal(p99_ms=100))
+    assert outcome.interrupted and not outcome.proven
+    assert outcome.best == PRESENT or after == 30
+
+
+@given(
+    minutes=st.floats(0.5, 20),
+    noise=st.floats(0, 0.3),
+    seed=st.integers(0, 1000),
+    p99=st.sampled_from([None, 8.0, 50.0, 500.0]),
+    throughput=st.sampled_from([None, 50.0, 400.0]),
+)
+def test_the_budget_is_kept(
+    minutes: float, noise: float, seed: int, p99: float | None, throughput: float | None
+) -> None:
+    """Otherwise `--minutes 10` in a pipeline takes as long as it likes, or leaves no time for the final rounds."""
+    if p99 is None and throughput is None:
+        return
+    bench = SyntheticBench(capacity, noise=noise, seed=seed)
+    outcome, _ = search(bench, Goal(p99, throughput), minutes)
+    assert bench.now <= minutes * 60 + LOAD_SECONDS + POINT_SECONDS
+    assert len(bench.loaded) <= 3
+    if outcome.best != PRESENT:
+        assert outcome.final is not None and outcome.final.points
+        assert outcome.final.gain > 1
+        assert {candidate for candidate, _ in bench.measured[-2:]} == {PRESENT, outcome.best}
+
+
+def test_the_final_rounds_are_in_turn() -> None:
+    """Otherwise a neighbor of the machine decides who wins."""
+    bench = SyntheticBench(capacity)
+    outcome, _ = search(bench, Goal(p99_ms=100))
+    assert outcome.final is not None
+    count = 2 * len(outcome.final.points)
+    assert [candidate for candidate, _ in bench.measured[-count:]] == [outcome.best, PRESENT] * (count // 2)
+
+
+def test_candidates_that_lost_are_released() -> None:
+    """Otherwise the memory fills with models that nobody measures."""
+    bench = SyntheticBench(capacity)
+    outcome, _ = search(bench, Goal(p99_ms=100))
+    assert bench.loaded == {PRESENT, outcome.best}
+
+
+def test_a_candidate_equals_the_present_where_nothing_differs() -> None:
+    """Otherwise it is measured twice, and written as a change."""
+    assert Candidate().having(SETTINGS[1], 2).having(SETTINGS[1], 1) == PRESENT

@@ -1,0 +1,190 @@
+"""ensemble.toml: every fault is reported with its line, and every key is documented."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from checkout import ENSEMBLES
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.project.recipe.places import RECIPE, find_ensembles
+from triton_ensembles.project.recipe.reader import read_recipe, recipe_and_faults
+from triton_ensembles.project.recipe.schema import Recipe
+
+GOOD = """\
+description = "d"
+
+[sources.weights]
+from = [{ url = "https://example.org/models/" }]
+
+[sources.weights.files]
+"model.onnx" = "0000000000000000000000000000000000000000000000000000000000000000"
+
+[[artifacts]]
+path = "step/1/model.onnx"
+maker = "copy"
+source = "weights"
+file = "model.onnx"
+accuracy = "sentences"
+
+[engines.step]
+backend = "openvino"
+precision = "bf16"
+"""
+
+
+def read(tmp_path: Path, text: str) -> object:
+    (tmp_path / "ensemble.toml").write_text(text)
+    return read_recipe(tmp_path)
+
+
+def test_every_recipe_of_the_project_is_valid() -> None:
+    assert all(read_recipe(folder).description for folder in find_ensembles(ENSEMBLES))
+
+
+def test_the_good_recipe_of_these_tests_is_good(tmp_path: Path) -> None:
+    assert read(tmp_path, GOOD)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "words"),
+    [
+        ('maker = "copy"', 'maker = "copi"', 11, "unknown maker 'copi'"),
+        ('source = "weights"', 'source = "wheights"', 12, "unknown source 'wheights'"),
+        ('file = "model.onnx"', 'file = "model.plan"', 13, "has no file 'model.plan'"),
+        ('description = "d"', 'descripton = "d"', 1, "unknown key; did you mean 'description'"),
+        ('description = "d"', "", None, "this key is missing"),
+        (
+            'file = "model.onnx"',
+            'needs = "step/1/first"',
+            13,
+            "no artifact before this one has the path 'step/1/first'",
+        ),
+        ('path = "step/1/model.onnx"', 'path = "../../etc/passwd"', 10, "does not leave its folder"),
+        ('"0000', '"000g', 7, "does not have the form"),
+        ('maker = "copy"', 'maker = "copy"\nmakr = "x"', 12, "unknown key; did you mean 'maker'"),
+        ('maker = "copy"', "maker = copy", 11, "this is not TOML"),
+        ("https://example.org/models/", "ftp://example.org/models/", 4, "does not have the form"),
+        ("url =", "address =", 4, "a place needs a hub, a package, a path or a url"),
+        ('"sentences"', '"sentence"', 14, "unknown accuracy check 'sentence'; did you mean 'sentences'?"),
+        ("engines.step", "engines.stop", 16, "the engine of 'stop' needs an artifact in stop/1/"),
+        ('"openvino"', '"openvno"', 17, "Input should be 'openvino', 'onnxruntime' or 'tensorflow'"),
+        ('"openvino"', '"tensorflow"', 17, "the engine of step: 'tensorflow' does not load model.onnx"),
+        ('"openvino"', '"onnxruntime"', 18, "the engine of step: only openvino computes in 'bf16'"),
+        ('"bf16"', '"int8"', 18, "Input should be 'fp32' or 'bf16'"),
+        ('"bf16"', '"bf16"\ninstances = 0', 19, "greater than or equal to 1"),
+        ('accuracy = "sentences"', "", 18, "to compute in 'bf16', step/1/model.onnx needs accuracy = 'sentences' or"),
+    ],
+)
+def test_a_fault_is_named_with_its_line(tmp_path: Path, old: str, new: str, line: int | None, words: str) -> None:
+    with pytest.raises(EnsembleError) as caught:
+        read(tmp_path, GOOD.replace(old, new, 1))
+    assert words in str(caught.value)
+    assert caught.value.line == line
+
+
+def test_toml_that_is_nested_too_deeply_is_a_fault(tmp_path: Path) -> None:
+    """Otherwise it ends in a traceback."""
+    with pytest.raises(EnsembleError, match="nested too deeply"):
+        read(tmp_path, "a = " + "[" * 9000)
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_recipe_that_windows_has_saved_is_read(mark: str, end: str, tmp_path: Path) -> None:
+    """Otherwise it is not TOML at line 1, column 1, where nothing can be seen."""
+    (tmp_path / RECIPE).write_bytes((mark + GOOD.replace("\n", end)).encode())
+    assert read_recipe(tmp_path) == read(tmp_path, GOOD)
+    (tmp_path / RECIPE).write_bytes((mark + GOOD.replace('"bf16"', '"int8"').replace("\n", end)).encode())
+    with pytest.raises(EnsembleError) as caught:
+        read_recipe(tmp_path)
+    assert caught.value.line == 18
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "latin-1"])
+def test_a_recipe_in_another_encoding_is_refused_with_the_cure(encoding: str, tmp_path: Path) -> None:
+    """Such as what PowerShell's > writes."""
+    (tmp_path / RECIPE).write_bytes(GOOD.replace('"d"', '"Sätze"').encode(encoding))
+    with pytest.raises(EnsembleError, match=r"this is not a text file in UTF-8; save it as UTF-8"):
+        read_recipe(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            'from = [{ url = "https://example.org/models/" }]',
+            'from = { path = "x" }',
+            "sources.weights.from: this must be a list",
+        ),
+        ('"https://example.org/models/"', "3", "sources.weights.from.0.url: this must be a text; write it in quotes"),
+        (
+            '"openvino"',
+            '"openvino"\ninstances = "2"',
+            "instances: this must be a whole number; write it without quotes",
+        ),
+        ('accuracy = "sentences"', 'accuracy = { reads = ["a"] }', "artifacts.0.accuracy.run: this key is missing"),
+        ('accuracy = "sentences"', 'accuracy = { run = "../a.py" }', "artifacts.0.accuracy.run: '../a.py' must be"),
+        ('accuracy = "sentences"', "accuracy = 0.99", "is 'photographs' or 'sentences', or a script of the project"),
+        (
+            "[engines.step]",
+            '[environments.e]\nfile = "e.yml"\nsteps = ["step"]\nkind = "tar"\n[engines.step]',
+            "delete this line: every image since 23.07 takes the folder",
+        ),
+        ('maker = "copy"', 'maker = "gguf"', "by maker = 'script'"),
+        (
+            'maker = "copy"',
+            'maker = "copy"\noptions = { sizes = [[1]] }',
+            "options.sizes: an option is a text, a number",
+        ),
+    ],
+)
+def test_a_wrong_value_is_named_in_words_of_toml(old: str, new: str, words: str, tmp_path: Path) -> None:
+    """Otherwise it is called a tuple, at a key that the recipe does not have."""
+    with pytest.raises(EnsembleError) as caught:
+        read(tmp_path, GOOD.replace(old, new, 1))
+    assert words in str(caught.value)
+
+
+def test_every_key_has_a_description() -> None:
+    """Otherwise people have to guess what a key means."""
+    schema = Recipe.model_json_schema()
+    tables = {"Recipe": schema} | schema["$defs"]
+    keys = {f"{table}.{key}": field for table, each in tables.items() for key, field in each["properties"].items()}
+    assert len(keys) > 25
+    assert [key for key, field in keys.items() if not field.get("description")] == []
+
+
+def test_a_missing_or_binary_recipe_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(EnsembleError, match="No such file"):
+        read_recipe(tmp_path)
+    (tmp_path / "ensemble.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(EnsembleError, match="not a text file"):
+        read_recipe(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a." * 30_000 + "b = 1", "a-" * 100_000, "#" * 300_000, "".join(f"[a{number}]\n" for number in range(20_000))],
+)
+def test_hostile_toml_is_a_few_lines(text: str, tmp_path: Path) -> None:
+    """Otherwise a short file takes minutes."""
+    recipe, faults = recipe_and_faults(text, tmp_path / "ensemble.toml")
+    assert recipe is None
+    assert 1 <= len(faults) <= 50
+
+
+@pytest.mark.parametrize(
+    "content", ["a = " + "9" * 10_000, "a = " + "[" * 100_000, "a = '" + "x" * 300_000 + "'", None]
+)
+def test_a_hostile_recipe_is_refused_in_a_line(content: str | None, tmp_path: Path) -> None:
+    """Otherwise `build` hangs, or ends in a traceback."""
+    if content is None:
+        os.mkfifo(tmp_path / RECIPE)
+    else:
+        (tmp_path / RECIPE).write_text(content)
+    with pytest.raises(EnsembleError) as refused:
+        read_recipe(tmp_path)
+    assert "\n" not in str(refused.value)

@@ -1,0 +1,172 @@
+"""A new ensemble in a project of its own: build, demo, perf and invoke need nothing else in the library."""
+
+from __future__ import annotations
+
+import json
+import re
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from triton_ensembles.commands.cli import main
+from triton_ensembles.project.examples.place import examples_folder
+from triton_ensembles.pytest_plugin.rehearsal import Rehearsal
+
+TENSORS = """max_batch_size: 8
+input [ { name: "NUMBERS" data_type: TYPE_FP32 dims: [ 3 ] } ]
+output [ { name: "DOUBLED" data_type: TYPE_FP32 dims: [ 3 ] } ]
+"""
+ENSEMBLE = f"""name: "ensemble"
+platform: "ensemble"
+{TENSORS}
+ensemble_scheduling {{
+  step [
+    {{
+      model_name: "double"
+      model_version: -1
+      input_map {{ key: "NUMBERS" value: "NUMBERS" }}
+      output_map {{ key: "DOUBLED" value: "DOUBLED" }}
+    }}
+  ]
+}}
+"""
+STEP = f"""name: "double"
+backend: "python"
+{TENSORS}
+instance_group [ {{ count: 1 kind: KIND_CPU }} ]
+"""
+MODEL = """import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        responses = []
+        for request in requests:
+            numbers = pb_utils.get_input_tensor_by_name(request, "NUMBERS").as_numpy()
+            responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("DOUBLED", numbers * 2)]))
+        return responses
+"""
+REQUEST = {"inputs": [{"name": "NUMBERS", "datatype": "FP32", "shape": [2, 3], "data": [[1, 2, 3], [4, 5, 6.5]]}]}
+SHOW = """def show(inputs, outputs):
+    for row, doubled in zip(inputs["NUMBERS"], outputs["DOUBLED"]):
+        yield f"twice {row.sum()} is {doubled.sum()}"
+"""
+Run = Callable[..., Result]
+
+
+def write_ensemble(project: Path, name: str) -> Path:
+    """An ensemble of one Python step, without examples; returns the folder for them."""
+    folder = project / "ensembles" / name
+    (folder / "ensemble" / "1").mkdir(parents=True)
+    (folder / "ensemble" / "1" / "README.md").write_text("An ensemble has no files of its own.\n")
+    (folder / "ensemble" / "config.pbtxt").write_text(ENSEMBLE)
+    (folder / "double" / "1").mkdir(parents=True)
+    (folder / "double" / "1" / "model.py").write_text(MODEL)
+    (folder / "double" / "config.pbtxt").write_text(STEP)
+    (folder / "ensemble.toml").write_text('description = "Three numbers to twice their values"\n')
+    return examples_folder(folder)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with ``doubler``, which has an example and a show.py, and ``silent``, which has none."""
+    project = tmp_path_factory.mktemp("project")
+    examples = write_ensemble(project, "doubler")
+    examples.mkdir()
+    (examples / "rows.json").write_text(json.dumps(REQUEST))
+    (examples / "show.py").write_text(SHOW)
+    write_ensemble(project, "silent")
+    return project
+
+
+@pytest.fixture
+def run(project: Path) -> Run:
+    def call(*arguments: str | Path) -> Result:
+        return CliRunner().invoke(main, ["--project", str(project), *map(str, arguments)])
+
+    return call
+
+
+def test_the_archive_is_built_beside_the_ensembles_and_has_no_examples(project: Path, run: Run) -> None:
+    built = run("build")
+    assert built.exit_code == 0, built.output
+    with tarfile.open(project / "dist" / "cpu" / "doubler.tar.gz") as tar:
+        names = tar.getnames()
+    assert "doubler.double/1/model.py" in names
+    assert not [name for name in names if "examples" in name]
+
+
+def test_a_changed_example_builds_nothing(project: Path, run: Run) -> None:
+    """What archives leave out cannot change them."""
+    assert run("build", "doubler").exit_code == 0
+    note = project / "ensembles" / "doubler" / "ensemble" / "examples" / "README.md"
+    note.write_text("Two rows of numbers.\n")
+    assert "unchanged, nothing to do" in run("build", "doubler").output
+
+
+def test_demo_sends_the_example_and_goes_on_where_there_is_none(run: Run) -> None:
+    shown = run("demo")
+    assert shown.exit_code == 0, shown.output
+    assert "rows.json\n  DOUBLED FP32 [2, 3]\n    twice 6.0 is 12.0\n    twice 15.5 is 31.0\n" in shown.output
+    assert re.search(r"silent\nthere are no example requests in .*silent/ensemble/examples", shown.output)
+
+
+def test_perf_sends_the_rows_of_the_example_or_random_data(project: Path, run: Run) -> None:
+    measured = run("perf", "--concurrency", "1", "--seconds", "1", "--format", "json")
+    assert measured.exit_code == 0, measured.output
+    reports = json.loads(measured.stdout)["reports"]
+    assert [(report["name"], len(report["points"])) for report in reports] == [("doubler", 1), ("silent", 1)]
+    assert "[doubler] sending 2 example rows: NUMBERS FP32 [3]" in measured.output
+    assert "[silent] sending random data" in measured.output
+    assert (project / "reports" / "perf" / "doubler.csv").is_file()
+
+
+def test_invoke_sends_the_example_to_an_endpoint(sagemaker_endpoint: Rehearsal, run: Run) -> None:
+    assert run("build").exit_code == 0
+    assert run("upload").exit_code == 0
+    deployed = run("deploy", "--role", "arn:aws:iam::123456789012:role/some-role")
+    assert deployed.exit_code == 0, deployed.output
+    asked = run("invoke", "doubler")
+    assert asked.exit_code == 0, asked.output
+    assert re.search(r"rows\.json in \d+ ms.*\n  DOUBLED FP32 \[2, 3\]\n    twice 6\.0 is 12\.0\n", asked.output)
+    (answer,) = json.loads(run("invoke", "doubler", "--format", "json").stdout)["answers"]
+    (output,) = answer["outputs"]
+    assert output == {"name": "DOUBLED", "datatype": "FP32", "shape": [2, 3], "data": [2, 4, 6, 8, 10, 13]}
+    refused = run("invoke", "silent")
+    assert refused.exit_code == 1
+    assert "there are no example requests for silent; give the request with --body FILE" in refused.output
+
+
+def test_paths_in_a_recipe_are_relative_to_the_project(tmp_path: Path) -> None:
+    """Otherwise a project cannot bring environment files of its own."""
+    write_ensemble(tmp_path, "packed")
+    recipe = tmp_path / "ensembles" / "packed" / "ensemble.toml"
+    environment = '[environments.own]\nfile = "envs/own.yml"\nsteps = ["double"]\n'
+    recipe.write_text(f'description = "one"\n{environment}')
+    missing = CliRunner().invoke(main, ["--project", str(tmp_path), "build"])
+    assert missing.exit_code == 1
+    assert f"the recipe names {tmp_path}/envs/own.yml, which does not exist" in missing.output
+    (tmp_path / "envs").mkdir()
+    (tmp_path / "envs" / "own.yml").write_text("dependencies: [")
+    broken = CliRunner().invoke(main, ["--project", str(tmp_path), "build"])
+    assert broken.exit_code == 1
+    assert f"{tmp_path}/envs/own.yml" in broken.output
+
+
+def test_check_without_paths_checks_the_project_and_its_environment_files(tmp_path: Path) -> None:
+    """Otherwise the ensembles and the environment files of this checkout are judged instead."""
+    write_ensemble(tmp_path, "packed")
+    environment = '[environments.own]\nfile = "envs/processing.yml"\nsteps = ["double"]\n'
+    (tmp_path / "ensembles" / "packed" / "ensemble.toml").write_text(f'description = "one"\n{environment}')
+    model = tmp_path / "ensembles" / "packed" / "double" / "1" / "model.py"
+    model.write_text("import tokenizers\n" + MODEL)
+    (tmp_path / "envs").mkdir()
+    file = tmp_path / "envs" / "processing.yml"  # this checkout has one of the same name, with tokenizers
+    file.write_text("dependencies:\n  - python=3.9\n  - numpy=1.26.4\n")
+    found = CliRunner().invoke(main, ["--project", str(tmp_path), "check", "--image", "24.09"])
+    assert f"{model}:1:1: note[environment-import-unnamed]: {file} does not name 'tokenizers'" in found.output
+    assert f"{file}: warning[environment-file-python]: this requires Python 3.9" in found.output
+    assert "bert_trt" not in found.output

@@ -1,0 +1,67 @@
+"""A small ONNX model with a variable length, and a config for it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+if TYPE_CHECKING:
+    from tests.runtime.backends.conftest import Array
+
+BACKENDS = ("onnxruntime", "openvino")
+VOCABULARY, WIDTH = 100, 3
+TABLE = np.random.default_rng(0).standard_normal((VOCABULARY, WIDTH)).astype(np.float32)
+TABLE[0] = 0  # id 0 is padding, which a sum must not notice
+
+
+def embedding(batch: str | int = "batch", length: str | int = "length") -> bytes:
+    """IDS (int32 [batch, length]) -> VECTORS (float32 [batch, length, 3]) and SUMS (float32 [batch, 3])."""
+    graph = helper.make_graph(
+        [
+            helper.make_node("Gather", ["table", "IDS"], ["VECTORS"]),
+            helper.make_node("ReduceSum", ["VECTORS", "axis"], ["SUMS"], keepdims=0),
+        ],
+        "embedding",
+        [helper.make_tensor_value_info("IDS", TensorProto.INT32, [batch, length])],
+        [
+            helper.make_tensor_value_info("VECTORS", TensorProto.FLOAT, [batch, length, WIDTH]),
+            helper.make_tensor_value_info("SUMS", TensorProto.FLOAT, [batch, WIDTH]),
+        ],
+        [numpy_helper.from_array(TABLE, "table"), numpy_helper.from_array(np.array([1]), "axis")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    content: bytes = model.SerializeToString()
+    return content
+
+
+def config(name: str, backend: str, ragged: bool = True, extra: str = "") -> str:
+    return f"""
+name: "{name}" backend: "{backend}" max_batch_size: 16 default_model_filename: "model.onnx"
+input [ {{ name: "IDS" data_type: TYPE_INT32 dims: [ -1 ] allow_ragged_batch: {str(ragged).lower()} }} ]
+output [
+  {{ name: "SUMS" data_type: TYPE_FP32 dims: [ {WIDTH} ] }},
+  {{ name: "VECTORS" data_type: TYPE_FP32 dims: [ -1, {WIDTH} ] }}
+]
+instance_group [ {{ count: 1 kind: KIND_CPU }} ]
+dynamic_batching {{ max_queue_delay_microseconds: 300000 }}
+{extra}
+"""
+
+
+def without_batch_axis(name: str, backend: str) -> str:
+    """For the file whose batch axis is 2."""
+    text = config(name, backend).replace("max_batch_size: 16", "max_batch_size: 0")
+    text = text.replace("dims: [ -1 ]", "dims: [ 2, -1 ]").replace("dims: [ 3 ]", "dims: [ 2, 3 ]")
+    text = text.replace("dims: [ -1, 3 ]", "dims: [ 2, -1, 3 ]")
+    return re.sub(r"allow_ragged_batch: \w+|dynamic_batching.*", "", text)
+
+
+def parameter(key: str, value: str) -> str:
+    return f'parameters {{ key: "{key}" value {{ string_value: "{value}" }} }}\n'
+
+
+def ids(seed: int, rows: int, length: int) -> Array:
+    return np.random.default_rng(seed).integers(1, VOCABULARY, (rows, length)).astype(np.int32)

@@ -1,0 +1,323 @@
+"""The dali backend in the real server, on real photographs."""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import tritonclient.grpc as triton
+from nvidia.dali import fn, pipeline_def, types
+from PIL import Image
+
+from checkout import ENSEMBLES
+from pipelines.dali_pipe import preprocess, serialize
+from triton_ensembles.ground.processes import descendants
+from triton_ensembles.triton.model_config import ModelInstanceGroup, format_config, read_config
+
+if TYPE_CHECKING:
+    from tests.runtime.backends.conftest import Array, Encode, ModelServer
+
+IN, OUT = "DALI_INPUT_0", "DALI_OUTPUT_0"
+
+
+def config(name: str, **changes: Any) -> str:
+    """ensembles/dali_inception/dali on the CPU; it waits 200 ms so that concurrent requests meet in one batch."""
+    made = read_config(ENSEMBLES / "dali_inception" / "dali" / "config.pbtxt")
+    made.name = name
+    del made.model_warmup[:]  # its image is not copied
+    made.instance_group[0].kind = ModelInstanceGroup.KIND_CPU
+    made.dynamic_batching.max_queue_delay_microseconds = changes.pop("delay", 200_000)
+    for key, value in changes.pop("parameters", {}).items():
+        made.parameters[key].string_value = value
+    for key, value in changes.items():
+        setattr(made, key, value)
+    return format_config(made)
+
+
+@pytest.fixture(scope="module")
+def server(model_server: ModelServer) -> ModelServer:
+    model_server.load("dali", config("dali"), {"1/model.dali": serialize()})
+    return model_server
+
+
+def one(server: ModelServer, row: Array, model: str = "dali") -> Array:
+    return server.infer(model, [OUT], **{IN: row[None]})[OUT][0]
+
+
+def padded(*rows: Array) -> Array:
+    """How a client sends images of different lengths in one request: zeros after the shorter ones."""
+    longest = max(map(len, rows))
+    return np.stack([np.pad(row, (0, longest - len(row))) for row in rows])
+
+
+def together(calls: list[Callable[[], Any]]) -> list[Any]:
+    """The results (or exceptions) of concurrent calls."""
+
+    def outcome(call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        except triton.InferenceServerException as error:
+            return error
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(outcome, calls))
+
+
+def png(width: int, height: int, rows: int) -> Array:
+    """A PNG that claims width x height black pixels and holds that many rows of them."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    pixels = zlib.compress(bytes((1 + 3 * width) * rows))
+    parts = (b"\x89PNG\r\n\x1a\n", chunk(b"IHDR", header), chunk(b"IDAT", pixels), chunk(b"IEND", b""))
+    return np.frombuffer(b"".join(parts), np.uint8)
+
+
+def test_answers_are_those_of_the_pipeline(server: ModelServer, photographs: list[Array], encode: Encode) -> None:
+    """Otherwise the server would preprocess images in another way than pipelines/dali_pipe.py does."""
+    for photograph in photographs:
+        row = encode(photograph)
+        np.testing.assert_array_equal(one(server, row), preprocess(row.tobytes()))
+
+
+def test_concurrent_images_of_different_sizes_are_one_batch(
+    server: ModelServer, photographs: list[Array], encode: Encode
+) -> None:
+    """Otherwise every photograph would be decoded alone, or a client would get another client's image."""
+    rows = [encode(photographs[n % 2][: 200 + 20 * n, : 600 - 30 * n]) for n in range(10)]
+    answers = together([lambda row=row: one(server, row) for row in rows])
+    for row, answer in zip(rows, answers, strict=True):
+        np.testing.assert_array_equal(answer, preprocess(row.tobytes()))
+    server.wait_for_a_batch("dali", more_than=1)
+
+
+def test_images_of_different_lengths_in_one_request(
+    server: ModelServer, photographs: list[Array], encode: Encode
+) -> None:
+    """Otherwise a client could not pad its images to one length."""
+    rows = [encode(photographs[0]), encode(photographs[1][:50, :50], "PNG"), encode(photographs[1])]
+    answers = server.infer("dali", [OUT], **{IN: padded(*rows)})[OUT]
+    for row, answer in zip(rows, answers, strict=True):
+        np.testing.assert_array_equal(answer, preprocess(row.tobytes()))
+
+
+@pytest.mark.parametrize(
+    ("kind", "mode", "options"),
+    [
+        ("PNG", "RGB", {}),
+        ("PNG", "RGBA", {}),
+        ("PNG", "P", {}),
+        ("JPEG", "L", {}),
+        ("JPEG", "CMYK", {}),
+        ("JPEG", "RGB", {"progressive": True}),
+        ("BMP", "RGB", {}),
+        ("TIFF", "RGB", {}),
+        ("WEBP", "RGB", {}),
+    ],
+)
+def test_formats_that_are_accepted(
+    server: ModelServer, photographs: list[Array], encode: Encode, kind: str, mode: str, options: dict[str, Any]
+) -> None:
+    """Otherwise a photograph in a common format would be refused, or come out in wrong colors."""
+    image = Image.fromarray(photographs[0]).convert(mode)
+    answer = one(server, encode(image, kind, **options))
+    wanted = np.asarray(image.convert("RGB").resize((299, 299), Image.Resampling.BILINEAR), np.float32) / 127.5 - 1
+    assert np.abs(answer - wanted).mean() < 0.02
+
+
+def test_one_pixel(server: ModelServer, encode: Encode) -> None:
+    """Otherwise the smallest image would be an error or garbage."""
+    answer = one(server, encode(np.full((1, 1, 3), 255, np.uint8), "PNG"))
+    np.testing.assert_array_equal(answer, np.ones((299, 299, 3), np.float32))
+
+
+BAD = {
+    "text": "not an image that DALI can decode",
+    "zeros": "not an image that DALI can decode",
+    "cut off in its header": "not an image that DALI can decode",
+    "cut off": "not an image that DALI can decode: .*broken or cut off",
+    "cut off and padded": "not an image that DALI can decode: .*broken or cut off",
+    "PNG cut off": "not an image that DALI can decode",
+    "a false size": "50000 x 50000 .* max_image_pixels",
+    "a decompression bomb": "12000 x 12000 .* max_image_pixels",
+}
+
+
+def bad_row(kind: str, jpeg: Array, png_row: Array) -> Array:
+    match kind:
+        case "text":
+            return np.frombuffer(b"this is no image at all", np.uint8)
+        case "zeros":
+            return np.zeros(500, np.uint8)
+        case "cut off in its header":
+            return jpeg[:300]
+        case "cut off":
+            return jpeg[: len(jpeg) // 2]
+        case "cut off and padded":
+            return np.pad(jpeg[: len(jpeg) // 2], (0, 9999))
+        case "PNG cut off":
+            return png_row[: len(png_row) // 2]
+        case "a false size":
+            return png(50_000, 50_000, 1)
+        case _:
+            return png(12_000, 12_000, 12_000)
+
+
+def memory_megabytes(pid: int, field: str) -> float:
+    """VmRSS, what it uses, or VmHWM, the most that it has used."""
+    (found,) = re.findall(rf"{field}:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    return int(found) / 1024
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_a_bad_row_fails_only_its_own_request(
+    server: ModelServer, photographs: list[Array], encode: Encode, bad: str
+) -> None:
+    """Otherwise one broken upload would fail every request of the same batch."""
+    good = [encode(photograph) for photograph in photographs]
+    broken = bad_row(bad, good[0], encode(photographs[0], "PNG"))
+    processes = [server.server.pid, *descendants(server.server.pid)]
+    before = sum(memory_megabytes(pid, "VmRSS") for pid in processes)
+    for pid in processes:
+        Path(f"/proc/{pid}/clear_refs").write_text("5")  # the peak is measured from here on
+    answers = together(
+        [
+            lambda: one(server, good[0]),
+            lambda: server.infer("dali", [OUT], **{IN: padded(good[1], good[0], broken)}),
+            lambda: one(server, good[1]),
+        ]
+    )
+    for row, answer in ((good[0], answers[0]), (good[1], answers[2])):
+        np.testing.assert_array_equal(answer, preprocess(row.tobytes()))
+    assert isinstance(answers[1], triton.InferenceServerException)
+    assert answers[1].status() == "StatusCode.INVALID_ARGUMENT"
+    with pytest.raises(triton.InferenceServerException, match=f"row 2 of {IN}: .*{BAD[bad]}"):
+        raise answers[1]
+    peak = sum(memory_megabytes(pid, "VmHWM") for pid in processes)
+    assert peak - before < 300  # the smaller bomb has 432 MB of pixels
+    np.testing.assert_array_equal(one(server, good[1]), preprocess(good[1].tobytes()))
+
+
+def test_an_empty_row(server: ModelServer) -> None:
+    """Otherwise an empty upload could hang or break the model."""
+    with pytest.raises(triton.InferenceServerException):
+        one(server, np.zeros(0, np.uint8))
+
+
+def test_good_and_bad_images_from_many_clients(server: ModelServer, photographs: list[Array], encode: Encode) -> None:
+    """Otherwise errors under load would mix up answers, leave the pipeline broken or leak memory."""
+    good = [encode(photographs[n % 2][: 100 + 10 * n]) for n in range(4)]
+    wanted = [preprocess(row.tobytes()) for row in good]
+
+    def client(number: int) -> None:
+        for step in range(10):
+            which = (number + step) % 4
+            if (number + step) % 3 == 0:
+                cut = good[which][: len(good[which]) // 2]
+                with pytest.raises(triton.InferenceServerException, match=f"row 0 of {IN}"):
+                    one(server, cut, "quick")
+            else:
+                np.testing.assert_array_equal(one(server, good[which], "quick"), wanted[which])
+
+    server.load("quick", config("quick", delay=2_000), {"1/model.dali": serialize()})
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(client, range(8)))
+
+
+def test_large_images_are_decoded_in_several_runs(
+    server: ModelServer, photographs: list[Array], encode: Encode
+) -> None:
+    """Otherwise a batch of the largest images that are allowed would need the memory of all of them at once."""
+    limit = {"max_image_pixels": "300000"}  # one photograph has 273 280
+    server.load("small", config("small", parameters=limit), {"1/model.dali": serialize()})
+    rows = [encode(photograph) for photograph in photographs * 2]
+    answers = server.infer("small", [OUT], **{IN: padded(*rows)})[OUT]
+    for row, answer in zip(rows, answers, strict=True):
+        np.testing.assert_array_equal(answer, preprocess(row.tobytes()))
+
+
+def make_pipeline(graph: Callable[[], Any], **options: Any) -> bytes:
+    made = pipeline_def(graph)(batch_size=4, num_threads=1, device_id=None, prefetch_queue_depth=1, **options)
+    serialized: bytes = made.serialize()
+    return serialized
+
+
+def two_outputs() -> Any:
+    a = fn.external_source(name="A", dtype=types.FLOAT, ndim=1)
+    b = fn.external_source(name="B", dtype=types.FLOAT, ndim=1)
+    return a + b, a * b
+
+
+TWO_OUTPUTS = """
+name: "two" backend: "dali" max_batch_size: 4
+input [ { name: "B" data_type: TYPE_FP32 dims: [ -1 ] }, { name: "A" data_type: TYPE_FP32 dims: [ -1 ] } ]
+output [ { name: "SUM" data_type: TYPE_FP32 dims: [ -1 ] }, { name: "PRODUCT" data_type: TYPE_FP32 dims: [ -1 ] } ]
+instance_group [ { count: 1 kind: KIND_CPU } ]
+"""
+
+
+def test_any_pipeline_returns_the_requested_outputs(model_server: ModelServer) -> None:
+    """Otherwise the backend would only serve image pipelines with one input and one output."""
+    model_server.load("two", TWO_OUTPUTS, {"1/model.dali": make_pipeline(two_outputs)})
+    a, b = np.arange(6, dtype=np.float32).reshape(2, 3), np.full((2, 3), 2, np.float32)
+    assert model_server.infer("two", ["PRODUCT"], A=a, B=b)["PRODUCT"].tolist() == (a * b).tolist()
+    both = model_server.infer("two", ["PRODUCT", "SUM"], A=a, B=b)
+    assert both["SUM"].tolist() == (a + b).tolist()
+    with pytest.raises(triton.InferenceServerException, match="row 0 of A, B: DALI refuses it"):
+        model_server.infer("two", ["SUM"], A=np.ones((1, 3), np.float32), B=np.ones((1, 2), np.float32))
+
+
+def cut_at_first_value() -> Any:
+    length = fn.external_source(name="LENGTH", dtype=types.INT32, ndim=1)
+    return fn.slice(fn.constant(fdata=[0.0] * 9, shape=[9]), 0, length[0], axes=[0])
+
+
+def test_without_a_batch_axis_and_with_rows_of_different_shapes(model_server: ModelServer) -> None:
+    """Otherwise max_batch_size 0 would be misread, or rows that cannot form one tensor would crash the model."""
+    text = """name: "ragged" backend: "dali" max_batch_size: 0
+    input [ { name: "LENGTH" data_type: TYPE_INT32 dims: [ -1, 1 ] } ]
+    output [ { name: "CUT" data_type: TYPE_FP32 dims: [ -1, -1 ] } ]
+    instance_group [ { count: 1 kind: KIND_CPU } ]"""
+    model_server.load("ragged", text, {"1/model.dali": make_pipeline(cut_at_first_value)})
+    lengths = np.full((6, 1), 3, np.int32)  # more rows than the pipeline's own batch size
+    assert model_server.infer("ragged", ["CUT"], LENGTH=lengths)["CUT"].shape == (6, 3)
+    with pytest.raises(triton.InferenceServerException, match=r"output CUT: .* different output shapes"):
+        model_server.infer("ragged", ["CUT"], LENGTH=np.array([[2], [5]], np.int32))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('name: "DALI_INPUT_0"', 'name: "IMAGE"', 'has input "IMAGE", but the file has "DALI_INPUT_0"'),
+        ("TYPE_UINT8", "TYPE_INT32", "is TYPE_INT32 in the config, but TYPE_UINT8 in the file"),
+        ("dims: [ -1 ]", "dims: [ -1, -1 ]", r"\[-1, -1, -1\] with the batch axis in the config, but \[-1, -1\]"),
+        ("dims: [ 299, 299, 3 ]", "dims: [ 299, 299 ]", 'output "DALI_OUTPUT_0" is .* in the file'),
+        ('"4"', '"four"', 'num_threads is "four", but must be a whole number'),
+        (
+            'name: "bad"',
+            'name: "bad"\ndefault_model_filename: "other.dali"',
+            r"no file other.dali \(it has: model.dali\)",
+        ),
+    ],
+)
+def test_a_config_that_does_not_match_is_refused(model_server: ModelServer, old: str, new: str, message: str) -> None:
+    """Otherwise a wrong config would load, and fail at the first request with an internal message of DALI."""
+    text = config("bad")
+    assert old in text
+    reason = model_server.refusal("bad", text.replace(old, new, 1), {"1/model.dali": serialize()})
+    assert re.search(message, reason), reason
+
+
+def test_a_file_that_is_not_a_pipeline_is_refused(model_server: ModelServer) -> None:
+    """Otherwise a wrong file would give an unreadable error of the protobuf library."""
+    reason = model_server.refusal("junk", config("junk"), {"1/model.dali": b"junk" * 100})
+    assert "model.dali is not a serialized DALI pipeline" in reason

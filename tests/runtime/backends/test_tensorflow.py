@@ -1,0 +1,161 @@
+"""The tensorflow backend in the real server, on a small frozen graph, and the whole of dali_inception around one."""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import tritonclient.grpc as triton
+
+from checkout import ENSEMBLES
+from pipelines.dali_pipe import preprocess, serialize
+from triton_ensembles.triton.model_config import ModelInstanceGroup, format_config, read_config
+
+if TYPE_CHECKING:
+    from tests.runtime.backends.conftest import Array, Encode, ModelServer
+
+DAG = ENSEMBLES / "dali_inception"
+SOFTMAX = "InceptionV3/Predictions/Softmax"
+CLASSES = 1001
+
+
+def frozen_graph(batch: int | None = None) -> bytes:
+    """A small graph with the tensors of InceptionV3: the image's 23 x 23 mean colors, one layer, softmax."""
+    import tensorflow as tf
+
+    weights = np.random.default_rng(0).standard_normal((13 * 13 * 3, CLASSES)).astype(np.float32) / 10
+    with tf.Graph().as_default() as graph:
+        images = tf.compat.v1.placeholder(tf.float32, [batch, 299, 299, 3], name="input")
+        flat = tf.reshape(tf.nn.avg_pool2d(images, 23, 23, "VALID"), [-1, 13 * 13 * 3], name="colors")
+        tf.nn.softmax(flat @ weights, name=SOFTMAX)
+        content: bytes = graph.as_graph_def().SerializeToString()
+    return content
+
+
+@pytest.fixture(scope="module")
+def directly() -> Any:
+    """The graph run by TensorFlow without a server."""
+    import tensorflow as tf
+
+    definition = tf.compat.v1.GraphDef.FromString(frozen_graph())
+    with tf.Graph().as_default() as graph:
+        tf.import_graph_def(definition, name="")
+    session = tf.compat.v1.Session(graph=graph)
+    yield lambda images: session.run(f"{SOFTMAX}:0", {"input:0": images})
+    session.close()
+
+
+def on_cpu(step: str, name: str | None = None) -> str:
+    made = read_config(DAG / step / "config.pbtxt")
+    made.name = name or step
+    del made.model_warmup[:]  # its image is not copied
+    for group in made.instance_group:
+        group.kind = ModelInstanceGroup.KIND_CPU
+    if made.HasField("dynamic_batching"):
+        made.dynamic_batching.max_queue_delay_microseconds = 200_000
+    return format_config(made)
+
+
+@pytest.fixture(scope="module")
+def server(model_server: ModelServer) -> ModelServer:
+    """dali_inception as it is in git, on the CPU, with the small graph."""
+    labels = "".join(f"class {number}\n" for number in range(CLASSES)).encode()
+    steps: dict[str, dict[str, bytes]] = {
+        "dali": {"1/model.dali": serialize()},
+        "inception_graphdef": {"1/model.graphdef": frozen_graph(), "inception_labels.txt": labels},
+        "ensemble": {},
+    }
+    for step, files in steps.items():
+        model_server.add(step, on_cpu(step), files)
+    model_server.client.load_model("ensemble")  # which loads its steps
+    return model_server
+
+
+def images(seed: int, rows: int) -> Array:
+    return np.random.default_rng(seed).uniform(-1, 1, (rows, 299, 299, 3)).astype(np.float32)
+
+
+def test_answers_are_those_of_tensorflow(server: ModelServer, directly: Any) -> None:
+    """Otherwise the server would compute something else than the graph, or mix up clients in a batch."""
+    inputs = [images(seed, rows=1 + seed % 2) for seed in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        answers = list(
+            pool.map(lambda given: server.infer("inception_graphdef", [SOFTMAX], input=given)[SOFTMAX], inputs)
+        )
+    for given, answer in zip(inputs, answers, strict=True):
+        np.testing.assert_allclose(answer, directly(given), atol=1e-6)
+    server.wait_for_a_batch("inception_graphdef", more_than=2)
+
+
+def test_whole_ensemble_on_photographs_of_different_sizes(
+    server: ModelServer, directly: Any, photographs: list[Array], encode: Encode
+) -> None:
+    """Otherwise a photograph sent to dali_inception would not get TensorFlow's answer to DALI's output."""
+    rows = [encode(photographs[n % 2][: 150 + 30 * n, : 600 - 40 * n]) for n in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda row: server.infer("ensemble", ["OUTPUT"], INPUT=row[None])["OUTPUT"], rows))
+    for row, answer in zip(rows, answers, strict=True):
+        np.testing.assert_allclose(answer, directly(preprocess(row.tobytes())[None]), atol=1e-5)
+    server.wait_for_a_batch("dali", more_than=1)
+
+
+def test_the_ensemble_answers_with_names(
+    server: ModelServer, directly: Any, photographs: list[Array], encode: Encode
+) -> None:
+    """Otherwise the classification extension would give numbers: the labels belong to the step, not the ensemble."""
+    row = encode(photographs[1])
+    tensor = triton.InferInput("INPUT", [1, len(row)], "UINT8")
+    tensor.set_data_from_numpy(row[None])
+    asked = triton.InferRequestedOutput("OUTPUT", class_count=3)
+    answer = server.client.infer("ensemble", [tensor], outputs=[asked]).as_numpy("OUTPUT")
+    scores = directly(preprocess(row.tobytes())[None])[0]
+    best = np.argsort(-scores)[:3]
+    assert [item.decode().split(":")[1:] for item in answer.ravel()] == [[str(n), f"class {n}"] for n in best]
+
+
+def test_a_bad_image_through_the_ensemble(server: ModelServer, photographs: list[Array], encode: Encode) -> None:
+    """Otherwise the client of the ensemble would not learn which row is bad and why."""
+    with pytest.raises(
+        triton.InferenceServerException, match="row 0 of DALI_INPUT_0: not an image that DALI can decode"
+    ):
+        server.infer("ensemble", ["OUTPUT"], INPUT=np.frombuffer(b"no image", np.uint8)[None])
+    assert server.infer("ensemble", ["OUTPUT"], INPUT=encode(photographs[0])[None])["OUTPUT"].shape == (1, CLASSES)
+
+
+def test_thread_counts_and_a_fixed_batch_axis_in_the_graph(server: ModelServer, directly: Any) -> None:
+    """Otherwise a graph that was exported with batch size 1 could not be batched, as the native backend does."""
+    text = on_cpu("inception_graphdef", "threads").replace('label_filename: "inception_labels.txt"', "")
+    for key in ("TF_NUM_INTRA_THREADS", "TF_NUM_INTER_THREADS", "TF_SIGNATURE_DEF"):
+        text += f'parameters {{ key: "{key}" value {{ string_value: "1" }} }}\n'
+    server.load("threads", text, {"1/model.graphdef": frozen_graph(batch=1)})
+    given = images(3, 2)
+    np.testing.assert_allclose(server.infer("threads", [SOFTMAX], input=given)[SOFTMAX], directly(given), atol=1e-6)
+    warning = "parameter TF_SIGNATURE_DEF of the config is unknown to this backend"
+    assert warning in server.server.log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('name: "input"', 'name: "image"', 'has input "image", but the file has "input"'),
+        (SOFTMAX, "Softmax", f'output "Softmax", but the graph has no such tensor; it ends in "{SOFTMAX}"'),
+        ("dims: [ 1001 ]", "dims: [ 1000 ]", r"is \[-1, 1000\] with the batch axis in the config, but \[-1, 1001\]"),
+    ],
+)
+def test_a_config_that_does_not_match_is_refused(model_server: ModelServer, old: str, new: str, message: str) -> None:
+    """Otherwise a wrong config would load and fail at the first request."""
+    text = on_cpu("inception_graphdef", "bad").replace('label_filename: "inception_labels.txt"', "")
+    assert old in text
+    reason = model_server.refusal("bad", text.replace(old, new, 1), {"1/model.graphdef": frozen_graph()})
+    assert re.search(message, reason), reason
+
+
+def test_a_file_that_is_not_a_graph_is_refused(model_server: ModelServer) -> None:
+    """Otherwise a wrong file would give an unreadable error of the protobuf library."""
+    text = on_cpu("inception_graphdef", "junk").replace('label_filename: "inception_labels.txt"', "")
+    assert "model.graphdef is not a TensorFlow GraphDef" in model_server.refusal(
+        "junk", text, {"1/model.graphdef": b"junk"}
+    )

@@ -1,0 +1,296 @@
+"""What becomes of a fused ensemble, on the real server, when its steps, processes or files are damaged."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tritonclient.grpc as grpc
+
+from tests.runtime.fused.forms import stage_fused_form
+from triton_ensembles.ground.processes import descendants
+from triton_ensembles.runtime.fused.plan import PLAN
+from triton_ensembles.triton.server import TritonServer
+
+STEP = Path(__file__).with_name("hurt_step.py").read_text()
+ECHO = STEP.replace("word = request.request_id()", 'word = ""')
+COUNTING = """import threading
+
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def initialize(self, args):
+        self.family = pb_utils.MetricFamily("counting", "", pb_utils.MetricFamily.COUNTER)
+        self.metric = self.family.Metric(labels={})
+        threading.Thread(target=self.count, daemon=True).start()
+
+    def count(self):
+        while True:
+            self.metric.increment(1)
+
+    def execute(self, requests):
+        return []
+"""
+TENSOR = '{{ name: "{}" data_type: TYPE_FP32 dims: [ -1 ] }}'
+MAPS = 'input_map {{ key: "X" value: "{}" }} output_map {{ key: "Y" value: "{}" }}'
+USE = f'{{{{ model_name: "{{}}" model_version: -1 {MAPS} }}}}'
+
+
+def write(folder: Path, instances: int, **steps: str) -> None:
+    """A chain of steps from X to Z; ``steps`` are their model.py."""
+    (folder / "ensemble").mkdir(parents=True)
+    (folder / "ensemble.toml").write_text('description = "A chain"\n')
+    tensors = ["X", *(f"t{number}" for number in range(1, len(steps))), "Z"]
+    uses = ", ".join(USE.format(name, *tensors[number : number + 2]) for number, name in enumerate(steps))
+    (folder / "ensemble" / "config.pbtxt").write_text(
+        f'name: "ensemble" platform: "ensemble" input [ {TENSOR.format("X")} ] output [ {TENSOR.format("Z")} ]\n'
+        f"ensemble_scheduling {{ step [ {uses} ] }}\n"
+    )
+    for name, source in steps.items():
+        (folder / name / "1").mkdir(parents=True)
+        (folder / name / "1" / "model.py").write_text(source)
+        (folder / name / "config.pbtxt").write_text(
+            f'name: "{name}" backend: "python" input [ {TENSOR.format("X")} ] output [ {TENSOR.format("Y")} ]\n'
+            f"instance_group [ {{ count: {instances} kind: KIND_CPU }} ]\n"
+        )
+
+
+class Hurt:
+    """A server whose models are loaded one by one."""
+
+    def __init__(self, server: TritonServer, repository: Path, folder: Path) -> None:
+        self.server, self.repository, self._folder = server, repository, folder
+        self.client = grpc.InferenceServerClient(server.grpc_url)
+
+    def add(self, name: str, instances: int = 1, **steps: str) -> Path:
+        """Stage a fused ensemble; return its version folder."""
+        write(self._folder / name, instances, **steps)
+        stage_fused_form(self._folder / name, self.repository)
+        return self.repository / name / "1"
+
+    def load(self, name: str, instances: int = 1, **steps: str) -> None:
+        self.add(name, instances, **(steps or {"first": STEP, "second": ECHO}))
+        self.client.load_model(name)
+
+    def refusal(self, name: str) -> str:
+        """Why the model does not load."""
+        with pytest.raises(grpc.InferenceServerException) as caught:
+            self.client.load_model(name)
+        return str(caught.value.message())
+
+    def ask(self, name: str, word: str = "", array: np.ndarray | None = None) -> np.ndarray | str:
+        array = np.zeros(3, np.float32) if array is None else array
+        tensor = grpc.InferInput("X", list(array.shape), "FP32")
+        tensor.set_data_from_numpy(array)
+        try:
+            return self.client.infer(name, [tensor], request_id=word, client_timeout=300).as_numpy("Z")
+        except grpc.InferenceServerException as error:
+            return str(error.message())
+
+    def answers(self, name: str) -> bool:
+        return np.array_equal(self.ask(name), np.full(3, 2, np.float32))
+
+
+@pytest.fixture(scope="module")
+def hurt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hurt]:
+    folder = tmp_path_factory.mktemp("hurt")
+    repository = folder / "models"
+    repository.mkdir()
+    with TritonServer([repository], log=folder / "log", arguments=["--model-control-mode=explicit"]) as server:
+        yield Hurt(server, repository, folder / "written")
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        ("raise", "ValueError: a bad row"),
+        ("sys.exit", "SystemExit: 4"),
+        ("os._exit", "the step first ended the process with exit code 5"),
+        ("child", "the step first ended the process with exit code 6"),
+        ("SIGKILL", "the step first was killed by SIGKILL"),
+        ("SIGSEGV", "the step first was killed by SIGSEGV"),
+    ],
+)
+@pytest.mark.parametrize("instances", [1, 2])
+def test_a_step_that_dies_fails_its_request_and_no_other(hurt: Hurt, word: str, reason: str, instances: int) -> None:
+    name = f"dying_{instances}"
+    if not (hurt.repository / name).exists():
+        hurt.load(name, instances)
+    for _ in range(instances):
+        found = hurt.ask(name, word)
+        assert isinstance(found, str) and f"in ensemble '{name}'" in found and reason in found
+        assert "first" in found
+        assert hurt.answers(name)
+    assert hurt.answers(name)
+
+
+def test_the_log_has_the_place_where_a_step_crashed(hurt: Hurt) -> None:
+    hurt.load("crashing")
+    hurt.ask("crashing", "SIGSEGV")
+    log = hurt.server.log.read_text()
+    assert re.search(r"Fatal Python error: Segmentation fault(.*\n)+?.*/crashing/1/steps/first/1/model.py", log)
+
+
+def test_the_death_of_an_idle_worker_costs_no_request(hurt: Hurt) -> None:
+    hurt.load("idle")
+    (worker,) = descendants(_stub(hurt, "idle"))
+    os.kill(worker, signal.SIGKILL)
+    _wait(lambda: not _runs(worker))
+    assert np.array_equal(hurt.ask("idle"), np.full(3, 2, np.float32))
+
+
+def test_restarts_leave_nothing_open(hurt: Hurt) -> None:
+    """Otherwise a step that often dies ends in "too many open files" of the stub."""
+    hurt.load("often")
+    stub = _stub(hurt, "often")
+
+    def count() -> tuple[int, ...]:
+        assert hurt.answers("often")
+        return tuple(len(list(Path(f"/proc/{stub}/{kind}").iterdir())) for kind in ("fd", "task"))
+
+    hurt.ask("often", "SIGKILL")
+    before = count()
+    for _ in range(10):
+        hurt.ask("often", "SIGKILL")
+    assert count() == before
+
+
+def test_nothing_is_left_of_an_unloaded_ensemble(hurt: Hurt) -> None:
+    files = {path for folder in ("/tmp", "/dev/shm") for path in Path(folder).iterdir() if "triton" in path.name}
+    before = set(descendants(hurt.server.pid))
+    hurt.load("gone")
+    assert hurt.answers("gone")
+    mine = set(descendants(hurt.server.pid)) - before
+    assert len(mine) == 2
+    hurt.client.unload_model("gone")
+    _wait(lambda: not any(_runs(process) for process in mine))
+    after = {path for folder in ("/tmp", "/dev/shm") for path in Path(folder).iterdir() if "triton" in path.name}
+    assert {path for path in after - files if str(hurt.server.ports.metrics) in path.name} == set()
+
+
+def test_a_killed_stub_takes_its_worker_with_it(hurt: Hurt) -> None:
+    hurt.load("orphan")
+    stub = _stub(hurt, "orphan")
+    (worker,) = descendants(stub)
+    os.kill(stub, signal.SIGKILL)
+    _wait(lambda: not _runs(worker))
+    hurt.client.unload_model("orphan")
+
+
+def test_what_a_step_started_ends_with_its_worker(hurt: Hurt) -> None:
+    hurt.load("parent")
+    stub = _stub(hurt, "parent")
+    hurt.ask("parent", "child")  # which sleeps
+    assert descendants(stub) == []
+    assert hurt.answers("parent")
+    assert len(descendants(stub)) == 1
+
+
+def test_nothing_outlives_a_killed_server(tmp_path: Path) -> None:
+    """Triton's stub hangs when the server ends while it waits for the answer to a metric's increment."""
+    write(tmp_path / "counting", 1, first=COUNTING)
+    repository = tmp_path / "models"
+    repository.mkdir()
+    stage_fused_form(tmp_path / "counting", repository)
+    with TritonServer([repository], log=tmp_path / "log") as server:
+        processes = descendants(server.pid)
+        assert len(processes) == 2
+        os.kill(server.pid, signal.SIGKILL)
+        assert server._process is not None
+        server._process.wait()
+        _wait(lambda: not any(map(_runs, processes)))
+
+
+def test_tensors_of_any_size_and_many_requests(hurt: Hurt) -> None:
+    hurt.load("sizes")
+    for size in (0, 1, 25_000_000, 5):
+        array = np.arange(size, dtype=np.float32)
+        assert np.array_equal(hurt.ask("sizes", "", array), array + 1 + 1)
+    with ThreadPoolExecutor(32) as pool:
+        arrays = [np.full(4, number, np.float32) for number in range(1000)]
+        found = list(pool.map(lambda array: hurt.ask("sizes", "", array), arrays))
+    assert all(np.array_equal(answer, array + 2) for answer, array in zip(found, arrays, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("file", "damage", "reason"),
+    [
+        (PLAN, "flip", "plan.json is damaged, or is not of the same build as config.pbtxt"),
+        (PLAN, "remove", "plan.json of the fused ensemble cannot be read: No such file or directory"),
+        ("steps/first/1/model.py", "flip", "steps/first/1/model.py is damaged, or of another build"),
+        ("steps/first/1/weights.bin", "cut", "steps/first/1/weights.bin is damaged, or of another build"),
+        ("steps/first/1/weights.bin", "remove", "steps/first/1/weights.bin is missing"),
+        ("triton_ensembles/runtime/fused/worker.py", "remove", "triton_ensembles/runtime/fused/worker.py is missing"),
+        ("triton_ensembles/runtime/fused/ensemble.py", "flip", "triton_ensembles/runtime/fused/ensemble.py is damaged"),
+    ],
+)
+def test_a_damaged_archive_names_the_file(hurt: Hurt, file: str, damage: str, reason: str) -> None:
+    name = f"damaged_{damage}_{Path(file).stem}"
+    write(hurt._folder / name, 1, first=STEP, second=ECHO)
+    (hurt._folder / name / "first" / "1" / "weights.bin").write_bytes(bytes(3_000_000))
+    stage_fused_form(hurt._folder / name, hurt.repository)
+    path = hurt.repository / name / "1" / file
+    if damage == "remove":
+        path.unlink()
+    else:
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content if damage == "flip" else content[:-1000])
+    refusal = hurt.refusal(name)
+    assert reason in refusal.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("import no_such_package\n", "ModuleNotFoundError: No module named 'no_such_package'"),
+        (
+            "class TritonPythonModel:\n    def initialize(self, args):\n        raise OSError('no disk')\n",
+            "OSError: no disk",
+        ),
+        (
+            "import os\n\n\nclass TritonPythonModel:\n    def initialize(self, args):\n        os._exit(3)\n",
+            "exit code 3",
+        ),
+        ("x = 1\n", "module '1.model' has no attribute 'TritonPythonModel'"),
+    ],
+)
+def test_a_step_that_does_not_initialize_is_named(hurt: Hurt, source: str, reason: str) -> None:
+    name = f"uninitialized_{abs(hash(source))}"
+    hurt.add(name, first=ECHO, broken=source)
+    refusal = hurt.refusal(name)
+    assert "the step broken" in refusal and reason in refusal
+
+
+def _stub(hurt: Hurt, name: str) -> int:
+    """The process of the ensemble's stub, whose command line names its folder."""
+    folder = f"{hurt.repository / name}/".encode()
+    (stub,) = (
+        process
+        for process in descendants(hurt.server.pid)
+        if descendants(process) and folder in Path(f"/proc/{process}/cmdline").read_bytes()
+    )
+    return stub
+
+
+def _runs(process: int) -> bool:
+    """Whether it exists and is not a zombie."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def _wait(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 300
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)

@@ -1,0 +1,72 @@
+"""Warm-up requests of a step reach it in a fused ensemble as they do in the drawn one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tritonclient.grpc as grpc
+
+from tests.runtime.fused.forms import Forms, stage_both
+from triton_ensembles.triton.server import TritonServer
+
+TENSORS = """max_batch_size: 4
+input [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] } ] output [ { name: "Y" data_type: TYPE_STRING dims: [ 1 ] } ]
+"""
+ENSEMBLE = """platform: "ensemble" ensemble_scheduling { step [ {
+  model_name: "seen" model_version: -1 input_map { key: "X" value: "X" } output_map { key: "Y" value: "Y" }
+} ] }
+"""
+SAMPLE = '{ name: "a" %s inputs { key: "X" value { data_type: TYPE_FP32 dims: [ 2 ] %s } } }'
+SAMPLES = [SAMPLE % ("batch_size: 3", 'input_data_file: "two"'), SAMPLE % ("batch_size: 1 count: 2", "zero_data: true")]
+STEP = """import numpy as np
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    seen = []
+
+    def execute(self, requests):
+        arrays = [pb_utils.get_input_tensor_by_name(request, "X").as_numpy() for request in requests]
+        self.seen.append([(request.request_id(), array.tolist()) for request, array in zip(requests, arrays)])
+        said = np.array([[str(self.seen).encode()]], dtype=object)
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", said)]) for _ in requests]
+"""
+
+
+@pytest.fixture
+def forms(tmp_path: Path) -> Forms:
+    folder = tmp_path / "written" / "warm"
+    files = {
+        "ensemble.toml": 'description = "Warm-ups"\n',
+        "ensemble/config.pbtxt": ENSEMBLE + TENSORS,
+        "seen/config.pbtxt": f'backend: "python" {TENSORS} instance_group [ {{ count: 1 kind: KIND_CPU }} ]\n'
+        f"model_warmup [ {', '.join(SAMPLES)} ]\n",
+        "seen/1/model.py": STEP,
+    }
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    (folder / "seen" / "warmup").mkdir()
+    (folder / "seen" / "warmup" / "two").write_bytes(np.array([1, 2], np.float32).tobytes())
+    found = Forms(tmp_path / "drawn", tmp_path / "fused")
+    found.drawn.mkdir()
+    found.fused.mkdir()
+    stage_both(folder, found)
+    return found
+
+
+def test_a_step_sees_the_same_warm_ups(forms: Forms) -> None:
+    drawn, fused = _seen(forms.drawn), _seen(forms.fused)
+    assert fused == drawn
+    assert drawn.count("[1.0, 2.0]") == 3 and drawn.count("[0.0, 0.0]") == 2
+
+
+def _seen(repository: Path) -> str:
+    with TritonServer([repository]) as server:
+        tensor = grpc.InferInput("X", [1, 2], "FP32")
+        tensor.set_data_from_numpy(np.full((1, 2), 7, np.float32))
+        answer = grpc.InferenceServerClient(server.grpc_url).infer("warm", [tensor], request_id="real").as_numpy("Y")
+        assert answer is not None
+        return str(answer[0, 0].decode())

@@ -1,0 +1,93 @@
+"""Archives of all kinds: none may write outside its folder or more than it has reserved."""
+
+from __future__ import annotations
+
+import tarfile
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.endpoint.hosting.archives import model, packed, special
+from triton_ensembles.sagemaker.extraction import ExtractionError, extract
+
+GOOD = packed(model() | {"run.sh": b"#!/bin/sh"} | {"./a/./b//c": b"deep"})
+
+
+def test_files_come_out_with_their_content_time_and_nothing_else_of_the_archive(tmp_path: Path) -> None:
+    (tmp_path / "archive").write_bytes(GOOD)
+    reserved: list[int] = []
+    size = extract(tmp_path / "archive", tmp_path / "out", reserved.append)
+    assert (tmp_path / "out/a/b/c").read_bytes() == b"deep"
+    assert (tmp_path / "out/identity/config.pbtxt").stat().st_mtime == 1_000_000_000
+    assert size == sum(reserved) >= sum(path.stat().st_size for path in (tmp_path / "out").rglob("*") if path.is_file())
+
+
+def test_nothing_is_written_that_was_not_reserved(tmp_path: Path) -> None:
+    (tmp_path / "archive").write_bytes(packed({"a": b"x" * 5000, "b": b"x" * 5000}))
+
+    def reserve(size: int) -> None:
+        if list((tmp_path / "out").iterdir()):
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        extract(tmp_path / "archive", tmp_path / "out", reserve)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("member", "rule"),
+    [
+        (special("../x", tarfile.REGTYPE), "sagemaker-unsafe-member"),
+        (special("/etc/x", tarfile.REGTYPE), "sagemaker-unsafe-member"),
+        (special("link", tarfile.SYMTYPE, "a"), "sagemaker-symbolic-link"),
+        (special("tty", tarfile.CHRTYPE), "sagemaker-device"),
+    ],
+)
+def test_a_bad_member_after_many_is_refused_before_they_are_written(
+    tmp_path: Path, member: tarfile.TarInfo, rule: str
+) -> None:
+    """Tens of thousands of files before it would otherwise be written, and take the space of other models."""
+    (tmp_path / "archive").write_bytes(packed({f"{number}": b"" for number in range(9000)}, member))
+    reserved: list[int] = []
+    with pytest.raises(ExtractionError) as caught:
+        extract(tmp_path / "archive", tmp_path / "out", reserved.append)
+    assert caught.value.rule == rule
+    assert len(reserved) == len(list((tmp_path / "out").iterdir())) == 2000
+
+
+names = st.text(st.sampled_from("./\\ab\0 é"), max_size=12)
+kinds = st.sampled_from([tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, b"S"])
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(st.tuples(names, kinds, names), max_size=5))
+def test_no_member_gets_out_of_its_folder(members: list[tuple[str, bytes, str]]) -> None:
+    try:
+        content = packed({}, *(special(name, kind, target) for name, kind, target in members))
+    except (ValueError, UnicodeError, tarfile.TarError):
+        return  # tarfile itself does not write it
+    unharmed(content)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.integers(0, len(GOOD) - 1), st.integers(0, 255), st.integers(0, len(GOOD)))
+def test_a_damaged_archive_is_refused_or_unpacked_but_nothing_worse(at: int, byte: int, end: int) -> None:
+    unharmed(GOOD[:at] + bytes([byte]) + GOOD[at + 1 : end])
+
+
+def unharmed(content: bytes) -> None:
+    """Unpacking it succeeds or raises ExtractionError, and leaves only plain files and folders, all in its folder."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "archive").write_bytes(content)
+        try:
+            extract(folder / "archive", folder / "out" / "model", lambda _: None)
+        except ExtractionError as error:
+            assert error.cure
+        assert sorted(path.name for path in folder.iterdir()) == ["archive", "out"]
+        assert [path.name for path in (folder / "out").iterdir()] == ["model"]
+        assert all(path.is_file() or path.is_dir() for path in folder.rglob("*"))
+        assert not [path for path in folder.rglob("*") if path.is_symlink()]

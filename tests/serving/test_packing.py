@@ -1,0 +1,41 @@
+"""What no archive can hold is refused before any of it is copied."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.repositories import write_step
+from triton_ensembles.archive.budget import Budget
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.serving import packing
+from triton_ensembles.serving.packing import pack
+from triton_ensembles.serving.served import served
+
+
+def refusal(repository: Path, folder: Path) -> str:
+    found = served(repository, folder)
+    with pytest.raises(EnsembleError) as caught:
+        pack(found, folder / "packed.tar.gz", lambda line: pytest.fail(f"it began: {line}"))
+    assert not list(folder.glob("*packed*"))
+    return str(caught.value)
+
+
+def test_links_that_stand_for_any_number_of_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise forty folders of two links each are copied until the disk is full."""
+    monkeypatch.setattr(packing, "Budget", partial(Budget, entries=1000))
+    version = write_step(tmp_path / "models", "scale") / "1"
+    for number in range(40):
+        (version / f"d{number}").mkdir()
+        for name in "xy" if number < 39 else "":
+            (version / f"d{number}" / name).symlink_to(f"../d{number + 1}")
+    assert "this cannot be an archive: it has more than" in refusal(tmp_path / "models", tmp_path)
+
+
+def test_folders_that_are_more_than_can_be_checked_are_refused(tmp_path: Path) -> None:
+    write_step(tmp_path / "models", "scale")
+    for number in range(1000):
+        (tmp_path / "models" / f"m{number}").mkdir()
+    assert "there are 1001 folders here, each of which is a model" in refusal(tmp_path / "models", tmp_path)

@@ -1,0 +1,86 @@
+"""Lets conda-pack turn a prefix into a relocatable folder, without the files that no step needs.
+
+conda-pack leaves the prefixes inside files to ``bin/conda-unpack``, to be run after unpacking. Triton never runs it. So
+conda-pack is given the same destination in every build (:data:`DESTINATION`): it writes that path instead of the
+build's folder and adds no ``conda-unpack``. The path is wrong wherever Triton unpacks, but no step depends on it:
+Python finds its prefix relative to its executable, extension modules find libraries through ``$ORIGIN`` and
+LD_LIBRARY_PATH, and the first lines of scripts are rewritten below. Two things remain wrong: build information
+(``sysconfig``'s compiler flags) and, in environments from conda, compiled-in defaults such as OpenSSL's folder of
+certificates. A step that makes TLS connections should therefore name its certificates.
+"""
+
+import json
+import os
+import sys
+import tarfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from triton_ensembles.ground.programs import run_step
+
+DESTINATION = "/opt/triton-python-environment"
+
+_STANDARD_LIBRARY = ("test", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3", "pydoc_data")
+
+#: Globs of conda-pack (``*`` matches ``/`` too) for files that no Python step uses. Byte code is left out because its
+#: time stamps are wrong after unpacking; :mod:`.inspection` writes what is needed.
+DEFAULT_EXCLUDE = (
+    *("include/*", "man/*", "share/man/*", "share/doc/*", "share/info/*", "*.a", "*.la", "*/pkgconfig/*"),
+    *("*/__pycache__/*", "lib/python3.*/config-3.*"),
+    # Not "lib/python3.*", which would also be the folders of these names in packages: TensorFlow needs its own "test".
+    *(f"lib/python3.{minor}/{name}/*" for minor in ("[0-9]", "[0-9][0-9]") for name in _STANDARD_LIBRARY),
+    *("*/site-packages/*/tests/*", "*/site-packages/*.pyi", "*/site-packages/*.pxd", "*/site-packages/*.pyx"),
+    *("*/site-packages/numpy/f2py/*", "*/site-packages/numpy/*core/include/*", "*/site-packages/numpy/distutils/*"),
+    "*/site-packages/numpy/*core/_simd.*",  # only for its tests; 4 MB
+    *("*/site-packages/pip/*", "*/site-packages/pip-*", "*/site-packages/setuptools/*", "*/site-packages/setuptools-*"),
+    *("*/site-packages/_distutils_hack/*", "*/site-packages/distutils-precedence.pth"),
+    *("*/site-packages/wheel/*", "*/site-packages/wheel-*"),
+)
+_RECORD_FIELDS = (
+    *("name", "version", "build", "build_number", "channel", "url", "fn", "md5", "sha256"),
+    *("subdir", "noarch", "license", "depends"),
+)
+_HISTORY = "==> 1980-01-01 00:00:00 <==\n"
+
+
+def pack_prefix(prefix: Path, tree: Path, exclude: Iterable[str], work: Path) -> None:
+    """Pack ``prefix`` with conda-pack and unpack the result into the new folder ``tree``.
+
+    The result depends on what is installed, and not on the place or the time. ``work`` is a folder for temporary files.
+    """
+    (prefix / "conda-meta" / "history").write_text(_HISTORY, encoding="utf-8")
+    packed = work / "packed.tar"
+    command: list[str | Path] = [sys.executable, "-m", "conda_pack.cli", "--quiet", "--prefix", prefix]
+    command += ["--output", packed, "--format", "tar", "--dest-prefix", DESTINATION]
+    for pattern in (*DEFAULT_EXCLUDE, *exclude):
+        command += ["--exclude", pattern]
+    settings = {**os.environ, "TMPDIR": os.fspath(work)}  # when killed, conda-pack leaves a temporary file behind
+    run_step("conda-pack cannot pack the environment", command, environment=settings)
+    with tarfile.open(packed) as archive:
+        archive.extraction_filter = getattr(tarfile, "tar_filter", None)  # Python 3.11.4
+        archive.extractall(tree)
+    packed.unlink()
+    _rewrite_first_lines(tree)
+    for record in (tree / "conda-meta").glob("*.json"):
+        _shorten(record)
+
+
+def _rewrite_first_lines(tree: Path) -> None:
+    """Make scripts of the prefix's Python use the first ``python`` on PATH, which in Triton's stub is the tree's."""
+    for script in (tree / "bin").iterdir():
+        if script.is_file() and not script.is_symlink():
+            with script.open("rb") as file:
+                first = file.readline(len(DESTINATION) + 100)
+            if first.startswith(f"#!{DESTINATION}/bin/python".encode()):
+                name = first.split()[0].rpartition(b"/")[2]
+                script.write_bytes(b"#!/usr/bin/env " + name + b"\n" + script.read_bytes()[len(first) :])
+
+
+def _shorten(record: Path) -> None:
+    """Keep only what identifies the build in a conda record, because the rest depends on the machine that installed it;
+    list only the files that are in the tree."""
+    full = json.loads(record.read_text(encoding="utf-8"))
+    short = {field: full[field] for field in _RECORD_FIELDS if field in full}
+    tree = record.parent.parent
+    short["files"] = sorted(name for name in full["files"] if os.path.lexists(tree / name))
+    record.write_text(json.dumps({**short, "link": {"source": "", "type": 1}}, indent=1), encoding="utf-8")

@@ -1,0 +1,105 @@
+"""From an environment file to the folder that Triton's EXECUTION_ENV_PATH names, and which is used where it lies.
+
+Triton before 23.07 takes only a .tar.gz (python_backend #266), and is not built for. It extracts that into a folder of
+/tmp, which stays until the server ends (pb_env.cc).
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_ensembles.artifacts.environment.conda_pack import pack_prefix
+from triton_ensembles.artifacts.environment.inspection import compile_sources, inspect_environment
+from triton_ensembles.artifacts.environment.libraries import required_glibc
+from triton_ensembles.artifacts.environment.links import replace_links
+from triton_ensembles.artifacts.environment.pins import Pins
+from triton_ensembles.artifacts.environment.providers import install
+from triton_ensembles.artifacts.environment.spec import EnvironmentSpec
+from triton_ensembles.ground.files import content_digest, size_of, write_whole
+from triton_ensembles.ground.progress import Progress
+
+# An installer's own records: the files it wrote (wrong after excluding some) and where they came from.
+_INSTALLER_FILES = frozenset(("RECORD", "INSTALLER", "REQUESTED", "direct_url.json"))
+# The stub ignores PYTHONDONTWRITEBYTECODE. New files in a model's folder make Triton load the model again when it is
+# asked for once more (measured on 2.51.0).
+_NO_BYTE_CODE = ("no-byte-code.pth", "import sys; sys.dont_write_bytecode = True\n")
+
+
+@dataclass(frozen=True)
+class PackedEnvironment:
+    """A packed environment.
+
+    Args:
+        path: the folder.
+        python: its minor version, such as ``"3.11"``; Triton's stub must be built for the same.
+        provider: who installed it: rattler or pypi.
+        packages: versions by name (lower case, dashes) of what is in it.
+        glibc: the oldest glibc that it runs on, such as ``"2.34"``; "" if no file requires one.
+        sha256: of the folder's content (:func:`.files.content_digest`), in hexadecimal digits.
+        size: of all files, in bytes.
+    """
+
+    path: Path
+    python: str
+    provider: str
+    packages: dict[str, str]
+    glibc: str
+    sha256: str
+    size: int
+
+
+def make_packed_environment(
+    spec: EnvironmentSpec,
+    *,
+    destination: Path,
+    exclude: Iterable[str] = (),
+    progress: Progress = lambda _: None,
+    provider: str | None = None,
+    pins: Pins | None = None,
+) -> PackedEnvironment:
+    """Solve and install ``spec``, and pack it with conda-pack into ``destination``.
+
+    Args:
+        spec: the environment file.
+        destination: the new folder. It has no links (SageMaker refuses archives with any), and Python writes no byte
+            code into it.
+        exclude: globs of paths below the prefix, as conda-pack takes them (``*`` matches ``/`` too), of files to leave
+            out, such as ``*/site-packages/huggingface_hub*``, besides :data:`.conda_pack.DEFAULT_EXCLUDE`.
+        progress: called with a line before each long step.
+        provider: one of :data:`.providers.PROVIDERS`; by default the first that is available.
+        pins: the exact packages to install, if there are any given; those that were installed are noted in it.
+
+    It holds ``bin/activate`` (Triton up to 25.07 runs it, later releases only require it) and the
+    environment's own libpython, and does not depend on the build's folder. Before it is written, its Python is run from
+    another folder with a clean environment and imports every requested package. ``destination`` is replaced in one step
+    once it is complete; after any error or Ctrl-C it is unchanged and no other file is left.
+
+    The same packages give the same bytes: always from conda packages; from PyPI if the installed Python is the same.
+
+    Raises:
+        EnsembleError: the file has no solution, its packages are not available, or the environment does not work.
+    """
+    with tempfile.TemporaryDirectory(prefix="triton-environment-", ignore_cleanup_errors=True) as folder:
+        work = Path(folder).resolve()
+        prefix, tree = work / "prefix", work / "tree"
+        used = install(spec, prefix, progress, provider, pins)
+        progress("packing with conda-pack")
+        pack_prefix(prefix, tree, exclude, work)
+        shutil.rmtree(prefix)
+        replace_links(tree)
+        progress("testing the packed environment")
+        facts = inspect_environment(tree, spec)
+        for file in tree.glob("lib/python3.*/site-packages/*.dist-info/*"):
+            if file.name in _INSTALLER_FILES:
+                file.unlink()
+        compile_sources(tree, facts.sources)
+        glibc = required_glibc(path for path in tree.rglob("*") if path.is_file() and not path.is_symlink())
+        progress(f"writing {destination.name}")
+        name, text = _NO_BYTE_CODE
+        (tree / "lib" / f"python{facts.python}" / "site-packages" / name).write_text(text, encoding="utf-8")
+        with write_whole(destination) as partial:
+            shutil.move(tree, partial)
+    sha256, size = content_digest(destination), size_of(destination)
+    return PackedEnvironment(destination, facts.python, used, facts.packages, glibc, sha256, size)

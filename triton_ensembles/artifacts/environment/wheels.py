@@ -1,0 +1,238 @@
+"""Wheels unpacked into a folder, for a Python and a glibc that need not be those of this machine."""
+
+import os
+import re
+import shutil
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name, parse_wheel_filename
+
+from triton_ensembles.artifacts.environment.conda_pack import DEFAULT_EXCLUDE
+from triton_ensembles.artifacts.environment.libraries import required_glibc
+from triton_ensembles.artifacts.environment.pins import Pins
+from triton_ensembles.artifacts.environment.pypi import refuse_missing_pip
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.programs import ProgramError, output_of
+from triton_ensembles.ground.progress import Progress
+from triton_ensembles.triton.machine import glibc_version
+
+#: Minor versions of Python that a refusal names, where they have the wheel.
+_PYTHONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
+_NEWEST_GLIBC = (2, 99)
+_LEGACY = {(2, 17): "manylinux2014", (2, 12): "manylinux2010", (2, 5): "manylinux1"}  # PEP 600
+
+# pip takes wheel tags and Requires-Python from --python-version, but evaluates markers for the Python that it runs in,
+# through these two functions (PEP 508).
+_PIP = """
+import platform, runpy, sys
+version = sys.argv.pop(1)
+platform.python_version = lambda: version
+platform.python_version_tuple = lambda: tuple(version.split("."))
+runpy.run_module("pip", run_name="__main__", alter_sys=True)
+"""
+_MISSING = re.compile(
+    r"Could not find a version that satisfies the requirement (?P<wanted>.+?) "
+    r"(?:\(from (?!versions)(?P<parents>.*?)\) )?\(from versions: (?P<versions>.*)\)"
+)
+_CONFLICT = re.compile(r"The conflict is caused by:\n(?P<lines>(?:    .+\n)+)")
+#: An installer's record of a machine, which is wrong on the next one; ``METADATA`` and ``WHEEL`` are kept.
+_RECORDS = frozenset(("RECORD", "INSTALLER", "REQUESTED", "direct_url.json"))
+
+
+class WheelError(EnsembleError):
+    """No set of wheels has what was asked for. ``packages`` are the names that it is about, the requested one last."""
+
+    def __init__(self, message: str, packages: Sequence[str], cure: str = "") -> None:
+        super().__init__(message, cure=cure)
+        self.packages = tuple(canonicalize_name(name) for name in packages)
+
+
+def install_wheels(
+    requirements: Sequence[str],
+    destination: Path,
+    *,
+    python: str,
+    glibc: tuple[int, int] | None,
+    exclude: Iterable[str] = (),
+    dependencies: bool = True,
+    pins: Pins | None = None,
+    progress: Progress = lambda _: None,
+) -> dict[str, str]:
+    """Unpack the wheels of ``requirements`` into the folder ``destination``, as they lie in ``site-packages``.
+
+    Args:
+        requirements: as pip takes them. Markers apply to the Python that is asked for.
+        destination: created if it does not exist.
+        python: the minor version (``"3.10"``) of the CPython that will import the packages; it need not be installed.
+        glibc: the newest that wheels may need, for example (2, 35); None for this machine's.
+        exclude: globs of files to leave out besides :data:`.conda_pack.DEFAULT_EXCLUDE`, as paths below a prefix
+            (``*/site-packages/huggingface_hub*``; ``*`` matches ``/`` too).
+        dependencies: whether what the packages require is also unpacked.
+        pins: the exact wheels to take, if there are any given; those that were taken are noted in it.
+        progress: called with a line before a long step.
+
+    pip chooses and downloads the wheels, with its own configuration. The same wheels give the same files; scripts,
+    headers, byte code and an installer's records are left out.
+
+    Returns:
+        The versions of the packages of which files were unpacked, by name (lower case, dashes).
+
+    Raises:
+        WheelError: there is no wheel for this Python and glibc, or the requirements contradict each other.
+        EnsembleError: pip fails for another reason.
+    """
+    if not requirements:
+        return {}
+    progress(f"unpacking wheels for Python {python}: {', '.join(requirements)}")
+    glibc = glibc or glibc_of_this_machine()
+    left_out = (*DEFAULT_EXCLUDE, *exclude)
+    installed: dict[str, str] = {}
+    with tempfile.TemporaryDirectory(prefix="triton-wheels-", ignore_cleanup_errors=True) as folder:
+        pins = pins or Pins()
+        _download(requirements, pins, Path(folder), python, glibc, dependencies)
+        pins.note_wheels(Path(folder), requirements)
+        for wheel in sorted(Path(folder).glob("*.whl")):
+            name, version, _, tags = parse_wheel_filename(wheel.name)
+            files = _unpack(wheel, destination, left_out, f"lib/python{python}/site-packages")
+            if any(tag.platform.startswith("linux_") for tag in tags):  # which says nothing about glibc
+                _refuse_newer_glibc(str(name), str(version), files, glibc)
+            if _name_modules(files, destination):
+                installed[name] = str(version)
+    return installed
+
+
+def _download(
+    requirements: Sequence[str], pins: Pins, folder: Path, python: str, glibc: tuple[int, int], dependencies: bool
+) -> None:
+    arguments = ["download", "--dest", os.fspath(folder), *([] if dependencies else ["--no-deps"])]
+    arguments += pins.pip_arguments(requirements, folder)
+    try:
+        _run_pip(arguments, python, glibc)
+    except ProgramError as error:
+        refuse_missing_pip(error)
+        if pins.given:
+            raise pins.refusal(error.reason) from error
+        if missing := _MISSING.search(error.output):
+            raise _no_wheel(missing, python, glibc) from error
+        if conflict := _CONFLICT.search(error.output):
+            lines = [line.strip() for line in conflict["lines"].splitlines()]
+            raise WheelError(
+                f"these requirements contradict each other: {'; '.join(lines)}",
+                [line.removeprefix("The user requested ").split()[0] for line in reversed(lines)],
+                "correct the versions",
+            ) from error
+        raise EnsembleError(
+            f"pip cannot download wheels of {', '.join(requirements)}: {error.reason}",
+            cure="see to pip's access to its index",
+        ) from error
+
+
+def _no_wheel(missing: re.Match[str], python: str, glibc: tuple[int, int]) -> WheelError:
+    """Why: an unknown package, or a version that has wheels for other Pythons or a newer glibc, if any."""
+    requirement, versions = missing["wanted"], [text for text in missing["versions"].split(", ") if text != "none"]
+    parents = (missing["parents"] or "").split("->") if missing["parents"] else []
+    names = [Requirement(text).name for text in (requirement, *parents)]
+    request = f"{requirement} (which {names[1]} requires)" if parents else requirement
+    message = f"no wheel brings {request} for Python {python} and glibc {'.'.join(map(str, glibc))}"
+    minors = [minor for minor in _PYTHONS if minor != python and _has_wheel(requirement, minor, glibc)]
+    if minors:
+        message += f"; there are wheels for Python {_and(minors)}"
+    elif _has_wheel(requirement, python, _NEWEST_GLIBC):
+        message += "; its wheels need a newer glibc"
+    elif not versions:
+        message += ", of any version"
+    if versions:
+        return WheelError(message, names, f"ask for a version that has one: the newest are {_and(versions[-3:])}")
+    return WheelError(message, names, 'use a packed environment (kind = "folder") for what no wheel brings')
+
+
+def _has_wheel(requirement: str, python: str, glibc: tuple[int, int]) -> bool:
+    with tempfile.TemporaryDirectory(prefix="triton-wheels-") as folder:
+        try:
+            _run_pip(["install", "--dry-run", "--no-deps", "--target", folder, requirement], python, glibc)
+        except ProgramError:
+            return False
+    return True
+
+
+def _run_pip(arguments: Sequence[str], python: str, glibc: tuple[int, int]) -> None:
+    command, *after = arguments
+    # Requirements such as ">=3.8.1" are met by every Python in use: a late patch release of this minor version.
+    full = f"{python}.99"
+    options = ["--no-input", "--disable-pip-version-check", "--only-binary=:all:", "--implementation", "cp"]
+    options += ["--python-version", full, "--abi", f"cp{python.replace('.', '')}"]
+    options += [part for platform in _platforms(glibc) for part in ("--platform", platform)]
+    # Against a user's default that refuses a Python outside a virtual environment.
+    settings = {**os.environ, "PIP_REQUIRE_VIRTUALENV": "0"}
+    output_of([sys.executable, "-I", "-c", _PIP, full, command, *options, *after], environment=settings)
+
+
+def _platforms(glibc: tuple[int, int]) -> Iterator[str]:
+    """The platform tags up to ``glibc``, the best first (PEP 600)."""
+    major, newest = glibc
+    for minor in range(newest, 4, -1):
+        yield f"manylinux_{major}_{minor}_x86_64"
+        if legacy := _LEGACY.get((major, minor)):
+            yield f"{legacy}_x86_64"
+    yield "linux_x86_64"
+
+
+def _unpack(wheel: Path, destination: Path, left_out: Sequence[str], site: str) -> list[Path]:
+    """The files that were written: those of the package itself, without a wheel's scripts, headers and data."""
+    written = []
+    with zipfile.ZipFile(wheel) as archive:
+        for member in sorted(archive.infolist(), key=lambda each: each.filename):
+            parts = PurePosixPath(member.filename).parts
+            if parts[0].endswith(".data"):
+                if len(parts) < 3 or parts[1] not in ("purelib", "platlib"):
+                    continue
+                parts = parts[2:]
+            inside = "/".join(parts)
+            # Python reads .pth files in site-packages only.
+            useless = parts[-1] in _RECORDS if parts[0].endswith(".dist-info") else inside.endswith(".pth")
+            if member.is_dir() or useless or any(fnmatch(f"{site}/{inside}", glob) for glob in left_out):
+                continue
+            if ".." in parts or inside.startswith("/"):
+                raise EnsembleError(f"{wheel.name} holds a file outside its folder: {member.filename}")
+            path = destination / inside
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with archive.open(member) as source, path.open("wb") as target:
+                shutil.copyfileobj(source, target, 1 << 20)
+            path.chmod(0o755 if member.external_attr >> 16 & 0o111 else 0o644)
+            written.append(path)
+    return written
+
+
+def _name_modules(files: list[Path], destination: Path) -> bool:
+    """Write ``top_level.txt`` of a package: the names under which it is imported, by which `check` knows that a module
+    beside model.py is a package's and not the step's own. Returns whether there are any."""
+    inside = [file.relative_to(destination).parts for file in files]
+    info = {parts[0] for parts in inside if parts[0].endswith(".dist-info")}
+    names = sorted({parts[0].partition(".")[0] for parts in inside if parts[0] not in info})
+    for folder in info if names else ():
+        (destination / folder / "top_level.txt").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+    return bool(names)
+
+
+def _refuse_newer_glibc(name: str, version: str, files: list[Path], glibc: tuple[int, int]) -> None:
+    needs = required_glibc(files)
+    if needs and tuple(map(int, needs.split("."))) > glibc:
+        raise WheelError(
+            f"the wheel of {name}=={version} needs glibc {needs}, and there is {'.'.join(map(str, glibc))}", [name]
+        )
+
+
+def glibc_of_this_machine() -> tuple[int, int]:
+    """Such as (2, 36)."""
+    major, minor = glibc_version()  # tritonserver also needs glibc
+    return major, minor
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

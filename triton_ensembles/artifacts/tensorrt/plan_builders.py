@@ -1,0 +1,105 @@
+"""The three plan builders: TensorRT's Python package, trtexec on PATH, and NVIDIA's image in Docker.
+
+The first one with the TensorRT of the target's image is taken: only the version that built a plan reads it.
+"""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.progress import Progress
+from triton_ensembles.triton.releases import agree
+
+PYTHON, TRTEXEC, DOCKER = "tensorrt", "trtexec", "docker"
+# trtexec's first line: "&&&& RUNNING TensorRT.trtexec [TensorRT v100400]" (8.6: v8603).
+_BANNER = re.compile(r"\[TensorRT v(\d+)(\d\d)(\d\d)\]")
+_OLD_BANNER = re.compile(r"\[TensorRT v(\d)(\d)(\d\d)\]")
+
+
+@dataclass(frozen=True)
+class PlanBuilder:
+    """A program that builds plans.
+
+    Attributes:
+        name: PYTHON, TRTEXEC or DOCKER.
+        tensorrt: its version; "" for Docker.
+        image: the image that Docker runs; "" for the others.
+    """
+
+    name: str
+    tensorrt: str
+    image: str = ""
+
+
+def docker_image(release: str) -> str:
+    """NVIDIA's image of Triton: it has exactly the TensorRT that will read the plan, and trtexec.
+
+    The TensorRT in tensorrt:RELEASE-py3 can differ: 23.05 has 8.6.1.6 there and 8.6.1.2 here (server issue #5975).
+    """
+    return f"nvcr.io/nvidia/tritonserver:{release}-py3"
+
+
+def find_plan_builder(release: str, tensorrt: str, progress: Progress) -> PlanBuilder | None:
+    """The first plan builder of this machine with the right TensorRT.
+
+    Args:
+        release: Triton's, such as "24.09".
+        tensorrt: the version in the image of that release; "" when it is unknown, and then any version is right.
+    """
+    for builder in _plan_builders(release):
+        if builder.name == DOCKER or not tensorrt or agree(builder.tensorrt, tensorrt):
+            return builder
+        progress(f"{builder.name} on this machine has TensorRT {builder.tensorrt}, and Triton {release} has {tensorrt}")
+    return None
+
+
+def run_script(builder: PlanBuilder, script: Path) -> None:
+    """Run the script of a plan request with trtexec, on this machine or in Docker.
+
+    Raises:
+        EnsembleError: the script fails.
+    """
+    command: list[str | Path] = ["sh", script]
+    if builder.name == DOCKER:
+        user = f"{os.getuid()}:{os.getgid()}"
+        command = ["docker", "run", "--rm", "--gpus", "all", "--user", user, "--volume", f"{script.parent}:/engines"]
+        command += [builder.image, "sh", f"/engines/{script.name}"]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    if done.returncode:
+        lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+        raise EnsembleError(f"{builder.name} exited with {done.returncode}: {lines[-1] if lines else 'no output'}")
+
+
+def _plan_builders(release: str) -> Iterator[PlanBuilder]:
+    if importlib.util.find_spec("tensorrt") and importlib.util.find_spec("polygraphy"):
+        tensorrt = _output([sys.executable, "-c", "import tensorrt; print(tensorrt.__version__)"])
+        if tensorrt is not None:
+            yield PlanBuilder(PYTHON, tensorrt.strip())
+    if shutil.which("trtexec"):
+        tensorrt = banner_version(_output(["trtexec", "--help"]) or "")
+        if tensorrt:
+            yield PlanBuilder(TRTEXEC, tensorrt)
+    # `docker info` needs a running engine; the program alone is not enough.
+    if shutil.which("docker") and "nvidia" in (_output(["docker", "info", "--format", "{{.Runtimes}}"]) or ""):
+        yield PlanBuilder(DOCKER, "", docker_image(release))
+
+
+def banner_version(text: str) -> str:
+    """The version in trtexec's banner, such as "10.4.0"; "" when there is no banner."""
+    match = _BANNER.search(text) if re.search(r"v\d{6}\]", text) else _OLD_BANNER.search(text)
+    return ".".join(str(int(part)) for part in match.groups()) if match else ""
+
+
+def _output(command: list[str]) -> str | None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=120)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if not done.returncode or "TensorRT v" in done.stdout else None

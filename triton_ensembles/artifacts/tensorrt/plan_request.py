@@ -1,0 +1,147 @@
+"""A request to build and run one TensorRT plan: the files to take to a machine with TensorRT and the GPU.
+
+    NAME.onnx               the model
+    NAME.request.json       precision, profiles, and the shapes and types of the test inputs
+    NAME.feedN.INPUT.bin    the test inputs, one set for each profile N, as trtexec loads them
+    NAME.sh                 builds the plan with trtexec and runs it on the test inputs
+    ------------------------ which writes:
+    NAME.plan               the plan
+    NAME.log                TensorRT's version, the GPU, its compute capability
+    NAME.outputN.json       the plan's outputs for the inputs N
+    NAME.timing.cache       speeds up the next build for the same GPU
+
+Options of trtexec as of TensorRT 8.6 to 10 (samples/common/sampleOptions.cpp).
+"""
+
+import json
+import shlex
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from triton_ensembles.artifacts.tensorrt.profiles import Profile, fill, read_profile
+from triton_ensembles.ground.errors import EnsembleError
+
+Feed = Mapping[str, NDArray[Any]]
+PRECISIONS = ("fp16", "fp32")
+
+# The folders on PATH are where NVIDIA's images keep trtexec.
+_SCRIPT = """#!/bin/sh
+# Build {name}.plan and run it. Use the GPU that will serve it, and the TensorRT that will serve it.
+set -eu
+cd "$(dirname "$0")"
+PATH="$PATH:/opt/tensorrt/bin:/usr/src/tensorrt/bin"
+{build} > {log} 2>&1 || {{ tail -n 5 {log} >&2; exit 1; }}
+"""
+_RUN = "{run} > {log} 2>&1 || {{ tail -n 5 {log} >&2; exit 1; }}\n"
+
+
+@dataclass(frozen=True)
+class PlanRequest:
+    """A plan to build.
+
+    Attributes:
+        name: the beginning of its files' names, ``bert_trt.bert-trt``.
+        precision: "fp16" or "fp32".
+        profiles: the shapes to build it for.
+        inputs: dims of the model's inputs by name, -1 for axes that vary.
+        feeds: test inputs by name, one set for each profile.
+    """
+
+    name: str
+    precision: str
+    profiles: tuple[Profile, ...]
+    inputs: Mapping[str, tuple[int, ...]]
+    feeds: tuple[Feed, ...]
+
+    def build_command(self) -> list[str]:
+        """The command of trtexec that builds the plan, run in the folder."""
+        command = ["trtexec", f"--onnx={self.name}.onnx", f"--saveEngine={self.name}.plan", "--skipInference"]
+        command += [f"--timingCacheFile={self.name}.timing.cache"]
+        command += ["--fp16"] if self.precision == "fp16" else []
+        for number, profile in enumerate(self.profiles):
+            command.append(f"--profile={number}")
+            for option, sizes in (("min", profile.minimum), ("opt", profile.optimum), ("max", profile.maximum)):
+                shapes = {tensor: fill(dims, sizes) for tensor, dims in self.inputs.items()}
+                command.append(f"--{option}Shapes={_spec(shapes)}")
+        return command
+
+    def run_command(self, number: int) -> list[str]:
+        """The command of trtexec that runs the plan on feed ``number`` with profile ``number``."""
+        feed = self.feeds[number]
+        loads = ",".join(f"{tensor}:{self.feed_file(number, tensor)}" for tensor in feed)
+        return [
+            *("trtexec", f"--loadEngine={self.name}.plan", f"--useProfile={number}"),
+            f"--shapes={_spec({tensor: array.shape for tensor, array in feed.items()})}",
+            *(f"--loadInputs={loads}", f"--exportOutput={self.name}.output{number}.json"),
+            *("--iterations=1", "--warmUp=0", "--duration=0"),
+        ]
+
+    def feed_file(self, number: int, tensor: str) -> str:
+        return f"{self.name}.feed{number}.{tensor.replace('/', '_')}.bin"  # TensorFlow's names have slashes
+
+
+def precision_of(options: Mapping[str, Any]) -> str:
+    """The precision in an artifact's options, "fp16" by default. Raises :class:`EnsembleError` when it is not valid."""
+    precision = str(options.get("precision", PRECISIONS[0]))
+    if precision not in PRECISIONS:
+        raise EnsembleError(f"the precision of a plan is {' or '.join(PRECISIONS)}, not {precision!r}")
+    return precision
+
+
+def _spec(shapes: Mapping[str, Sequence[int]]) -> str:
+    return ",".join(f"{tensor}:{'x'.join(map(str, sizes))}" for tensor, sizes in shapes.items())
+
+
+def write_request(request: PlanRequest, onnx: Path, folder: Path) -> Path:
+    """Write the files of a request for the model ``onnx`` into ``folder``. Returns the path of the script."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(onnx, folder / f"{request.name}.onnx")
+    for number, feed in enumerate(request.feeds):
+        for tensor, array in feed.items():
+            np.ascontiguousarray(array).tofile(folder / request.feed_file(number, tensor))
+    about = {
+        "name": request.name,
+        "precision": request.precision,
+        "profiles": [str(profile) for profile in request.profiles],
+        "inputs": request.inputs,
+        "feeds": [
+            {tensor: {"shape": array.shape, "dtype": array.dtype.name} for tensor, array in feed.items()}
+            for feed in request.feeds
+        ],
+    }
+    (folder / f"{request.name}.request.json").write_text(json.dumps(about, indent=2) + "\n")
+    log = shlex.quote(f"{request.name}.log")
+    text = _SCRIPT.format(name=request.name, build=shlex.join(request.build_command()), log=log)
+    for number in range(len(request.feeds)):
+        text += _RUN.format(
+            run=shlex.join(request.run_command(number)), log=shlex.quote(f"{request.name}.run{number}.log")
+        )
+    script = folder / f"{request.name}.sh"
+    script.write_text(text)
+    script.chmod(0o755)
+    return script
+
+
+def read_request(folder: Path, name: str) -> PlanRequest:
+    """Read a request. Raises OSError, ValueError or KeyError when it is damaged."""
+    about = json.loads((folder / f"{name}.request.json").read_text())
+    request = PlanRequest(
+        name=about["name"],
+        precision=about["precision"],
+        profiles=tuple(read_profile(text) for text in about["profiles"]),
+        inputs={tensor: tuple(dims) for tensor, dims in about["inputs"].items()},
+        feeds=tuple(
+            {tensor: np.empty(facts["shape"], facts["dtype"]) for tensor, facts in feed.items()}
+            for feed in about["feeds"]
+        ),
+    )
+    for number, feed in enumerate(request.feeds):
+        for tensor, array in feed.items():
+            array[...] = np.fromfile(folder / request.feed_file(number, tensor), array.dtype).reshape(array.shape)
+    return request

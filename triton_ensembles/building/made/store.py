@@ -1,0 +1,66 @@
+"""The build store: every made file or folder, under the sha256 of everything that it was made from.
+
+    build/store/<key>/<name>      the file or folder
+    build/store/<key>/facts.json  the facts that its maker returned, and the file's own sha256
+
+An entry appears by one rename, so it is complete or absent. The next build removes what a killed build left.
+"""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from triton_ensembles.ground.files import content_digest, locked, read_json, remove_partials, write_whole
+
+FACTS = "facts.json"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A made file or folder, its :func:`content_digest` and the facts that its maker returned."""
+
+    path: Path
+    sha256: str
+    facts: dict[str, Any]
+
+
+class Store:
+    """A folder of made files. Several processes may use it at the same time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.used: set[str] = set()  # the keys that were asked for
+
+    def get_or_make(self, key: str, name: str, make: Callable[[Path], dict[str, Any]]) -> tuple[Entry, bool]:
+        """The entry of ``key``, made by ``make(path) -> facts`` if it is missing; and whether it was made just now.
+
+        A file whose content no longer has the recorded sha256 is made again.
+        """
+        self.used.add(key)
+        place = self.folder / key
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with locked(self.folder / f"{key}.lock"):
+            if entry := self._read(place, name):
+                return entry, False
+            remove_partials(place)
+            shutil.rmtree(place, ignore_errors=True)
+            with write_whole(place) as partial:
+                partial.mkdir()
+                facts = make(partial / name)
+                record = {"sha256": content_digest(partial / name), "facts": facts}
+                (partial / FACTS).write_text(json.dumps(record, indent=2, sort_keys=True))
+            entry = self._read(place, name)
+            assert entry is not None, "an entry that was just made can be read"
+            return entry, True
+
+    def _read(self, place: Path, name: str) -> Entry | None:
+        try:
+            record = read_json(place / FACTS)
+            if content_digest(place / name) != record["sha256"]:
+                return None
+        except (OSError, ValueError, LookupError, TypeError):
+            return None
+        return Entry(place / name, record["sha256"], record["facts"])

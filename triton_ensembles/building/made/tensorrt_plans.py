@@ -1,0 +1,141 @@
+"""Where the TensorRT plans of a build come from: this machine builds them, or another one did (``--engines-from``).
+
+This is decided before anything else is made, so that a machine that cannot get a plan fails at once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_ensembles.artifacts.tensorrt.machine import find_gpu
+from triton_ensembles.artifacts.tensorrt.plan_builders import docker_image, find_plan_builder
+from triton_ensembles.artifacts.tensorrt.plan_request import precision_of
+from triton_ensembles.artifacts.tensorrt.profiles import profiles_of
+from triton_ensembles.artifacts.tensorrt.result import read_plan
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.paths import COMMAND
+from triton_ensembles.ground.progress import Progress
+from triton_ensembles.project.recipe.artifact import Artifact
+from triton_ensembles.project.recipe.values import Options
+from triton_ensembles.triton.releases import agree, instance_of, version
+from triton_ensembles.triton.targets import Target
+
+PLAN = "tensorrt_plan"  # the maker
+_PREBUILT = ("plan", "log", "request.json", "feed*.bin", "output*.json", "timing.cache")  # see plan_request.py
+
+
+@dataclass(frozen=True)
+class PlanInputs:
+    """Inputs of a plan's maker in addition to the options of the recipe and the ONNX file."""
+
+    options: Options
+    files: dict[str, Path]
+
+
+def plan_name(ensemble: str, artifact: Artifact) -> str:
+    """The beginning of the names of a plan's files."""
+    return f"{ensemble}.{artifact.step}" + (f".{artifact.version}" if artifact.version != "1" else "")
+
+
+def find_plans(
+    ensemble: str, artifacts: Sequence[Artifact], target: Target, engines_from: Path | None, progress: Progress
+) -> dict[str, PlanInputs]:
+    """Inputs of the plans among ``artifacts``, by the artifact's path.
+
+    Args:
+        engines_from: a folder with plans that were built on another machine.
+
+    Raises:
+        EnsembleError: this machine cannot build them, or those in the folder are for another GPU, another TensorRT or
+            another recipe.
+    """
+    plans = [artifact for artifact in artifacts if artifact.maker == PLAN]
+    if not plans:
+        return {}
+    refuse_fp16(plans, target)
+    if engines_from is not None:
+        return {plan.path: _prebuilt(plan, plan_name(ensemble, plan), engines_from, target) for plan in plans}
+    gpu = find_gpu()
+    builder = find_plan_builder(target.image, target.release.tensorrt, progress) if gpu else None
+    if gpu is None or builder is None:
+        missing = f"there is no matching TensorRT for its {gpu.name}" if gpu else "there is no NVIDIA GPU here"
+        numbers = version(target.release.tensorrt)[:3]
+        specifier = f"=={'.'.join(map(str, numbers))}.*" if numbers else ""
+        raise EnsembleError(
+            f"{plans[0].path} of {ensemble} is a TensorRT plan, which this machine cannot build: {missing}",
+            cure="a plan is built on the GPU that will serve it. There are three ways:\n"
+            f"  1. on a machine with that GPU, install tensorrt{specifier} and polygraphy with pip into .venv, or put\n"
+            f"     trtexec of TensorRT {target.release.tensorrt or 'of the image'} on PATH, and build there\n"
+            f"  2. on a machine with that GPU and Docker, build: it runs {docker_image(target.image)}\n"
+            f"  3. run {COMMAND} engines {ensemble} --image {target.image} --output DIR, run DIR/*.sh on a machine\n"
+            "     with trtexec and the GPU, and build anywhere with --engines-from DIR (ENGINES_FROM=DIR with make)",
+        )
+    _refuse_other_gpu(gpu.name, gpu.compute_capability, target, None)
+    local: Options = {
+        "builder": builder.name,
+        "tensorrt": builder.tensorrt,
+        "docker_image": builder.image,
+        "gpu": gpu.name,
+        "compute_capability": gpu.compute_capability,
+    }
+    return {plan.path: PlanInputs({"name": plan_name(ensemble, plan), **local}, {}) for plan in plans}
+
+
+def refuse_fp16(plans: Sequence[Artifact], target: Target) -> None:
+    """Raises :class:`EnsembleError` for a plan in FP16 if the target's TensorRT no longer has that option."""
+    for artifact in plans:
+        if version(target.release.tensorrt) >= (11,) and precision_of(artifact.options) == "fp16":
+            raise EnsembleError(
+                f"{artifact.path} has precision fp16, but TensorRT {target.release.tensorrt} of Triton {target.image} "
+                "computes in the types of the ONNX file only, which are fp32",
+                cure='write options.precision = "fp32", or build for an image up to 26.05',
+            )
+
+
+def _prebuilt(artifact: Artifact, name: str, folder: Path, target: Target) -> PlanInputs:
+    """The files of a plan that the script of ``build.py engines`` wrote into ``folder``.
+
+    Raises:
+        EnsembleError: the target's TensorRT or GPU cannot load the plan, or it differs from the recipe.
+    """
+    built = read_plan(folder, name)
+    version = target.release.tensorrt
+    if version and not agree(built.tensorrt, version):
+        raise EnsembleError(
+            f"this plan was built with TensorRT {built.tensorrt}, and Triton {target.image} has {version}",
+            path=built.plan,
+            cure=f"build it again in {docker_image(target.image)}",
+        )
+    _refuse_other_gpu(built.gpu, built.compute_capability, target, built.plan)
+    in_recipe, in_plan = (
+        " with ".join((precision, ", ".join(map(str, profiles))))
+        for precision, profiles in (
+            (precision_of(artifact.options), profiles_of(artifact.options)),
+            (built.request.precision, built.request.profiles),
+        )
+    )
+    if in_recipe != in_plan:
+        raise EnsembleError(
+            f"this plan is {in_plan}, and the recipe has {in_recipe}",
+            path=built.plan,
+            cure=f"run `{COMMAND} engines` again, and build the plan with the new script",
+        )
+    candidates = (path for pattern in _PREBUILT for path in folder.glob(f"{name}.{pattern}"))
+    files = {path.name: path for path in sorted(candidates) if path.is_file()}
+    return PlanInputs({"name": name, "builder": "prebuilt"}, files)
+
+
+def _refuse_other_gpu(gpu: str, compute_capability: str, target: Target, plan: Path | None) -> None:
+    instance = instance_of(target.instance) if target.instance else None
+    if instance is None:
+        return
+    if not instance.gpu:
+        raise EnsembleError(f"{target.instance} has no GPU", cure="build with TARGET=cpu, or name another INSTANCE")
+    if instance.compute_capability != compute_capability:
+        subject = "this plan was built on" if plan else "this machine has"
+        raise EnsembleError(
+            f"{subject} a {gpu} of compute capability {compute_capability}, and {target.instance} has a {instance.gpu} "
+            f"({instance.compute_capability})",
+            path=plan,
+            cure=f"build the plan on an instance of the same family as {target.instance}",
+        )

@@ -1,0 +1,176 @@
+"""Fuses the models of a build plan into one: the config of that model, and the plan of its run.
+
+What it does is described in ``runtime/fused``; the rules of ``check`` in rules/recipe/fused.py say what
+cannot be fused.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from typing import Any
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+
+from triton_ensembles.building.planned.model_selection import written_backend
+from triton_ensembles.building.planned.plan import BuildPlan, find_ensemble, version_of
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.runtime.backends import ENGINES
+from triton_ensembles.runtime.fused.plan import DIGEST, STEPS, StepPlan
+from triton_ensembles.triton.model_config import ModelConfig, ModelInstanceGroup
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """The one model that an ensemble becomes.
+
+    Attributes:
+        ensemble: the folder of the ensemble's own model in git.
+        version: the name of its version folder.
+        config: its config.pbtxt, without the digest of the plan.
+        steps: of its plan, in the order in which they run.
+    """
+
+    ensemble: str
+    version: str
+    config: ModelConfig
+    steps: tuple[StepPlan, ...]
+
+    def config_with(self, plan_sha256: str) -> ModelConfig:
+        """The config of a model with this plan."""
+        config = ModelConfig()
+        config.CopyFrom(self.config)
+        config.parameters[DIGEST].string_value = plan_sha256
+        return config
+
+
+def fuse(plan: BuildPlan) -> Fusion:
+    """The one model for a plan whose target fuses. Raises :class:`EnsembleError` for a step that cannot be fused."""
+    ensemble = find_ensemble(plan.folder, plan.configs)
+    config = plan.configs[ensemble]
+    uses = [(plan.folders[use.model_name], use) for use in _in_order(config)]
+    instances = max(_instances(plan.configs[folder]) for folder, _ in uses)
+    version = max(plan.versions[ensemble] or {1})
+    return Fusion(
+        ensemble,
+        str(version),
+        _config(config, [(plan.configs[folder], use) for folder, use in uses], plan.folders, instances, version),
+        tuple(_step(plan, folder, use, instances) for folder, use in uses),
+    )
+
+
+def _in_order(config: ModelConfig) -> list[Any]:
+    """The steps of the DAG, each after those whose tensors it reads, and those that can run first in their order."""
+    uses = config.ensemble_scheduling.step
+    writers = {tensor: number for number, use in enumerate(uses) for tensor in use.output_map.values()}
+    sorter = TopologicalSorter(
+        {
+            number: [writers[tensor] for tensor in use.input_map.values() if tensor in writers]
+            for number, use in enumerate(uses)
+        }
+    )
+    sorter.prepare()
+    order: list[int] = []
+    while ready := sorted(sorter.get_ready()):
+        order += ready
+        sorter.done(*ready)
+    return [uses[number] for number in order]
+
+
+def _step(plan: BuildPlan, folder: str, use: Any, instances: int) -> StepPlan:
+    config = plan.configs[folder]
+    backend = written_backend(config)
+    if backend != "python" and backend not in ENGINES:
+        raise EnsembleError(
+            f"the step {folder} cannot be fused: there is no engine for the backend {backend!r}",
+            path=plan.folder / folder,
+            cure=f"use one of python, {', '.join(ENGINES)}",
+        )
+    written = _as_json(_completed(config, backend, instances))
+    del written["name"]  # it depends on the ensemble's
+    version = str(version_of(plan, use))
+    return StepPlan(folder, version, backend, written, dict(use.input_map), dict(use.output_map))
+
+
+def _instances(config: ModelConfig) -> int:
+    return sum(group.count or 1 for group in config.instance_group) or 1
+
+
+def _config(
+    ensemble: ModelConfig,
+    uses: Iterable[tuple[ModelConfig, Any]],
+    folders: Mapping[str, str],
+    instances: int,
+    version: int,
+) -> ModelConfig:
+    config = ModelConfig()
+    config.CopyFrom(ensemble)
+    config.ClearField("platform")
+    config.ClearField("ensemble_scheduling")
+    config.backend = "python"
+    del config.instance_group[:]
+    config.instance_group.add(count=instances, kind=ModelInstanceGroup.KIND_CPU)
+    batching = [model.dynamic_batching for model, _ in uses if model.HasField("dynamic_batching")]
+    if batching and config.max_batch_size:
+        config.dynamic_batching.max_queue_delay_microseconds = max(
+            queue.max_queue_delay_microseconds for queue in batching
+        )
+        for tensor in config.input:  # requests stay apart in the Python backend, and the steps join what they can
+            tensor.allow_ragged_batch = -1 in tensor.dims
+    labels = {
+        tensor: f"{version}/{STEPS}/{folders[model.name]}/{output.label_filename}"
+        for model, use in uses
+        for output in model.output
+        if output.label_filename and (tensor := use.output_map.get(output.name))
+    }
+    for tensor in config.output:
+        tensor.label_filename = tensor.label_filename or labels.get(tensor.name, "")
+    return config
+
+
+def _completed(config: ModelConfig, backend: str, instances: int) -> ModelConfig:
+    """The config of a step as Triton completes it before a model sees it, for the instances of the fused model.
+
+    Source: core r24.10, model_config_utils.cc (NormalizeModelConfig).
+    """
+    completed = ModelConfig()
+    completed.CopyFrom(config)
+    completed.backend = backend
+    if not config.HasField("version_policy"):
+        completed.version_policy.latest.num_versions = 1
+    if not config.default_model_filename and backend == "python":
+        completed.default_model_filename = "model.py"
+    for memory in (completed.optimization.input_pinned_memory, completed.optimization.output_pinned_memory):
+        if not memory.ListFields():
+            memory.enable = True
+    batching = completed.dynamic_batching
+    if config.HasField("dynamic_batching") and not batching.preferred_batch_size and config.max_batch_size:
+        batching.preferred_batch_size.append(config.max_batch_size)
+    # An engine takes its share of the cores by the number of its instances.
+    del completed.instance_group[:]
+    completed.instance_group.add(count=instances, kind=ModelInstanceGroup.KIND_CPU)
+    return completed
+
+
+def _as_json(message: Message) -> dict[str, Any]:
+    """A config as Triton passes it to a model: field names and enums by name, 64-bit integers as numbers, defaults too.
+
+    Source: core r24.10, model_config_utils.cc (ModelConfigToJson).
+    """
+    fields: dict[str, Any] = {}
+    for field in message.DESCRIPTOR.fields:
+        value = getattr(message, field.name)
+        if field.message_type is not None and field.message_type.GetOptions().map_entry:
+            inner = field.message_type.fields_by_name["value"].message_type
+            fields[field.name] = {key: _as_json(value[key]) if inner else value[key] for key in sorted(value)}
+        elif field.is_repeated:
+            fields[field.name] = [_value(field, item) for item in value]
+        elif message.HasField(field.name) if field.has_presence else True:
+            fields[field.name] = _value(field, value)
+    return fields
+
+
+def _value(field: FieldDescriptor, value: Any) -> Any:
+    if field.message_type is not None:
+        return _as_json(value)
+    return field.enum_type.values_by_number[value].name if field.enum_type is not None else value

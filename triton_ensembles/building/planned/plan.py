@@ -1,0 +1,176 @@
+"""The plan of a build: what is made and staged for a target, decided once, before anything is downloaded or made.
+
+It is read from the folder of an ensemble as people write it: ensembles/NAME, a model repository and its recipe.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from triton_ensembles.building.planned.config_rewrite import rewrite_configs
+from triton_ensembles.building.planned.environment_forms import refuse_old_image
+from triton_ensembles.building.planned.model_selection import SelectedModel, select_models
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.project.examples.place import FOLDER as EXAMPLES
+from triton_ensembles.project.examples.place import examples_folder
+from triton_ensembles.project.recipe.artifact import Artifact
+from triton_ensembles.project.recipe.places import RECIPE
+from triton_ensembles.project.recipe.reader import read_recipe
+from triton_ensembles.project.recipe.schema import Recipe
+from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
+from triton_ensembles.triton.targets import Target
+
+
+@dataclass(frozen=True)
+class BuildPlan:
+    """One ensemble for one target.
+
+    Attributes:
+        folder: the ensemble's folder in git. Its name is the ensemble's name.
+        root: the folder of the project, which paths in the recipe are relative to.
+        selected: the files and the backend of each step that has a model file, by step.
+        artifacts: what is made and staged: the selected model files and all other artifacts.
+        configs: config.pbtxt of each model as Triton will read it, by the model's name in git.
+        locked: whether the locks of the environments may not change.
+    """
+
+    folder: Path
+    root: Path
+    target: Target
+    recipe: Recipe
+    selected: Mapping[str, SelectedModel]
+    artifacts: tuple[Artifact, ...]
+    configs: Mapping[str, ModelConfig]
+    locked: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @cached_property
+    def folders(self) -> dict[str, str]:
+        """The folder in git of each model, by its name as Triton will read it."""
+        return {model.name: folder for folder, model in self.configs.items()}
+
+    @cached_property
+    def versions(self) -> dict[str, set[int]]:
+        """The version folders of each model, by its name in git: those in git, and those that artifacts are made for.
+
+        A DAG may have thousands of steps of one model, so they are looked for once.
+        """
+        versions = {
+            name: {
+                int(folder.name)
+                for folder in (self.folder / name).iterdir()
+                if folder.name.isdecimal() and folder.is_dir()
+            }
+            for name in self.configs
+        }
+        for artifact in self.artifacts:
+            if artifact.step in versions and artifact.version.isdecimal():
+                versions[artifact.step].add(int(artifact.version))
+        return versions
+
+    def descriptions(self) -> Iterator[str]:
+        """Decisions of the target: the backend and the file of each step with a model file."""
+        for step, model in self.selected.items():
+            why = f", because {self.target.server} has no {model.instead_of}" if model.instead_of else ""
+            yield f"{step}: {model.backend} runs {model.file.name}{why}"
+
+
+def plan_build(folder: Path, target: Target, root: Path | None = None) -> BuildPlan:
+    """Read the ensemble in ``folder``, select its model files for ``target`` and rewrite its configs.
+
+    Args:
+        root: the folder of the project; by default the one that holds ensembles/.
+
+    Raises:
+        EnsembleError: the folder or its recipe is not valid, or the target cannot run a step.
+    """
+    recipe = read_recipe(folder)
+    refuse_old_image(recipe, target)
+    configs = read_models(folder)
+    ensemble = find_ensemble(folder, configs)
+    _refuse_unknown_steps(folder, recipe, configs)
+    selected = select_models(recipe, configs, target)
+    rewrite_configs(configs, ensemble, folder.name, recipe, selected, target)
+    artifacts = tuple(
+        each
+        for each in recipe.artifacts
+        if not each.is_model or each.step not in selected or each in selected[each.step].files
+    )
+    plan = BuildPlan(folder, root or folder.parents[1], target, recipe, selected, artifacts, configs)
+    return replace(plan, artifacts=tuple(_of_the_dag(plan, ensemble))) if target.fuses else plan
+
+
+def _of_the_dag(plan: BuildPlan, ensemble: str) -> Iterator[Artifact]:
+    """The artifacts of a fused ensemble, which holds one version of each step: the one that its DAG runs."""
+    uses = plan.configs[ensemble].ensemble_scheduling.step
+    run = {(plan.folders[use.model_name], version_of(plan, use)) for use in uses if use.model_name in plan.folders}
+    steps = {step for step, _ in run}
+    for artifact in plan.artifacts:
+        if not artifact.version or artifact.step not in steps or (artifact.step, int(artifact.version)) in run:
+            yield artifact
+
+
+def version_of(plan: BuildPlan, use: Any) -> int:
+    """The version of a model that a step of the DAG runs: the one that it names, or the latest."""
+    versions = plan.versions[plan.folders[use.model_name]]
+    return use.model_version if use.model_version in versions else max(versions, default=1)
+
+
+def _refuse_unknown_steps(folder: Path, recipe: Recipe, configs: Mapping[str, ModelConfig]) -> None:
+    named = {artifact.step for artifact in recipe.artifacts} | set(recipe.engines)
+    named |= set(recipe.parameters) | set(recipe.gpu.parameters)
+    named |= {step for environment in recipe.environments.values() for step in environment.steps}
+    for step in sorted(named - set(configs)):
+        raise EnsembleError(
+            f"the recipe names a step {step!r}, which does not exist",
+            path=folder / RECIPE,
+            cure=f"the folder has {', '.join(configs)}",
+        )
+
+
+def read_models(folder: Path) -> dict[str, ModelConfig]:
+    """The config of each model by the name of its folder. Raises :class:`EnsembleError` when there is no model."""
+    configs = {path.parent.name: read_config(path) for path in sorted(folder.glob(f"*/{CONFIG}"))}
+    if not configs:
+        raise EnsembleError(f"there is no model here: no folder in it has a {CONFIG}", path=folder)
+    return configs
+
+
+def find_ensemble(folder: Path, configs: Mapping[str, ModelConfig]) -> str:
+    """The one model that is an ensemble. Raises :class:`EnsembleError` when there are none or several."""
+    names = [name for name, config in configs.items() if config.platform == "ensemble"]
+    if len(names) != 1:
+        count = f"{len(names)} ({', '.join(names)})" if names else "none"
+        raise EnsembleError(f'exactly one model must have platform: "ensemble", found {count}', path=folder)
+    return names[0]
+
+
+def read_inputs(folder: Path, root: Path) -> list[Path]:
+    """The files of the project that the recipe in ``folder`` names; none while the recipe cannot be read."""
+    try:
+        recipe = read_recipe(folder)
+    except EnsembleError:
+        return []
+    named = {path for artifact in recipe.artifacts for path in artifact.reads}
+    return [root / path for path in sorted(named | {environment.file for environment in recipe.environments.values()})]
+
+
+def written_paths(folder: Path, model: str = "") -> list[Path]:
+    """Every file of the ensemble in ``folder``, or of one model, every version folder and every empty folder.
+
+    Bytecode and the example requests (``examples/`` beside the config.pbtxt of the ensemble) are left out.
+    """
+    # It reads the configs of all models, and most models have no examples.
+    examples = None if model and not (folder / model / EXAMPLES).exists() else examples_folder(folder)
+    return [
+        path
+        for path in sorted((folder / model).rglob("*"))
+        if "__pycache__" not in path.relative_to(folder).parts
+        and examples not in (path, *path.parents)
+        and (path.is_file() or (path.is_dir() and (path.name.isdecimal() or not any(path.iterdir()))))
+    ]

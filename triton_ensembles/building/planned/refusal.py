@@ -1,0 +1,32 @@
+"""Refuses what ``check`` finds faults in."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from triton_ensembles.checking import check
+from triton_ensembles.checking.checker import report_on
+from triton_ensembles.checking.formats import printed
+from triton_ensembles.checking.repository import Repository
+from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.triton.destination import Destination
+
+
+def refuse_faults(
+    path: Path,
+    destination: Destination,
+    message: str,
+    final_path: Path | None = None,
+    repositories: Sequence[Repository] = (),
+) -> None:
+    """Raises :class:`EnsembleError` with everything that ``check`` finds at ``path``, if there is an error.
+
+    Args:
+        final_path: where ``path`` will be, for the places of the faults.
+        repositories: those at ``path``, if they were read already.
+    """
+    started = time.perf_counter()
+    report = report_on(repositories, [path], destination) if repositories else check([path], destination)
+    if report.errors:
+        faults = printed("text", report, time.perf_counter() - started).replace(shown(path), shown(final_path or path))
+        raise EnsembleError(f"{message}\n{faults}")

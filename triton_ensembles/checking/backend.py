@@ -1,0 +1,106 @@
+"""The backend and the file of the version folder that Triton will use for a model.
+
+After core r24.10 model_config_utils.cc AutoCompleteBackendFields, which runs whether auto-completion is on or off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from triton_ensembles.archive.tree import Entry, Tree, join
+from triton_ensembles.checking.config_file import ConfigFile
+from triton_ensembles.triton.backends import KNOWN, TENSORFLOW_FILES
+from triton_ensembles.triton.model_config import ModelConfig
+
+
+class Written(Protocol):
+    """The part of :class:`~triton_ensembles.checking.repository.Model` that is needed here."""
+
+    @property
+    def folder(self) -> str: ...
+    @property
+    def root(self) -> str: ...
+    @property
+    def tree(self) -> Tree: ...
+    @property
+    def written(self) -> ModelConfig: ...
+    @property
+    def file(self) -> ConfigFile: ...
+    @property
+    def versions(self) -> dict[int, str]: ...
+    @property
+    def is_ensemble(self) -> bool: ...
+    @property
+    def chosen_backend(self) -> Backend: ...
+    def get(self, path: str) -> Entry | None: ...
+    def children(self, folder: str = "") -> list[str]: ...
+
+
+@dataclass(frozen=True)
+class Backend:
+    """``file`` is what each version folder must have, "" when that is not known (custom backends).
+
+    ``inferred``: the config names no backend, and the files of the version folder determined it.
+    """
+
+    name: str
+    platform: str
+    file: str
+    inferred: bool = False
+
+
+def backend_of(model: Written) -> Backend:
+    """The backend, platform and file that Triton chooses; ``name`` is "" when it cannot."""
+    return model.chosen_backend
+
+
+def choose_backend(model: Written) -> Backend:
+    """:func:`backend_of`, which nearly every rule asks for, before it is kept: a version folder may have many files."""
+    config = model.written
+    name, platform, file = config.backend, config.platform, config.default_model_filename
+    content = _first_version(model)
+    open_choice = not platform and not file
+    inferred = not name
+    if not platform and name in ("", "tensorflow"):
+        for candidate, known in TENSORFLOW_FILES.items():
+            if file == known or (not file and known in content and content[known] == (known == "model.savedmodel")):
+                platform = candidate
+    if platform in TENSORFLOW_FILES:
+        return Backend(name or "tensorflow", platform, file or TENSORFLOW_FILES[platform], inferred)
+    if not name:
+        name = next((candidate for candidate in KNOWN if _fits(candidate, platform, file, open_choice, content)), "")
+    if name in KNOWN and name != "tensorflow":
+        platforms, known = KNOWN[name]
+        script = name == "pytorch" and config.runtime == "model.py"
+        platform = platform or (platforms[0] if platforms else "")
+        return Backend(name, platform, file or ("" if script else known), inferred)
+    if not name and open_choice and not model.is_ensemble:
+        name = model.folder.partition(".")[2]  # model.identity: the narrow case of a custom backend
+        file = f"model.{name}" if name else ""
+    if name == "dali":
+        file = file or "model.dali"
+    return Backend(name, platform, file, inferred)
+
+
+def has_library(model: Written, name: str) -> bool:
+    """Whether the model's folder, or one of its version folders, has the library ``name``."""
+    return any(name in model.children(folder) for folder in ("", *model.versions.values()))
+
+
+def _fits(candidate: str, platform: str, file: str, open_choice: bool, content: dict[str, bool]) -> bool:
+    platforms, known = KNOWN[candidate]
+    if not known:
+        return False
+    may_be_folder = candidate in ("onnxruntime", "openvino", "python")  # as core has it
+    fits = open_choice and known in content and (may_be_folder or not content[known])
+    return platform in platforms or file == known or fits
+
+
+def _first_version(model: Written) -> dict[str, bool]:
+    """The content of the model's first folder, by name, and whether each is a folder: Triton looks only at that one."""
+    folders = model.tree.folders(model.root)
+    if not folders:
+        return {}
+    first = join(model.root, folders[0])
+    return {name: model.tree.is_folder(join(first, name)) for name in model.tree.children(first)}

@@ -1,0 +1,174 @@
+"""All the rules over all the repositories of some paths."""
+
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from triton_ensembles.checking.config_file import is_near_config
+from triton_ensembles.checking.fault import Fault, Place, Severity
+from triton_ensembles.checking.registry import RULES, RULES_BY_ID
+from triton_ensembles.checking.report import Report
+from triton_ensembles.checking.repository import Form, Model, Repository, find_repositories
+from triton_ensembles.checking.rule import ANYWHERE, Rule, Scope, Server
+from triton_ensembles.checking.sources import Sources, suppressions_of
+from triton_ensembles.checking.suppression.accepted import Accepted, split
+from triton_ensembles.checking.suppression.comments import Suppression
+from triton_ensembles.checking.suppression.settings import Settings
+from triton_ensembles.ground.errors import EnsembleError, escaped, shown
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.model_config import CONFIG
+
+_MOST_FAULTS = 50  # of one rule in one model
+_LONGEST_TEXT = 2000  # characters of a fault's message, effect or cure: a name may be a megabyte long
+
+
+def check(paths: Sequence[Path], destination: Destination = ANYWHERE) -> Report:
+    """Every fault of the repositories at ``paths``. Nothing is executed, imported or unpacked.
+
+    Faults that a comment accepts, or the nearest pyproject.toml, do not count; see
+    :mod:`triton_ensembles.checking.suppression`.
+
+    Args:
+        paths: model repositories, folders of such, or .tar.gz archives (several: the members of one endpoint).
+        destination: the device, the instance and the image that the models are meant for, as far as they are known.
+
+    Raises:
+        EnsembleError: when a path does not exist, there is no model at all, or pyproject.toml is wrong.
+    """
+    repositories: list[Repository] = []
+    for path in paths:
+        if not path.exists():
+            raise EnsembleError("there is no such file or folder", path=path, cure="name a repository or a .tar.gz")
+        inside = list(find_repositories(path))
+        if not inside:
+            raise _no_model(path)
+        repositories += inside
+    return report_on(repositories, paths, destination)
+
+
+def report_on(repositories: Sequence[Repository], paths: Sequence[Path], destination: Destination) -> Report:
+    """As :func:`check`, of repositories that were read.
+
+    Args:
+        paths: whose nearest pyproject.toml counts.
+    """
+    faults, accepted = _examine(repositories, destination, RULES)
+    faults, ignored = Settings.of(paths, RULES_BY_ID).split(faults)
+    sources = Sources(repositories)
+    return Report(
+        tuple(replace(fault, line_text=sources.line(fault.place)) for fault in sorted(faults, key=Fault.sort_key)),
+        tuple(repository.shown for repository in repositories),
+        tuple(
+            replace(one_accepted, fault=replace(one_accepted.fault, line_text=sources.line(one_accepted.fault.place)))
+            for one_accepted in sorted([*accepted, *ignored], key=lambda each: each.fault.sort_key())
+        ),
+    )
+
+
+def check_repositories(
+    repositories: Sequence[Repository], destination: Destination, rules: Iterable[Rule] = RULES
+) -> Iterator[Fault]:
+    """Every fault that no comment accepts, in no particular order."""
+    yield from _examine(repositories, destination, rules)[0]
+
+
+def _examine(
+    repositories: Sequence[Repository], destination: Destination, rules: Iterable[Rule]
+) -> tuple[list[Fault], tuple[Accepted, ...]]:
+    """The faults, and those that comments accept."""
+    by_turn: dict[bool, list[Rule]] = {True: [], False: []}
+    for rule in rules:
+        by_turn[rule.scope is Scope.FOUND].append(rule)
+    faults = set(_found(repositories, destination, by_turn[False]))
+    comments: dict[bool, list[Suppression]] = {True: [], False: []}
+    for repository in repositories:
+        comments[repository.form is Form.ARCHIVE] += suppressions_of(repository)
+    outcome = split(faults, comments[False], comments[True])
+    later = (fault for rule in by_turn[True] for fault in _guarded(rule, outcome, destination, repositories[0].place()))
+    return [*outcome.faults, *later], outcome.accepted
+
+
+def _found(repositories: Sequence[Repository], destination: Destination, rules: Iterable[Rule]) -> Iterator[Fault]:
+    of_models: list[Rule] = []
+    rules_of_more: list[Rule] = []
+    for rule in rules:
+        (of_models if rule.scope is Scope.MODEL else rules_of_more).append(rule)
+    # A model after the other: what its files hold, and what its code means, is only kept while rules ask for it.
+    for repository in repositories:
+        for model in repository.models_read:
+            place = model.place()
+            for rule in of_models:
+                yield from _guarded(rule, model, destination, place)
+    for rule in rules_of_more:
+        for subject, place in _subjects(rule.scope, repositories, destination):
+            yield from _guarded(rule, subject, destination, place)
+
+
+def _no_model(path: Path) -> EnsembleError:
+    near = [file for pattern in ("*", "*/*") for file in sorted(path.glob(pattern)) if is_near_config(file.name)]
+    return EnsembleError(
+        f"there is no model here: neither this folder nor one in it has a {CONFIG}",
+        path=path,
+        cure=f"rename {shown(near[0])} to {CONFIG}"
+        if near
+        else "name the model repository (the folder whose folders are the models) or a .tar.gz",
+    )
+
+
+def _subjects(
+    scope: Scope, repositories: Sequence[Repository], destination: Destination
+) -> Iterator[tuple[Any, Place]]:
+    if scope is Scope.DESTINATION:
+        yield destination, repositories[0].place()
+    elif scope is Scope.ENDPOINT:
+        yield tuple(repositories), repositories[0].place()
+    elif scope is Scope.REPOSITORY:
+        for repository in repositories:
+            yield repository, repository.place()
+
+
+def _guarded(rule: Rule, subject: Any, destination: Destination, place: Place) -> Sequence[Fault]:
+    """A rule that fails on odd input must not hide what the others found."""
+    try:
+        faults = list(islice(rule.faults(subject, destination), _MOST_FAULTS + 1))
+        if not faults:
+            return ()
+        if len(faults) > _MOST_FAULTS:
+            faults[_MOST_FAULTS - 1 :] = [replace(faults[-2], message=f"{faults[-2].message} (and more like it)")]
+        if _loses_others(rule, subject, destination):
+            faults = [_with_loss(fault, subject) if fault.severity is Severity.ERROR else fault for fault in faults]
+        return [_printable(fault) for fault in faults]
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        message = escaped(f"this rule itself failed: {type(error).__name__}: {error}")
+        effect = "the fault that it looks for may be here or not"
+        cure = f"this is a bug of the checker ({Path(where.filename).name}:{where.lineno}): please report it"
+        return [Fault(Severity.ERROR, rule.id, place, message, effect, cure)]
+
+
+def _loses_others(rule: Rule, subject: Any, destination: Destination) -> bool:
+    """Whether a tritonserver in its default mode, which loads every folder, serves no other model through this fault:
+    it stops with 'failed to load all models'. SageMaker loads models one by one."""
+    if rule.server is not Server.REFUSES or not isinstance(subject, Model) or destination.instance:
+        return False
+    return subject.repository.form is Form.FOLDER and len(subject.repository.models) > 1
+
+
+def _with_loss(fault: Fault, subject: Model) -> Fault:
+    count = len(subject.repository.models) - 1
+    models = "the other model" if count == 1 else f"the other {count:,} models"
+    loss = f"in its default mode the server does not start, so {models} {'is' if count == 1 else 'are'} also lost"
+    return replace(fault, effect=f"{fault.effect}; {loss}" if fault.effect else loss)
+
+
+def _printable(fault: Fault) -> Fault:
+    """Names in an archive may be anything."""
+    message, effect, cure = (escaped(_cut(text)) for text in (fault.message, fault.effect, fault.cure))
+    return replace(fault, message=message, effect=effect, cure=cure)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"

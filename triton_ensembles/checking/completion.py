@@ -1,0 +1,63 @@
+"""Fields of a config.pbtxt that Triton completes from the backend by default (not in ensembles/: Form.SOURCE).
+
+Such a value is as unknown as one that cannot be read: what the model's file says is not read here.
+"""
+
+from collections.abc import Iterator
+
+from triton_ensembles.archive.tree import join
+from triton_ensembles.checking.backend import Written, backend_of
+from triton_ensembles.checking.text.parsed import Path
+from triton_ensembles.checking.text.unknown import UnknownValueError
+from triton_ensembles.triton.model_config import DataType
+
+# Backends of r24.10 that complete nothing: pytorch_backend libtorch.cc AutoCompleteConfig ("skipping model
+# configuration auto-complete"), tensorflow.cc for a graphdef, and identity, repeat and square, which have no such code.
+_NEVER = ("pytorch", "identity", "repeat", "square")
+_METHOD = b"auto_complete_config"
+
+
+def completes(model: Written) -> bool:
+    """Whether the model's backend may add inputs, outputs and max_batch_size; of unknown backends each may."""
+    try:
+        backend = backend_of(model)
+        if model.is_ensemble or backend.platform == "tensorflow_graphdef":
+            return False
+        if backend.name == "python" or model.written.runtime == "model.py":
+            return _has_method(model)
+        # onnxruntime.cc AutoCompleteConfig: "inputs and outputs already specified"
+        config = model.written
+        has_tensors = (len(config.input) or len(config.batch_input)) and len(config.output)
+        return backend.name not in _NEVER and not (backend.name == "onnxruntime" and has_tensors)
+    except UnknownValueError:
+        return True
+
+
+def left_out(model: Written) -> Iterator[Path]:
+    """The paths of the config that are not given and that Triton may complete, of a model that it asks for them.
+
+    A max_batch_size of 0 is among them: Triton may set it to its default of 4.
+    """
+    config = model.file.config
+    if config.max_batch_size == 0:
+        yield ("max_batch_size",)
+    partly = backend_of(model).name != "onnxruntime"  # which completes whole lists only
+    for kind in ("input", "output"):
+        tensors = getattr(config, kind)
+        if not tensors:
+            yield (kind,)
+        for index, tensor in enumerate(tensors if partly else ()):
+            if not tensor.dims:
+                yield (kind, index, "dims")
+            if tensor.data_type == DataType.TYPE_INVALID:
+                yield (kind, index, "data_type")
+
+
+def _has_method(model: Written) -> bool:
+    """Whether a model.py may have auto_complete_config: its own text, or that of a module beside it."""
+    for folder in ("", *model.tree.folders(model.root)):
+        for name in model.children(folder):
+            entry = model.get(join(folder, name)) if name.endswith(".py") else None
+            if entry is not None and (entry.data is None or _METHOD in entry.data):
+                return True
+    return False

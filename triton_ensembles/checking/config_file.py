@@ -1,0 +1,104 @@
+"""A config.pbtxt with the place of everything in it."""
+
+import re
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import cast
+
+from triton_ensembles.checking.fault import Place
+from triton_ensembles.checking.text.parsed import Parsed, Path, TextFault
+from triton_ensembles.checking.text.parser import parse
+from triton_ensembles.checking.text.tokens import Lines
+from triton_ensembles.checking.text.unknown import UnknownValueError, view
+from triton_ensembles.ground.spelling import nearest
+from triton_ensembles.triton.model_config import CONFIG, ModelConfig
+
+
+@dataclass(frozen=True)
+class ConfigFile:
+    """The content of a config.pbtxt, whose path is shown as ``shown``.
+
+    Args:
+        shown: the path that people see.
+        content: "" when there is no such file, None when it could not be read.
+        added: parameters that are added to those of the text, and the places where they are written.
+
+    ``config`` is as complete as the text allows: see :mod:`triton_ensembles.checking.text.parser` for the recovery.
+    """
+
+    shown: str
+    content: str | None
+    added: Mapping[str, tuple[str, Place]] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        if self.content is None:
+            raise UnknownValueError
+        return self.content
+
+    @property
+    def config(self) -> ModelConfig:
+        return self._parsed.message
+
+    def known(self, unknown: Set[Path] = frozenset()) -> ModelConfig:
+        """``config`` for rules: reading ``unknown`` or what could not be parsed raises
+        :class:`UnknownValueError`."""
+        return cast(ModelConfig, view(self.config, self._parsed.damaged | unknown))
+
+    @property
+    def faults(self) -> list[TextFault]:
+        return self._parsed.faults
+
+    def place(self, offset: int) -> Place:
+        return Place(self.shown, *self._lines.at(offset))
+
+    def at(self, *path: str | int | bool) -> Place:
+        """The place of the field at ``path``, or of the nearest one around it that the text has.
+
+        ``at("input", 0, "dims", 1)``; map entries by key: ``at("parameters", "EXECUTION_ENV_PATH", "value",
+        "string_value")``; a step's map: ``at("ensemble_scheduling", "step", 2, "input_map", "INPUT0", "value")``.
+        """
+        match path:
+            case ("parameters", str(key), *_) if key in self.added:
+                return self.added[key][1]
+        for end in range(len(path), 0, -1):
+            offset = self._parsed.offset(path[:end])
+            if offset is not None:
+                return self.place(offset)
+        return Place(self.shown, 1 if self.content else 0)
+
+    def has(self, *path: str | int | bool) -> bool:
+        """Whether the text has this field, also when its value is the default."""
+        return self._parsed.offset(path) is not None
+
+    def line_text(self, place: Place) -> str:
+        """The line that ``place`` is on, without its indentation."""
+        lines = self.text.splitlines()
+        return lines[place.line - 1].strip() if 0 < place.line <= len(lines) else ""
+
+    @cached_property
+    def _parsed(self) -> Parsed:
+        if self.content is None:
+            return Parsed(ModelConfig(), damaged={()})
+        nul = self.text.find("\0")
+        if nul >= 0:  # not text at all: one fault is enough
+            fault = TextFault("config-not-text", nul, "this is not a text file", "write a config.pbtxt in UTF-8")
+            return Parsed(ModelConfig(), [fault], damaged={()})
+        parsed = parse(self.text, ModelConfig())
+        for key, (value, _) in self.added.items():
+            parsed.message.parameters[key].string_value = value
+        return parsed
+
+    @cached_property
+    def _lines(self) -> Lines:
+        return Lines(self.text)
+
+
+def is_near_config(name: str) -> bool:
+    """Whether a file's name is a misspelling of config.pbtxt, or what editors and browsers make of it."""
+    letters = re.sub(r"[^a-z]", "", name.lower())
+    known = letters.startswith(("configpb", "configproto")) or letters in ("config", "configtxt", "copyofconfigpbtxt")
+    if name == CONFIG or name.startswith("."):
+        return False
+    return known or name.lower().endswith(".pbtxt") or nearest(name, [CONFIG]) is not None

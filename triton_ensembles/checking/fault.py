@@ -1,0 +1,69 @@
+"""The report of a fault, with its place, its effect and its cure."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from triton_ensembles.ground.errors import escaped
+
+
+class Severity(StrEnum):
+    """An error stops the build and makes ``check`` exit 1; warnings and notes do not."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """A file, as people write it (``a.tar.gz!step/config.pbtxt`` inside an archive), and a position in it.
+
+    ``path`` is as the disk or the archive has it: as text, odd letters are escaped. ``line`` and ``column`` count from
+    1; 0 means the file (or folder) as a whole.
+    """
+
+    path: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        return ":".join([escaped(self.path), *(str(number) for number in (self.line, self.column) if number)])
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A fault as a rule's function yields it; the rule itself adds its id.
+
+    Args:
+        place: where to apply the cure.
+        message: what is wrong, one sentence without a full stop.
+        effect: what Triton or SageMaker does with it, in the server's own words where they are known. By default
+            the words of the rule.
+        cure: what to write instead.
+        severity: where it is not that of the rule.
+    """
+
+    place: Place
+    message: str
+    effect: str = ""
+    cure: str = ""
+    severity: Severity | None = None
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A :class:`Finding` with the rule that found it.
+
+    ``line_text`` is the line that the place is in, without the blanks around it; "" for a file as a whole.
+    """
+
+    severity: Severity
+    rule: str
+    place: Place
+    message: str
+    effect: str = ""
+    cure: str = ""
+    line_text: str = field(default="", compare=False)
+
+    def sort_key(self) -> tuple[Place, str, str]:
+        return (self.place, self.rule, self.message)

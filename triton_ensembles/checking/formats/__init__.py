@@ -1,0 +1,18 @@
+"""How a report is printed: for people, for programs and for the services that run checks."""
+
+from collections.abc import Callable
+from importlib import import_module
+
+from triton_ensembles.checking.report import Report
+
+FORMATS = ("text", "json", "github", "sarif", "junit")
+
+
+def printed(style: str, report: Report, seconds: float) -> str:
+    """The report as one of FORMATS, each of which is a module here with a function ``printed``.
+
+    Args:
+        seconds: how long the check took.
+    """
+    print_as: Callable[[Report, float], str] = import_module(f"{__name__}.{style}").printed
+    return print_as(report, seconds)

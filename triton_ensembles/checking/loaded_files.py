@@ -1,0 +1,69 @@
+"""The model files of a repository: read where they lie, or noted while their archive was read."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from io import BytesIO
+
+from triton_ensembles.archive.tree import Entry, Kind, join
+from triton_ensembles.checking.backend import Backend, backend_of
+from triton_ensembles.checking.model_files.file import ModelFile
+from triton_ensembles.checking.model_files.read import FileReader
+from triton_ensembles.checking.repository import Form, Model
+
+_FORMATS = {"onnxruntime": ".onnx", "pytorch": ".pt", "tensorflow_graphdef": ".graphdef"}
+ONNX_IN_FOLDER = "model.onnx"  # onnxruntime_backend r24.10 onnxruntime.cc LoadModel
+_READER = "*model files"  # the reader of a repository, in its cache
+
+
+def loaded_files(model: Model) -> Iterator[tuple[str, Entry]]:
+    """The path, within the model's folder, of the file that the backend loads of each version that is served.
+
+    A file that is not there is left out, another rule is about it, and so is one that the build makes.
+    """
+    config, recipe = model.config, model.repository.recipe
+    backend = backend_of(model)
+    if not model.has_config or not backend.file or model.is_ensemble or config.cc_model_filenames:
+        return
+    for number in model.served_versions():
+        path = join(model.versions[number], backend.file)
+        if backend.name == "onnxruntime" and (entry := model.get(path)) and entry.is_folder:
+            inner = join(path, ONNX_IN_FOLDER)
+            path = inner if model.get(inner) else path
+        is_made = recipe is not None and recipe.makes(join(model.folder, path))
+        if (entry := model.get(path)) and not is_made:
+            yield path, entry
+
+
+def file_of(model: Model, path: str) -> ModelFile | None:
+    """The facts about the model's file at ``path``; None for nothing, for folders and for links."""
+    entry = model.get(path)
+    if entry is None or entry.kind is not Kind.FILE:
+        return None
+    repository = model.repository
+    if entry.data is not None:
+        return FileReader()(path, entry.size, BytesIO(entry.data))
+    if repository.form is Form.ARCHIVE:
+        return entry.summary if isinstance(entry.summary, ModelFile) else None
+    key = f"*{entry.path}"
+    if key not in repository.cache:
+        reader = repository.cache.setdefault(_READER, FileReader())
+        repository.cache[key] = None
+        with suppress(OSError), (repository.path / entry.path).open("rb") as file:
+            repository.cache[key] = reader(path, entry.size, file, _format(backend_of(model), path))
+    model_file: ModelFile | None = repository.cache[key]
+    return model_file
+
+
+def files_read(model: Model, backend: str) -> Iterator[tuple[str, ModelFile]]:
+    """The files of :func:`loaded_files` that can be read, if the model is one of ``backend``."""
+    for path, _ in loaded_files(model) if backend_of(model).name == backend else ():
+        file = file_of(model, path)
+        if file and not file.broken:
+            yield path, file
+
+
+def _format(backend: Backend, path: str) -> str:
+    """The format that the backend expects of its own file, whatever it is called."""
+    if path.partition("/")[2].partition("/")[0] != backend.file or backend.file.endswith(".pt2"):
+        return ""
+    return _FORMATS.get(backend.platform, "") or _FORMATS.get(backend.name, "")

@@ -1,0 +1,104 @@
+"""The binding of a name that a line sees: the last one before it that certainly ran, and that nothing may replace."""
+
+import ast
+from dataclasses import dataclass
+
+from triton_ensembles.checking.python.flow import Flow
+from triton_ensembles.checking.python.nodes import Comprehension, Function, Try, With, is_name
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A value that a name is bound to.
+
+    Args:
+        value: the expression, or None for a parameter of ``function``.
+        target: of a loop over ``value``: the loop's variables; None where the name is ``value`` itself.
+    """
+
+    value: ast.expr | None
+    target: ast.expr | None = None
+    function: Function | None = None
+
+
+def binding_of(flow: Flow, name: ast.Name) -> Binding | None:
+    """The binding that a name has where it stands; None when it is not sure which one it is."""
+    child: ast.AST = name
+    is_in_iterable = False  # the first iterable of a comprehension is outside of it
+    for parent, child in flow.above(name):
+        if isinstance(parent, ast.comprehension):
+            is_in_iterable = child is parent.iter
+        elif isinstance(parent, Comprehension):
+            is_outside = is_in_iterable and child is parent.generators[0]
+            for generator in parent.generators if not is_outside else ():
+                if flow.names(generator.target, name.id):
+                    return Binding(generator.iter, generator.target)
+            is_in_iterable = False
+        elif isinstance(parent, ast.Lambda):
+            if _has_parameter(parent, name):
+                return None
+        elif isinstance(parent, ast.ClassDef):
+            return None
+        elif isinstance(parent, ast.stmt | ast.ExceptHandler | ast.Module | ast.match_case):
+            binding, is_last = _before(flow, parent, child, name)
+            if binding or is_last:
+                return binding
+            if isinstance(parent, Function):
+                return _of_function(flow, parent, name) if flow.in_body(child, parent) else None
+    return None
+
+
+def _before(flow: Flow, parent: ast.AST, child: ast.AST, name: ast.Name) -> tuple[Binding | None, bool]:
+    """The binding in the statements before ``child``, and whether the search ends here."""
+    place = flow.block_of(child)
+    if place is None:
+        is_statement = isinstance(parent, ast.Assign | ast.AnnAssign | ast.AugAssign)
+        return None, _binds(flow, parent, name) and not is_statement
+    statement = flow.binder_before(name.id, place[0], child)
+    if statement:
+        while flow.parents[statement] is not parent:
+            statement = flow.parents[statement]
+        if isinstance(statement, ast.Assign) and any(is_name(target, name.id) for target in statement.targets):
+            return Binding(statement.value), True
+        if isinstance(statement, ast.AnnAssign) and statement.value and is_name(statement.target, name.id):
+            return Binding(statement.value), True
+        return None, True
+    if isinstance(parent, ast.For) and flow.in_body(child, parent) and flow.names(parent.target, name.id):
+        return Binding(parent.iter, parent.target), True
+    if isinstance(parent, ast.If):
+        return None, _binds(flow, parent.test, name)
+    if isinstance(parent, With):
+        return None, any(_binds(flow, item, name) for item in parent.items)
+    if isinstance(parent, Try) and flow.in_body(child, parent):
+        return None, False
+    if isinstance(parent, Function | ast.Module):
+        return None, isinstance(parent, ast.Module)
+    return None, _binds(flow, parent, name)  # a line that comes later may have run before, or not at all
+
+
+def _of_function(flow: Flow, function: Function, name: ast.Name) -> Binding | None:
+    signature = function.args
+    if any(parameter.arg == name.id for parameter in (*signature.posonlyargs, *signature.args, *signature.kwonlyargs)):
+        return Binding(None, None, function)
+    if any(star and star.arg == name.id for star in (signature.vararg, signature.kwarg)):
+        return None
+    if _binds(flow, function, name):
+        return None
+    # Of a function or the module around it: whenever this one runs, so there may be one binding only.
+    outer: ast.AST | None = function
+    while outer := flow.parents.get(outer) if outer else None:
+        if isinstance(outer, Function | ast.Module) and _binds(flow, outer, name):
+            binders = flow.binders(name.id, outer)
+            parent = flow.parents.get(binders[0]) if len(binders) == 1 else None
+            return Binding(parent.value) if isinstance(parent, ast.Assign) and parent.targets == binders else None
+        if isinstance(outer, Function) and _has_parameter(outer, name):
+            return Binding(None, None, outer)
+    return None
+
+
+def _has_parameter(function: Function | ast.Lambda, name: ast.Name) -> bool:
+    return any(isinstance(node, ast.arg) and node.arg == name.id for node in ast.walk(function.args))
+
+
+def _binds(flow: Flow, below: ast.AST, name: ast.Name) -> bool:
+    return flow.binds(name.id, below)

@@ -1,0 +1,45 @@
+"""Whether a file expects that a name may be missing: then no rule reports it."""
+
+import ast
+from functools import lru_cache
+
+from triton_ensembles.checking.python.flow import flow_of
+from triton_ensembles.checking.python.nodes import Try, With, is_changed
+from triton_ensembles.checking.python.source import UTILS, PythonFile
+
+_ASKING = frozenset({"hasattr", "isinstance", "getattr", "type", "callable"})
+
+
+@lru_cache(maxsize=128)
+def is_guarded(file: PythonFile) -> bool:
+    """Whether the file looks in pb_utils for names, puts some into it, or binds its name to something else."""
+    names = {name for name, full in file.names.items() if full == UTILS}
+    for node in file.nodes:
+        if isinstance(node, ast.Attribute) and is_changed(node) and file.full_name(node.value) == UTILS:
+            return True
+        if isinstance(node, ast.Name) and is_changed(node) and node.id in names:
+            return True
+        if isinstance(node, ast.arg) and node.arg in names:
+            return True
+    calls = [node for node in file.nodes if isinstance(node, ast.Call) and node.args]
+    asking = (call for call in calls if isinstance(call.func, ast.Name) and call.func.id in ("hasattr", "setattr"))
+    return any(file.full_name(call.args[0]).startswith(UTILS) for call in asking)
+
+
+def is_expected(file: PythonFile, node: ast.AST) -> bool:
+    """Whether the file asks first what the object has, or catches the error."""
+    flow = flow_of(file)
+    for parent, child in flow.above(node):
+        if isinstance(parent, ast.If | ast.IfExp | ast.While | ast.BoolOp):
+            tests = parent.values if isinstance(parent, ast.BoolOp) else [parent.test]
+            inner = (part for test in tests if test is not child for part in ast.walk(test))
+            if any(isinstance(part, ast.Name) and part.id in _ASKING for part in inner):
+                return True
+        if isinstance(parent, With) and flow.suppresses(parent):
+            return True
+        if isinstance(parent, Try) and flow.in_body(child, parent):
+            errors = [handler.type for handler in parent.handlers]
+            names = {getattr(part, "id", "") for error in errors if error for part in ast.walk(error)}
+            if None in errors or names & {"AttributeError", "TypeError"}:
+                return True
+    return False

@@ -1,0 +1,329 @@
+"""Where in a Python file a node stands: whether it certainly runs, and when."""
+
+import ast
+from bisect import bisect_left
+from collections.abc import Iterator
+from enum import Enum
+from functools import cached_property, lru_cache
+
+from triton_ensembles.checking.python.nodes import (
+    Comprehension,
+    Function,
+    Try,
+    With,
+    defined_names,
+    is_changed,
+    is_name,
+    name_of,
+    requests_of,
+)
+from triton_ensembles.checking.python.source import PythonFile
+
+CLASS = "TritonPythonModel"
+_SUPPRESSING = ("suppress", "raises", "Raises")  # in the names of context managers that expect an error
+_DEEPEST = 3  # helpers that call helpers
+_AT_LOAD = frozenset({"initialize", "__init__"})
+
+
+class When(Enum):
+    """When a node runs, if nothing stops the lines before it."""
+
+    LOAD = "when the model is loaded"
+    REQUEST = "for every request"
+    CALLED = "whenever some other function is called"
+    PERHAPS = "in a branch, a loop, or a part whose errors are caught"
+
+    @property
+    def is_certain(self) -> bool:
+        return self in (When.LOAD, When.REQUEST)
+
+    @property
+    def effect(self) -> str:
+        """The effect of an error in such a node."""
+        if self is When.LOAD:
+            return "Triton does not load the model"
+        return "the model loads, and every request fails" if self is When.REQUEST else "it fails when this line runs"
+
+
+class Flow:
+    """The parents of all nodes of a file."""
+
+    def __init__(self, file: PythonFile) -> None:
+        self.module: ast.AST = file.module or ast.Module([], [])
+        self.lineage = lineage_of(file)
+        self.parents: dict[ast.AST, ast.AST] = {}
+        self._calls: dict[str, list[ast.Call]] = {}
+        self._defined: dict[str, list[Function]] = {}
+        self._changed: set[str] = set()  # attributes and names that are assigned to
+        self._uses: dict[str, int] = {}  # of attributes and names
+        self._texts: set[str] = set()
+        # Answers that were given before.
+        self._helpers: dict[tuple[Function, int], When] = {}
+        self._suppressing: dict[ast.AST, bool] = {}
+        self._names: dict[ast.AST, dict[str, list[ast.Name]]] = {}
+        self._blocks: dict[ast.AST, tuple[list[ast.AST], int]] = {}
+        self._parted: set[ast.AST] = set()
+        self._spans: dict[ast.AST, tuple[int, int]] = {}  # a node has all those that begin within its span
+        self._binders: dict[str, list[ast.AST]] = {}
+        for node in file.nodes:
+            if isinstance(node, Function):
+                self._defined.setdefault(node.name, []).append(node)
+            elif isinstance(node, ast.Name | ast.Attribute):
+                name = name_of(node)
+                if is_changed(node):
+                    self._changed.add(name)
+                else:
+                    self._uses[name] = self._uses.get(name, 0) + 1
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                self._texts.add(node.value)
+            elif isinstance(node, ast.Call):  # self.helper(…), helper(…)
+                self._calls.setdefault(name_of(node.func), []).append(node)
+            for child in ast.iter_child_nodes(node):
+                self.parents[child] = node
+
+    @cached_property
+    def has_plain_bases(self) -> bool:
+        """Whether there is the model's class, and it inherits from nothing but classes of this file."""
+        bases = self.lineage[-1].bases if self.lineage else []
+        return bool(self.lineage) and all(isinstance(base, ast.Name) and base.id in ("object", "ABC") for base in bases)
+
+    def above(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+        """The parents from the innermost, each with the child through which it was reached."""
+        child = node
+        while parent := self.parents.get(child):
+            yield parent, child
+            child = parent
+
+    def names(self, below: ast.AST | None, name: str) -> list[ast.Name]:
+        """The places of a name in a node, as :func:`ast.walk` finds them."""
+        if below is None:
+            return []
+        if below not in self._names:
+            places = self._names[below] = {}
+            for node in ast.walk(below):
+                if isinstance(node, ast.Name):
+                    places.setdefault(node.id, []).append(node)
+        return self._names[below].get(name, [])
+
+    def block_of(self, statement: ast.AST) -> tuple[list[ast.AST], int] | None:
+        """The list of statements that this one is in, and its place there."""
+        parent = self.parents.get(statement)
+        if parent is not None and parent not in self._parted:
+            self._parted.add(parent)
+            for key in ("body", "orelse", "finalbody", "handlers"):
+                block = getattr(parent, key, None)
+                for place, member in enumerate(block if isinstance(block, list) else []):
+                    self._blocks[member] = (block or [], place)
+        return self._blocks.get(statement)
+
+    def in_body(self, child: ast.AST, parent: ast.AST) -> bool:
+        """``child in parent.body`` at once: a function may have a hundred thousand lines."""
+        place = self.block_of(child)
+        return place is not None and place[0] is getattr(parent, "body", None)
+
+    def binders(self, name: str, below: ast.AST) -> list[ast.AST]:
+        """The nodes that bind a name below a node: assignments, loops, imports, definitions, ``except … as``."""
+        self._note_binders()
+        binders, first, last = self._bound_within(name, *self._spans.get(below, (0, 0)))
+        return binders[first:last]
+
+    def binds(self, name: str, below: ast.AST) -> bool:
+        """Whether :meth:`binders` has any, without a list of them."""
+        self._note_binders()
+        _, first, last = self._bound_within(name, *self._spans.get(below, (0, 0)))
+        return first < last
+
+    def binder_before(self, name: str, block: list[ast.AST], statement: ast.AST) -> ast.AST | None:
+        """The nearest binder of a name among the statements of ``block`` before this one."""
+        self._note_binders()
+        binders, first, last = self._bound_within(name, self._spans[statement][1], self._spans[block[0]][1])
+        return binders[first] if first < last else None
+
+    def _bound_within(self, name: str, start: int, end: int) -> tuple[list[ast.AST], int, int]:
+        """The binders of a name, and the places in that list from and up to which they begin in this span."""
+        binders = self._binders.get(name, [])
+        first, last = (bisect_left(binders, edge, key=lambda node: self._spans[node][0]) for edge in (start, end))
+        return binders, first, last
+
+    def _note_binders(self) -> None:
+        """Number all nodes, what stands later in a block first, and list binders in that order."""
+        if self._spans:
+            return
+        waiting: list[tuple[ast.AST, bool]] = [(self.module, False)]
+        count = 0
+        while waiting:
+            node, is_left = waiting.pop()
+            if is_left:
+                self._spans[node] = (self._spans[node][0], count)
+                continue
+            self._spans[node] = (count, count + 1)
+            count += 1
+            if not isinstance(node, ast.expr_context | ast.operator | ast.unaryop | ast.cmpop | ast.boolop):
+                waiting.append((node, True))
+                waiting += [(child, False) for child in ast.iter_child_nodes(node)]
+            if isinstance(node, ast.Name) and is_changed(node):
+                self._binders.setdefault(node.id, []).append(node)
+            for name in defined_names(node) if not isinstance(node, ast.arg) else ():
+                self._binders.setdefault(name, []).append(node)
+
+    def is_builtin(self, node: ast.expr) -> bool:
+        """Whether a name is Python's own: the file never binds it."""
+        return isinstance(node, ast.Name) and not self.binds(node.id, self.module)
+
+    def calls_of(self, function: Function) -> list[ast.Call] | None:
+        """All calls of a helper; None when others may call it as well, or get it as a value."""
+        calls = self._calls.get(function.name, [])
+        is_only_called = self._uses.get(function.name, 0) == len(calls)
+        return calls if is_only_called and all(self.helper(call) is function for call in calls) else None
+
+    def is_used(self, name: str) -> bool:
+        """Whether the file says a name or an attribute of this name anywhere, except to bind it."""
+        return name in self._uses or name in self._texts
+
+    def function(self, node: ast.AST) -> Function | None:
+        """The innermost function around a node."""
+        return next((parent for parent, _ in self.above(node) if isinstance(parent, Function)), None)
+
+    def when(self, node: ast.AST, loops_run: bool = False, depth: int = 0) -> When:
+        """When a node runs.
+
+        Args:
+            loops_run: every loop is taken to run at least once, not only that over the requests.
+            depth: of helpers that call each other.
+        """
+        functions: list[Function] = []
+        in_class = False
+        for parent, child in self.above(node):
+            if isinstance(parent, Function):
+                if self.in_body(child, parent):  # defaults, decorators and annotations run where it is defined
+                    functions.append(parent)
+            elif isinstance(parent, ast.Lambda):
+                return When.PERHAPS
+            elif isinstance(parent, ast.ClassDef):
+                in_class = True
+            elif self._may_skip(parent, child, loops_run):
+                return When.PERHAPS
+        if not functions:
+            return When.LOAD
+        if len(functions) > 1:
+            return When.CALLED
+        name = functions[0].name
+        if in_class and (name == "execute" or name in _AT_LOAD) and functions[0] is self.method(name):
+            return When.REQUEST if name == "execute" else When.LOAD
+        return self._called(functions[0], depth)
+
+    def method(self, name: str) -> Function | None:
+        """The method of the model: its own, or that of the nearest class of the file that it inherits from."""
+        for model_class in self.lineage:
+            methods = [node for node in model_class.body if isinstance(node, Function) and node.name == name]
+            if methods:
+                return methods[-1]
+        return None
+
+    def value(self, node: ast.expr) -> ast.expr:
+        """The value of a name that its function binds once; the expression itself otherwise."""
+        function = self.function(node) if isinstance(node, ast.Name) else None
+        if not isinstance(node, ast.Name) or function is None:
+            return node
+        signature = function.args
+        parameters = [*signature.posonlyargs, *signature.args, *signature.kwonlyargs, signature.vararg, signature.kwarg]
+        if any(parameter.arg == node.id for parameter in parameters if parameter):
+            return node
+        binders = [self.parents.get(name) for name in self.names(function, node.id) if is_changed(name)]
+        assignment = binders[0] if len(binders) == 1 else None
+        return (
+            assignment.value
+            if isinstance(assignment, ast.Assign) and isinstance(assignment.targets[0], ast.Name)
+            else node
+        )
+
+    def appending(self, name: ast.Name) -> ast.Call | None:
+        """The call ``name.append(value)`` that a name of a list stands in."""
+        method = self.parents.get(name)
+        call = self.parents.get(method) if isinstance(method, ast.Attribute) and method.attr == "append" else None
+        return call if isinstance(call, ast.Call) and call.func is method and len(call.args) == 1 else None
+
+    def helper(self, call: ast.Call) -> Function | None:
+        """The function of the file that a call certainly runs: ``self.helper(…)`` of the model, or ``helper(…)``."""
+        in_class = isinstance(call.func, ast.Attribute) and is_name(call.func.value, "self")
+        if not in_class and not isinstance(call.func, ast.Name):
+            return None
+        name = name_of(call.func)
+        functions = self._defined.get(name, [])
+        if len(functions) != 1 or functions[0].decorator_list or name in self._changed:
+            return None
+        parent = self.parents.get(functions[0])
+        return functions[0] if (parent in self.lineage if in_class else isinstance(parent, ast.Module)) else None
+
+    def _called(self, function: Function, depth: int) -> When:
+        """When a helper runs that certainly is called, from the file itself."""
+        key = (function, depth)
+        if key not in self._helpers:
+            calls = self._calls.get(function.name, ()) if depth < _DEEPEST else ()
+            times = (self.when(call, True, depth + 1) for call in calls if self.helper(call) is function)
+            self._helpers[key] = next((when for when in times if when.is_certain), When.CALLED)
+        return self._helpers[key]
+
+    def _may_skip(self, parent: ast.AST, child: ast.AST, loops_run: bool) -> bool:
+        """Whether ``parent`` may leave out ``child``, or hide its errors."""
+        if isinstance(parent, ast.If | ast.IfExp | ast.While):
+            return child is not parent.test
+        if isinstance(parent, ast.BoolOp):
+            return child is not parent.values[0]
+        if isinstance(parent, ast.Assert):
+            return child is parent.msg
+        if isinstance(parent, ast.For | ast.AsyncFor):
+            return child is not parent.iter and not (loops_run or self._is_of_requests(parent.iter))
+        if isinstance(parent, Comprehension):
+            first = parent.generators[0]
+            certain = len(parent.generators) == 1 and not first.ifs
+            certain = certain and (loops_run or self._is_of_requests(first.iter))
+            return child is not first and not certain
+        if isinstance(parent, ast.comprehension):
+            return child is not parent.iter
+        if isinstance(parent, With):
+            return self.suppresses(parent)
+        return isinstance(parent, Try | ast.ExceptHandler | ast.Match | ast.match_case)
+
+    def suppresses(self, node: With) -> bool:
+        """Whether it expects an error: ``with suppress(…)``, ``with self.assertRaises(…)``."""
+        if node not in self._suppressing:
+            texts = [ast.unparse(item.context_expr) for item in node.items]
+            self._suppressing[node] = any(word in text for text in texts for word in _SUPPRESSING)
+        return self._suppressing[node]
+
+    def _is_of_requests(self, iterated: ast.expr) -> bool:
+        """Whether a loop runs over the requests of ``execute``, of which there is at least one."""
+        while isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and iterated.args:
+            if iterated.func.id not in ("enumerate", "list", "reversed", "tuple"):
+                return False
+            iterated = iterated.args[0]
+        function = self.function(iterated)
+        return isinstance(iterated, ast.Name) and function is not None and iterated.id == requests_of(function)
+
+
+def lineage_of(file: PythonFile) -> tuple[ast.ClassDef, ...]:
+    """The model's class and, from the nearest, the classes of the same file that it inherits from, one by one.
+
+    It ends at a class of several bases, or of one that the file does not define itself.
+    """
+    classes: dict[str, list[ast.ClassDef]] = {}
+    for node in file.module.body if file.module else ():
+        if isinstance(node, ast.ClassDef):
+            classes.setdefault(node.name, []).append(node)
+    lineage: list[ast.ClassDef] = []
+    name = CLASS
+    while len(classes.get(name, ())) == 1 and classes[name][0] not in lineage:
+        lineage.append(classes[name][0])
+        bases = [base.value if isinstance(base, ast.Subscript) else base for base in lineage[-1].bases]
+        names = [base.id if isinstance(base, ast.Name) else "" for base in bases]
+        names = [base for base in names if base not in ("ABC", "object", "Generic", "Protocol")]
+        if len(names) != 1:
+            break
+        name = names[0]
+    return tuple(lineage)
+
+
+@lru_cache(maxsize=128)
+def flow_of(file: PythonFile) -> Flow:
+    return Flow(file)

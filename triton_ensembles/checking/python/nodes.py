@@ -1,0 +1,88 @@
+"""Questions about single nodes of a syntax tree, functions and calls, which their text alone answers."""
+
+import ast
+from functools import lru_cache
+from typing import TypeAlias
+
+Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+Comprehension: TypeAlias = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+With: TypeAlias = ast.With | ast.AsyncWith
+Try: TypeAlias = ast.Try | ast.TryStar
+
+
+def is_none(node: ast.AST | None) -> bool:
+    """Whether this is the word ``None``."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def is_name(node: ast.AST | None, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def is_changed(node: ast.AST) -> bool:
+    """Whether a name, an attribute or an element is assigned to, or deleted."""
+    return isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)
+
+
+def name_of(node: ast.AST | None) -> str:
+    """The last part of a name: ``c`` of ``a.b.c``; "" for what is no name."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def method_of(call: ast.Call) -> str:
+    """``send`` of ``sender.send(…)``, "" for a call of a plain name."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
+
+
+def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
+    """The argument that is given at ``position`` or by ``name``; None as well when ``*`` or ``**`` hide it."""
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    before = call.args[: position + 1]
+    return before[position] if len(before) > position and not any(isinstance(a, ast.Starred) for a in before) else None
+
+
+def hides_arguments(call: ast.Call) -> bool:
+    """Whether ``*`` or ``**`` hide some of its arguments."""
+    starred = any(isinstance(value, ast.Starred) for value in call.args)
+    return starred or any(keyword.arg is None for keyword in call.keywords)
+
+
+def positional(function: Function) -> list[str]:
+    """The names of the parameters that take positional arguments, without ``*args``."""
+    return [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
+
+
+def requests_of(function: Function) -> str:
+    """The name of the parameter of ``execute`` that has the requests, "" in other functions."""
+    names = positional(function)
+    return names[-1] if function.name == "execute" and names else ""
+
+
+def defined_names(node: ast.AST) -> list[str]:
+    """The names that a node binds to something that is no expression."""
+    if isinstance(node, ast.arg):
+        return [node.arg]
+    if isinstance(node, ast.alias):
+        return [(node.asname or node.name).partition(".")[0]]
+    if isinstance(node, Function | ast.ClassDef):
+        return [node.name]
+    if isinstance(node, ast.ExceptHandler):
+        return [node.name] if node.name else []
+    return list(node.names) if isinstance(node, ast.Global | ast.Nonlocal) else []
+
+
+@lru_cache(maxsize=256)
+def own_nodes(function: Function) -> tuple[ast.AST, ...]:
+    """The nodes of a function's body, without those of the functions and classes in it."""
+    nodes: list[ast.AST] = []
+    waiting: list[ast.AST] = list(reversed(function.body))
+    while waiting:
+        node = waiting.pop()
+        nodes.append(node)
+        if not isinstance(node, Function | ast.ClassDef | ast.Lambda):
+            waiting += reversed(list(ast.iter_child_nodes(node)))
+    return tuple(nodes)

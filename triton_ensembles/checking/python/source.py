@@ -1,0 +1,277 @@
+"""The Python files of a model, parsed with :mod:`ast` and never run."""
+
+import ast
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+
+from triton_ensembles.archive.tree import join
+from triton_ensembles.checking.backend import backend_of
+from triton_ensembles.checking.fault import Place
+from triton_ensembles.checking.packages import packages_in
+from triton_ensembles.checking.python.budget import PythonBudget
+from triton_ensembles.checking.python.nodes import Function, Try
+from triton_ensembles.checking.repository import Model, Repository
+
+MODEL_PY = "model.py"
+UTILS = "triton_python_backend_utils"
+_MOST_VERSIONS = 20  # of one model
+_MOST_FILES = 200  # of one model
+_MOST_COMPILED = 128 << 10  # bytes of a file; compiling takes longer than parsing, and tables of data need none
+# In the cache of a repository.
+_BUDGET = "budget for Python"
+_UNREAD = "Python files that were not read"
+
+
+@dataclass(frozen=True)
+class ParseError:
+    """Why a file is not valid in the Python that runs the checker."""
+
+    message: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Import:
+    """A top-level package that a file imports.
+
+    ``certain`` is false where the file itself expects that it may be missing: inside ``try`` or ``if``.
+    ``later`` is true inside a function: it fails when the function is called, not when the model is loaded.
+    ``elsewhere`` is true where the model adds folders to ``sys.path``, which may have it.
+    """
+
+    package: str
+    line: int
+    column: int
+    certain: bool
+    later: bool
+    elsewhere: bool = False
+
+
+@dataclass(frozen=True)
+class PythonFile:
+    """``path`` is within the model's folder.
+
+    Args:
+        nodes: all nodes of the file: rules look at them again and again, and walking takes longer.
+    """
+
+    path: str
+    shown: str
+    data: bytes
+    nodes: tuple[ast.AST, ...] = field(default=(), repr=False, compare=False)
+    error: ParseError | None = field(default=None, compare=False)
+
+    @property
+    def module(self) -> ast.Module | None:
+        return self.nodes[0] if self.nodes else None  # type: ignore[return-value]
+
+    def place(self, node: ast.AST | Import | ParseError) -> Place:
+        if isinstance(node, ast.AST):
+            return Place(self.shown, getattr(node, "lineno", 0), getattr(node, "col_offset", -1) + 1)
+        return Place(self.shown, node.line, node.column)
+
+    @cached_property
+    def _calls(self) -> tuple[tuple[ast.Call, str], ...]:
+        return tuple((node, self.full_name(node.func)) for node in self.nodes if isinstance(node, ast.Call))
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """The full names of what imports bind: ``{"pb_utils": "triton_python_backend_utils"}``."""
+        bound: dict[str, str] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    top = alias.name.partition(".")[0]
+                    bound[alias.asname or top] = alias.name if alias.asname else top
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                for alias in node.names:
+                    bound[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+        return bound
+
+    def calls(self, below: ast.AST | None = None) -> Iterator[tuple[ast.Call, str]]:
+        """Every call and the full name of what it calls (``triton_python_backend_utils.Tensor``), "" when unknown."""
+        if below is None:
+            yield from self._calls
+            return
+        for node in ast.walk(below):
+            if isinstance(node, ast.Call):
+                yield node, self.full_name(node.func)
+
+    def full_name(self, node: ast.expr) -> str:
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return ""
+        return ".".join([self.names.get(node.id, node.id), *reversed(parts)])
+
+    @cached_property
+    def imports(self) -> list[Import]:
+        return list(_imports(self.module)) if self.module else []
+
+
+def is_python(model: Model) -> bool:
+    """Whether the Python backend runs this model."""
+    return backend_of(model).name == "python"
+
+
+def model_files(model: Model) -> list[PythonFile]:
+    """model.py of every version that is served, up to the twenty newest."""
+    if not is_python(model):
+        return []
+    name = model.config.default_model_filename or MODEL_PY
+    folders = [model.versions[number] for number in model.served_versions()[:_MOST_VERSIONS]]
+    return [file for folder in folders if (file := _file(model, join(folder, name)))]
+
+
+def all_files(model: Model, first: PythonFile) -> list[PythonFile]:
+    """``first`` and all the files of the model itself that it imports, directly or not."""
+    key = f"*imported {join(model.root, first.path)}"
+    if key not in model.repository.cache:
+        model.repository.cache[key] = _imported(model, first)
+    files: list[PythonFile] = model.repository.cache[key]
+    return files
+
+
+def _imported(model: Model, first: PythonFile) -> list[PythonFile]:
+    roots = [first.path.rpartition("/")[0], ""]  # sys.path of the stub: pb_stub.cc r24.10 StubSetup
+    packages = packages_in(model.repository, join(model.root, roots[0]))
+    installed = packages.modules if packages else frozenset()
+    prefix = f"{roots[0]}/"
+    files = {first.path: first}
+    waiting = [first]
+    while waiting and len(files) < _MOST_FILES:
+        for path in _imported_paths(waiting.pop(), roots):
+            if path.removeprefix(prefix).partition("/")[0].partition(".")[0] in installed:
+                continue
+            if path not in files and (file := _file(model, path)):
+                files[path] = file
+                waiting.append(file)
+    return list(files.values())
+
+
+def every_file(model: Model) -> Iterator[PythonFile]:
+    """:func:`all_files` of every version that is served."""
+    for first in model_files(model):
+        yield from all_files(model, first)
+
+
+def is_local(model: Model, first: PythonFile, package: str) -> bool:
+    """Whether the model has the package itself: a file or folder beside model.py or in the model's folder."""
+    return any(package in _modules(model, root) for root in (first.path.rpartition("/")[0], ""))
+
+
+def _modules(model: Model, folder: str) -> frozenset[str]:
+    """The names of files and folders in a folder, without endings."""
+    key = f"*modules {join(model.root, folder)}"
+    if key not in model.repository.cache:
+        model.repository.cache[key] = frozenset(name.partition(".")[0] for name in model.children(folder))
+    modules: frozenset[str] = model.repository.cache[key]
+    return modules
+
+
+def adds_folders(files: list[PythonFile]) -> bool:
+    """Whether Python may look for modules in more folders than those of the step."""
+    return any(b"sys.path" in file.data or b"addsitedir" in file.data or b"import path" in file.data for file in files)
+
+
+def is_deeper(model: Model, package: str) -> bool:
+    """Whether any folder of the repository has a file or folder of this name."""
+    key = "*names of modules"
+    cache = model.repository.cache
+    if key not in cache:
+        cache[key] = {entry.path.rpartition("/")[2].partition(".")[0] for entry in model.repository.tree.members}
+    return package in cache[key]
+
+
+def _imported_paths(file: PythonFile, roots: list[str]) -> Iterator[str]:
+    """The paths that the modules may have which a file imports."""
+    for node in file.nodes:
+        names: list[str] = []
+        folders = roots
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" if node.module else alias.name for alias in node.names]
+            if node.level:
+                folder = file.path
+                for _ in range(min(node.level, 32)):
+                    folder = folder.rpartition("/")[0]
+                folders = [folder]
+        for name in names:
+            parts = name.split(".")[:32]
+            for folder in folders:
+                for end in range(1, len(parts) + 1):
+                    path = join(folder, "/".join(parts[:end]))
+                    yield f"{path}.py"
+                    yield f"{path}/__init__.py"
+
+
+def unread_files(repository: Repository) -> list[str]:
+    """The paths of the files that were left out so far, because they are too long or nested too deeply."""
+    paths: list[str] = repository.cache.setdefault(_UNREAD, [])
+    return paths
+
+
+def _file(model: Model, path: str) -> PythonFile | None:
+    """None for a file that is not there, or not read."""
+    entry = model.get(path)
+    if entry is None or entry.data is None:
+        return None
+    cache = model.repository.cache
+    key = f"*python {entry.path}"
+    if key not in cache:
+        cache[key] = _read(entry.data, path, model.place(path).path, cache.setdefault(_BUDGET, PythonBudget()))
+        if cache[key] is None:
+            unread_files(model.repository).append(entry.path)
+    file: PythonFile | None = cache[key]
+    return file
+
+
+def _read(data: bytes, path: str, shown: str, budget: PythonBudget) -> PythonFile | None:
+    if not budget.may_parse(data):
+        return None
+    try:
+        module = _parse(data)
+        if isinstance(module, ParseError):
+            return PythonFile(path, shown, data, error=module)
+        nodes = budget.nodes(module)
+        return PythonFile(path, shown, data, nodes) if nodes else None
+    except (RecursionError, MemoryError):  # nested more deeply than Python takes here; elsewhere it may take more
+        return None
+
+
+@lru_cache(maxsize=512)
+def _parse(data: bytes) -> ast.Module | ParseError:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            module = ast.parse(data)
+            if len(data) <= _MOST_COMPILED:
+                compile(module, MODEL_PY, "exec", dont_inherit=True)  # return outside of functions …
+            return module
+    except SyntaxError as error:
+        return ParseError(error.msg, error.lineno or 1, max(error.offset or 1, 1))
+    except ValueError as error:  # NUL bytes, an unknown encoding
+        return ParseError(str(error), 1, 1)
+
+
+def _imports(module: ast.Module) -> Iterator[Import]:
+    waiting: list[tuple[ast.AST, bool, bool]] = [(node, True, False) for node in reversed(module.body)]
+    while waiting:
+        node, certain, later = waiting.pop()
+        packages: list[str] = []
+        if isinstance(node, ast.Import):
+            packages = [alias.name.partition(".")[0] for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            packages = [node.module.partition(".")[0]]
+        for package in packages:
+            yield Import(package, node.lineno, node.col_offset + 1, certain, later)  # type: ignore[attr-defined]
+        certain = certain and not isinstance(node, Try | ast.If)
+        later = later or isinstance(node, Function | ast.Lambda)
+        if not isinstance(node, ast.expr):
+            waiting += [(child, certain, later) for child in ast.iter_child_nodes(node)]

@@ -1,0 +1,44 @@
+"""The names of tensors in model.py, compared with those of the config: which others it may have, and who reads them."""
+
+import ast
+from functools import lru_cache
+
+from triton_ensembles.checking.python.flow import flow_of
+from triton_ensembles.checking.python.nodes import is_changed, method_of
+from triton_ensembles.checking.python.source import PythonFile
+from triton_ensembles.checking.repository import Model
+
+
+def output_names(model: Model) -> set[str]:
+    """The names of the outputs that model.py may make, those of the sequence batcher's states among them."""
+    states = model.config.sequence_batching.state
+    return {output.name for output in model.config.output} | {state.output_name for state in states}
+
+
+@lru_cache(maxsize=128)
+def completed_names(file: PythonFile) -> frozenset[str]:
+    """The names that ``auto_complete_config`` may add to the config: all texts of a file that adds some."""
+    functions = (node for node in file.nodes if isinstance(node, ast.FunctionDef))
+    methods = (function for function in functions if function.name == "auto_complete_config")
+    calls = (call for method in methods for call, _ in file.calls(method))
+    if not any(method_of(call) in ("add_input", "add_output") for call in calls):
+        return frozenset()
+    texts = (node.value for node in file.nodes if isinstance(node, ast.Constant))
+    return frozenset(text for text in texts if isinstance(text, str))
+
+
+def needs_result(file: PythonFile, call: ast.Call, has_unread: bool) -> bool:
+    """Whether None, which an unknown name gives, is certainly not expected.
+
+    It is used at once, or only so; or it is never compared, and there is an input that nothing reads (``has_unread``).
+    """
+    flow = flow_of(file)
+    parent = flow.parents.get(call)
+    if isinstance(parent, ast.Attribute | ast.Subscript):
+        return True
+    if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
+        return isinstance(parent, ast.Call) and has_unread
+    names = flow.names(flow.function(call), parent.targets[0].id)
+    uses = [flow.parents.get(name) for name in names if not is_changed(name)]
+    expected = ast.Attribute | ast.Subscript | ast.Call if has_unread else ast.Attribute | ast.Subscript
+    return bool(uses) and all(isinstance(use, expected) for use in uses)

@@ -1,0 +1,48 @@
+"""The findings of ``check``, for the formats to print."""
+
+from dataclasses import dataclass
+
+from triton_ensembles.checking.baseline import Entry
+from triton_ensembles.checking.fault import Fault, Severity
+from triton_ensembles.checking.suppression.accepted import Accepted
+
+
+@dataclass(frozen=True)
+class Report:
+    """The faults, sorted by place.
+
+    Args:
+        faults: those that count.
+        roots: the paths of the repositories that were looked at, as people see them.
+        accepted: faults that a comment or pyproject.toml accepts.
+        known: faults that the baseline has; None without a baseline.
+        gone: what the baseline has and this check did not find.
+        strict: whether warnings also fail.
+    """
+
+    faults: tuple[Fault, ...]
+    roots: tuple[str, ...]
+    accepted: tuple[Accepted, ...] = ()
+    known: tuple[Fault, ...] | None = None
+    gone: tuple[Entry, ...] = ()
+    strict: bool = False
+
+    @property
+    def repositories(self) -> int:
+        return len(self.roots)
+
+    @property
+    def errors(self) -> int:
+        return sum(fault.severity is Severity.ERROR for fault in self.faults)
+
+    @property
+    def warnings(self) -> int:
+        return sum(fault.severity is Severity.WARNING for fault in self.faults)
+
+    @property
+    def failed(self) -> bool:
+        return any(map(self.fails, self.faults))
+
+    def fails(self, fault: Fault) -> bool:
+        """Whether ``check`` exits with 1 because of ``fault``."""
+        return fault.severity is Severity.ERROR or (self.strict and fault.severity is Severity.WARNING)

@@ -1,0 +1,329 @@
+"""A model repository as the rules see it, its models, and the search for repositories below a path."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from triton_ensembles.archive.folder import read_folder
+from triton_ensembles.archive.tar import read_archive
+from triton_ensembles.archive.tree import Entry, Problem, Tree, is_archive, join
+from triton_ensembles.checking.backend import Backend, choose_backend
+from triton_ensembles.checking.completion import completes, left_out
+from triton_ensembles.checking.config_file import ConfigFile
+from triton_ensembles.checking.fault import Place
+from triton_ensembles.checking.model_files.read import FileReader
+from triton_ensembles.checking.source_form import SourceRecipe, read_source_recipe
+from triton_ensembles.checking.text.parsed import Path as FieldPath
+from triton_ensembles.checking.text.unknown import UnknownValueError
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.errors import shown as shown_path
+from triton_ensembles.project.recipe.places import RECIPE, line_naming
+from triton_ensembles.triton.model_config import CONFIG, ModelConfig
+
+# core r24.10 model_lifecycle.cc VersionsToLoad: folders of a model that are not versions.
+NOT_VERSIONS = ("warmup", "initial_state", "configs")
+MOST_REPOSITORIES = 1000  # in one folder
+MOST_MODELS = 1000  # of one repository; checking one takes some milliseconds
+_NUMBER = re.compile(r"\s*[+-]?\d+")  # std::stoll: leading blanks and a sign are taken, and what follows is ignored
+
+
+class Form(StrEnum):
+    """How a model repository is stored."""
+
+    FOLDER = "folder"  # a model repository as Triton reads it
+    ARCHIVE = "archive"  # what SageMaker downloads and unpacks
+    SOURCE = "source"  # a folder of ensembles/: the build renames its models and makes their files
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model folder.
+
+    Args:
+        folder: its name, which is the model's name for Triton.
+        root: its path within the tree, "" when the repository itself is the one model.
+        shown: the path that people see.
+        repository: the one it belongs to.
+    """
+
+    folder: str
+    root: str
+    shown: str
+    repository: Repository = field(repr=False, compare=False)
+
+    @cached_property
+    def _completed(self) -> set[FieldPath]:
+        return set(left_out(self)) if self.is_completed else set()
+
+    @property
+    def tree(self) -> Tree:
+        """The files of the whole repository."""
+        return self.repository.tree
+
+    @cached_property
+    def config(self) -> ModelConfig:
+        """The ModelConfig that Triton uses, empty when there is no config.pbtxt (see :attr:`has_config`).
+
+        Reading a part that could not be parsed, or that Triton completes, raises :class:`UnknownValueError`, which
+        ends the rule.
+        """
+        return self.file.known(self._completed)
+
+    @cached_property
+    def written(self) -> ModelConfig:
+        """The ModelConfig as the text has it; reading what could not be parsed also raises."""
+        return self.file.known()
+
+    @property
+    def has_config(self) -> bool:
+        return self.get(CONFIG) is not None
+
+    @cached_property
+    def file(self) -> ConfigFile:
+        entry = self.tree.get(join(self.root, CONFIG))
+        missing = "" if self.tree.complete else None
+        content = entry.text if entry else missing
+        return ConfigFile(f"{self.shown}/{CONFIG}", content, self._added_parameters() if content else {})
+
+    def _added_parameters(self) -> dict[str, tuple[str, Place]]:
+        """Parameters that the build adds to config.pbtxt, with the place in the recipe that says so."""
+        recipe = self.repository.recipe
+        return {
+            key: (value, self.repository.recipe_place(key))
+            for key, value in (recipe.parameters_of(self.folder) if recipe else {}).items()
+        }
+
+    def at(self, *path: str | int | bool) -> Place:
+        """The place of a field of config.pbtxt; see :meth:`ConfigFile.at`."""
+        return self.file.at(*path)
+
+    def place(self, path: str = "") -> Place:
+        """The place of a file or folder of the model as a whole."""
+        return Place(join(self.shown, path) if path else self.shown)
+
+    def get(self, path: str) -> Entry | None:
+        """The entry at ``path`` within the model's folder. Raises UnknownValueError when it may not have been read."""
+        entry = self.tree.get(join(self.root, path))
+        if entry is None and not self.tree.complete:
+            raise UnknownValueError
+        return entry
+
+    def children(self, folder: str = "") -> list[str]:
+        return self.tree.children(join(self.root, folder) if folder else self.root)
+
+    @property
+    def name(self) -> str:
+        """The name the model goes by: the config may leave it out, or be unreadable."""
+        with suppress(UnknownValueError):
+            return self.config.name or self.folder
+        return self.folder
+
+    @property
+    def is_ensemble(self) -> bool:
+        return bool(self.written.HasField("ensemble_scheduling")) or self.written.platform == "ensemble"
+
+    @cached_property
+    def chosen_backend(self) -> Backend:
+        return choose_backend(self)
+
+    @cached_property
+    def versions(self) -> dict[int, str]:
+        """Version numbers and the names of their folders, as core r24.10 VersionsToLoad finds them.
+
+        In ensembles/ those that the build makes also count. Raises UnknownValueError when not all were read.
+        """
+        if not self.tree.complete:
+            raise UnknownValueError
+        versions: dict[int, str] = {}
+        for name in self.tree.folders(self.root):
+            if name in NOT_VERSIONS or (len(name) > 1 and name.startswith("0")):
+                continue
+            if match := _NUMBER.match(name[:40]):
+                number = int(match.group())
+                if -(2**63) <= number < 2**63:
+                    versions.setdefault(number, name)
+        recipe = self.repository.recipe
+        for name in recipe.versions_of(self.folder) if recipe else ():
+            versions.setdefault(int(name), name)
+        if recipe and not versions and self.is_ensemble:
+            versions[1] = "1"  # it is empty, and git keeps no empty folders
+        return versions
+
+    def served_versions(self) -> list[int]:
+        """The versions that the version policy picks, the newest first."""
+        return self._served_versions
+
+    @cached_property
+    def _served_versions(self) -> list[int]:
+        newest_first = sorted(self.versions, reverse=True)
+        policy = self.config.version_policy
+        kind = policy.WhichOneof("policy_choice")
+        if kind == "specific":
+            chosen = set(policy.specific.versions)
+            return [number for number in newest_first if number in chosen]
+        if kind == "all":
+            return newest_first
+        # A version_policy { } without a choice is neither: core then takes all of them.
+        if kind is None and self.config.HasField("version_policy"):
+            return newest_first
+        # latest { } without a number means num_versions 0, that is, none.
+        return newest_first[: policy.latest.num_versions if kind == "latest" else 1]
+
+    @cached_property
+    def is_completed(self) -> bool:
+        """Whether Triton asks the backend for inputs, outputs and more of what the config lacks."""
+        return not self.repository.builds and completes(self)
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A model repository.
+
+    Args:
+        path: the folder or archive on disk.
+        shown: the path that people see.
+        form: how it is stored.
+        tree: its files.
+        cache: what is read from them only once, by path.
+    """
+
+    path: Path
+    shown: str
+    form: Form
+    tree: Tree
+    cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def place(self, path: str = "") -> Place:
+        """The place of a file or folder of the repository as a whole; inside an archive ``a.tar.gz!path``."""
+        return Place(f"{self.shown}{self._separator}{path}" if path else self.shown)
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """The models, one for each folder, as Triton sees them; the repository itself when it is one model.
+
+        Raises:
+            UnknownValueError: the archive breaks off, so that there may be more (see :attr:`models_read`).
+        """
+        if not self.tree.complete:
+            raise UnknownValueError
+        return self.models_read
+
+    @cached_property
+    def models_read(self) -> tuple[Model, ...]:
+        """The models of which a part was read."""
+        if self.is_one_model:
+            return (Model(self.path.resolve().name, "", self.shown, self),)
+        names = self.tree.folders()
+        if self.form is Form.SOURCE:
+            names = [name for name in names if not name.startswith((".", "_"))]
+        return tuple(Model(name, name, f"{self.shown}{self._separator}{name}", self) for name in names)
+
+    @property
+    def builds(self) -> bool:
+        """Whether the build of this project writes the config.pbtxt that Triton reads, and turns completion off."""
+        return self.form is Form.SOURCE
+
+    @cached_property
+    def is_one_model(self) -> bool:
+        """Whether the path is a model itself: it has a config.pbtxt, or a version folder and no model below."""
+        if self.tree.get(CONFIG) is not None:
+            return True
+        names = [name for name in self.tree.folders() if self.tree.get(join(name, CONFIG)) is None]
+        files = [file for name in names if name.isdecimal() for file in self.tree.children(name)]
+        return self.form is Form.FOLDER and any(file.startswith("model.") for file in files)
+
+    def model(self, name: str) -> Model | None:
+        """The model that an ensemble's ``model_name`` means.
+
+        Raises:
+            UnknownValueError: it may be where nothing was read: after the break of an archive, or beside a model
+                folder that was given on its own.
+        """
+        model = self._by_name.get(name)
+        alone = self.is_one_model and self.form is Form.FOLDER
+        if model is None and (alone or not self.tree.complete):
+            raise UnknownValueError
+        return model
+
+    @property
+    def ensembles(self) -> list[Model]:
+        return [model for model in self.models if model.is_ensemble]
+
+    @cached_property
+    def recipe(self) -> SourceRecipe | None:
+        """The recipe (ensemble.toml) of a folder of ensembles/."""
+        entry = self.tree.get(RECIPE)
+        return read_source_recipe(entry.text) if self.form is Form.SOURCE and entry else None
+
+    def recipe_place(self, name: str) -> Place:
+        """The line of ensemble.toml that has ``name``."""
+        return Place(self.place(RECIPE).path, line_naming(self._recipe_text, [name]) or 0)
+
+    @cached_property
+    def _recipe_text(self) -> str:
+        entry = self.tree.get(RECIPE)
+        return (entry.text if entry else None) or ""
+
+    @cached_property
+    def _by_name(self) -> dict[str, Model]:
+        return {model.folder: model for model in self.models_read}
+
+    @property
+    def _separator(self) -> str:
+        return "!" if self.form is Form.ARCHIVE else "/"
+
+
+def find_repositories(path: Path) -> Iterator[Repository]:
+    """The repositories at ``path``.
+
+    A file is an archive. A folder is one repository when it, or a folder in it, has a config.pbtxt; otherwise each
+    folder in it that does is one, and so is each .tar.gz in it.
+    """
+    if not path.is_dir() or is_repository(path):
+        yield _repository(path)
+        return
+    children = (
+        child
+        for child in sorted(path.iterdir())
+        if (child.is_dir() and is_repository(child)) or (child.is_file() and is_archive(child.name))
+    )
+    for number, child in enumerate(children):
+        if number == MOST_REPOSITORIES:
+            raise EnsembleError(f"there are more than {number} repositories here", path=path, cure="name some of them")
+        yield _repository(child)
+
+
+def _repository(path: Path) -> Repository:
+    if not path.is_dir():
+        return Repository(path, shown_path(path), Form.ARCHIVE, _limited(read_archive(path, FileReader())))
+    form = Form.SOURCE if (path / RECIPE).is_file() else Form.FOLDER
+    return Repository(path, shown_path(path), form, _limited(read_folder(path)))
+
+
+def _limited(tree: Tree) -> Tree:
+    """The tree, or none of it when it has too many models: nothing can be concluded from a part of them."""
+    count = len(tree.folders())
+    if count <= MOST_MODELS or tree.get(CONFIG):
+        return tree
+    return Tree((), [Problem("repository-too-large", "", f"it has {count} folders, each of which is a model")])
+
+
+def is_repository(folder: Path) -> bool:
+    """Whether ``folder`` is a model, contains one, or has a recipe."""
+    if (folder / RECIPE).is_file() or (folder / CONFIG).is_file() or any(folder.glob("[0-9]*/model.*")):
+        return True
+    with os.scandir(folder) as children:
+        return any(_is_model(child.path) for child in children if child.is_dir())
+
+
+def _is_model(folder: str) -> bool:
+    with os.scandir(folder) as children:
+        return any(child.name == CONFIG or (child.name.isdecimal() and child.is_dir()) for child in children)

@@ -1,0 +1,174 @@
+"""A rule of the checker: its name, its source, an example of the fault, and the function that finds it.
+
+The module of a rule imports from here all that rules are written with.
+"""
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from triton_ensembles.checking.fault import Fault, Finding, Place, Severity
+from triton_ensembles.checking.repository import Form, Model, Repository
+from triton_ensembles.checking.text.unknown import UnknownValueError
+from triton_ensembles.triton.destination import Destination
+
+__all__ = [
+    "ANYWHERE", "REGISTERED", "Destination", "Example", "Finding", "Form", "Model", "Place", "Repository", "Rule",
+    "Scope", "Server", "Severity", "rule",
+]  # fmt: skip
+ANYWHERE = Destination()
+Finder = Callable[..., Iterator[Finding]]
+
+
+class Scope(StrEnum):
+    """The subject of a rule, which is the name of its function's first parameter."""
+
+    MODEL = "model"  # one Model
+    REPOSITORY = "repository"  # one Repository with all its models
+    DESTINATION = "destination"  # the Destination alone
+    ENDPOINT = "repositories"  # a tuple of all the Repository values given, as members of one endpoint
+    FOUND = "found"  # what all rules of other scopes found, as Found has it
+
+
+class Server(StrEnum):
+    """How the real tritonserver treats the bad example of a rule; the tests hold it to that."""
+
+    REFUSES = "refuses"  # the load fails, and the log has ``Rule.words``
+    DIES = "dies"  # the load never ends, or the server crashes
+    ACCEPTS = "accepts"  # it loads, and something else goes wrong later or silently
+    UNTESTED = "untested"  # a laptop cannot show it (it takes a GPU, SageMaker or another release)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A model for the tests and for ``check --explain``.
+
+    Args:
+        config: its config.pbtxt. Leave ``name`` out, so that it can be staged under any folder name. Steps may be
+            those of :mod:`triton_ensembles.checking.examples`.
+        files: what else is in its folder: path to text, None for an empty folder. By default what the config needs:
+            ``1/`` for an ensemble, else ``1/model.py`` of an identity model.
+        beside: further files of the repository, by path (``other/config.pbtxt``); give them unique names.
+        folder: the name of the model's folder, when it matters.
+    """
+
+    config: str | None
+    files: Mapping[str, str | None] | None = None
+    beside: Mapping[str, str | None] = field(default_factory=dict)
+    folder: str = ""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """See :func:`rule` for the arguments."""
+
+    id: str
+    title: str
+    source: str
+    severity: Severity
+    lower: Severity | None
+    bad: Example | None
+    good: Example | None
+    server: Server
+    words: str
+    since: str
+    destination: Destination
+    good_loads: bool
+    find: Finder
+    scope: Scope
+    reads_destination: bool
+
+    @property
+    def severities(self) -> str:
+        """``error``, or ``error or warning``."""
+        return " or ".join(filter(None, (self.severity, self.lower)))
+
+    def faults(self, subject: Any, destination: Destination) -> Iterator[Fault]:
+        """The faults of ``subject``, which is what :attr:`scope` says; nothing from what could not be read."""
+        try:
+            for finding in self.find(subject, destination) if self.reads_destination else self.find(subject):
+                default = f"Triton refuses it: {self.words}" if self.words and self.server is Server.REFUSES else ""
+                severity, effect = finding.severity or self.severity, finding.effect or default
+                yield Fault(severity, self.id, finding.place, finding.message, effect, finding.cure)
+        except UnknownValueError:
+            return
+
+
+REGISTERED: dict[str, Rule] = {}  # those made so far: triton_ensembles.checking.registry makes them all
+
+
+def rule(
+    title: str,
+    *,
+    id: str = "",
+    source: str = "",
+    bad: str | Example | None = None,
+    good: str | Example | None = None,
+    severity: Severity = Severity.ERROR,
+    lower: Severity | None = None,
+    server: Server | None = None,
+    words: str = "",
+    since: str = "",
+    destination: Destination | None = None,
+    good_loads: bool = True,
+) -> Callable[[Finder], Rule]:
+    """Make a :class:`Rule` of a function that yields a :class:`Finding` for each fault, and register it.
+
+    The name of the function is the id of the rule, ``tensor_dims_missing`` for ``tensor-dims-missing``; it never
+    changes, because people write it down. The function asks by the names of its parameters for what it looks at:
+    first ``model``, ``repository``, ``repositories``, ``destination`` or ``found`` (see :class:`Scope`), then
+    ``destination`` if its findings also depend on it. A finding without an effect gets "Triton refuses it: " and
+    ``words``.
+
+    Args:
+        title: the rule in one line, for docs/rules.md.
+        id: only for a function that makes several rules.
+        source: where the rule comes from: a function of core at r24.10, an AWS page, a measurement. By default what
+            the rule's module has as ``SOURCE``.
+        bad, good: examples; a string is the config.pbtxt of an :class:`Example`. The bad one gets exactly this fault,
+            the good one (by default the module's ``GOOD``) none at all, and the real server refuses or loads them
+            accordingly. A rule about archives, endpoints or environments may describe them in examples.toml instead.
+        lower: the severity that some of its findings have instead, which say so.
+        server: what the real server does with ``bad``. By default it refuses it when there are ``words``, and
+            accepts it when there are none; without ``bad`` it is untested.
+        words: what the real server says when it refuses ``bad``, or a part of it; "…" stands for anything.
+        since: the first release of Triton that has the rule, when 24.10 does not.
+        destination: what the examples are checked for, when the rule depends on it. By default the module's
+            ``DESTINATION``.
+        good_loads: false when the good example needs what a laptop lacks (a GPU, TensorRT), so that only the checker
+            can be held to it.
+    """
+    default = Server.REFUSES if words else Server.ACCEPTS if bad else Server.UNTESTED
+
+    def make(find: Finder) -> Rule:
+        module = vars(sys.modules[find.__module__])
+        subject, *parameters = inspect.signature(find).parameters
+        new_rule = Rule(
+            id or find.__name__.replace("_", "-"),
+            title,
+            source or module["SOURCE"],
+            severity,
+            lower,
+            _example(bad),
+            _example(good or (bad and module.get("GOOD"))),
+            server or default,
+            words,
+            since,
+            destination or module.get("DESTINATION", ANYWHERE),
+            good_loads,
+            find,
+            Scope(subject),
+            bool(parameters),
+        )
+        if REGISTERED.setdefault(new_rule.id, new_rule) is not new_rule:
+            raise ValueError(f"there are two rules called {new_rule.id}")
+        return new_rule
+
+    return make
+
+
+def _example(value: str | Example | None) -> Example | None:
+    return Example(value) if isinstance(value, str) else value

@@ -1,0 +1,1 @@
+"""Rules about the fields of a config.pbtxt."""

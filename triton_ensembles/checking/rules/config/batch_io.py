@@ -1,0 +1,112 @@
+"""batch_input and batch_output: core r24.10 model_config_utils.cc ValidateBatchIO."""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+from triton_ensembles.checking.examples import python_model
+from triton_ensembles.checking.field_rule import Path, field_rule, items
+from triton_ensembles.checking.rule import Finding, Model, Place, rule
+from triton_ensembles.checking.tensors import repeated
+from triton_ensembles.ground.spelling import choices, listed, nearest
+from triton_ensembles.triton.model_config import DataType
+
+SOURCE = "core r24.10 model_config_utils.cc ValidateBatchIO"
+_INPUT = 'batch_input [ {{ kind: {}, target_name: "SIZES", data_type: {}, source_input: [ {} ] }} ]'
+_OUTPUT = "batch_output [ {{ target_name: [ {} ], kind: BATCH_SCATTER_WITH_INPUT_SHAPE, source_input: [ {} ] }} ]"
+_GOOD_INPUT = python_model(_INPUT.format("BATCH_ITEM_SHAPE", "TYPE_INT32", '"X"'))
+_GOOD_OUTPUT = python_model(_OUTPUT.format('"Y"', '"X"'))
+
+
+def _both(model: Model) -> Iterable[tuple[Path, Any]]:
+    return chain(items("batch_input")(model), items("batch_output")(model))
+
+
+@rule(
+    "The kind of a batch_input or batch_output exists",
+    bad=python_model(_INPUT.format("99", "TYPE_INT32", '"X"')),
+    good=_GOOD_INPUT,
+    words="unknown batch input kind",
+)
+def batch_io_kind_unknown(model: Model) -> Iterator[Finding]:
+    for path, item in _both(model):
+        if item.kind not in item.Kind.values():
+            yield Finding(
+                model.at(*path, "kind"),
+                f"there is no kind {item.kind} of {path[0]}",
+                f"Triton refuses it: unknown {str(path[0]).replace('_', ' ')} kind",
+                f"write kind: {choices(item.Kind.keys())}".replace("'", ""),
+            )
+
+
+@rule(
+    "source_input names an input of the model",
+    bad=python_model(_OUTPUT.format('"Y"', '"x"')),
+    good=_GOOD_OUTPUT,
+    words="unknown source input name '…'",
+)
+def batch_io_source_unknown(model: Model) -> Iterator[Finding]:
+    inputs = [item.name for item in model.config.input]
+    if model.is_completed:
+        return
+    for path, item in _both(model):
+        for number, source in enumerate(item.source_input):
+            if source not in inputs:
+                place = model.at(*path, "source_input", number)
+                yield _unknown(place, "input", source, inputs)
+
+
+@rule(
+    "target_name of a batch_output names an output of the model",
+    bad=python_model(_OUTPUT.format('"Z"', '"X"')),
+    good=_GOOD_OUTPUT,
+    words="unknown target output name '…'",
+)
+def batch_output_target_unknown(model: Model) -> Iterator[Finding]:
+    outputs = [item.name for item in model.config.output]
+    if model.is_completed:
+        return
+    for index, item in enumerate(model.config.batch_output):
+        for number, target in enumerate(item.target_name):
+            if target not in outputs:
+                place = model.at("batch_output", index, "target_name", number)
+                yield _unknown(place, "output", target, outputs)
+
+
+@rule(
+    "A batch_output names each target once",
+    bad=python_model(_OUTPUT.format('"Y", "Y"', '"X"')),
+    good=_GOOD_OUTPUT,
+    words="target output name '…' can only be specified once",
+)
+def batch_output_target_twice(model: Model) -> Iterator[Finding]:
+    for index, item in enumerate(model.config.batch_output):
+        for number, name in repeated(item.target_name):
+            yield Finding(
+                model.at("batch_output", index, "target_name", number),
+                f"target '{name}' is named twice",
+                cure="delete one of the two",
+            )
+
+
+def _unknown(place: Place, kind: str, name: str, known: list[str]) -> Finding:
+    guess = nearest(name, known)
+    cure = f"did you mean '{guess}'?" if guess else f"the model's {kind}s are {listed(known)}"
+    return Finding(place, f"the model has no {kind} '{name}'", cure=cure)
+
+
+# fmt: off
+field_rule("batch-input-data-type", "A batch_input is TYPE_INT32 or TYPE_FP32",
+           at=("batch_input", "data_type"),
+           when=lambda item: item.data_type not in (DataType.TYPE_INT32, DataType.TYPE_FP32),
+           says="batch_input {path[1]} is neither TYPE_INT32 nor TYPE_FP32", cure="write data_type: TYPE_INT32",
+           bad=python_model(_INPUT.format("BATCH_ITEM_SHAPE", "TYPE_INT64", '"X"')), good=_GOOD_INPUT,
+           words="batch input data type must be TYPE_INT32 or TYPE_FP32")
+
+field_rule("batch-io-source-count", "A batch_input or batch_output has one source_input",
+           at=(_both, "source_input"),
+           when=lambda item: len(item.source_input) != 1 and item.kind in item.Kind.values() and (
+               f"{item.Kind.Name(item.kind)} takes one source_input, and {len(item.source_input)} are given"),
+           says="{wrong}", cure='write source_input: [ "…" ] with the name of one input',
+           bad=python_model(_INPUT.format("BATCH_ITEM_SHAPE", "TYPE_INT32", "")), good=_GOOD_INPUT,
+           words="kind '…' expects 1 source input, got …")

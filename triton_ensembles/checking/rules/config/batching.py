@@ -1,0 +1,140 @@
+"""max_batch_size, dynamic_batching and the response cache: core r24.10 model_config_utils.cc ValidateModelConfig."""
+
+from collections.abc import Iterator
+
+from triton_ensembles.checking.examples import python_model
+from triton_ensembles.checking.field_rule import field_rule
+from triton_ensembles.checking.rule import Finding, Model, rule
+
+SOURCE = "core r24.10 model_config_utils.cc ValidateModelConfig"
+
+
+def _dynamic(inner: str) -> str:
+    return python_model(f"dynamic_batching {{ {inner} }}")
+
+
+@rule(
+    "Preferred batch sizes are between 1 and max_batch_size",
+    bad=_dynamic("preferred_batch_size: [ 4, 16 ]"),
+    good=_dynamic("preferred_batch_size: [ 4, 8 ]"),
+    words="dynamic batching preferred size must be <= max batch size",
+)
+def preferred_batch_size(model: Model) -> Iterator[Finding]:
+    config = model.written  # this is validated before Triton completes the config
+    lists = (
+        (("dynamic_batching",), config.dynamic_batching.preferred_batch_size, "dynamic batching preferred size"),
+        (
+            ("sequence_batching", "oldest"),
+            config.sequence_batching.oldest.preferred_batch_size,
+            "sequence batching preferred batch size",
+        ),
+    )
+    for path, sizes, words in lists:
+        for index, size in enumerate(sizes):
+            if 0 < size <= config.max_batch_size or config.max_batch_size < 0:
+                continue
+            reason = "positive" if size <= 0 else "<= max batch size"
+            yield Finding(
+                model.at(*path, "preferred_batch_size", index),
+                f"the preferred batch size {size} is not between 1 and max_batch_size {config.max_batch_size}",
+                f"Triton refuses it: {words} must be {reason} for {model.name}",
+                f"write at most {config.max_batch_size}, or raise max_batch_size",
+            )
+
+
+@rule(
+    "default_priority_level is between 1 and priority_levels",
+    bad=_dynamic("priority_levels: 2"),
+    good=_dynamic("priority_levels: 2, default_priority_level: 1"),
+    words="default priority level must be in range [1, …]",
+)
+def default_priority_level(model: Model) -> Iterator[Finding]:
+    batching = model.config.dynamic_batching
+    levels, level = batching.priority_levels, batching.default_priority_level
+    if levels and not 1 <= level <= levels:
+        yield Finding(
+            model.at("dynamic_batching", "default_priority_level" if level else "priority_levels"),
+            f"default_priority_level is {level or 'missing'}, and there are {levels} priority levels",
+            cure=f"write default_priority_level: {levels}",
+        )
+
+
+@rule(
+    "priority_queue_policy names levels that exist",
+    bad=_dynamic("priority_levels: 1, default_priority_level: 1, priority_queue_policy { key: 2, value { } }"),
+    good=_dynamic("priority_levels: 1, default_priority_level: 1, priority_queue_policy { key: 1, value { } }"),
+    words="priority queue policy must have priority level in range [1, …]",
+)
+def priority_queue_policy_level(model: Model) -> Iterator[Finding]:
+    batching = model.config.dynamic_batching
+    for level in sorted(batching.priority_queue_policy):
+        if batching.priority_levels and not 1 <= level <= batching.priority_levels:
+            yield Finding(
+                model.at("dynamic_batching", "priority_queue_policy", level, "key"),
+                f"there is no priority level {level}: priority_levels is {batching.priority_levels}",
+                cure=f"write a key from 1 to {batching.priority_levels}",
+            )
+
+
+@rule(
+    "preserve_ordering cannot be combined with the timeout action DELAY",
+    bad=_dynamic(
+        "preserve_ordering: true, default_queue_policy { timeout_action: DELAY, default_timeout_microseconds: 1000 }"
+    ),
+    good=_dynamic(
+        "preserve_ordering: true, default_queue_policy { timeout_action: REJECT, default_timeout_microseconds: 1000 }"
+    ),
+    words="Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true",
+)
+def preserve_ordering_delay(model: Model) -> Iterator[Finding]:
+    batching = model.config.dynamic_batching
+    if not batching.preserve_ordering:
+        return
+    policies: list[tuple[tuple[str | int, ...], object]] = [
+        (("default_queue_policy",), batching.default_queue_policy),
+        *(
+            (("priority_queue_policy", level, "value"), batching.priority_queue_policy[level])
+            for level in sorted(batching.priority_queue_policy)
+        ),
+    ]
+    for path, policy in policies:
+        if policy.default_timeout_microseconds and policy.timeout_action == policy.DELAY:  # type: ignore[attr-defined]
+            yield Finding(
+                model.at("dynamic_batching", *path, "timeout_action"),
+                "preserve_ordering cannot be combined with delaying the requests that time out",
+                cure="write timeout_action: REJECT, or delete preserve_ordering",
+            )
+
+
+# fmt: off
+field_rule("max-batch-size-negative", "max_batch_size is 0 (the model does not batch) or the largest batch",
+           at="max_batch_size", when=lambda config: config.max_batch_size < 0,
+           says="max_batch_size is {item.max_batch_size}",
+           cure="write max_batch_size: 0 for a model that does not batch",
+           bad=python_model(size=-1), good=python_model(size=0),
+           words="'max_batch_size' must be non-negative value")
+
+field_rule("preserve-ordering-priorities", "preserve_ordering cannot be combined with several priority levels",
+           at="dynamic_batching.preserve_ordering",
+           when=lambda model: model.dynamic_batching.preserve_ordering and model.dynamic_batching.priority_levels > 1,
+           says="preserve_ordering cannot be combined with {item.dynamic_batching.priority_levels} priority levels",
+           cure="delete preserve_ordering or priority_levels",
+           bad=_dynamic("preserve_ordering: true, priority_levels: 2, default_priority_level: 1"),
+           good=_dynamic("preserve_ordering: true, priority_levels: 1, default_priority_level: 1"),
+           words="Only one priority level is allowed when 'preserve_ordering' is true")
+
+field_rule("response-cache-sequence", "The response cache cannot be combined with sequence_batching",
+           at="response_cache.enable",
+           when=lambda config: config.response_cache.enable and config.HasField("sequence_batching"),
+           says="the response cache cannot be combined with sequence_batching", cure="delete response_cache",
+           bad=python_model("sequence_batching { }", "response_cache { enable: true }"),
+           good=python_model("sequence_batching { }", "response_cache { enable: false }"),
+           words="Response Cache does not currently support model … with sequence batching scheduler")
+
+field_rule("response-cache-decoupled", "The response cache cannot be combined with decoupled responses",
+           at="response_cache.enable",
+           when=lambda config: config.response_cache.enable and config.model_transaction_policy.decoupled,
+           says="the response cache cannot be combined with decoupled responses", cure="delete response_cache",
+           bad=python_model("model_transaction_policy { decoupled: true }", "response_cache { enable: true }"),
+           good=python_model("model_transaction_policy { decoupled: false }", "response_cache { enable: true }"),
+           words="Response Cache does not currently support model … with 'decoupled' transaction policy")

@@ -1,0 +1,134 @@
+"""instance_group: core r24.10 model_config_utils.cc ValidateInstanceGroup."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from triton_ensembles.checking.backend import backend_of
+from triton_ensembles.checking.examples import plan_model, python_model
+from triton_ensembles.checking.field_rule import Path, field_rule, items
+from triton_ensembles.checking.rule import Destination, Finding, Form, Model, Server, rule
+from triton_ensembles.triton.backends import TENSORRT_PLATFORM
+from triton_ensembles.triton.model_config import ModelInstanceGroup
+
+SOURCE = "core r24.10 model_config_utils.cc ValidateInstanceGroup"
+# What bash does not take as it stands in the last argument of a command; variables and redirections do no harm there.
+_SHELL_SYNTAX = re.compile(r"""[ \t\n'"`&;|()]|\A\#""")
+_QUOTED = re.compile(r"""'[^']*'|"[^"$`\\]*\"""")
+CPU, GPU, WHOLE = ModelInstanceGroup.KIND_CPU, ModelInstanceGroup.KIND_GPU, ModelInstanceGroup.KIND_MODEL
+
+
+def _group(inner: str) -> str:
+    return python_model(f"instance_group [ {{ {inner} }} ]")
+
+
+GOOD = _group("count: 1, kind: KIND_CPU")
+
+
+def _groups(model: Model) -> Iterable[tuple[Path, Any]]:
+    return () if model.config.HasField("ensemble_scheduling") else items("instance_group")(model)
+
+
+def _python_groups(model: Model) -> Iterable[tuple[Path, Any]]:
+    return _groups(model) if backend_of(model).name == "python" else ()
+
+
+def _groups_of_others(model: Model) -> Iterable[tuple[Path, Any]]:
+    """The groups of models that are no TensorRT plan."""
+    backend = backend_of(model)
+    return _groups(model) if backend.name and backend.platform != TENSORRT_PLATFORM else ()
+
+
+@rule(
+    "The ids in gpus are those of GPUs: 0 or more",
+    bad=_group("count: 1, kind: KIND_GPU, gpus: [ -1 ]"),
+    words="instance group … of model … specifies invalid or unsupported gpu id …",
+)
+def instance_group_gpu_negative(model: Model) -> Iterator[Finding]:
+    for path, group in _groups(model):
+        for number, gpu in enumerate(group.gpus):
+            if gpu < 0 and group.kind not in (CPU, WHOLE):  # instance-group-gpus reports those
+                yield Finding(
+                    model.at(*path, "gpus", number),
+                    f"there is no GPU {gpu}",
+                    cure="delete gpus (Triton then uses every GPU), or write kind: KIND_CPU for the CPU",
+                )
+
+
+@rule(
+    "A model for a machine without a GPU has no instance group of KIND_GPU",
+    bad=_group("count: 1, kind: KIND_GPU"),
+    words="instance group … of model … has kind KIND_GPU but no GPUs are available",
+    destination=Destination(device="cpu"),
+)
+def instance_group_gpu_on_cpu(model: Model, destination: Destination) -> Iterator[Finding]:
+    if destination.device != "cpu" or model.repository.form is Form.SOURCE:  # there the build rewrites it
+        return
+    for path, group in _groups(model):
+        if group.kind == GPU or (group.kind == ModelInstanceGroup.KIND_AUTO and group.gpus):
+            yield Finding(
+                model.at(*path, "kind"),
+                "this instance group requires a GPU, and the target has none",
+                cure="write kind: KIND_CPU",
+            )
+
+
+@rule(
+    "A profile is a number, written as a string",
+    source="core r24.10 model_config_utils.cc GetProfileIndex, called by ValidateInstanceGroup",
+    bad=plan_model('instance_group [ { kind: KIND_GPU, profile: [ "first" ] } ]'),
+    good=plan_model('instance_group [ { kind: KIND_GPU, profile: [ "0" ] } ]'),
+    server=Server.UNTESTED,
+)
+def instance_group_profile_number(model: Model) -> Iterator[Finding]:
+    for path, group in _groups(model):
+        for index, profile in enumerate(group.profile):
+            if backend_of(model).platform == TENSORRT_PLATFORM and not re.match(r"\s*\+?\d", profile):
+                yield Finding(
+                    model.at(*path, "profile", index),
+                    f"'{profile}' is not the number of an optimization profile",
+                    f"Triton refuses it: unable to parse '{profile}', or specifies invalid profile",
+                    'write profile: [ "0" ]',
+                )
+
+
+# fmt: off
+field_rule("instance-group-gpus", "Only KIND_GPU and KIND_AUTO list gpus",
+           at=(_groups, "gpus"),
+           when=lambda group: group.gpus and group.kind in (CPU, WHOLE) and group.Kind.Name(group.kind),
+           says="{wrong} lists gpus", cure="delete gpus, or write kind: KIND_GPU",
+           bad=_group("count: 1, kind: KIND_CPU, gpus: [ 0 ]"),
+           words="instance group … of model … has kind … but specifies one or more GPUs")
+
+field_rule("instance-group-kind-unknown", "The kind of an instance group exists",
+           at=(_groups, "kind"), when=lambda group: group.kind not in ModelInstanceGroup.Kind.values(),
+           says="there is no kind {item.kind} of instance group",
+           cure="write kind: KIND_CPU, KIND_GPU, KIND_MODEL or KIND_AUTO",
+           bad=_group("count: 1, kind: 9"), words="instance group … of model … has unexpected kind")
+
+field_rule("instance-group-profile", "Only TensorRT models have a profile",
+           at=(_groups_of_others, "profile"), when=lambda group: group.profile,
+           says="this instance group has an optimization profile, and the model is not a TensorRT plan",
+           cure="delete profile",
+           bad=_group('count: 1, kind: KIND_CPU, profile: [ "0" ]'),
+           words="instance group … of model … specifies profile field which is only supported for TensorRT models")
+
+field_rule("instance-group-name",
+           "An instance group of a Python model has no blanks, quotes or other syntax of a shell in its name",
+           source='python_backend r24.10 stub_launcher.cc: bash -c "exec <stub> … <name>"; measured on 2.51.0',
+           at=(_python_groups, "name"), when=lambda group: _SHELL_SYNTAX.search(_QUOTED.sub("quoted", group.name)),
+           says="the name of this instance group contains {wrong[0]!r}",
+           effect="Triton starts a stub by a shell command that has the name in it: tritonserver refuses the model, "
+                  "waits for it forever, or ends",
+           cure="delete name, or use letters, digits, '.', '-' and '_'",
+           bad=_group('name: "cpu;small", count: 1, kind: KIND_CPU'),
+           good=_group('name: "on-the-cpu", count: 1, kind: KIND_CPU'), server=Server.DIES)
+
+field_rule("instance-groups-passive", "A model has an instance group that is not passive",
+           source="common r24.10 model_config.proto, passive; measured on tritonserver 2.51.0",
+           at="instance_group.0.passive",
+           when=lambda config: (config.instance_group and all(group.passive for group in config.instance_group)
+                                and not config.HasField("ensemble_scheduling")),
+           says="every instance of this model is passive, and such instances run no requests",
+           effect="Triton loads it, and the first request ends tritonserver", cure="delete passive: true",
+           bad=_group("count: 1, kind: KIND_CPU, passive: true"))

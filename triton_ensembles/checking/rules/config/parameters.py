@@ -1,0 +1,124 @@
+"""Labels, metric tags and parameters that Triton reads when it loads a model."""
+
+import posixpath
+import re
+from collections.abc import Iterator
+
+from triton_ensembles.archive.tar import safe_path
+from triton_ensembles.archive.tree import join
+from triton_ensembles.checking.backend import backend_of
+from triton_ensembles.checking.examples import IDENTITY, io_tensor, parameter, python_model
+from triton_ensembles.checking.rule import Example, Finding, Model, Server, rule
+
+# prometheus-cpp CheckLabelName: letters, digits and _, no digit first, and no __ first (Prometheus's own labels).
+# It also takes an empty name.
+_LABEL = re.compile(r"(?:(?!__)[A-Za-z_][A-Za-z0-9_]*)?\Z")
+_LABELLED = io_tensor("Y", more='label_filename: "labels.txt"')
+
+
+@rule(
+    "label_filename names a file in the model's folder",
+    source="core r24.10 model.cc Model::Init, label_provider.cc AddLabels",
+    bad=python_model(outputs=_LABELLED),
+    good=Example(python_model(outputs=_LABELLED), {"1/model.py": IDENTITY, "labels.txt": "cat\ndog\n"}),
+    words="failed to open text file for read …",
+)
+def label_file_missing(model: Model) -> Iterator[Finding]:
+    recipe = model.repository.recipe
+    for index, output in enumerate(model.config.output):
+        name = output.label_filename
+        path = safe_path(name.lstrip("/"))  # core joins it to the model's folder, also when it begins with /
+        if not name or model.get(path) or _is_elsewhere(model, name):
+            continue
+        if recipe and recipe.makes(f"{model.folder}/{path}"):
+            continue
+        yield Finding(
+            model.at("output", index, "label_filename"),
+            f"there is no file {path or name} in the folder of '{model.name}'",
+            cure=f"put it into {model.folder}/ (not into a version folder)",
+        )
+
+
+@rule(
+    "label_filename is a file",
+    source="core r24.10 filesystem/implementations/local.h ReadTextFile; measured on tritonserver 2.51.0",
+    bad=Example(python_model(outputs=_LABELLED), {"1/model.py": IDENTITY, "labels.txt": None}),
+    good=Example(python_model(outputs=_LABELLED), {"1/model.py": IDENTITY, "labels.txt": "cat\ndog\n"}),
+    server=Server.DIES,
+)
+def label_file_is_folder(model: Model) -> Iterator[Finding]:
+    for index, output in enumerate(model.config.output):
+        path = safe_path(output.label_filename.lstrip("/"))
+        entry = model.get(path) if path else None
+        if entry is not None and entry.is_folder:
+            yield Finding(
+                model.at("output", index, "label_filename"),
+                f"{path} is a folder",
+                "tritonserver aborts when it loads the model",
+                "name the file with the labels",
+            )
+
+
+def _is_elsewhere(model: Model, name: str) -> bool:
+    """Whether a path with .. leads to another file of the repository, or out of it, where nothing is known."""
+    path = posixpath.normpath(join(model.root, name.lstrip("/")))
+    return ".." in name and (path.startswith("..") or model.tree.get(path) is not None or not model.tree.complete)
+
+
+@rule(
+    "A metric tag has a name that Prometheus accepts",
+    source="prometheus-cpp throws std::invalid_argument, which nothing catches; measured on tritonserver 2.51.0",
+    bad=python_model('metric_tags { key: "cost-center", value: "7" }'),
+    good=python_model('metric_tags { key: "cost_center", value: "7" }'),
+    server=Server.DIES,
+)
+def metric_tag_name(model: Model) -> Iterator[Finding]:
+    for key in sorted(model.config.metric_tags):
+        if not _LABEL.match(key):
+            yield Finding(
+                model.at("metric_tags", key, "key"),
+                f"'{key}' is not a valid name for a metric tag",
+                "tritonserver crashes when it loads the model",
+                f'write key: "{re.sub(r"[^A-Za-z0-9_]", "_", key).lstrip("_0123456789") or "tag"}"',
+            )
+
+
+@rule(
+    "FORCE_CPU_ONLY_INPUT_TENSORS is yes or no",
+    source="python_backend r24.10 python_be.cc ModelState",
+    bad=python_model(parameter("FORCE_CPU_ONLY_INPUT_TENSORS", "false")),
+    good=python_model(parameter("FORCE_CPU_ONLY_INPUT_TENSORS", "no")),
+    words="Incorrect value for FORCE_CPU_ONLY_INPUT_TENSORS: …",
+)
+def force_cpu_only_value(model: Model) -> Iterator[Finding]:
+    key = "FORCE_CPU_ONLY_INPUT_TENSORS"
+    if key not in model.config.parameters or backend_of(model).name != "python":
+        return
+    value = model.config.parameters[key].string_value
+    if value not in ("yes", "no"):
+        yield Finding(
+            model.at("parameters", key, "value", "string_value"),
+            f"{key} is '{value}'",
+            cure=f'write string_value: "{"yes" if value.lower() in ("true", "1", "on") else "no"}"',
+        )
+
+
+@rule(
+    "TRITON_BATCH_STRATEGY_PATH names a library that exists",
+    source="core r24.10 backend_model.cc TritonModel::Create; since 26.06 it has to be in the repository",
+    bad=python_model(parameter("TRITON_BATCH_STRATEGY_PATH", "strategy.so")),
+    good=python_model(),
+    words="Batching library path not found",
+)
+def batch_strategy_missing(model: Model) -> Iterator[Finding]:
+    key = "TRITON_BATCH_STRATEGY_PATH"
+    if key not in model.config.parameters or model.config.HasField("sequence_batching"):
+        return
+    value = model.config.parameters[key].string_value
+    if not value.startswith("/"):
+        yield Finding(
+            model.at("parameters", key, "value", "string_value"),
+            f"{key} is not an absolute path",
+            f"Triton looks for it in the working folder of the server: Batching library path not found: {value}",
+            "also name the folder, or name the library batchstrategy.so and put it into the model's folder",
+        )

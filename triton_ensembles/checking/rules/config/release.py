@@ -1,0 +1,104 @@
+"""Differences between releases: fields that an older server does not know, and checks that a newer one makes."""
+
+import math
+from collections.abc import Iterator
+
+from triton_ensembles.checking.examples import SCALE, ensemble, io_tensor, parameter, python_model
+from triton_ensembles.checking.rule import Destination, Finding, Model, Server, Severity, rule
+
+# Path of the field -> (year, month) of the first branch of the common repository whose model_config.proto has it.
+FIRST_RELEASE: dict[tuple[str, ...], tuple[int, int]] = {
+    ("model_metrics",): (24, 11),
+    ("ensemble_scheduling", "max_inflight_requests"): (25, 11),
+}
+
+
+@rule(
+    "Every field exists in the server's release",
+    source="common: protobuf/model_config.proto of the branches r24.10 to r26.06 compared",
+    bad=ensemble(SCALE).replace("  step [", "  max_inflight_requests: 4\n  step ["),
+    good=ensemble(SCALE),
+    words="failed to read text proto from …/config.pbtxt",
+)
+def config_field_too_new(model: Model, destination: Destination) -> Iterator[Finding]:
+    for path, release in FIRST_RELEASE.items():
+        if destination.release < release and model.file.has(*path):
+            yield Finding(
+                model.at(*path),
+                f"'{path[-1]}' exists since release {release[0]}.{release[1]:02}, "
+                f"and the server is {destination.release_name}",
+                cure=f"delete the line, or name a newer release: --image {release[0]}.{release[1]:02}",
+            )
+
+
+_METRICS = "model_metrics {{ metric_control [ {{ metric_identifier {{ {} }}, histogram_options {{ {} }} }} ] }}"
+
+
+@rule(
+    "model_metrics names a metric family and its buckets",
+    source="core r24.11 model_config_utils.cc ValidateModelMetrics",
+    since="24.11",
+    destination=Destination(image="25.04"),
+    bad=python_model(_METRICS.format("", "buckets: [ 1, 5 ]")),
+    good=python_model(_METRICS.format('family: "nv_inference_first_response_histogram_ms"', "buckets: [ 1, 5 ]")),
+    good_loads=False,
+    server=Server.UNTESTED,
+)
+def model_metrics_incomplete(model: Model, destination: Destination) -> Iterator[Finding]:
+    for index, control in enumerate(model.config.model_metrics.metric_control):
+        lacking = [
+            (not control.metric_identifier.family, "family", "metric identifier must specify non-empty 'family'"),
+            (not control.histogram_options.buckets, "buckets", "histogram options must specify non-empty 'buckets'"),
+        ]
+        for lacks, field, words in lacking:
+            if lacks and destination.release >= (24, 11):
+                yield Finding(
+                    model.at("model_metrics", "metric_control", index),
+                    f"metric_control {index} has no {field}",
+                    f"Triton refuses it: {words}",
+                    f"write {field}: …",
+                )
+
+
+@rule(
+    "The dims of an input multiply to less than 2^63",
+    source="core r26.03 model_config_utils.h GetElementCount, called by backend_model.cc SetConfiguredScheduler",
+    since="26.03",
+    severity=Severity.WARNING,
+    bad=python_model(inputs=io_tensor("X", dims="4294967296, 4294967296")),
+    good=python_model(inputs=io_tensor("X", dims="65536, 65536")),
+)
+def tensor_too_large(model: Model) -> Iterator[Finding]:
+    for index, tensor in enumerate(model.config.input):
+        large = [dim for dim in tensor.dims if dim > 1]
+        if tensor.dims and min(tensor.dims) > 0 and (len(large) > 62 or math.prod(large) >= 2**63):
+            yield Finding(
+                model.at("input", index, "dims"),
+                f"input '{tensor.name}' would have 2^{sum(map(math.log2, large)):.0f} elements",
+                "Triton refuses it since release 26.03 "
+                f"(element count for tensor '{tensor.name}' exceeds maximum size); older releases miscount",
+                "write -1 for an axis of any length",
+            )
+
+
+@rule(
+    "TRITON_BATCH_STRATEGY_PATH is inside the folder of the model",
+    source="core r26.06 backend_model.cc TritonModel::Create",
+    since="26.06",
+    severity=Severity.WARNING,
+    bad=python_model(parameter("TRITON_BATCH_STRATEGY_PATH", "/opt/strategy.so")),
+    good=python_model(),
+    server=Server.UNTESTED,
+)
+def batch_strategy_outside(model: Model) -> Iterator[Finding]:
+    key = "TRITON_BATCH_STRATEGY_PATH"
+    if key in model.config.parameters and not model.config.HasField("sequence_batching"):
+        value = model.config.parameters[key].string_value
+        if value.startswith("/"):
+            yield Finding(
+                model.at("parameters", key, "value", "string_value"),
+                f"{key} names a library by an absolute path",
+                "Triton refuses it since release 26.06 unless it is in the model's folder: "
+                "Batching library path escapes model repository",
+                "name it batchstrategy.so and put it into the model's folder, where Triton finds it by default",
+            )

@@ -1,0 +1,225 @@
+"""Inputs and outputs of a model: core r24.10 model_config_utils.cc ValidateModelIOConfig and what it calls."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from triton_ensembles.checking.backend import backend_of
+from triton_ensembles.checking.completion import left_out
+from triton_ensembles.checking.examples import COMPLETING, X, Y, io_tensor, plan_model, python_model
+from triton_ensembles.checking.field_rule import Path, field_rule
+from triton_ensembles.checking.rule import Example, Finding, Model, Severity, rule
+from triton_ensembles.checking.tensors import VARIABLE, element_count, repeated, tensors
+from triton_ensembles.ground.spelling import listed
+from triton_ensembles.triton.backends import TENSORRT_PLATFORM
+from triton_ensembles.triton.model_config import DataType
+
+SOURCE = "core r24.10 model_config_utils.cc ValidateIOShape"
+GOOD = python_model()
+_NON_LINEAR = io_tensor("X", "FP16", "8, 4, 4", "is_non_linear_format_io: true")
+_SCALAR = io_tensor("X", "FP32", "1", "reshape { shape: [ ] }")
+_SHAPE_TENSOR = io_tensor("X", "INT32", "1", "is_shape_tensor: true")
+
+
+def _tensors(model: Model) -> Iterable[tuple[Path, Any]]:
+    return (((kind, index), tensor) for kind, index, tensor in tensors(model))
+
+
+def _tensors_of_plans(model: Model) -> Iterable[tuple[Path, Any]]:
+    return _tensors(model) if _is_plan(model) else ()
+
+
+def _tensors_of_others(model: Model) -> Iterable[tuple[Path, Any]]:
+    return () if _is_plan(model) else _tensors(model)
+
+
+def _tensors_without_batching(model: Model) -> Iterable[tuple[Path, Any]]:
+    return _tensors(model) if model.config.max_batch_size == 0 else ()
+
+
+def _is_plan(model: Model) -> bool:
+    """Whether it is a TensorRT plan, or its backend is not known, which backend-missing reports."""
+    backend = backend_of(model)
+    return backend.platform == TENSORRT_PLATFORM or not (backend.name or model.is_ensemble)
+
+
+@rule(
+    "Inputs and outputs that a config leaves out are those of the model's file",
+    source="backends r24.10 AutoCompleteConfig; model.cc Model::Init validates the completed config",
+    severity=Severity.NOTE,
+    bad=Example(python_model(inputs='{ name: "X" }'), {"1/model.py": COMPLETING}),
+    good=Example(python_model(), {"1/model.py": COMPLETING}),
+    words="model … '…' must specify 'data_type'",
+)
+def config_completed(model: Model) -> Iterator[Finding]:
+    paths = left_out(model) if model.is_completed and model.has_config else ()
+    fields = list(dict.fromkeys(str(path[-1]) for path in paths if path != ("max_batch_size",)))
+    if fields:
+        yield Finding(
+            model.at(),
+            f"this config leaves {listed(fields)} to the {backend_of(model).name} backend, so they are not checked",
+            "Triton completes the config by default; with --disable-auto-complete-config it refuses the model, or "
+            "every request to it",
+            "write them; GET /v2/models/<name>/config of a running server prints the completed configuration",
+        )
+
+
+@rule(
+    "A dimension is at least 1, or -1 for one of variable size",
+    bad=python_model(inputs=io_tensor("X", dims="0, 4")),
+    good=python_model(inputs=io_tensor("X", dims="-1, 4")),
+    words="model … '…' dimension must be integer >= 1, or -1 to indicate a variable-size dimension",
+)
+def tensor_dim_invalid(model: Model) -> Iterator[Finding]:
+    for kind, index, tensor in tensors(model):
+        paths: tuple[tuple[Sequence[int], tuple[str, ...]], ...] = (
+            (tensor.dims, ("dims",)),
+            (tensor.reshape.shape, ("reshape", "shape")),
+        )
+        for dims, path in paths:
+            for axis, dim in enumerate(dims):
+                if dim < 1 and dim != VARIABLE:
+                    yield Finding(
+                        model.at(kind, index, *path, axis),
+                        f"{kind} '{tensor.name}' has a dimension of {dim}",
+                        cure="write -1 for an axis of any length; dims do not include the batch axis",
+                    )
+
+
+@rule(
+    "dims and reshape have the same number of elements",
+    bad=python_model(inputs=io_tensor("X", "FP32", "2, 3", "reshape { shape: [ 5 ] }")),
+    good=python_model(inputs=io_tensor("X", "FP32", "2, 4, -1, 6", "reshape { shape: [ 8, -1, 6 ] }")),
+    words="model … '…' has different size for dims and reshape",
+)
+def reshape_size_differs(model: Model) -> Iterator[Finding]:
+    for kind, index, tensor in tensors(model):
+        shape = list(tensor.reshape.shape)
+        if not tensor.dims or not tensor.HasField("reshape") or (not shape and model.config.max_batch_size == 0):
+            continue
+        if any(dim < 1 and dim != VARIABLE for dim in (*tensor.dims, *shape)):
+            continue
+        if not reshapes(list(tensor.dims), shape):
+            yield Finding(
+                model.at(kind, index, "reshape", "shape"),
+                f"{kind} '{tensor.name}' has dims {list(tensor.dims)} and is reshaped to {shape}",
+                cure="make the products equal, also those of the parts between axes of variable size",
+            )
+
+
+def reshapes(dims: list[int], shape: list[int]) -> bool:
+    """Whether core accepts ``shape`` as a reshape of ``dims``: [2, 4, -1, 6] and [8, -1, 1, 6] match."""
+    count, new = element_count(dims), element_count(shape)
+    if count != new and not (new == 0 and count == 1):
+        return False
+    return count != VARIABLE or _chunks(dims) == _chunks(shape)
+
+
+def _chunks(dims: list[int]) -> list[int]:
+    """Products of the parts that the variable axes leave."""
+    products = [1]
+    for dim in dims:
+        if dim == VARIABLE:
+            products.append(1)
+        else:
+            products[-1] *= dim
+    return products
+
+
+@rule(
+    "Only inputs with three dims have FORMAT_NHWC or FORMAT_NCHW",
+    source="core r24.10 model_config_utils.cc ValidateModelInput",
+    bad=python_model(inputs='{ name: "X", data_type: TYPE_UINT8, format: FORMAT_NHWC, dims: [ 299, 299 ] }'),
+    good=python_model(inputs='{ name: "X", data_type: TYPE_UINT8, format: FORMAT_NHWC, dims: [ 299, 299, 3 ] }'),
+    words="model input NHWC/NCHW require 3 dims",
+)
+def format_needs_3_dims(model: Model) -> Iterator[Finding]:
+    for index, tensor in enumerate(model.config.input):
+        if tensor.format in (tensor.FORMAT_NHWC, tensor.FORMAT_NCHW) and len(tensor.dims) != 3 and tensor.dims:
+            name = tensor.Format.Name(tensor.format)
+            yield Finding(
+                model.at("input", index, "format"),
+                f"input '{tensor.name}' is {name} with {len(tensor.dims)} dims",
+                cure="write three dims without the batch axis, or delete format",
+            )
+
+
+@rule(
+    "No two inputs share a name",
+    source="core r24.10 model.cc Model::Init counts both, but a request can hold only one; measured on 2.51.0",
+    bad=python_model(inputs=f"{X}, {io_tensor('X', 'INT64', '1')}"),
+    good=python_model(inputs=f"{X}, {io_tensor('Z', 'INT64', '1')}"),
+)
+def input_name_twice(model: Model) -> Iterator[Finding]:
+    return _twice(model, "input", "Triton loads the model and refuses every request: expected 2 inputs but got 1")
+
+
+@rule(
+    "No two outputs share a name",
+    source="core r24.10 model.cc Model::Init: a map, which keeps only the first; measured on 2.51.0",
+    severity=Severity.WARNING,
+    bad=python_model(outputs=f"{Y}, {io_tensor('Y', 'INT64', '1')}"),
+    good=python_model(outputs=f"{Y}, {io_tensor('Z', 'INT64', '1')}"),
+)
+def output_name_twice(model: Model) -> Iterator[Finding]:
+    return _twice(model, "output", "Triton loads the model and keeps only the first of them")
+
+
+def _twice(model: Model, kind: str, effect: str) -> Iterator[Finding]:
+    for index, name in repeated(tensor.name for tensor in getattr(model.config, kind)):
+        if name:
+            message = f"there are two {kind}s called '{name}'"
+            yield Finding(model.at(kind, index, "name"), message, effect, "give it another name, or delete it")
+
+
+# fmt: off
+field_rule("tensor-name-missing", "Every input and output has a name",
+           at=(_tensors, "name"), when=lambda tensor: not tensor.name,
+           says="{path[0]} {name} has no name", cure='write name: "…"',
+           bad=python_model(inputs="{ data_type: TYPE_FP32, dims: [ 4 ] }"), words="model … must specify 'name'")
+
+field_rule("tensor-data-type-missing", "Every input and output has a data_type",
+           # Of one that has nothing at all, tensor-name-missing says enough.
+           at=(_tensors, "data_type"),
+           when=lambda tensor: tensor.data_type == DataType.TYPE_INVALID and (tensor.name or tensor.dims),
+           says="{path[0]} '{name}' has no data_type", cure="write data_type: TYPE_…, such as TYPE_FP32",
+           bad=python_model(inputs='{ name: "X", dims: [ 4 ] }'), words="model … '…' must specify 'data_type'")
+
+field_rule("tensor-dims-missing", "Every input and output has dims",
+           at=(_tensors, "dims"), when=lambda tensor: not tensor.dims and (tensor.name or tensor.data_type),
+           says="{path[0]} '{name}' has no dims",
+           cure="write dims: [ … ] without the batch axis; [ 1 ] for one value",
+           bad=python_model(inputs='{ name: "X", data_type: TYPE_FP32 }'),
+           good=python_model(inputs=io_tensor("X", dims="1")), words="model … '…' must specify 'dims'")
+
+field_rule("shape-tensor-without-tensorrt", "Only TensorRT models have shape tensors",
+           source="core r24.10 model_config_utils.cc ValidateModelInput, ValidateModelOutput",
+           at=(_tensors_of_others, "is_shape_tensor"), when=lambda tensor: tensor.is_shape_tensor,
+           says="{path[0]} '{name}' is a shape tensor, and the model is not a TensorRT plan",
+           cure="delete is_shape_tensor",
+           bad=python_model(inputs=_SHAPE_TENSOR), good=plan_model(inputs=_SHAPE_TENSOR), good_loads=False,
+           words="shape tensors are only supported for TensorRT platform")
+
+field_rule("non-linear-format-without-tensorrt", "Only TensorRT models have non-linear formats",
+           source="core r24.10 model_config_utils.cc ValidateNonLinearFormatIO",
+           at=(_tensors_of_others, "is_non_linear_format_io"), when=lambda tensor: tensor.is_non_linear_format_io,
+           says="{path[0]} '{name}' has a non-linear format, and the model is not a TensorRT plan",
+           cure="delete is_non_linear_format_io",
+           bad=python_model(inputs=_NON_LINEAR), good=plan_model(inputs=_NON_LINEAR), good_loads=False,
+           words="Non-linear IO format is only supported for the TensorRT platform")
+
+field_rule("non-linear-format-needs-3-dims", "A tensor of a non-linear format has three dims",
+           source="core r24.10 model_config_utils.cc ValidateNonLinearFormatIO",
+           at=(_tensors_of_plans, "dims"),
+           when=lambda tensor: tensor.is_non_linear_format_io and len(tensor.dims) not in (0, 3),
+           says="{path[0]} '{name}' has a non-linear format and does not have three dims",
+           cure="write three dims without the batch axis",
+           bad=plan_model(inputs=io_tensor("X", "FP16", "8, 4", "is_non_linear_format_io: true")),
+           good=plan_model(inputs=_NON_LINEAR), good_loads=False, words="Non-linear IO format … requires 3 dims")
+
+field_rule("reshape-empty", "Only a model with batching can reshape a tensor to a scalar",
+           at=(_tensors_without_batching, "reshape"),
+           when=lambda tensor: tensor.HasField("reshape") and not tensor.reshape.shape,
+           says="{path[0]} '{item.name}' is reshaped to a scalar, and the model has no batching",
+           cure="write shape: [ 1 ], or delete reshape",
+           bad=python_model(size=0, inputs=_SCALAR), good=python_model(size=8, inputs=_SCALAR),
+           words="model … '…' cannot have empty reshape for non-batching model as scalar tensors are not supported")

@@ -1,0 +1,39 @@
+"""Models without inputs or outputs: Triton loads most of them, and no request to them makes sense."""
+
+from collections.abc import Iterator
+
+from triton_ensembles.checking.backend import backend_of
+from triton_ensembles.checking.examples import python_model
+from triton_ensembles.checking.rule import Finding, Model, Severity, rule
+from triton_ensembles.triton.model_config import CONFIG
+
+# That of pytorch refuses such a model: pytorch-tensors-missing.
+_BACKENDS = ("python", "dali", "fil", "openvino")
+
+
+@rule(
+    "A model has inputs and outputs",
+    source="core r24.10 infer_request.cc Normalize; python_backend r24.10; measured on 2.51.0",
+    severity=Severity.WARNING,
+    bad=python_model(inputs=""),
+    good=python_model(),
+)
+def tensors_missing(model: Model) -> Iterator[Finding]:
+    entry = model.get(CONFIG)
+    if entry is None or entry.data is None or model.file.faults:  # what seems to be missing may be there
+        return
+    if model.is_ensemble or backend_of(model).name not in _BACKENDS:
+        return
+    missing = [kind for kind in ("input", "output") if not getattr(model.config, kind)]
+    if missing:
+        yield Finding(
+            model.at(),
+            f"this config.pbtxt has no {' and no '.join(missing)}",
+            "Triton loads it, and "
+            + (
+                "refuses every request with an input: expected 0 inputs"
+                if "input" in missing
+                else "answers without any output"
+            ),
+            f'write {missing[0]} [ {{ name: "…", data_type: TYPE_…, dims: [ … ] }} ]',
+        )

@@ -1,0 +1,1 @@
+"""Rules about ensembles: their steps, and the tensors that flow between them."""

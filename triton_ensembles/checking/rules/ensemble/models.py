@@ -1,0 +1,264 @@
+"""The steps of an ensemble and the models that they name: core r24.10 ensemble_utils.cc ValidateEnsembleConfig."""
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+
+from triton_ensembles.checking.ensemble_steps import Step, steps
+from triton_ensembles.checking.examples import SCALE, X, ensemble, io_tensor, step
+from triton_ensembles.checking.field_rule import field_rule
+from triton_ensembles.checking.rule import Example, Finding, Model, Repository, Severity, rule
+from triton_ensembles.checking.text.unknown import UnknownValueError
+from triton_ensembles.ground.spelling import listed, nearest
+
+SOURCE = "core r24.10 ensemble_utils.cc ValidateTensorMapping"
+GOOD = ensemble(SCALE)
+_SHOWN = 12  # ensembles of a ring
+_MOST_COMPARED = 100  # models; each unknown name is compared with all of them
+
+
+@rule(
+    "Every step names a model of the repository",
+    source="core r24.10 model_repository_manager.cc ConnectDependencyGraph",
+    bad=ensemble(step("scales", {"X": "X"}, {"Y": "Y"})),
+    words="ensemble … contains models that are not available or ambiguous: …",
+)
+def step_model_missing(model: Model) -> Iterator[Finding]:
+    for item in steps(model):
+        name = item.message.model_name
+        if name and item.model is None:
+            neighbors = model.repository.models if len(model.repository.models) <= _MOST_COMPARED else ()
+            known = [neighbor.folder for neighbor in neighbors if neighbor.folder != model.folder]
+            models = f"the models here are {listed(known)}" if known else "add the model to the repository"
+            guess = nearest(name, known)
+            yield Finding(
+                model.at(*item.path, "model_name"),
+                f"there is no model '{name}'",
+                cure=f'did you mean model_name: "{guess}"?' if guess else models,
+            )
+
+
+@rule(
+    "Every step names a version that its model serves, or -1 for the newest",
+    source="core r24.10 model_repository_manager.cc CheckNode; protobuf takes a missing model_version for 0",
+    bad=ensemble(step("scale", {"X": "X"}, {"Y": "Y"}, version="")),
+    good=ensemble(step("scale", {"X": "X"}, {"Y": "Y"}, version="model_version: 1")),
+    words="ensemble '…' depends on '…' whose required version … is not loaded",
+)
+def step_version_not_served(model: Model) -> Iterator[Finding]:
+    for item in steps(model):
+        with suppress(UnknownValueError):
+            version = item.message.model_version
+            served = item.model.served_versions() if item.model and version != -1 else []
+            if not served or version in served:
+                continue
+            is_written = model.file.has(*item.path, "model_version")
+            versions = ", ".join(str(number) for number in sorted(served))
+            yield Finding(
+                model.at(*item.path, "model_version" if is_written else "model_name"),
+                f"step {item.number} asks for version {version} of '{item.message.model_name}', which serves {versions}"
+                if is_written
+                else f"step {item.number} has no model_version, which means version 0; "
+                f"'{item.message.model_name}' serves {versions}",
+                cure="write model_version: -1",
+            )
+
+
+def _unknown(kind: str, example: str, words: str) -> None:
+    @rule(f"{kind}_map names {kind}s that the model has", id=f"step-{kind}-unknown", bad=example, words=words)
+    def find(model: Model) -> Iterator[Finding]:
+        for item in steps(model):
+            if item.configured is None or item.configured.is_completed:
+                continue
+            with suppress(UnknownValueError):
+                known = [tensor.name for tensor in getattr(item.configured.config, kind)]
+                if not all(known):  # tensor-name-missing reports it
+                    continue
+                pairs = getattr(item.message, f"{kind}_map")
+                for key in sorted(set(pairs) - set(known)):
+                    guess = nearest(key, [name for name in known if name not in pairs]) or nearest(key, known)
+                    yield Finding(
+                        model.at(*item.path, f"{kind}_map", key, "key"),
+                        f"'{item.message.model_name}' has no {kind} '{key}'",
+                        cure=f'did you mean key: "{guess}"?' if guess else f"its {kind}s are {listed(known)}",
+                    )
+
+
+_unknown(
+    "input",
+    ensemble(step("scale", {"x": "X"}, {"Y": "Y"})),
+    "in ensemble …, ensemble tensor … is mapping to non-existing input … in model …",
+)
+_unknown(
+    "output",
+    ensemble(step("scale", {"X": "X"}, {"OUT": "Y"})),
+    "in ensemble …, ensemble tensor … is mapped from non-existing output … in model …",
+)
+
+
+@rule(
+    "Every input of a step's model is mapped, unless it is optional",
+    bad=ensemble(step("join", {"A": "X"}, {"SUM": "Y"})),
+    good=ensemble(step("join", {"A": "X", "B": "X"}, {"SUM": "Y"})),
+    words="in ensemble …, input … in model … is not mapped to any ensemble tensors",
+)
+def step_input_not_mapped(model: Model) -> Iterator[Finding]:
+    for item in steps(model):
+        with suppress(UnknownValueError):
+            if item.configured is None or not item.message.input_map:
+                continue
+            known = [tensor.name for tensor in item.configured.config.input]
+            unknown = [key for key in item.message.input_map if key not in known]
+            for tensor in item.configured.config.input:
+                if not tensor.name or tensor.name in item.message.input_map or tensor.optional:
+                    continue
+                if nearest(tensor.name, unknown):  # step-input-unknown reports it
+                    continue
+                yield Finding(
+                    model.at(*item.path, "input_map"),
+                    f"the input '{tensor.name}' of '{item.message.model_name}' is not mapped",
+                    cure=f'write input_map {{ key: "{tensor.name}" value: "…" }}, or make it optional in its model',
+                )
+
+
+@rule(
+    "An optional input of an ensemble goes only to optional inputs of its steps",
+    source="core r24.10 ensemble_scheduler.cc sends a step what it has; measured on 2.51.0",
+    severity=Severity.WARNING,
+    bad=ensemble(
+        step("join", {"A": "X", "B": "Z"}, {"SUM": "Y"}), inputs=f"{X}, {io_tensor('Z', more='optional: true')}"
+    ),
+    good=ensemble(
+        step("join", {"A": "X", "B": "X", "HINT": "Z"}, {"SUM": "Y"}),
+        inputs=f"{X}, {io_tensor('Z', 'INT32', '1', 'optional: true')}",
+    ),
+)
+def ensemble_input_optional(model: Model) -> Iterator[Finding]:
+    optional = {tensor.name: index for index, tensor in enumerate(model.config.input) if tensor.optional}
+    for item in steps(model) if optional else ():
+        for tensor in item.configured.config.input if item.configured else ():
+            name = item.message.input_map.get(tensor.name, "")
+            if name in optional and not tensor.optional:
+                yield Finding(
+                    model.at("input", optional[name], "optional"),
+                    f"the input '{name}' is optional here, and '{item.message.model_name}' needs it as '{tensor.name}'",
+                    "Triton loads it and refuses every request without the input: expected … inputs but got …",
+                    f"delete optional: true, or also write it for '{tensor.name}' in {item.message.model_name} and let "
+                    "the model do without",
+                )
+
+
+@rule(
+    "An ensemble's max_batch_size is not larger than that of a step that batches",
+    source="core r24.10 ensemble_utils.cc ValidateEnsembleConfig",
+    bad=ensemble(SCALE, size=16),
+    good=ensemble(SCALE, size=4),
+    words="ensemble … allows maximum batch size …, but it contains model … "
+    "which only allows maximum batch size to be …",
+)
+def ensemble_batch_size(model: Model) -> Iterator[Finding]:
+    most = model.config.max_batch_size
+    for item in steps(model):
+        with suppress(UnknownValueError):
+            allowed = item.configured.config.max_batch_size if item.configured else 0
+            if 0 < allowed < most:
+                yield Finding(
+                    model.at("max_batch_size"),
+                    f"the ensemble accepts batches of {most}, but '{item.message.model_name}' only of {allowed}",
+                    cure=f"write max_batch_size: {allowed} here, or {most} in {item.message.model_name}",
+                )
+
+
+def _nested(name: str, model: str, folder: str = "") -> Example:
+    """An ensemble of the ensemble ``name``, whose only step is ``model``."""
+    inner = ensemble(step(model, {"X": "X"}, {"Y": "Y"}))
+    outer = ensemble(step(name, {"X": "X"}, {"Y": "Y"}))
+    return Example(outer, beside={f"{name}/config.pbtxt": inner, f"{name}/1": None}, folder=folder)
+
+
+@rule(
+    "No ensemble is a step of itself, directly or through another one",
+    source="core r24.10 model_repository_manager.cc CircularDependencyCheck",
+    bad=_nested("round-trip", "there-and-back", folder="there-and-back"),
+    good=_nested("one-way", "scale"),
+    words="circular dependency between ensembles",
+)
+def ensemble_of_itself(model: Model) -> Iterator[Finding]:
+    """Reported once for each cycle: at the ensemble whose name comes first."""
+    if model.folder not in _first_of_rings(model.repository):
+        return
+    for item in steps(model):
+        if ring := _ring(model, item):
+            shown = ring if len(ring) <= _SHOWN else [*ring[:_SHOWN], "…"]
+            yield Finding(
+                model.at(*item.path, "model_name"),
+                f"this ensemble is a step of itself: {' -> '.join([*shown, ring[0]])}",
+                cure="remove the step",
+            )
+
+
+def _first_of_rings(repository: Repository) -> set[str]:
+    """The first by name of each group of ensembles that are steps of each other."""
+    key = "first of rings"
+    if key not in repository.cache:
+        below = {user.folder: {item.message.model_name for item in steps(user)} for user in repository.ensembles}
+        repository.cache[key] = {
+            min(group) for group in _groups(below) if len(group) > 1 or group[0] in below[group[0]]
+        }
+    return set(repository.cache[key])
+
+
+def _groups(below: Mapping[str, set[str]]) -> Iterator[list[str]]:
+    """The strongly connected groups of a graph (Tarjan), without recursion: ensembles may nest a thousand deep."""
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    group: dict[str, None] = {}  # an ordered set
+    for root in below:
+        path = [] if root in number else [(root, iter(below[root]))]
+        while path:
+            name, successors = path[-1]
+            if name not in number:
+                number[name] = lowest[name] = len(number)
+                group[name] = None
+            for successor in successors:
+                if successor in below and successor not in number:
+                    path.append((successor, iter(below[successor])))
+                    break
+                if successor in group:
+                    lowest[name] = min(lowest[name], number[successor])
+            else:
+                path.pop()
+                if path:
+                    lowest[path[-1][0]] = min(lowest[path[-1][0]], lowest[name])
+                if lowest[name] == number[name]:
+                    members: list[str] = []
+                    while not members or members[-1] != name:
+                        members.append(group.popitem()[0])
+                    yield members
+
+
+def _ring(model: Model, first: Step) -> list[str] | None:
+    """Names of the ensembles on the shortest path from ``first`` back to ``model``."""
+    ways = deque([[model.folder, first.message.model_name]])
+    seen = {first.message.model_name}
+    while ways:
+        way = ways.popleft()
+        if way[-1] == model.folder:
+            return way[:-1]
+        here = model.repository.model(way[-1])
+        for item in steps(here) if here else ():
+            name = item.message.model_name
+            if name not in seen:
+                seen.add(name)
+                ways.append([*way, name])
+    return None
+
+
+# fmt: off
+field_rule("step-namespace", "model_namespace is reserved for Triton",
+           source="common r24.10 model_config.proto: '[RESERVED] currently this field is reserved for internal use'",
+           severity=Severity.WARNING,
+           at=("ensemble_scheduling.step", "model_namespace"), when=lambda step: step.model_namespace,
+           says="model_namespace is reserved for Triton's own use", effect="Triton silently overwrites it",
+           cure="delete it",
+           bad=ensemble(SCALE.replace('model_name: "scale"', 'model_namespace: "here", model_name: "scale"')))

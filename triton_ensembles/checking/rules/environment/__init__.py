@@ -1,0 +1,1 @@
+"""Rules about Python environments: packed ones, and wheels beside model.py."""

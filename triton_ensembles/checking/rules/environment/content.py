@@ -1,0 +1,325 @@
+"""The contents of a packed environment, compared with the server that will run it."""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from triton_ensembles.archive.tree import Kind, join
+from triton_ensembles.checking.environments import Environment, has_stub, place_in, reference, used_environments
+from triton_ensembles.checking.examples import with_environment
+from triton_ensembles.checking.packages import MANYLINUX, glibc_of, used_packages
+from triton_ensembles.checking.rule import Destination, Finding, Repository, Server, Severity, rule
+from triton_ensembles.triton.releases import image_of, instance_of, release_of, releases, version
+
+GOOD = with_environment("3.10")
+_FOREIGN = re.compile(r"-(macosx_\w+|win32|win_\w+)$")
+_CONDA_FOREIGN = ("osx-64", "osx-arm64", "win-64", "win-arm64")
+
+
+def _without_stub(repository: Repository, packed: Environment) -> list[str]:
+    key = "users of environments without a stub"
+    if key not in repository.cache:
+        users: dict[str, list[str]] = defaultdict(list)
+        for model in repository.models:
+            if (named := reference(model)) and not has_stub(model):
+                users[named.path].append(model.folder)
+        repository.cache[key] = users
+    return list(repository.cache[key].get(packed.path, ()))
+
+
+@rule(
+    "A packed environment has the Python of the image's stub",
+    source="python_backend README r24.10, Important Notes 1; releases.csv",
+    bad=with_environment("3.8"),
+    destination=Destination(image="24.09"),
+    server=Server.UNTESTED,
+)
+def environment_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    image = image_of(destination)
+    for packed in used_environments(repository):
+        models = _without_stub(repository, packed)
+        if image and image.python and packed.pythons and models and image.python not in packed.pythons:
+            yield Finding(
+                place_in(repository, packed),
+                f"the environment has Python {' and '.join(packed.pythons)}, and the stub of Triton {image.release} is "
+                f"for Python {image.python}",
+                f"{_and(models)} cannot start: a stub is built for one minor version of Python (Stub process is "
+                "not healthy)",
+                f"pack an environment with python={image.python}, or put a triton_python_backend_stub for Python "
+                f"{packed.pythons[0]}, built from release {image.release}, into the model's folder",
+            )
+
+
+@rule(
+    "A packed environment has the Python of some image's stub",
+    source="releases.csv: stubs for Python 3.8, 3.10 and 3.12",
+    bad=with_environment("3.11"),
+    severity=Severity.NOTE,
+    server=Server.UNTESTED,
+)
+def environment_python_of_no_image(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    if destination.image:
+        return
+    known = {release.python for release in releases().values()}
+    for packed in used_environments(repository):
+        models = _without_stub(repository, packed)
+        if packed.pythons and models and not known & set(packed.pythons):
+            yield Finding(
+                place_in(repository, packed),
+                f"the environment has Python {' and '.join(packed.pythons)}; the stubs in Triton's images are for "
+                f"{', '.join(sorted(known, key=version))}",
+                "it runs locally, where every Python has a stub; in an image of NVIDIA or AWS "
+                f"{_and(models)} would not start",
+                "for SageMaker, pack the Python of its image (--image 24.09 checks that), or put a stub for this "
+                "Python into the model's folder",
+            )
+
+
+@rule(
+    "numpy is below 2 for a server up to 24.10",
+    source="python_backend #384: pybind11 2.12 since 24.11; measured on 2.51.0",
+    bad=with_environment("3.12", site={"numpy-2.1.0.dist-info/METADATA": "Name: numpy\n"}),
+    good=with_environment("3.12", site={"numpy-1.26.4.dist-info/METADATA": "Name: numpy\n"}),
+    server=Server.UNTESTED,
+)
+def environment_numpy(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    release = release_of(destination)
+    for packed in (*used_environments(repository), *used_packages(repository)):
+        numpy = packed.versions.get("numpy", "")
+        if release and release.reads_numpy2 is False and version(numpy) >= (2,):
+            yield Finding(
+                place_in(repository, packed),
+                f"this has numpy {numpy}, and Triton {release.release} supports only numpy 1",
+                "the step loads and gives wrong answers without an error: every input is its first element repeated, "
+                f"and every output is empty (its stub is built with pybind11 {release.pybind11}; 24.11 has 2.12)",
+                "pack numpy 1.26.4, or use an image of 24.11 or later",
+            )
+
+
+@rule(
+    "A packed environment has numpy",
+    source="python_backend r24.10 triton_python_backend_utils.py imports it; measured on 2.51.0",
+    bad=with_environment("3.12", site={"mine/__init__.py": ""}, numpy=False),
+    good=with_environment("3.12"),
+    server=Server.UNTESTED,
+)
+def environment_without_numpy(repository: Repository) -> Iterator[Finding]:
+    for packed in used_environments(repository):
+        if packed.tree.problems or not packed.has_library or not packed.site_packages or "numpy" in packed.modules:
+            continue
+        yield Finding(
+            place_in(repository, packed),
+            "the environment has no numpy",
+            "the steps do not start: triton_python_backend_utils imports it: No module named 'numpy'",
+            "add numpy 1.26.4 to it and pack it again",
+        )
+
+
+@rule(
+    "Nothing in a packed environment is installed in editable mode",
+    source="PEP 660, PEP 610; setuptools writes __editable__ files, pip direct_url.json",
+    bad=with_environment(site={"__editable__.mine-1.0.pth": "/home/me/mine\n"}),
+    good=with_environment(site={"mine/__init__.py": ""}),
+    server=Server.UNTESTED,
+)
+def environment_editable(repository: Repository) -> Iterator[Finding]:
+    for packed in used_environments(repository):
+        for path, problem in _editable(packed):
+            yield Finding(
+                place_in(repository, packed, path),
+                f"{problem}, which is not in the packed environment",
+                "its import fails in the step: ModuleNotFoundError (or: Stub process is not healthy)",
+                "install the package itself into the environment (pip install ., without -e) and pack it again",
+            )
+
+
+def _editable(packed: Environment) -> Iterator[tuple[str, str]]:
+    pointer = "this is a package in editable mode: a pointer to a folder of the build machine"
+    for folder in packed.site_packages:
+        for entry in packed.texts(folder):
+            name = entry.path.rpartition("/")[2]
+            if name.startswith("__editable__"):
+                yield entry.path, pointer
+            elif name.endswith(".pth"):
+                lines = (line.strip() for line in (entry.text or "").splitlines()[:1000])
+                if added := next((line for line in lines if line.startswith("/")), None):
+                    yield entry.path, f"this adds the folder '{added[:120]}' of the build machine"
+        links = (name for name in packed.tree.children(folder) if name.endswith(".egg-link"))
+        yield from ((join(folder, name), pointer) for name in links)
+    for name, folder in packed.distributions():
+        record = packed.tree.get(join(folder, "direct_url.json"))
+        try:
+            data = json.loads(record.data) if record and record.data else None
+        except (ValueError, RecursionError):
+            continue
+        info, url = (data.get("dir_info"), data.get("url")) if isinstance(data, dict) else (None, None)
+        if isinstance(info, dict) and info.get("editable") is True:
+            yield f"{folder}/direct_url.json", f"{name} is installed in editable mode from {str(url)[:120]}"
+
+
+@rule(
+    "No link in a packed environment points outside it",
+    source="python_backend r24.10 pb_env.cc extracts links as they are; since 26.06 (#437) it refuses such links",
+)
+def environment_links(repository: Repository) -> Iterator[Finding]:
+    for packed in used_environments(repository):
+        links = [
+            entry
+            for entry in packed.tree.members
+            if entry.kind is Kind.SYMLINK and _leads_out(entry.path, entry.target)
+        ]
+        python = [entry for entry in links if re.fullmatch(r"bin/python[\d.]*", entry.path)]
+        if links:
+            entry = (python or links)[0]
+            venv = bool(python) and packed.tree.get("pyvenv.cfg") is not None
+            yield Finding(
+                place_in(repository, packed, entry.path),
+                f"'{entry.path}' is a link to '{entry.target[:120]}', which is not in the environment"
+                + (f" (and {len(links) - 1} more such links)" if len(links) > 1 else ""),
+                "this is a virtual environment, which is only a layer over the Python of the build machine: the stub "
+                "finds no standard library, or a different one"
+                if venv
+                else "on the instance it is broken or points to another file; Triton 26.06 and later refuse it",
+                "pack a conda environment with conda-pack: it includes Python itself"
+                if venv
+                else "pack what the link points to",
+            )
+
+
+def _leads_out(path: str, target: str) -> bool:
+    if target.startswith("/"):
+        return True
+    depth = len(PurePosixPath(path).parts) - 1
+    for part in PurePosixPath(target).parts:
+        depth += -1 if part == ".." else 1
+        if depth < 0:
+            return True
+    return False
+
+
+@rule(
+    "A packed environment has Python's standard library",
+    source="measured on 2.51.0: the stub becomes the Python whose bin is first on PATH",
+    bad=with_environment(library=False),
+    severity=Severity.WARNING,
+    server=Server.UNTESTED,
+)
+def environment_no_library(repository: Repository) -> Iterator[Finding]:
+    for packed in used_environments(repository):
+        if packed.tree.problems or not packed.tree.get("bin/activate") or packed.has_library:
+            continue
+        yield Finding(
+            place_in(repository, packed),
+            "the environment has no standard library (lib/python3.x/os.py)"
+            if packed.pythons
+            else "the environment has no Python (lib/python3.x)",
+            "the stub falls back on the Python of the image, if its minor version is the same, or does not start",
+            "pack a conda environment with python in it, with conda-pack",
+        )
+
+
+@rule(
+    "A packed environment is built for Linux and for the processor of the instance",
+    source="the tags in WHEEL files (PEP 427, PEP 600) and the subdir of conda-meta; instances.csv",
+    bad=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-macosx_11_0_arm64\n"}),
+    good=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_17_x86_64\n"}),
+    server=Server.UNTESTED,
+)
+def environment_platform(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    instance = instance_of(destination.instance)
+    machine = instance.architecture if instance else "x86_64"
+    for packed in (*used_environments(repository), *used_packages(repository)):
+        foreign = [(path, tag) for path, tag in tags_of(packed) if _is_foreign(tag, machine)]
+        if foreign:
+            path, tag = foreign[0]
+            yield Finding(
+                place_in(repository, packed, path),
+                f"this package was built for {tag.rpartition('-')[2]}"
+                + (f" (and {len(foreign) - 1} more such packages)" if len(foreign) > 1 else ""),
+                f"its libraries cannot be loaded on Linux with {machine}: ImportError or Exec format error",
+                f"pack the environment on Linux with {machine} (for example in a container)",
+            )
+
+
+@rule(
+    "The wheels of a packed environment run with the image's glibc",
+    source="PEP 600 tags in WHEEL files; the glibc of the image's Ubuntu (releases.csv)",
+    bad=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_39_x86_64\n"}),
+    good=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_17_x86_64\n"}),
+    destination=Destination(image="24.09"),
+    severity=Severity.WARNING,
+    server=Server.UNTESTED,
+)
+def environment_glibc(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    image = image_of(destination)
+    if image is None or image.glibc is None:
+        return
+    for packed in used_environments(repository):
+        oldest: dict[str, tuple[int, int]] = {}
+        for path, tag in tags_of(packed):  # a wheel may have several tags: the least demanding one counts
+            if needed := glibc_of(tag):
+                oldest[path] = min(needed, oldest.get(path, needed))
+        for path, needed in oldest.items():
+            if needed > image.glibc:
+                yield Finding(
+                    place_in(repository, packed, path),
+                    f"this package needs glibc {needed[0]}.{needed[1]}, and the image of Triton {image.release} "
+                    f"(Ubuntu {image.ubuntu}) has {image.glibc[0]}.{image.glibc[1]}",
+                    f"its import fails: version `GLIBC_{needed[0]}.{needed[1]}' not found",
+                    "use an older version of the package, or a newer image",
+                )
+
+
+@rule(
+    "The libstdc++ of a packed environment is not older than the image's",
+    source="python_backend README r24.10, Important Notes 7; server #5933",
+    severity=Severity.WARNING,
+)
+def environment_libstdcxx(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    image = image_of(destination)
+    if image is None or image.libstdcxx is None:
+        return
+    for packed in used_environments(repository):
+        libraries = [
+            (int(match[1]), name)
+            for name in packed.tree.children("lib")
+            if (match := re.fullmatch(r"libstdc\+\+\.so\.6\.0\.(\d{1,4})", name))
+        ]
+        if libraries and max(libraries)[0] < image.libstdcxx:
+            yield Finding(
+                place_in(repository, packed, f"lib/{max(libraries)[1]}"),
+                f"this is older than the libstdc++.so.6.0.{image.libstdcxx} of the image (Ubuntu {image.ubuntu}), "
+                "which the stub was linked to",
+                f"the environment's lib comes first on LD_LIBRARY_PATH, so the stub may not start: "
+                f"GLIBCXX_3.4.{image.libstdcxx} not found",
+                "conda install -c conda-forge libstdcxx-ng>=12, and pack again",
+            )
+
+
+def _and(names: list[str]) -> str:
+    return " and ".join(f"'{name}'" for name in names[:5]) + (" and others" if len(names) > 5 else "")
+
+
+def tags_of(packed: Environment) -> Iterator[tuple[str, str]]:
+    """(path of the WHEEL file or of conda's record, platform tag)."""
+    for _, folder in packed.distributions():
+        entry = packed.tree.get(join(folder, "WHEEL"))
+        for line in (entry.text or "").splitlines()[:200] if entry and entry.data else ():
+            if line.startswith("Tag:"):
+                yield join(folder, "WHEEL"), line[4:].strip()
+    for entry in packed.texts("conda-meta"):
+        if match := re.search(r'"subdir"\s*:\s*"([\w-]+)"', entry.text or ""):
+            yield entry.path, f"conda-{match[1]}" if match[1] not in _CONDA_FOREIGN else match[1].replace("-", "_")
+
+
+def _is_foreign(tag: str, instance_machine: str) -> bool:
+    if _FOREIGN.search(tag) or tag.replace("_", "-") in _CONDA_FOREIGN:
+        return True
+    match = MANYLINUX.search(tag)
+    machine = (match[3] or match[5]) if match else ""
+    for name in ("x86_64", "aarch64"):
+        if name != instance_machine and (tag.endswith(f"linux_{name}") or machine == name):
+            return True
+    return tag == ("conda-linux-aarch64" if instance_machine == "x86_64" else "conda-linux-64")

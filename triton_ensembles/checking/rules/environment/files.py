@@ -1,0 +1,232 @@
+"""Environment files that can be read, and that the build refuses before it installs anything."""
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatch
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from triton_ensembles.artifacts.environment import EnvironmentSpec
+from triton_ensembles.artifacts.environment.pins import LONGEST_LOCK
+from triton_ensembles.checking.recipe_files import packed_files
+from triton_ensembles.checking.rule import Destination, Finding, Place, Repository, Server, Severity, rule
+from triton_ensembles.checking.text.unknown import UnknownValueError
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import read_text
+from triton_ensembles.ground.spelling import most_of
+from triton_ensembles.project.recipe.places import LOCKS
+from triton_ensembles.triton.releases import Release, release_of
+
+_ASKED = "#   "  # of a lock: what was asked for
+# Packages that are known to bring no numpy along.
+_WITHOUT_NUMPY = frozenset({
+    "tokenizers", "pillow", "requests", "pyyaml", "regex", "sentencepiece", "tiktoken", "orjson", "ujson", "pydantic",
+    "protobuf", "jinja2", "tqdm", "boto3", "botocore", "httpx", "aiohttp", "redis", "psutil", "python-dotenv",
+    "click", "langdetect", "nltk", "beautifulsoup4", "lxml", "emoji", "ftfy", "jsonschema", "cryptography", "pytz",
+    "attrs", "python-dateutil", "packaging", "typing-extensions", "loguru", "prometheus-client", "safetensors",
+})  # fmt: skip
+# Of conda's channels only: PyPI has them under other names, or not at all.
+_OF_CONDA = {
+    **dict.fromkeys(("cudatoolkit", "pytorch-cuda", "cudnn", "libstdcxx-ng", "libgcc-ng", "libgomp"), ""),
+    **dict.fromkeys(("pytorch", "pytorch-cpu", "pytorch-gpu"), "torch"),
+    **dict.fromkeys(("opencv", "py-opencv"), "opencv-python-headless"),
+    "faiss": "faiss-cpu",
+}
+
+
+def _requirements(spec: EnvironmentSpec) -> Iterator[tuple[str, SpecifierSet, str, int]]:
+    """Name, versions, text and line of each package; without the versions that only conda reads."""
+    for package in spec.packages:
+        name, _, versions = package.pip_requirement.partition(package.name)
+        with_versions = versions if name == "" else ""
+        try:
+            yield canonicalize_name(package.name), SpecifierSet(with_versions), package.written, package.line
+        except InvalidSpecifier:
+            yield canonicalize_name(package.name), SpecifierSet(), package.written, package.line
+    for text in spec.pip_packages:
+        try:
+            required = Requirement(text)
+        except InvalidRequirement:
+            continue
+        if required.marker is None:
+            yield canonicalize_name(required.name), required.specifier, text, spec.line_of(required.name) or 0
+
+
+def _locked(repository: Repository, spec: EnvironmentSpec) -> dict[str, str] | None:
+    """The versions by package of the ensemble's lock; None when there is none for these packages."""
+    for path in (
+        sorted(repository.path.glob(f"{LOCKS}/{spec.path.stem}-python3.*.lock")) if repository.path.is_dir() else ()
+    ):
+        try:
+            lines = read_text(path, LONGEST_LOCK).splitlines()
+        except EnsembleError:  # recipe-lock reports it
+            raise UnknownValueError from None
+        requested = [line.removeprefix(_ASKED) for line in lines if line.startswith(_ASKED)]
+        if requested == [*spec.conda_specs, *spec.pip_packages]:
+            pins = (line.split()[0].partition("==") for line in lines if line and not line.startswith("#"))
+            return {canonicalize_name(name): version for name, _, version in pins}
+    return None
+
+
+@rule(
+    "The environment file asks for numpy",
+    source="python_backend r24.10 triton_python_backend_utils.py imports it; the build runs the environment",
+    server=Server.ACCEPTS,
+)
+def environment_file_without_numpy(repository: Repository) -> Iterator[Finding]:
+    for path, spec, steps in packed_files(repository):
+        named = {name for name, *_ in _requirements(spec)}
+        if "numpy" not in named and "numpy" not in (_locked(repository, spec) or ()) and named <= _WITHOUT_NUMPY:
+            yield Finding(
+                Place(path),
+                "this asks for no numpy, and nothing in it brings numpy along",
+                f"the build refuses it, because {most_of(steps)} would not start: No module named 'numpy'",
+                "add numpy==1.26.4",
+            )
+
+
+@rule(
+    "The environment file keeps numpy below 2 for a server up to 24.10",
+    source="python_backend #384: pybind11 2.12 since 24.11; measured on 2.51.0",
+    server=Server.ACCEPTS,
+)
+def environment_file_numpy(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    release = release_of(destination)
+    for path, spec, _ in packed_files(repository) if release and release.reads_numpy2 is False else ():
+        for name, versions, text, line in _requirements(spec):
+            if release and name == "numpy" and versions and _reads_only_2(versions):
+                yield Finding(
+                    Place(path, line),
+                    f"this requires {text}, and Triton {release.release} supports only numpy 1",
+                    _gives_garbage(),
+                    "write numpy==1.26.4, or use an image of 24.11 or later",
+                )
+
+
+@rule(
+    "The environment file says a version of numpy that the server supports",
+    source="python_backend #384; the build takes the newest version that fits",
+    severity=Severity.WARNING,
+    server=Server.ACCEPTS,
+)
+def environment_file_numpy_open(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    release = release_of(destination)
+    for path, spec, _ in packed_files(repository) if release and release.reads_numpy2 is False else ():
+        locked = _locked(repository, spec)
+        if release is None or locked is not None:
+            continue
+        of_numpy = [requirement for requirement in _requirements(spec) if requirement[0] == "numpy"]
+        named = {name for name, *_ in _requirements(spec)}
+        if of_numpy and all(_takes_2(versions) and not _reads_only_2(versions) for _, versions, *_ in of_numpy):
+            yield _open(path, of_numpy[0][3], f"{of_numpy[0][2]} may become numpy 2", release)
+        elif not of_numpy and not named <= _WITHOUT_NUMPY:
+            yield _open(
+                path, 0, "this does not name numpy, which another package may bring along in version 2", release
+            )
+
+
+def _open(path: str, line: int, message: str, release: Release) -> Finding:
+    effect = f"Triton {release.release} supports only numpy 1, and the build refuses numpy 2: {_gives_garbage()}"
+    return Finding(Place(path, line), message, effect, "write numpy==1.26.4")
+
+
+def _gives_garbage() -> str:
+    return (
+        "the steps load and give wrong answers without an error: every input is its first element repeated, and every "
+        "output is empty"
+    )
+
+
+def _takes_2(versions: SpecifierSet) -> bool:
+    return any(versions.contains(version) for version in ("2.0.0", "2.2.6", "2.4.6", "99"))
+
+
+def _reads_only_2(versions: SpecifierSet) -> bool:
+    return _can_hold(versions) and not any(
+        versions.contains(text) for text in (*_mentioned(versions, below=Version("2")), "1.26.4", "1.21.6", "1.19.5")
+    )
+
+
+def _mentioned(versions: SpecifierSet, below: Version | None = None) -> Iterator[str]:
+    """Versions at the borders of the clauses, and just beside them."""
+    for clause in versions:
+        text = clause.version.removesuffix(".*")
+        try:
+            border = Version(text)
+        except InvalidVersion:
+            continue
+        for version in (text, f"{border.base_version}.0.1", f"{border.base_version}.1"):
+            if below is None or Version(version) < below:
+                yield version
+
+
+def _can_hold(versions: SpecifierSet) -> bool:
+    """Whether any version fits: one at a border, or far from all of them."""
+    return any(versions.contains(version, prereleases=True) for version in (*_mentioned(versions), "0", "99999"))
+
+
+@rule(
+    "The versions that an environment file asks for agree with each other",
+    source="PEP 440; the build's pip: ResolutionImpossible",
+    server=Server.ACCEPTS,
+)
+def environment_file_versions(repository: Repository) -> Iterator[Finding]:
+    for path, spec, _ in packed_files(repository, wheels=True):
+        together: dict[str, tuple[SpecifierSet, str]] = {}
+        for name, versions, text, line in _requirements(spec):
+            before, written_before = together.get(name, (SpecifierSet(), ""))
+            together[name] = (before & versions, text)
+            if not _can_hold(before & versions):
+                yield Finding(
+                    Place(path, line),
+                    f"no version of {name} is both {written_before} and {text}"
+                    if written_before
+                    else f"no version of {name} is {text}",
+                    "the build cannot install it",
+                    "keep one of the lines" if written_before else "correct its versions",
+                )
+
+
+@rule(
+    "The packages of an environment file have the same names on PyPI",
+    source="the build installs from PyPI where no conda channel is reachable, and wheels always",
+    severity=Severity.WARNING,
+    server=Server.ACCEPTS,
+)
+def environment_file_of_conda(repository: Repository) -> Iterator[Finding]:
+    for path, spec, _ in packed_files(repository, wheels=True):
+        for package in spec.packages:
+            if package.name in _OF_CONDA:
+                pypi_name = _OF_CONDA[package.name]
+                has_it = "has it under another name" if pypi_name else "does not"
+                yield Finding(
+                    Place(path, package.line),
+                    f"conda has a package '{package.name}', and PyPI {has_it}",
+                    "the build refuses it wherever no conda channel is reachable",
+                    f"write {pypi_name}" if pypi_name else "remove it: the packages of PyPI bring what they need",
+                )
+
+
+@rule(
+    "A recipe leaves out no package that its environment file asks for",
+    source="the build looks for every package in what is left",
+    severity=Severity.WARNING,
+    server=Server.ACCEPTS,
+)
+def environment_file_excluded(repository: Repository) -> Iterator[Finding]:
+    recipe = repository.recipe.recipe if repository.recipe else None
+    environments = recipe.environments.values() if recipe else ()
+    globs = {tuple(environment.steps): environment.exclude for environment in environments}
+    for path, spec, steps in packed_files(repository):
+        for name, _, _, line in _requirements(spec):
+            module = f"lib/python3.11/site-packages/{re.sub('-', '_', name)}/__init__.py"
+            if pattern := next((glob for glob in globs.get(tuple(steps), ()) if fnmatch(module, glob)), None):
+                yield Finding(
+                    Place(path, line),
+                    f"the recipe leaves out '{name}' by exclude = [\"{pattern}\"]",
+                    f"the build refuses it: nothing is left of {name} in the packed environment",
+                    "remove the line here, or patterns from exclude",
+                )

@@ -1,0 +1,112 @@
+"""Whether the environment of a step has what its model.py imports. Nothing is run."""
+
+import re
+import sys
+from collections.abc import Iterator
+
+from triton_ensembles.checking.built_for import python_of
+from triton_ensembles.checking.environments import Environment, environment_of, normal_name, reference
+from triton_ensembles.checking.examples import with_environment
+from triton_ensembles.checking.imported_packages import PROVIDERS, UNLESS_ELSEWHERE, imported
+from triton_ensembles.checking.packages import Packages, packages_of
+from triton_ensembles.checking.python.standard_library import standard_library
+from triton_ensembles.checking.recipe_files import environment_files, packed_files
+from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Repository, Severity, rule
+from triton_ensembles.ground.spelling import nearest
+from triton_ensembles.triton.releases import image_of
+
+SOURCE = "python_backend r24.10 pb_stub.cc: sys.path is the environment's, then the version folder and the model's"
+GOOD = with_environment(imports="import json\n")
+
+
+@rule(
+    "A packed environment has what model.py imports",
+    bad=with_environment(imports="import not_installed\n"),
+    words="No module named 'not_installed'",
+    lower=Severity.WARNING,
+)
+def environment_import_missing(model: Model, destination: Destination) -> Iterator[Finding]:
+    """A warning about what a function imports, or may find in a folder that model.py adds to sys.path."""
+    packed = environment_of(model)
+    beside = None if reference(model) else next(iter(packages_of(model)), None)
+    if beside is None and (packed is None or packed.tree.problems or not packed.has_library):
+        return
+    where = beside or packed
+    assert where is not None
+    python, _ = python_of(model.repository, destination)
+    for file, missing in imported(model):
+        if not _has(where, missing.package, python):
+            provider = PROVIDERS.get(missing.package, missing.package)
+            meant = nearest(missing.package, where.modules)
+            when = "when the function is called" if missing.later else "and Triton does not load the model"
+            when += UNLESS_ELSEWHERE if missing.elsewhere else ""
+            yield Finding(
+                file.place(missing),
+                f"neither the wheels in '{where.path}' nor Triton's Python have a package '{missing.package}'"
+                if beside
+                else f"the environment '{where.path}' has no package '{missing.package}'",
+                f"ModuleNotFoundError: No module named '{missing.package}', {when}",
+                (f"did you mean '{meant}'? Otherwise " if meant else "")
+                + (f"add {provider} to its environment file" if beside else f"add {provider} to it and pack it again"),
+                Severity.WARNING if missing.later or missing.elsewhere else None,
+            )
+
+
+def _has(packed: Environment, package: str, python: str) -> bool:
+    if isinstance(packed, Packages):  # modules beside model.py are the model's own for is_local
+        return package in standard_library(python) or package == "numpy"
+    # Modules compiled into Python have no file: sys, time, math …
+    return package in packed.modules or package in sys.builtin_module_names or package in _COMPILED_IN
+
+
+# Modules that a build of Python may have either as files in lib-dynload or compiled in.
+_COMPILED_IN = frozenset(
+    name for name in sys.stdlib_module_names
+    if name.startswith("_") or name in {"array", "binascii", "cmath", "fcntl", "grp", "math", "mmap", "pyexpat",
+    "resource", "select", "syslog", "termios", "unicodedata", "zlib", "audioop", "nis", "ossaudiodev", "spwd",
+    "readline", "xxlimited", "xxlimited_35", "xxsubtype"}
+)  # fmt: skip
+
+
+@rule(
+    "The environment file names what the steps' model.py import",
+    source="envs/*.yml of the recipe; names of distributions and of packages may differ",
+    severity=Severity.NOTE,
+)
+def environment_import_unnamed(repository: Repository) -> Iterator[Finding]:
+    for path, spec, steps in environment_files(repository):
+        named = {normal_name(package.name) for package in spec.packages}
+        named |= {normal_name(re.split(r"[^A-Za-z0-9._-]", text.strip(), maxsplit=1)[0]) for text in spec.pip_packages}
+        for step in steps:
+            model = repository.model(step)
+            for file, unnamed in imported(model) if model else ():
+                provider = PROVIDERS.get(unnamed.package, unnamed.package)
+                names = {normal_name(unnamed.package), normal_name(provider)}
+                known = names & {*named, *(f"python-{name}" for name in named)}
+                if unnamed.package not in standard_library() and unnamed.package != "numpy" and not known:
+                    yield Finding(
+                        file.place(unnamed),
+                        f"{path} does not name '{unnamed.package}'",
+                        "another package may install it today; once it does not, the step fails with "
+                        f"ModuleNotFoundError: No module named '{unnamed.package}'",
+                        f"add {provider} with its version to {path}",
+                    )
+
+
+@rule(
+    "The environment file requires the Python of the image's stub",
+    source="python_backend README r24.10, Important Notes 1; releases.csv",
+    severity=Severity.WARNING,
+)
+def environment_file_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    image = image_of(destination)
+    for path, spec, steps in packed_files(repository) if image and image.python else ():
+        if spec.python and image and spec.python != image.python:
+            yield Finding(
+                Place(path),
+                f"this requires Python {spec.python}, and the stub of Triton {image.release} is for "
+                f"Python {image.python}",
+                f"{' and '.join(steps[:5])} start in this image only with a triton_python_backend_stub for Python "
+                f"{spec.python}, built from release {image.release}, in the folder of each",
+                f"write python={image.python}",
+            )

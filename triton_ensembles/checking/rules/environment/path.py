@@ -1,0 +1,231 @@
+"""EXECUTION_ENV_PATH: where a step's environment is (python_backend r24.10 python_be.cc and pb_env.cc)."""
+
+from collections.abc import Iterator
+
+from triton_ensembles.archive.tree import Kind, is_archive
+from triton_ensembles.checking.environments import (
+    MODEL_FOLDER,
+    PARAMETER,
+    Location,
+    environments,
+    reference,
+    used_environments,
+)
+from triton_ensembles.checking.examples import IDENTITY, parameter, python_model
+from triton_ensembles.checking.rule import Example, Finding, Form, Model, Place, Repository, Server, Severity, rule
+from triton_ensembles.ground.spelling import nearest
+
+SOURCE = "python_backend r24.10 src/pb_env.cc ExtractIfNotExtracted"
+_NOT_FOUND = "Failed to get the canonical path for …"
+_WRONG_SUFFIXES = (".zip", ".bz2", ".xz", ".zst", ".7z", ".rar", ".conda", ".tbz2", ".txz")
+GOOD = python_model()
+
+
+def _parameter(path: str) -> str:
+    return python_model(parameter(PARAMETER, path))
+
+
+def _place(model: Model) -> Place:
+    return model.at("parameters", PARAMETER, "value", "string_value")
+
+
+@rule(
+    f"{PARAMETER} names an existing file or folder",
+    bad=_parameter(f"{MODEL_FOLDER}/missing_env.tar.gz"),
+    words=_NOT_FOUND,
+)
+def environment_missing(model: Model) -> Iterator[Finding]:
+    named = reference(model)
+    if not named or named.location not in (Location.MODEL, Location.REPOSITORY):
+        return
+    tree = model.repository.tree
+    if named.path and tree.get(named.path):
+        return
+    folder = named.path.rpartition("/")[0]
+    cache, key = model.repository.cache, "what may be an environment"
+    if key not in cache:
+        cache[key] = [path for path, entry in tree.entries.items() if is_archive(path) and not entry.is_folder]
+        cache[key] += [path.removesuffix("/bin/activate") for path in tree.entries if path.endswith("/bin/activate")]
+    there = cache[key]
+    meant = nearest(named.path, [path for path in there if path.rpartition("/")[0] == folder]) or (
+        there[0] if len(there) == 1 else None
+    )
+    yield Finding(
+        _place(model),
+        f"there is no file or folder '{named.path or '.'}' in the repository",
+        cure=f'did you mean "{_written(model, meant)}"?' if meant else "pack it there, or correct the path",
+    )
+
+
+@rule(
+    f"{PARAMETER} does not point outside the repository",
+    source=f"{SOURCE}; python_backend README, Important Notes 4",
+    bad=_parameter(f"{MODEL_FOLDER}/../../missing_env.tar.gz"),
+    words=_NOT_FOUND,
+)
+def environment_outside(model: Model) -> Iterator[Finding]:
+    named = reference(model)
+    if named and named.location is Location.OUTSIDE:
+        yield Finding(
+            _place(model),
+            "the path points outside the repository",
+            f"Triton refuses it: {_NOT_FOUND}; an instance has only what is in the archive",
+            f'put the environment into the model\'s folder: "{MODEL_FOLDER}/env.tar.gz"',
+        )
+
+
+@rule(
+    f"{PARAMETER} begins with {MODEL_FOLDER}",
+    source="python_backend r24.10 python_be.cc: nothing else is replaced; server #8290",
+    bad=_parameter("missing_env.tar.gz"),
+    words=_NOT_FOUND,
+)
+def environment_relative(model: Model) -> Iterator[Finding]:
+    named = reference(model)
+    if not named or named.location is not Location.RELATIVE:
+        return
+    name = named.written.rpartition("/")[2] or "env.tar.gz"
+    dollars = " (with two $ signs)" if "TRITON_MODEL" in named.written else ""
+    yield Finding(
+        _place(model),
+        f"'{named.written[:100]}' is not the path of a file in the model's folder: Triton looks for it in the folder "
+        "in which it was started",
+        cure=f'write string_value: "{MODEL_FOLDER}/{name}"{dollars}',
+    )
+
+
+@rule(
+    f"{PARAMETER} is not an absolute path",
+    bad=_parameter("/opt/no/such/missing_env.tar.gz"),
+    severity=Severity.WARNING,
+    words=_NOT_FOUND,
+)
+def environment_absolute(model: Model) -> Iterator[Finding]:
+    named = reference(model)
+    if named and named.location is Location.ABSOLUTE:
+        yield Finding(
+            _place(model),
+            f"'{named.written[:100]}' is an absolute path",
+            f"Triton refuses it unless the image has this file: {_NOT_FOUND}",
+            f'put the environment into the model\'s folder: "{MODEL_FOLDER}/env.tar.gz"',
+        )
+
+
+@rule(
+    f"{PARAMETER} stays inside the model's folder",
+    source="python_backend README r24.10, Important Notes 4: undefined; measured on 2.51.0: works from a local disk",
+    severity=Severity.NOTE,
+    server=Server.ACCEPTS,
+)
+def environment_shared(repository: Repository) -> Iterator[Finding]:
+    users: dict[str, list[Model]] = {}
+    for model in repository.models:
+        named = reference(model)
+        if named and named.location is Location.REPOSITORY and repository.tree.get(named.path):
+            users.setdefault(named.path, []).append(model)
+    for path, models in users.items():
+        yield Finding(
+            _place(models[0]),
+            f"'{path}' is in the repository, but not in the folder of "
+            + " and ".join(model.folder for model in models[:5]),
+            "it works from a local disk, and so on SageMaker, which unpacks archives there (steps that share it have "
+            "it only once); Triton's documentation leaves it undefined, and it fails with a repository in S3, "
+            "GCS or Azure, because Triton then downloads each model's folder separately",
+            "change nothing for SageMaker",
+        )
+
+
+@rule(
+    "A packed environment is a .tar.gz",
+    source="python_backend r24.10 pb_env.cc ExtractTarFile: archive_read_support_filter_gzip and _format_tar",
+    bad=Example(_parameter(f"{MODEL_FOLDER}/env.zip"), {"1/model.py": IDENTITY, "env.zip": "PK"}),
+    words="archive_read_open_filename() failed",
+)
+def environment_format(model: Model) -> Iterator[Finding]:
+    named = reference(model)
+    if not named or not named.path:
+        return
+    tree = model.repository.tree
+    entry = tree.get(named.path)
+    if entry is None or entry.is_folder:
+        return
+    if entry.kind is Kind.OTHER:
+        if model.repository.form is not Form.ARCHIVE:  # where sagemaker-device says it
+            yield Finding(
+                model.repository.place(named.path),
+                "this is a device or pipe, and it should be the packed environment",
+                "reading it never ends, and neither does the load",
+                "pack the environment: conda-pack -o env.tar.gz",
+            )
+        return
+    if named.path.endswith(_WRONG_SUFFIXES):
+        yield Finding(
+            _place(model),
+            f"'{named.path}' is not a .tar.gz",
+            cure="pack it as a .tar.gz: conda-pack -o env.tar.gz, or tar -C <environment> -czf env.tar.gz .",
+        )
+    nested = tree.nested(named.path)
+    for problem in nested.problems if nested else ():
+        yield Finding(
+            model.repository.place(named.path),
+            f"this environment cannot be read: {problem.message}",
+            "Triton refuses it: archive_read_open_filename(), archive_read_next_header() or "
+            "archive_read_data_block() failed",
+            "pack it again: conda-pack -o env.tar.gz, or tar -C <environment> -czf env.tar.gz .",
+        )
+
+
+@rule(
+    "A packed environment has bin/activate at its root",
+    source="python_backend r24.10 stub_launcher.cc GetPythonEnvironment; 25.08 and later do not run it",
+    bad=Example(_parameter(f"{MODEL_FOLDER}/env"), {"1/model.py": IDENTITY, "env/lib/python3.10/os.py": ""}),
+    words="Path …/bin/activate does not exist. The Python environment should contain an 'activate' script",
+)
+def environment_no_activate(repository: Repository) -> Iterator[Finding]:
+    for packed in used_environments(repository):
+        if packed.tree.problems or packed.tree.get("bin/activate"):
+            continue
+        wrapped = [name for name in packed.tree.folders() if packed.tree.get(f"{name}/bin/activate")]
+        yield Finding(
+            repository.place(packed.path),
+            f"the environment is in a folder '{wrapped[0]}' within the archive, not at its root"
+            if wrapped
+            else "the environment has no bin/activate",
+            cure=f"pack what is in the folder: tar -C {wrapped[0]} -czf env.tar.gz ."
+            if wrapped
+            else "pack it with conda-pack, which adds the script (tar alone does not)",
+        )
+
+
+@rule(
+    "An archive has each environment only once",
+    source=f"{SOURCE}: one extraction for each path; measured on 2.51.0",
+    severity=Severity.WARNING,
+    server=Server.ACCEPTS,
+)
+def environment_stored_twice(repository: Repository) -> Iterator[Finding]:
+    if repository.form is Form.SOURCE:
+        return
+    same: dict[int, list[str]] = {}
+    sizes: dict[int, int] = {}
+    for packed in environments(repository):
+        if packed.size and len(packed.tree.members) > 1:
+            same.setdefault(packed.fingerprint, []).append(packed.path)
+            sizes[packed.fingerprint] = packed.unpacked
+    for key, paths in same.items():
+        if len(paths) > 1:
+            yield Finding(
+                repository.place(paths[1]),
+                f"this is the same environment as '{paths[0]}'"
+                + (f" (and {len(paths) - 2} more)" if len(paths) > 2 else ""),
+                f"Triton extracts each of them: {sizes[key] * len(paths) / 1e6:,.0f} MB in /tmp instead of "
+                f"{sizes[key] / 1e6:,.0f}, one after the other, while the first request waits",
+                "store it once, and name that one in every step: "
+                f'"{MODEL_FOLDER}/../{paths[0].rpartition("/")[2]}" for one at the root of the repository',
+            )
+
+
+def _written(model: Model, path: str) -> str:
+    """EXECUTION_ENV_PATH for a path of the repository."""
+    inside = f"{model.root}/"
+    return f"{MODEL_FOLDER}/{path.removeprefix(inside)}" if path.startswith(inside) else f"{MODEL_FOLDER}/../{path}"

@@ -1,0 +1,71 @@
+"""Wheels beside model.py, compared with the Python and the glibc of the server that imports them."""
+
+from collections.abc import Iterator
+
+from triton_ensembles.checking.built_for import image_built_for, python_of
+from triton_ensembles.checking.environments import has_stub, place_in
+from triton_ensembles.checking.examples import IDENTITY, python_model
+from triton_ensembles.checking.packages import glibc_of, packages_of
+from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Server, rule
+from triton_ensembles.triton.machine import glibc_version
+from triton_ensembles.triton.releases import image_of
+
+SOURCE = "the tags in WHEEL files (PEP 425, PEP 600); python_backend r24.10 pb_stub.cc: sys.path"
+
+
+def _with_wheel(tag: str) -> Example:
+    files = {"1/model.py": IDENTITY, "1/mine/__init__.py": "", "1/mine-1.0.dist-info/WHEEL": f"Tag: {tag}\n"}
+    return Example(python_model(), files)
+
+
+GOOD = _with_wheel("cp39-abi3-manylinux_2_17_x86_64")
+DESTINATION = Destination(image="24.09")
+
+
+@rule(
+    "Wheels beside model.py are for the Python of the server",
+    bad=_with_wheel("cp311-cp311-manylinux_2_17_x86_64"),
+    server=Server.UNTESTED,
+)
+def environment_wheels_python(model: Model, destination: Destination) -> Iterator[Finding]:
+    if has_stub(model):
+        return
+    python, whose = python_of(model.repository, destination)
+    for packages in packages_of(model):
+        wrong = packages.unsuited(python)
+        if wrong:
+            path, purpose = wrong[0]
+            yield Finding(
+                place_in(model.repository, packages, path),
+                f"this is for {purpose}, and the Python of {whose} is {python}"
+                + (f" (and {len(wrong) - 1} more such files)" if len(wrong) > 1 else ""),
+                "its import fails, and Triton does not load the model: ModuleNotFoundError or ImportError",
+                "build the archive for this image (--image), or unpack wheels for its Python: pip install --target "
+                f"<version folder> --only-binary=:all: --python-version {python} <packages>",
+            )
+
+
+@rule(
+    "Wheels beside model.py run with the glibc of the server",
+    bad=_with_wheel("cp39-abi3-manylinux_2_39_x86_64"),
+    server=Server.UNTESTED,
+)
+def environment_wheels_glibc(model: Model, destination: Destination) -> Iterator[Finding]:
+    image = image_of(destination) or image_built_for(model.repository)
+    has: tuple[int, ...] = (image.glibc or ()) if image else glibc_version()
+    for packages in packages_of(model) if has else ():
+        for path, tags in packages.wheels():
+            needed = [glibc for tag in tags if (glibc := glibc_of(str(tag)))]
+            if needed and min(needed) > has:
+                yield Finding(
+                    place_in(model.repository, packages, path),
+                    f"this package needs glibc {_dotted(min(needed))}, and "
+                    + (f"the image of Triton {image.release}" if image else "this machine")
+                    + f" has {_dotted(has)}",
+                    f"its import fails: version `GLIBC_{_dotted(min(needed))}' not found",
+                    "build the archive for this image (--image), or use an older version of the package",
+                )
+
+
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))

@@ -1,0 +1,1 @@
+"""Rules about the files that backends load."""

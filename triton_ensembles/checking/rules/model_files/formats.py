@@ -1,0 +1,104 @@
+"""Model files that no backend can load, whatever the config says: pointers, pieces, pages, empty files and folders."""
+
+from collections.abc import Iterator
+
+from triton_ensembles.archive.tree import Kind, join
+from triton_ensembles.checking.backend import backend_of
+from triton_ensembles.checking.examples import IDENTITY, ONNX_IDENTITY, python_model
+from triton_ensembles.checking.loaded_files import ONNX_IN_FOLDER, file_of, loaded_files
+from triton_ensembles.checking.rule import Example, Finding, Form, Model, Severity, rule
+
+SOURCE = "backends of r24.10; the specification of Git LFS pointers"
+_POINTER = (
+    "version https://git-lfs.github.com/spec/v1\n"
+    "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
+)
+_ONNX = python_model(backend='backend: "onnxruntime"')
+# Backends that certainly read the file that core looks for. Others may have a use of their own for it.
+_READING = frozenset({"onnxruntime", "pytorch", "tensorflow", "tensorrt", "openvino", "dali", "fil", "python"})
+_FOLDERS = frozenset({"onnxruntime", "openvino", "tensorflow", "fil"})  # those that also load a folder
+_LARGEST_POINTER = 1024  # bytes, by the specification
+_MOST_SMALL_FILES = 1000  # of a model, in which pointers are looked for
+
+
+@rule(
+    "A model file is what its backend loads",
+    bad=Example(_ONNX, {"1/model.onnx": _POINTER}),
+    good=Example(_ONNX, {"1/model.onnx": ONNX_IDENTITY}),
+    words="cannot load model.onnx",
+)
+def model_file_broken(model: Model) -> Iterator[Finding]:
+    backend = backend_of(model)
+    for path, entry in loaded_files(model) if backend.name in _READING else ():
+        effect = f"the {backend.name} backend cannot load it, so Triton does not load the model"
+        if entry.kind is Kind.OTHER:
+            message = f"this is a {entry.kind.value}, and it should be the model file"
+            yield Finding(model.place(path), message, "reading it never ends, and neither does the load")
+        elif entry.is_folder:
+            if backend.name not in _FOLDERS:
+                yield Finding(model.place(path), "this is a folder, and it should be the model file", effect)
+            elif backend.name == "onnxruntime":
+                yield from _no_onnx(model, path, effect)
+            elif backend.platform == "tensorflow_savedmodel":
+                yield from _saved_model(model, path, effect)
+            continue
+        file = file_of(model, path)
+        # An empty model.py has no class, which model-py-no-class says.
+        if file and file.broken and not (backend.name == "python" and not entry.size):
+            message = f"{path.rpartition('/')[2]} is no model: {file.broken}"
+            yield Finding(model.place(path), message, effect, file.cure)
+
+
+def _no_onnx(model: Model, path: str, effect: str) -> Iterator[Finding]:
+    recipe = model.repository.recipe
+    if not (recipe and recipe.makes(join(model.folder, path))):
+        message = f"this is a folder, and there is no {ONNX_IN_FOLDER} in it"
+        yield Finding(model.place(path), message, effect, "put the file itself under this name")
+
+
+def _saved_model(model: Model, path: str, effect: str) -> Iterator[Finding]:
+    for name in ("saved_model.pb", "saved_model.pbtxt"):
+        inner = join(path, name)
+        if entry := model.get(inner):
+            file = file_of(model, inner)
+            if file and file.broken and entry.kind is Kind.FILE:
+                yield Finding(model.place(inner), f"{name} is no model: {file.broken}", effect, file.cure)
+            return
+    recipe = model.repository.recipe
+    if not (recipe and recipe.makes(join(model.folder, path))):
+        message = "this folder has no saved_model.pb, so there is no SavedModel in it"
+        yield Finding(model.place(path), message, effect, "copy all that tf.saved_model.save wrote into it")
+
+
+@rule(
+    "The folder of a model holds files, not pointers of Git LFS",
+    bad=Example(python_model(), {"1/model.py": IDENTITY, "1/weights.bin": _POINTER}),
+    good=python_model(),
+    severity=Severity.WARNING,
+)
+def file_lfs_pointer(model: Model) -> Iterator[Finding]:
+    loaded = {entry.path for _, entry in loaded_files(model)}
+    for path, _ in loaded_files(model):  # onnx-external-data is about its weights
+        folder, file = path.rpartition("/")[0], file_of(model, path)
+        loaded |= {join(model.root, join(folder, location)) for location in (file.external if file else ())}
+    looked_at = 0
+    waiting = [""] if model.has_config or model.versions else []
+    while waiting:
+        folder = waiting.pop()
+        for name in model.children(folder):
+            path = join(folder, name)
+            entry = model.get(path)
+            if entry is None or looked_at >= _MOST_SMALL_FILES:
+                continue
+            if entry.kind is Kind.FOLDER:
+                waiting.append(path)
+            elif entry.size <= _LARGEST_POINTER and entry.path not in loaded and entry.kind is Kind.FILE:
+                looked_at += model.repository.form is not Form.ARCHIVE and entry.data is None
+                small_file = file_of(model, path)
+                if small_file and small_file.is_pointer:
+                    yield Finding(
+                        model.place(path),
+                        f"'{name}' is a pointer of Git LFS, not the file itself",
+                        "whatever reads it fails or reads a text of three lines",
+                        small_file.cure,
+                    )

@@ -1,0 +1,241 @@
+"""Files that run only with the versions and on the GPU that they were made for.
+
+manifest.json of an archive records how each artifact was made. The keys read here, under ``artifacts[path]``:
+
+* ``facts.tensorrt``            version of TensorRT that built a plan, "10.4.0.26"
+* ``facts.compute_capability``  of the GPU that it was built on, "8.6"
+* ``facts.hardware_compatibility``  "ampere_plus" when it was built for compute capability 8.0 and above
+* ``facts.dali``                version of DALI that serialized a pipeline, "1.39.0"
+* ``made_from.tools``           {"nvidia-dali-cuda130": "2.4.0"}, the same in archives whose facts do not have it
+
+A plan has its versions in a header whose layout NVIDIA does not publish, so without a manifest they are unknown.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from triton_ensembles.archive.manifest import MANIFEST
+from triton_ensembles.checking.backend import backend_of
+from triton_ensembles.checking.built_for import is_for_own_server, manifest
+from triton_ensembles.checking.environments import environment_of, has_stub, used_environments
+from triton_ensembles.checking.packages import packages_of
+from triton_ensembles.checking.python.source import is_python
+from triton_ensembles.checking.rule import Destination, Finding, Form, Model, Place, Repository, Severity, rule
+from triton_ensembles.triton.releases import Release, agree, image_of, instance_of, is_cpu_image, releases, version
+
+
+def _artifact(model: Model, path: str) -> dict[str, Any]:
+    """The manifest's record of ``<step>/<path>``; the build puts the ensemble's name before that of the step."""
+    data = manifest(model.repository)
+    artifacts = data.get("artifacts")
+    for key, record in artifacts.items() if isinstance(artifacts, dict) else ():
+        step, _, inner = str(key).partition("/")
+        if inner == path and model.folder in (step, f"{data.get('ensemble')}.{step}"):
+            return record if isinstance(record, dict) else {}
+    return {}
+
+
+def _table(record: dict[str, Any], *keys: str) -> dict[str, Any]:
+    for key in keys:
+        value = record.get(key)
+        record = value if isinstance(value, dict) else {}
+    return record
+
+
+def _fact(record: dict[str, Any], key: str) -> str:
+    value = _table(record, "facts").get(key)
+    return str(value) if isinstance(value, str | int | float) else ""
+
+
+def _files(model: Model, default: str) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """The model's file in each version that is served, and its record in the manifest."""
+    name = model.config.default_model_filename or default
+    for number in model.served_versions():
+        path = f"{model.versions[number]}/{name}"
+        if model.get(path):
+            yield model.place(path), _artifact(model, path)
+
+
+def _plans(model: Model) -> Iterator[tuple[Place, dict[str, Any]]]:
+    if backend_of(model).name == "tensorrt" and model.repository.form is not Form.SOURCE:
+        yield from _files(model, "model.plan")
+
+
+@rule(
+    "A TensorRT plan is built on the GPU architecture of the instance",
+    source="TensorRT developer guide: engines are specific to the compute capability; manifest.json; instances.csv",
+)
+def plan_compute_capability(model: Model, destination: Destination) -> Iterator[Finding]:
+    instance = instance_of(destination.instance)
+    if instance is None or not instance.gpu:
+        return
+    for place, record in _plans(model):
+        built = _fact(record, "compute_capability")
+        if not built or built == instance.compute_capability:
+            continue
+        if _fact(record, "hardware_compatibility") == "ampere_plus" and version(instance.compute_capability) >= (8,):
+            continue
+        yield Finding(
+            place,
+            f"this plan was built on a GPU of compute capability {built}, and {destination.instance} has "
+            f"{instance.gpu} ({instance.compute_capability})",
+            "TensorRT does not deserialize a plan of another architecture, so Triton does not load the model",
+            f"build the plan on an instance of the same family ({destination.instance})",
+        )
+
+
+@rule(
+    "A TensorRT plan is built with the TensorRT of the image",
+    source="TensorRT developer guide: engines are specific to the version; server issue #5975: also to the build "
+    "(8.6.1.2 refuses what 8.6.1.6 built); manifest.json; releases.csv",
+)
+def plan_tensorrt(model: Model, destination: Destination) -> Iterator[Finding]:
+    image = image_of(destination)
+    if image is None or not image.tensorrt:
+        return
+    for place, record in _plans(model):
+        built = _fact(record, "tensorrt")
+        if not built or agree(built, image.tensorrt):  # tensorrt.__version__ may leave the build out
+            continue
+        yield Finding(
+            place,
+            f"this plan was built with TensorRT {built}, and Triton {image.release} has TensorRT {image.tensorrt}",
+            "TensorRT does not deserialize a plan of another version, so Triton does not load the model",
+            f"build the plan in the image tritonserver:{image.release}-py3",
+        )
+
+
+@rule(
+    "The manifest says what a TensorRT plan was built with",
+    source="manifest.json; the header of plans is not published",
+    severity=Severity.NOTE,
+)
+def plan_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
+    image, instance = image_of(destination), instance_of(destination.instance)
+    for place, record in _plans(model):
+        unknown = []
+        if image and not (_fact(record, "tensorrt") and image.tensorrt):
+            missing = "the image's" if _fact(record, "tensorrt") else "the plan's"
+            unknown.append(f"{missing} version of TensorRT is unknown")
+        if instance and instance.gpu and not _fact(record, "compute_capability"):
+            unknown.append("the GPU that it was built on is unknown")
+        if unknown:
+            yield Finding(
+                place,
+                f"it is unknown whether this plan loads: {' and '.join(unknown)}",
+                "TensorRT loads a plan only in the version, and on the GPU architecture, that built it",
+                "build plans in the image and on the instance type that serve them",
+            )
+
+
+@rule(
+    "A DALI pipeline is not serialized by a newer DALI than the image's",
+    source="manifest.json; releases.csv; a serialized pipeline has operators by name and version",
+    severity=Severity.WARNING,
+)
+def pipeline_dali(model: Model, destination: Destination) -> Iterator[Finding]:
+    image = image_of(destination)
+    if image is None or not image.dali or backend_of(model).name != "dali" or is_cpu_image(destination):
+        return
+    for place, record in _files(model, "model.dali"):
+        tools = _table(record, "made_from", "tools").items()
+        installed = [str(writer) for tool, writer in tools if str(tool).startswith("nvidia-dali")]
+        for writer in [_fact(record, "dali")] if _fact(record, "dali") else installed:
+            if version(writer)[:2] > version(image.dali)[:2]:
+                yield Finding(
+                    place,
+                    f"this pipeline was serialized by DALI {writer}, and Triton {image.release} has DALI {image.dali}",
+                    "an older DALI may not read what a newer one wrote: the load fails on the first unknown operator "
+                    "or argument",
+                    f"serialize it with DALI {image.dali}, or in the image tritonserver:{image.release}-py3",
+                )
+
+
+@rule(
+    "The Python code of an archive is for the Python of the image's stub",
+    source="python_backend README r24.10, Important Notes 1; manifest.json; releases.csv",
+)
+def archive_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    image, data = image_of(destination), manifest(repository)
+    python = data.get("python")
+    if image is None or not image.python or not isinstance(python, str) or python in ("", image.python):
+        return
+    if used_environments(repository):  # environment-python looks at them
+        return
+    models = [model.folder for model in repository.models if is_python(model) and not has_stub(model)]
+    if models:
+        yield Finding(
+            repository.place(MANIFEST),
+            f"the archive's Python code is for Python {python}, and the stub of Triton {image.release} is for Python "
+            f"{image.python}",
+            f"{models[0]} does not load: the extension modules of its packages, such as numpy, are built for one minor "
+            "version of Python",
+            f"build it for this image: --target {data.get('target') or 'fused'} --image {image.release}",
+        )
+
+
+@rule("One image has everything that the archives of an endpoint need", source="releases.csv")
+def image_none_fits(repositories: tuple[Repository, ...], destination: Destination) -> Iterator[Finding]:
+    needs = [requirement for repository in repositories for requirement in _requirements(repository)]
+    if destination.image or not needs:
+        return
+    fitting = set.intersection(*(set(need.releases) for need in needs))
+    if fitting:
+        return
+    # Two requirements that exclude each other are clearer than the whole list.
+    pairs = ((a, b) for n, a in enumerate(needs) for b in needs[:n] if not set(a.releases) & set(b.releases))
+    pair = next(pairs, None)
+    shown = [pair[1], pair[0]] if pair else list({need.why: need for need in needs}.values())
+    yield Finding(
+        shown[-1].place,
+        "no release of Triton has everything that these archives need: " + "; ".join(map(str, shown)),
+        "an endpoint has one image: one of these models does not load in it, or gives wrong answers",
+        "pack the environment for another Python, convert the TensorFlow model to ONNX, or use two endpoints",
+    )
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A reason why a model runs only in some releases."""
+
+    place: Place
+    why: str
+    releases: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.place} needs {self.releases[0]} to {self.releases[-1]} ({self.why})"
+
+
+def _requirements(repository: Repository) -> Iterator[Requirement]:
+    known = releases().values()
+    # The project's own server has a stub for every Python and includes TensorFlow.
+    if repository.form is Form.SOURCE or is_for_own_server(repository):
+        return
+    seen: set[str] = set()
+    for model in repository.models:
+        if backend_of(model).name == "tensorflow" and "tensorflow" not in seen:
+            seen.add("tensorflow")
+            yield _requirement(
+                model.at("platform"), "the TensorFlow backend", [r for r in known if r.tensorflow == "yes"]
+            )
+        for packages in packages_of(model) if is_python(model) and not has_stub(model) else ():
+            suited = [release for release in known if release.python and not packages.unsuited(release.python)]
+            if packages.unsuited("3.99") and suited:
+                yield _requirement(repository.place(packages.path), "wheels for one Python", suited)
+        packed = environment_of(model) if is_python(model) else None
+        if packed is None or packed.path in seen:
+            continue
+        # environment-python-of-no-image reports a Python that no image has.
+        if not has_stub(model) and any(release.python in packed.pythons for release in known):
+            seen.add(packed.path)
+            why = f"an environment with Python {' and '.join(packed.pythons)}"
+            yield _requirement(repository.place(packed.path), why, [r for r in known if r.python in packed.pythons])
+        if version(packed.versions.get("numpy", "")) >= (2,):
+            seen.add(packed.path)
+            why = f"an environment with numpy {packed.versions['numpy']}"
+            yield _requirement(repository.place(packed.path), why, [r for r in known if r.reads_numpy2 is not False])
+
+
+def _requirement(place: Place, why: str, having: list[Release]) -> Requirement:
+    return Requirement(place, why, tuple(release.release for release in having))

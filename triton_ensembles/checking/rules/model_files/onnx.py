@@ -1,0 +1,255 @@
+"""The tensors of an ONNX file, and the files with its weights, compared with config.pbtxt and the version folder."""
+
+import posixpath
+from collections.abc import Iterator
+from typing import Any
+
+from triton_ensembles.archive.tree import Kind, join
+from triton_ensembles.checking.backend import backend_of
+from triton_ensembles.checking.built_for import manifest
+from triton_ensembles.checking.examples import (
+    ONNX_EXTERNAL,
+    ONNX_IDENTITY,
+    ONNX_LICENSED,
+    X,
+    Y,
+    io_tensor,
+    python_model,
+)
+from triton_ensembles.checking.loaded_files import file_of, loaded_files
+from triton_ensembles.checking.model_files.file import ModelFile, ModelTensor
+from triton_ensembles.checking.rule import Example, Finding, Form, Model, Server, Severity, rule
+from triton_ensembles.checking.tensors import same_shape
+from triton_ensembles.ground.spelling import listed, nearest
+from triton_ensembles.triton.model_config import DataType
+
+SOURCE = "onnxruntime_backend r24.10 onnxruntime.cc ValidateInputs, ValidateOutputs, onnxruntime_utils.cc"
+
+
+def _example(inputs: str = X, outputs: str = Y, file: str = ONNX_IDENTITY, size: int = 8) -> Example:
+    config = python_model(inputs=inputs, outputs=outputs, size=size, backend='backend: "onnxruntime"')
+    return Example(config, {"1/model.onnx": file})
+
+
+GOOD = _example()
+
+
+@rule("A config has the inputs and outputs of its ONNX file", bad=_example(io_tensor("x")), words='has input "x"')
+def onnx_tensor_name(model: Model) -> Iterator[Finding]:
+    for path, file in _files(model):
+        for kind, declared, in_file in _sides(model, file):
+            known = {tensor.name for tensor in in_file}
+            for number, tensor in enumerate(declared):
+                if tensor.name not in known | file.names and tensor.name:
+                    meant = nearest(tensor.name, known - {written.name for written in declared}) or nearest(
+                        tensor.name, known
+                    )
+                    yield Finding(
+                        model.at(kind, number, "name"),
+                        f"{path} has no {kind} '{tensor.name}'; it has {listed(known) or 'none'}",
+                        f"Triton does not load the model: unexpected inference {kind} '{tensor.name}'",
+                        f'write name: "{meant}"' if meant else "write the names that the file has",
+                    )
+            named = {tensor.name for tensor in declared} | _others(model)
+            lacking = [name for name in sorted(known - named) if name] if kind == "input" else []
+            if lacking and all(tensor.name in known for tensor in declared):
+                yield Finding(
+                    model.at("input"),
+                    f"{path} also needs {listed(lacking)} as input, which the config lacks",
+                    f"Triton does not load the model: configuration expects {len(declared)} inputs, model provides "
+                    f"{len(known)}",
+                    "add it to config.pbtxt, or export the model without it",
+                )
+
+
+@rule(
+    "Tensors have the same types in the config and in the ONNX file",
+    bad=_example(io_tensor("X", "INT64")),
+    words="is TYPE_INT64 in the config, but TYPE_FP32 in the file",
+)
+def onnx_tensor_type(model: Model) -> Iterator[Finding]:
+    for path, file in _files(model):
+        for kind, number, written, tensor in _pairs(model, file):
+            configured = DataType.Name(written.data_type) if written.data_type in DataType.values() else ""
+            if tensor.data_type and configured not in ("", "TYPE_INVALID", tensor.data_type):
+                yield Finding(
+                    model.at(kind, number, "data_type"),
+                    f"{kind} '{tensor.name}' is {configured} here and {tensor.data_type} in {path}",
+                    f"Triton does not load the model: configuration expects datatype {configured} for {kind} "
+                    f"'{tensor.name}', model provides {tensor.data_type}",
+                    f"write data_type: {tensor.data_type}",
+                )
+
+
+@rule(
+    "Tensors have shapes in the config that agree with the ONNX file",
+    bad=_example(io_tensor("X", dims="5")),
+    words="in the config, but …in the file",
+)
+def onnx_tensor_dims(model: Model) -> Iterator[Finding]:
+    for path, file in _files(model):
+        fixed: list[str] = []
+        for kind, number, written, tensor in _pairs(model, file):
+            dims = list(written.reshape.shape if written.HasField("reshape") else written.dims)
+            batched = model.config.max_batch_size > 0
+            ragged = kind == "input" and written.allow_ragged_batch
+            if not tensor.dims or (not dims and not written.HasField("reshape")) or ragged:
+                continue
+            place, full = model.at(kind, number, "dims"), [-1, *dims] if batched else dims
+            shown = f"{list(tensor.dims)} in {path}"
+            if batched and tensor.dims[0] != -1:
+                fixed.append(f"{kind} '{tensor.name}' is {list(tensor.dims)}")
+            elif not same_shape(full, tensor.dims):
+                yield Finding(
+                    place,
+                    f"{kind} '{tensor.name}' is {full}{' with the batch axis' if batched else ''} here and {shown}",
+                    f"Triton does not load the model: the model expects {len(tensor.dims)} dimensions (shape "
+                    f"{list(tensor.dims)}) but the model configuration specifies {len(full)} dimensions",
+                    f"write dims: [ {', '.join(map(str, tensor.dims[1 if batched else 0 :]))} ]",
+                )
+        if fixed:
+            yield Finding(
+                model.at("max_batch_size"),
+                f"max_batch_size is {model.config.max_batch_size}, and the first axis is fixed in {path}: "
+                + ", ".join(fixed[:4]),
+                "Triton does not load the model: for the model to support batching the shape should have at least 1 "
+                "dimension and the first dimension must be -1",
+                "export the model with a dynamic first axis, or write max_batch_size: 0 and all axes as dims",
+            )
+
+
+@rule(
+    "No axis is of any size in the config that the ONNX file fixes",
+    bad=_example(io_tensor("X", dims="-1")),
+    severity=Severity.WARNING,
+    server=Server.ACCEPTS,
+)
+def onnx_tensor_dims_fixed(model: Model) -> Iterator[Finding]:
+    for path, file in _files(model):
+        for kind, number, written, tensor in _pairs(model, file):
+            dims = list(written.reshape.shape if written.HasField("reshape") else written.dims)
+            fixed = list(tensor.dims or ())[1 if model.config.max_batch_size > 0 else 0 :]
+            if same_shape(dims, fixed) and any(a == -1 != b for a, b in zip(dims, fixed, strict=True)):
+                yield Finding(
+                    model.at(kind, number, "dims"),
+                    f"{kind} '{tensor.name}' has an axis of any size here, and {fixed} in {path}",
+                    "this project's own server loads it; Triton's native backend does not: the model expects "
+                    f"{len(fixed)} dimensions …",
+                    f"write dims: [ {', '.join(map(str, fixed))} ]",
+                )
+
+
+@rule(
+    "The files with the weights of an ONNX file are beside it, and long enough",
+    source="onnx docs, ExternalData.md: a location is relative to the folder of the ONNX file",
+    bad=_example(file=ONNX_EXTERNAL),
+    words="cannot load model.onnx",
+)
+def onnx_external_data(model: Model) -> Iterator[Finding]:
+    recipe = model.repository.recipe
+    for path, file in _onnx_files(model):
+        folder = path.rpartition("/")[0]
+        for location, size in sorted(file.external.items()):
+            inner = posixpath.normpath(join(folder, location))
+            if (
+                location.startswith("/")
+                or inner.startswith("../")
+                or (recipe and recipe.makes(f"{model.folder}/{inner}"))
+            ):
+                continue
+            entry = model.get(inner)
+            if entry is None:
+                message = f"{path} has its weights in '{location}', which is not there"
+            elif entry.kind is Kind.FILE and (pointer := file_of(model, inner)) and pointer.is_pointer:
+                message = f"{path} has its weights in '{location}', which is a pointer of Git LFS"
+            elif entry.kind is Kind.FILE and entry.size < size:
+                message = f"{path} needs {size} bytes of '{location}', which has {entry.size}"
+            else:
+                continue
+            yield Finding(
+                model.place(folder if entry is None else inner),
+                message,
+                "ONNX Runtime cannot load it, so Triton does not load the model",
+                f"copy {location} into the folder of the ONNX file, or save the model as one file with "
+                "onnx.save(model, path, save_as_external_data=False)",
+            )
+
+
+@rule(
+    "An ONNX file whose metadata name a license is used as that license says",
+    source="onnx/onnx.proto3 ModelProto.metadata_props; exporters such as that of YOLOv5 write a license there",
+    bad=_example(file=ONNX_LICENSED),
+    severity=Severity.NOTE,
+    server=Server.ACCEPTS,
+)
+def onnx_license(model: Model) -> Iterator[Finding]:
+    named = {path: file.license for path, file in _onnx_files(model) if file.license}
+    for path, text in (named or _licenses_in_manifest(model)).items():
+        name = " ".join(text.split())[:80]
+        copyleft = "GPL" in name.upper()
+        yield Finding(
+            model.place(path),
+            f"the metadata of this model name a license: {name}",
+            "it is for you to keep"
+            + (": who lets others use it over a network may have to offer them the source" * copyleft),
+            "change nothing if you may use the model so; docs/ensembles.md has more about detectors",
+        )
+
+
+def _licenses_in_manifest(model: Model) -> dict[str, str]:
+    """The licenses of model files that the build wrote in another format, which has no metadata, by path."""
+    data = manifest(model.repository)
+    artifacts = data.get("artifacts")
+    licenses = {}
+    for written, record in artifacts.items() if isinstance(artifacts, dict) else ():
+        step, _, path = str(written).partition("/")
+        facts = record.get("facts") if isinstance(record, dict) else None
+        text = facts.get("license") if isinstance(facts, dict) else None
+        if isinstance(text, str) and model.folder in (step, f"{data.get('ensemble')}.{step}") and model.get(path):
+            licenses[path] = text
+    return licenses
+
+
+def _onnx_files(model: Model) -> Iterator[tuple[str, ModelFile]]:
+    """The ONNX files that this model may load: in ensembles/, a step has one file for each target."""
+    paths = [path for path, _ in loaded_files(model)] if backend_of(model).name == "onnxruntime" else []
+    if model.repository.form is Form.SOURCE:
+        folders = [model.versions[number] for number in model.served_versions()]
+        files = [join(folder, name) for folder in folders for name in model.children(folder)]
+        paths += [path for path in files if path.endswith(".onnx") and path not in paths]
+    for path in paths:
+        file = file_of(model, path)
+        if file and not file.broken:
+            yield path, file
+
+
+def _files(model: Model) -> Iterator[tuple[str, ModelFile]]:
+    """Files whose tensors the config has to match. A config without inputs or outputs is completed from the file."""
+    config = model.config
+    if not config.input or not config.output or backend_of(model).name != "onnxruntime":
+        return
+    for path, file in _onnx_files(model):
+        if file.inputs is not None and file.outputs is not None:
+            yield path, file
+
+
+def _sides(model: Model, file: ModelFile) -> Iterator[tuple[str, list[Any], tuple[ModelTensor, ...]]]:
+    yield "input", list(model.config.input), file.inputs or ()
+    yield "output", list(model.config.output), file.outputs or ()
+
+
+def _pairs(model: Model, file: ModelFile) -> Iterator[tuple[str, int, Any, ModelTensor]]:
+    """The tensors of the config with those of the file: kind, number, both tensors."""
+    for kind, declared, in_file in _sides(model, file):
+        by_name = {tensor.name: tensor for tensor in in_file}
+        computed = {name for batch_output in model.config.batch_output for name in batch_output.target_name}
+        for number, written in enumerate(declared):
+            if written.name in by_name and not (kind == "output" and written.name in computed):
+                yield kind, number, written, by_name[written.name]
+
+
+def _others(model: Model) -> set[str]:
+    """Inputs that a config names elsewhere: computed by Triton, or of a sequence."""
+    batching = model.config.sequence_batching
+    names = {name for item in model.config.batch_input for name in item.target_name}
+    return names | {item.name for item in batching.control_input} | {item.input_name for item in batching.state}

@@ -1,0 +1,231 @@
+"""Tensors of TorchScript models: pytorch_backend r24.10 libtorch.cc ValidateInputs, ValidateOutputs."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from triton_ensembles.checking.backend import backend_of
+from triton_ensembles.checking.examples import TORCHSCRIPT, X, Y, io_tensor, python_model
+from triton_ensembles.checking.loaded_files import file_of, loaded_files
+from triton_ensembles.checking.rule import Example, Finding, Model, Server, Severity, rule
+from triton_ensembles.checking.tensors import named_indexes, tensors, type_name
+from triton_ensembles.triton.model_config import DataType
+
+SOURCE = "pytorch_backend r24.10 libtorch.cc GetNamingConvention, ValidateOutputs"
+_UNSUPPORTED = ("TYPE_UINT16", "TYPE_UINT32", "TYPE_UINT64", "TYPE_BF16")
+_STATE = (
+    'sequence_batching {{ state [ {{ input_name: "{}", output_name: "{}", data_type: TYPE_FP32, dims: [ 4 ] }} ] }}'
+)
+
+
+_CONTROL = (
+    'sequence_batching {{ control_input [ {{ name: "{}", control [ {{ kind: CONTROL_SEQUENCE_START, '
+    "fp32_false_true: [ 0, 1 ] }} ] }} ] }}"
+)
+
+
+def _torch(*extra: str, inputs: str = X, outputs: str = Y, size: int = 8) -> Example:
+    config = python_model(*extra, inputs=inputs, outputs=outputs, size=size, backend='platform: "pytorch_libtorch"')
+    return Example(config, {"1/model.pt": TORCHSCRIPT})
+
+
+GOOD = _torch(inputs=io_tensor("X__0"), outputs=f"{io_tensor('Y__0')}, {io_tensor('Z__1')}")
+
+
+def _is_torch(model: Model) -> bool:
+    return backend_of(model).name == "pytorch" and model.config.runtime in ("", "libtriton_pytorch.so")
+
+
+@rule(
+    "The outputs of a TorchScript model are in the order of their numbers",
+    severity=Severity.WARNING,
+    bad=_torch(outputs=f"{io_tensor('Z__1')}, {io_tensor('Y')}"),
+    server=Server.UNTESTED,
+    good_loads=False,
+)
+def pytorch_tensor_order(model: Model) -> Iterator[Finding]:
+    for kind, named in _named(model):
+        if named_indexes([tensor.name for tensor in named]) is not None or _by_argument(model, kind, named):
+            continue
+        numbers = [re.search(r"_([0-9]+)\Z", tensor.name) for tensor in named]
+        in_some_order = sorted(int(match[1][:9]) if match else -1 for match in numbers) == [*range(len(named))]
+        for index, number in enumerate(numbers):
+            certain = "__" in named[index].name or in_some_order
+            if number and certain and int(number[1][:9]) != index:
+                odd = next((match.name for match in named if named_indexes([match.name]) is None), named[index].name)
+                yield Finding(
+                    model.at(kind, index, "name"),
+                    f"'{named[index].name}' is {kind} {index} of the model, not {int(number[1][:9])}",
+                    f"'{odd}' does not end in __ and a number, so Triton goes by the order in config.pbtxt and takes "
+                    "one tensor for another",
+                    f"name all {kind}s like {kind.upper()}__0, or list them in the model's order",
+                )
+                break
+
+
+@rule(
+    "No two outputs of a TorchScript model have the same number",
+    severity=Severity.WARNING,
+    bad=_torch(outputs=f"{io_tensor('Y__0')}, {io_tensor('Z__0')}"),
+    server=Server.UNTESTED,
+    good_loads=False,
+)
+def pytorch_tensor_number_twice(model: Model) -> Iterator[Finding]:
+    for kind, named in _named(model):
+        indexes = named_indexes([tensor.name for tensor in named]) or []
+        if _by_argument(model, kind, named):
+            continue
+        firsts: dict[int, int] = {}
+        for index, number in enumerate(indexes):
+            if firsts.setdefault(number, index) != index:
+                first = named[firsts[number]].name
+                yield Finding(
+                    model.at(kind, index, "name"),
+                    f"'{first}' and '{named[index].name}' are both {kind} {number} of the model",
+                    "Triton answers both with the same tensor"
+                    if kind == "output"
+                    else "Triton gives the model only one of the two",
+                    f"write {named[index].name.rpartition('__')[0]}__{index}",
+                )
+
+
+@rule(
+    "A TorchScript model has inputs and outputs in its config.pbtxt",
+    bad=_torch(outputs=""),
+    server=Server.UNTESTED,
+    good_loads=False,
+)
+def pytorch_tensors_missing(model: Model) -> Iterator[Finding]:
+    for kind in ("input", "output"):
+        if model.has_config and _is_torch(model) and not getattr(model.config, kind):
+            yield Finding(
+                model.at(),
+                f"this TorchScript model has no {kind} in its config.pbtxt, and Triton completes none",
+                f"Triton refuses it: model configuration must contain at least one {kind}, none were specified",
+                f'write {kind} [ {{ name: "{kind.upper()}__0", data_type: TYPE_…, dims: [ … ] }} ]',
+            )
+
+
+@rule(
+    "The tensors of a TorchScript model have types that its backend knows",
+    source="pytorch_backend r24.10 libtorch_utils.cc ModelConfigDataTypeToTorchType",
+    bad=_torch(inputs=io_tensor("X__0", "UINT32"), outputs=io_tensor("Y__0")),
+    server=Server.UNTESTED,
+    good_loads=False,
+)
+def pytorch_data_type(model: Model) -> Iterator[Finding]:
+    if not _is_torch(model):
+        return
+    batching = model.config.sequence_batching
+    typed: list[tuple[str, Any, tuple[str | int, ...]]] = [
+        (f"{kind} '{tensor.name}'", tensor, (kind, index)) for kind, index, tensor in tensors(model)
+    ]
+    for index, state in enumerate(batching.state):
+        typed.append((f"state '{state.input_name}'", state, ("sequence_batching", "state", index)))
+    for number, tensor_of_control in enumerate(batching.control_input):
+        path = ("sequence_batching", "control_input", number, "control")
+        typed += [
+            (f"control '{tensor_of_control.name}'", control, (*path, index))
+            for index, control in enumerate(tensor_of_control.control)
+        ]
+    for label, owner, place in typed:
+        name = type_name(owner.data_type)
+        is_control = "control_input" in place
+        if name in _UNSUPPORTED or (is_control and name == "TYPE_STRING"):
+            yield Finding(
+                model.at(*place, "data_type"),
+                f"{label} is {name}, which the pytorch backend does not know",
+                f"Triton refuses it: unsupported datatype {name} for {label}",
+                "use a signed type, such as TYPE_INT64"
+                if "UINT" in name or is_control
+                else "use TYPE_FP32 or TYPE_FP16 and convert it in the model",
+            )
+
+
+@rule(
+    "A list of strings of a TorchScript model has one axis",
+    bad=_torch(inputs=io_tensor("X__0", "STRING"), outputs=io_tensor("Y__0")),
+    good=_torch(inputs=io_tensor("X__0", "STRING"), outputs=io_tensor("Y__0"), size=0),
+    server=Server.UNTESTED,
+    good_loads=False,
+)
+def pytorch_strings(model: Model) -> Iterator[Finding]:
+    batching = model.config.max_batch_size > 0
+    for kind, index, tensor in tensors(model) if _is_torch(model) else ():
+        dims = tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims
+        if tensor.data_type == DataType.TYPE_STRING and len(dims) + batching > 1:
+            yield Finding(
+                model.at(kind, index, "dims"),
+                f"{kind} '{tensor.name}' of strings has {len(dims) + batching} axes"
+                + (", the batch axis among them" if batching else ""),
+                "Triton refuses it: Triton only supports 1 dimensional List of String",
+                "write reshape { shape: [ ] } beside dims: [ 1 ]" if batching else "write dims: [ -1 ]",
+            )
+
+
+@rule(
+    "The tensors of a TorchScript model with state are all called NAME__INDEX",
+    bad=_torch(_STATE.format("S__1", "S__1"), inputs=io_tensor("X__0"), outputs=io_tensor("Y")),
+    good=_torch(_STATE.format("S__1", "S__1"), inputs=io_tensor("X__0"), outputs=io_tensor("Y__0")),
+    server=Server.UNTESTED,
+    good_loads=False,
+)
+def pytorch_state_names(model: Model) -> Iterator[Finding]:
+    states = model.config.sequence_batching.state
+    if not states or not _is_torch(model):
+        return
+    arguments = arguments_of(model)
+    for kind, index, tensor in tensors(model):
+        # A dictionary takes inputs of any names, so that of unknown arguments nothing is known.
+        if (kind == "output" or arguments) and named_indexes([tensor.name]) is None:
+            yield _unnumbered(model, tensor.name, "the model has state", kind, index, "name")
+    for index, state in enumerate(states):
+        for field in ("input_name", "output_name"):
+            if named_indexes([getattr(state, field)]) is None:
+                path = ("sequence_batching", "state", index, field)
+                yield _unnumbered(model, getattr(state, field), "the model has state", *path)
+
+
+@rule(
+    "The controls of a sequence are called NAME__INDEX in a TorchScript model",
+    source="pytorch_backend r24.10 libtorch.cc ValidateBooleanSequenceControl, ValidateTypedSequenceControl",
+    bad=_torch(_CONTROL.format("START"), inputs=io_tensor("X__0"), outputs=io_tensor("Y__0")),
+    good=_torch(_CONTROL.format("START__1"), inputs=io_tensor("X__0"), outputs=io_tensor("Y__0")),
+    server=Server.UNTESTED,
+    good_loads=False,
+)
+def pytorch_control_names(model: Model) -> Iterator[Finding]:
+    for index, tensor in enumerate(model.config.sequence_batching.control_input) if _is_torch(model) else ():
+        if tensor.control and named_indexes([tensor.name]) is None:
+            path = ("sequence_batching", "control_input", index, "name")
+            yield _unnumbered(model, tensor.name, "Triton gives it the control by its index", *path)
+
+
+def _unnumbered(model: Model, name: str, why: str, *path: str | int) -> Finding:
+    return Finding(
+        model.at(*path),
+        f"'{name}' does not end in __ and a number, and {why}",
+        "Triton refuses it: does not follow the <name>__<index> naming convention",
+        f"call it {name or 'STATE'}__<its index among the model's tensors>",
+    )
+
+
+def arguments_of(model: Model) -> tuple[str, ...]:
+    """The arguments of forward(), () when they are not known or one dictionary has all the inputs."""
+    for path, _ in loaded_files(model):
+        file = file_of(model, path)
+        if file and file.inputs and not (file.kinds and file.kinds[0].startswith("Dict[")):
+            return tuple(argument.name for argument in file.inputs)
+    return ()
+
+
+def _by_argument(model: Model, kind: str, named: Sequence[Any]) -> bool:
+    """Whether Triton goes by the names of inputs, which are those of arguments."""
+    return kind == "input" and {tensor.name for tensor in named} <= set(arguments_of(model))
+
+
+def _named(model: Model) -> Iterator[tuple[str, list[Any]]]:
+    """("input" or "output", its tensors) of a TorchScript model."""
+    if _is_torch(model):
+        for kind in ("input", "output"):
+            yield kind, list(getattr(model.config, kind))

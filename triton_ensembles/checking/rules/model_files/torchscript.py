@@ -1,0 +1,163 @@
+"""The arguments and results of ``forward`` in a TorchScript file, compared with config.pbtxt."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from triton_ensembles.checking.loaded_files import files_read
+from triton_ensembles.checking.model_files.file import ModelFile
+from triton_ensembles.checking.rule import Finding, Model, Server, rule
+from triton_ensembles.checking.tensors import named_indexes, type_name
+from triton_ensembles.ground.spelling import listed
+from triton_ensembles.triton.model_config import DataType
+
+SOURCE = "pytorch_backend r24.10 libtorch.cc ValidateInputs, Execute, GetNamingConvention; measured with torch 2.13"
+_TENSOR, _STRINGS, _DICTIONARY = "Tensor", "List[str]", "Dict[str, Tensor]"
+# What is certainly neither a tensor nor a list of strings; a class or an Optional may be a tensor.
+_NO_TENSOR = ("List[", "Dict[", "Tuple[")
+_SCALARS = ("int", "float", "bool", "str", "number", "complex", "None", "NoneType", "Device")
+_CONTROL_KINDS = frozenset(range(4))  # ModelSequenceBatching.Control.Kind
+
+
+@rule("A config has one input for each argument of forward() in TorchScript", server=Server.UNTESTED)
+def torchscript_inputs(model: Model) -> Iterator[Finding]:
+    config = model.config
+    if not config.input:
+        return
+    names = [item.name for item in config.input]
+    count = len(names) + len(config.batch_input) + _of_sequence(config)
+    for path, file in _files(model):
+        arguments = [item.name for item in file.inputs or ()]
+        if not arguments or _takes_dictionary(file):
+            continue
+        takes = f"forward() in {path} takes {len(arguments)} ({', '.join(arguments)})"
+        indexes = named_indexes(names)
+        if count != len(arguments):
+            more = f" and {count - len(names)} that Triton computes" if count > len(names) else ""
+            yield Finding(
+                model.at("input"),
+                f"the config has {len(names)} input{'s' if len(names) > 1 else ''} ({', '.join(names)}){more}, "
+                f"and {takes}",
+                f"Triton does not load the model: configuration expects {count} inputs, model provides "
+                f"{len(arguments)}",
+                "give each argument an input, INPUT__0 for the first",
+            )
+        elif (
+            count == len(names) and not set(names) <= set(arguments) and indexes and sorted(indexes) != [*range(count)]
+        ):
+            yield Finding(
+                model.at("input"),
+                f"the inputs {listed(names)} are arguments {', '.join(map(str, indexes))}, and {takes}",
+                "an argument without a value makes every request fail",
+                f"number them from 0 to {len(arguments) - 1}",
+            )
+
+
+@rule("forward() in TorchScript takes tensors, lists of strings, or one dictionary of tensors", server=Server.UNTESTED)
+def torchscript_argument_types(model: Model) -> Iterator[Finding]:
+    cure = "give forward() only tensors, lists of strings (TYPE_STRING), or one dictionary of tensors"
+    for path, file in _files(model):
+        arguments = list(zip([item.name for item in file.inputs or ()], file.kinds or (), strict=False))
+        if _takes_dictionary(file):
+            (name, kind), *_ = arguments
+            if kind != _DICTIONARY:
+                effect = "every request fails: Triton gives it the tensors by their names"
+                yield Finding(
+                    model.at("input"),
+                    f"forward() in {path} takes '{name}', a {kind}, not a {_DICTIONARY}",
+                    effect,
+                    cure,
+                )
+            continue
+        for name, kind in arguments:
+            if kind == _TENSOR or kind.startswith("List["):
+                continue
+            effect = f"Triton does not load the model: An input of type '{kind}' was detected in the model"
+            yield Finding(
+                model.at("input"), f"argument '{name}' of forward() in {path} is of type {kind}", effect, cure
+            )
+        for number, position in _positions([item.name for item in model.config.input], [name for name, _ in arguments]):
+            if position < len(arguments):
+                tensor, (name, kind) = model.config.input[number], arguments[position]
+                if kind.startswith("List[") and kind != _STRINGS:
+                    text = f"argument '{name}' of forward() in {path} is of type {kind}"
+                elif (kind == _TENSOR) == (tensor.data_type == DataType.TYPE_STRING) and kind in (_TENSOR, _STRINGS):
+                    text = (
+                        f"input '{tensor.name}' is {type_name(tensor.data_type)}, "
+                        f"and argument '{name}' of forward() in {path} is a {kind}"
+                    )
+                else:
+                    continue
+                yield Finding(model.at("input", number), text, "every request fails: forward() refuses its value", cure)
+
+
+@rule("forward() in TorchScript has the outputs that the config numbers", server=Server.UNTESTED)
+def torchscript_outputs(model: Model) -> Iterator[Finding]:
+    names = [output.name for output in model.config.output]
+    for path, file in _files(model):
+        if file.results is None or _odd(file.results):
+            continue
+        for number, index in _positions(names, []):
+            if index >= len(file.results):
+                yield Finding(
+                    model.at("output", number, "name"),
+                    f"'{names[number]}' is output {index}, and forward() in {path} has {len(file.results)}, from 0",
+                    "every request fails: it refers to an output index which doesn't exist",
+                    "number the outputs from 0, or delete this one",
+                )
+
+
+@rule("forward() in TorchScript returns tensors and lists of strings, as the config says", server=Server.UNTESTED)
+def torchscript_result_types(model: Model) -> Iterator[Finding]:
+    names = [output.name for output in model.config.output]
+    for path, file in _files(model):
+        results = file.results or ()
+        if odd := _odd(results):
+            yield Finding(
+                model.at("output"),
+                f"forward() in {path} returns {odd}" + (" among others" if len(results) > 1 else ""),
+                "every request fails: output must be of type Tensor, List[str] or Tuple containing one of these two "
+                "types",
+                "return a tensor, or a tuple of tensors",
+            )
+            continue
+        for number, index in _positions(names, []):
+            tensor = model.config.output[number]
+            kind = results[index] if index < len(results) else ""
+            if kind in (_TENSOR, _STRINGS) and (kind == _TENSOR) == (tensor.data_type == DataType.TYPE_STRING):
+                yield Finding(
+                    model.at("output", number, "data_type"),
+                    f"output '{tensor.name}' is {type_name(tensor.data_type)}, and forward() in {path} makes a {kind}",
+                    "no request gets it as the config says",
+                    "write data_type: TYPE_STRING" if kind == _STRINGS else "write the type of the tensor",
+                )
+
+
+def _files(model: Model) -> Iterator[tuple[str, ModelFile]]:
+    return ((path, file) for path, file in files_read(model, "pytorch") if file.inputs is not None)
+
+
+def _of_sequence(config: Any) -> int:
+    """How many inputs sequence_batching adds: the backend looks for four kinds of controls, one of each."""
+    batching = config.sequence_batching
+    kinds = {control.kind for tensor in batching.control_input for control in tensor.control}
+    return len(kinds & _CONTROL_KINDS) + len(batching.state)
+
+
+def _takes_dictionary(file: ModelFile) -> bool:
+    return file.kinds is not None and len(file.kinds) == 1 and file.kinds[0].startswith("Dict[")
+
+
+def _odd(results: Sequence[str]) -> str:
+    """The first that Triton cannot answer with; the backend looks at all of them, also at those of no output."""
+    return next(
+        (result for result in results if result in _SCALARS or (result != _STRINGS and result.startswith(_NO_TENSOR))),
+        "",
+    )
+
+
+def _positions(names: Sequence[str], arguments: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """The number of each tensor of the config, and which argument or result it is."""
+    if arguments and set(names) <= set(arguments):
+        yield from enumerate(map(arguments.index, names))
+    else:
+        yield from enumerate(named_indexes(names) or range(len(names)))

@@ -1,0 +1,205 @@
+"""The answers of execute: it returns a list of InferenceResponse."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from triton_ensembles.checking.python.examples import EXECUTE_LINE, LOOP, class_model
+from triton_ensembles.checking.python.execute import executes, gives_away, gives_none
+from triton_ensembles.checking.python.flow import When, flow_of
+from triton_ensembles.checking.python.kinds import Kind
+from triton_ensembles.checking.python.nodes import Function, is_changed, is_none, method_of, own_nodes
+from triton_ensembles.checking.python.source import UTILS, PythonFile
+from triton_ensembles.checking.python.types import types_of
+from triton_ensembles.checking.rule import Destination, Finding, Model, rule
+from triton_ensembles.checking.sagemaker import for_sagemaker
+
+SOURCE = "python_backend r24.10 src/pb_stub.cc ProcessReturnedResponses; measured on 2.51.0"
+GOOD = class_model()
+_LARGEST = 1 << 63  # Python refuses to print numbers of thousands of digits
+_DEEPEST = 3  # names that lead to names
+
+
+class Form(Enum):
+    """A form of what execute returns, as Triton distinguishes them."""
+
+    LIST = "a list that may have responses"
+    EMPTY_LIST = "an empty list"
+    LIST_OF_OTHERS = "a list with something else"
+    LIST_OF_NONE = "a list with None"
+    NONE = "None, from a helper"
+    OTHER = "anything else"
+
+
+@dataclass(frozen=True)
+class Returned:
+    """The certain form of what execute returns, and the words for it in a sentence."""
+
+    form: Form
+    words: str
+
+
+_LIST = Returned(Form.LIST, "a list")
+_EMPTY_LIST = Returned(Form.EMPTY_LIST, "an empty list")
+_LIST_OF_NONE = Returned(Form.LIST_OF_NONE, "a list with None in place of a response")
+_UNANSWERED = "nobody answers it, and clients wait until their time is over"
+_COMPLAINTS = {
+    Form.EMPTY_LIST: "Number of InferenceResponse objects do not match the number of InferenceRequest objects",
+    Form.LIST_OF_OTHERS: "Expected an 'InferenceResponse' object in the execute function return list",
+    Form.LIST_OF_NONE: _UNANSWERED,
+    Form.NONE: _UNANSWERED,
+    Form.OTHER: "Expected a list in the execute return",
+}
+
+
+@rule(
+    "execute returns something, or sends responses",
+    bad=class_model(f"{EXECUTE_LINE}        responses = []\n{LOOP}            responses.append(response)\n"),
+)
+def model_py_returns_nothing(model: Model) -> Iterator[Finding]:
+    decoupled = model.config.model_transaction_policy.decoupled
+    for file, execute in executes(model):
+        nodes = own_nodes(execute)
+        if any(isinstance(node, ast.Raise | ast.Yield | ast.YieldFrom) for node in nodes):
+            continue
+        returns = [node for node in nodes if isinstance(node, ast.Return)]
+        first = next((node for node in execute.body if isinstance(node, ast.Return)), None)
+        # After a return without a value at the outer level, nothing ever runs.
+        ends_first = first is not None and _is_bare(first) and returns[0] is first
+        if not ends_first and any(not _is_bare(node) and not _is_of_none(file, node.value) for node in returns):
+            continue
+        if gives_away(model, file, execute):
+            continue
+        place = file.place(returns[0] if returns else execute)
+        effect = "the model loads, and no request is ever answered: clients wait until their time is over"
+        if decoupled:
+            message = "nothing ever sends a response, and the model is decoupled"
+            yield Finding(place, message, effect, "send the responses with request.get_response_sender()")
+        else:
+            cure = "end it with return responses, a list with one InferenceResponse for each request"
+            yield Finding(place, "execute returns nothing", effect, cure)
+
+
+@rule(
+    "execute returns a list of InferenceResponse, or nothing when the model is decoupled",
+    bad=class_model(f"{EXECUTE_LINE}{LOOP}        return response\n"),
+)
+def model_py_returns_no_list(model: Model, destination: Destination) -> Iterator[Finding]:
+    decoupled = model.config.model_transaction_policy.decoupled
+    if decoupled and for_sagemaker(model.repository, destination):
+        return  # sagemaker-decoupled: the policy itself is the fault
+    for file, execute in executes(model):
+        for node in own_nodes(execute):
+            returned = _returned_by(file, execute, node)
+            if returned is None or returned.form is (Form.NONE if decoupled else Form.LIST):
+                continue
+            if decoupled:
+                message = f"execute returns {returned.words}, and the model is decoupled"
+                complaint = "the execute function must return None"
+                cure = "send the responses with request.get_response_sender(), and return nothing"
+            else:
+                if returned.form in (Form.NONE, Form.LIST_OF_NONE) and gives_away(model, file, execute):
+                    continue
+                message = f"execute returns {returned.words}"
+                complaint = _COMPLAINTS[returned.form]
+                cure = "return a list with one InferenceResponse for each request"
+            yield Finding(file.place(node), message, f"{When.REQUEST.effect}: {complaint}", cure)
+            break
+
+
+def _is_bare(node: ast.Return) -> bool:
+    return node.value is None or is_none(node.value)
+
+
+def _is_of_none(file: PythonFile, node: ast.expr | None) -> bool:
+    """Whether it is None as what ``responses.append(…)`` gives."""
+    return isinstance(node, ast.Call) and types_of(file).kind(node) is Kind.NONE
+
+
+def _returned_by(file: PythonFile, execute: Function, node: ast.AST) -> Returned | None:
+    if isinstance(node, ast.Yield | ast.YieldFrom):
+        return Returned(Form.OTHER, "a generator, because it has yield")
+    if isinstance(node, ast.Return) and node.value is not None and flow_of(file).when(node) is When.REQUEST:
+        return _returned(file, execute, node.value)
+    return None
+
+
+def _returned(file: PythonFile, execute: Function, value: ast.expr, depth: int = 0) -> Returned | None:
+    """The form of an expression, None when that is not known. Of a list, what is wrong with it comes first."""
+    if isinstance(value, ast.Name):
+        return _returned_name(file, execute, value, depth)
+    if isinstance(value, ast.List):
+        lists = (_list_with(file, element) for element in value.elts)
+        return next((known for known in lists if known is not _LIST), _LIST) if value.elts else _EMPTY_LIST
+    if isinstance(value, ast.ListComp):
+        return _list_with(file, value.elt)
+    if isinstance(value, ast.Constant):
+        is_long = isinstance(value.value, int) and abs(value.value) >= _LARGEST
+        words = f"a constant, {'a number' if is_long else repr(value.value)[:40]}"
+        return None if value.value is None else Returned(Form.OTHER, words)
+    if isinstance(value, ast.Call):
+        name = file.full_name(value.func)
+        helper = flow_of(file).helper(value)
+        if isinstance(helper, ast.FunctionDef) and gives_none(helper):
+            words = f"None, which is all that {helper.name} returns: None in place of a response"
+            return Returned(Form.NONE, words)
+        if name in ("tuple", "dict", "set", "map", "filter", "zip", "iter") and name not in file.names:
+            return Returned(Form.OTHER, f"what {name}() makes")
+        if name == "list" and not value.args:
+            return _EMPTY_LIST
+    kind = types_of(file).kind(value)
+    if kind is None or kind is Kind.NONE:
+        return None
+    words = {Kind.RESPONSE: "one InferenceResponse", Kind.TENSOR: "a tensor"}.get(kind, kind.words)
+    return _LIST if kind is Kind.LIST else Returned(Form.OTHER, words)
+
+
+def _returned_name(file: PythonFile, execute: Function, name: ast.Name, depth: int) -> Returned | None:
+    flow = flow_of(file)
+    uses = flow.names(execute, name.id)
+    stores = [use for use in uses if is_changed(use)]
+    assignment = flow.parents.get(stores[0]) if len(stores) == 1 else None
+    if not isinstance(assignment, ast.Assign) or assignment.targets != stores or depth == _DEEPEST:
+        is_response = types_of(file).kind(name) is Kind.RESPONSE  # one of several bindings
+        return Returned(Form.OTHER, "one InferenceResponse") if is_response else None
+    returned = _returned(file, execute, assignment.value, depth + 1)
+    # An empty list is filled by whatever else happens to it.
+    return _filled(file, uses) if returned is _EMPTY_LIST and len(uses) > 2 else returned
+
+
+def _filled(file: PythonFile, uses: list[ast.Name]) -> Returned:
+    """The form of a list that begins empty, by all that is appended to it."""
+    flow = flow_of(file)
+    inner = [use for use in uses if not is_changed(use) and not isinstance(flow.parents.get(use), ast.Return)]
+    calls = [flow.appending(use) for use in inner]
+    lists = [_list_with(file, call.args[0]) if call else _LIST for call in calls]
+    return lists[0] if lists and _LIST not in lists else _LIST
+
+
+def _list_with(file: PythonFile, element: ast.expr) -> Returned:
+    """The form of a list with this element, which may be a response."""
+    value = flow_of(file).value(element)
+    if value is not element:
+        return _LIST if isinstance(value, ast.Name) else _list_with(file, value)
+    if is_none(element):
+        return _LIST_OF_NONE
+    words = ""
+    if isinstance(element, ast.Call):
+        helper = flow_of(file).helper(element)
+        if isinstance(helper, ast.FunctionDef):
+            return _LIST_OF_NONE if gives_none(helper) else _LIST
+        if helper:
+            words = f"a coroutine, since {helper.name} is not awaited,"
+        elif file.full_name(element.func) == f"{UTILS}.Tensor":
+            words = "a tensor"
+        elif method_of(element) in ("as_numpy", "astype"):
+            words = "an array"
+    elif isinstance(element, ast.List | ast.Tuple | ast.Dict | ast.ListComp | ast.JoinedStr):
+        words = "something else"
+    if not words:
+        kind = types_of(file).kind(element)
+        if kind in (None, Kind.RESPONSE, Kind.NONE):
+            return _LIST
+        words = kind.words
+    return Returned(Form.LIST_OF_OTHERS, f"a list with {words} in place of a response")

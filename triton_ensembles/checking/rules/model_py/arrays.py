@@ -1,0 +1,80 @@
+"""The dtypes of the arrays that model.py answers with, where it says them."""
+
+import ast
+from collections.abc import Iterator
+
+from triton_ensembles.checking.examples import HEAD, io_tensor, python_model
+from triton_ensembles.checking.python.examples import EXECUTE, class_model
+from triton_ensembles.checking.python.flow import CLASS, When, flow_of
+from triton_ensembles.checking.python.kinds import COMPLEX, TEXTS, Kind
+from triton_ensembles.checking.python.nodes import argument
+from triton_ensembles.checking.python.source import UTILS, PythonFile, every_file
+from triton_ensembles.checking.python.tensor_names import completed_names
+from triton_ensembles.checking.python.types import types_of
+from triton_ensembles.checking.python.values import text_of
+from triton_ensembles.checking.rule import Example, Finding, Model, Severity, rule
+from triton_ensembles.checking.tensors import type_name
+
+_TEXT_OUTPUT = io_tensor("Y", "STRING")
+GOOD = class_model()
+
+
+def _answering(change: str, outputs: str) -> Example:
+    code = EXECUTE.replace("x.as_numpy()", f"x.as_numpy(){change}")
+    return Example(python_model(outputs=outputs), {"1/model.py": f"{HEAD}class {CLASS}:\n{code}"})
+
+
+@rule(
+    "The arrays of tensors have dtypes that Triton knows",
+    source="python_backend r24.10 src/pb_stub_utils.cc numpy_to_triton_type; measured on 2.51.0",
+    bad=_answering(".astype(str)", _TEXT_OUTPUT),
+    good=_answering(".astype(object)", _TEXT_OUTPUT),
+)
+def model_py_array_dtype(model: Model) -> Iterator[Finding]:
+    for file, call, dtype in _tensors(model):
+        when = flow_of(file).when(call, loops_run=True)
+        if dtype in (TEXTS, COMPLEX) and when is not When.PERHAPS:
+            yield Finding(
+                file.place(call),
+                f"this array has the dtype {dtype}, which Triton does not take",
+                f"{when.effect}: NumPy dtype is not supported",
+                "make it an array of objects: astype(object), or np.array(…, dtype=object)"
+                if dtype == TEXTS
+                else "send its real and imaginary parts",
+            )
+
+
+@rule(
+    "The outputs of model.py have the data types that the config says",
+    source="measured on 2.51.0: the answer has the array's own type, and the next step of an ensemble refuses it",
+    bad=_answering('.astype("float64")', io_tensor("Y")),
+    severity=Severity.WARNING,
+)
+def model_py_output_dtype(model: Model) -> Iterator[Finding]:
+    if model.is_completed:
+        return
+    types = {output.name: type_name(output.data_type).removeprefix("TYPE_") for output in model.config.output}
+    for file, call, dtype in _tensors(model):
+        name = text_of(file, argument(call, 0, "name"))
+        says = types.get(name or "", "INVALID").replace("STRING", "BYTES")
+        if says == "INVALID" or dtype in (TEXTS, COMPLEX, says) or completed_names(file):
+            continue
+        if any(function == f"{UTILS}.InferenceRequest" for _, function in file.calls()):
+            continue
+        if flow_of(file).when(call, loops_run=True) is not When.PERHAPS:
+            yield Finding(
+                file.place(call),
+                f"the array of '{name}' is of type {dtype}, and the config says {says}",
+                f"the answer has {dtype}; a step of an ensemble that gets it refuses it: inference input data-type is "
+                f"'{dtype}', model expects '{says}'",
+                f"write astype of the type that the config has, or data_type: TYPE_{dtype.replace('BYTES', 'STRING')}",
+            )
+
+
+def _tensors(model: Model) -> Iterator[tuple[PythonFile, ast.Call, str]]:
+    """The calls of pb_utils.Tensor, each with the dtype of its array."""
+    for file in every_file(model):
+        for call, name in file.calls():
+            array = types_of(file).type_of(argument(call, 1, "")) if name == f"{UTILS}.Tensor" else None
+            if array and array.kind is Kind.ARRAY and array.dtype:
+                yield file, call, array.dtype

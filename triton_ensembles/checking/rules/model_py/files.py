@@ -1,0 +1,115 @@
+"""Files that model.py opens: a relative path is relative to the folder that the server was started in."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from triton_ensembles.archive.tree import join
+from triton_ensembles.checking.python.examples import initializing_with_labels
+from triton_ensembles.checking.python.file_reads import read_path
+from triton_ensembles.checking.python.flow import flow_of
+from triton_ensembles.checking.python.source import PythonFile, every_file, model_files
+from triton_ensembles.checking.python.values import text_of
+from triton_ensembles.checking.rule import Finding, Model, Severity, rule
+
+SOURCE = "python_backend r24.10 src/stub_launcher.cc: the stub inherits the working folder of tritonserver"
+_IN_VERSION = 'Path(args["model_repository"], args["model_version"], "{name}")'
+
+GOOD = initializing_with_labels(f"self.labels = {_IN_VERSION.format(name='labels.txt')}.read_text()")
+
+
+@rule(
+    "A file beside model.py is opened by its whole path",
+    bad=initializing_with_labels('self.labels = open("labels.txt").read()'),
+    words="FileNotFoundError: [Errno 2] No such file or directory: 'labels.txt'",
+)
+def model_py_relative_file(model: Model) -> Iterator[Finding]:
+    for file, call, name in _relative(model):
+        if flow_of(file).when(call).is_certain and _is_own(model, file, name):
+            yield _finding(file, call, name)
+
+
+@rule(
+    "No file is opened by a relative path",
+    bad=initializing_with_labels('self.read = lambda: open("vocabulary.txt").read()'),
+    severity=Severity.WARNING,
+)
+def model_py_relative_file_elsewhere(model: Model) -> Iterator[Finding]:
+    for file, call, name in _relative(model):
+        if not flow_of(file).when(call).is_certain or not _is_own(model, file, name):
+            yield _finding(file, call, name)
+
+
+@rule(
+    "A relative import names a file of the model",
+    source="python_backend r24.10 src/pb_stub.cc StubSetup: model.py is a module of the package 1, its version folder",
+    bad=initializing_with_labels("from .utils import scale"),
+    words="No module named '1.utils'",
+)
+def model_py_relative_import(model: Model) -> Iterator[Finding]:
+    first = {file.path for file in model_files(model)}
+    for file in every_file(model):
+        for node in file.nodes:
+            if not isinstance(node, ast.ImportFrom) or not flow_of(file).when(node).is_certain:
+                continue
+            if node.level > 1 and file.path in first:
+                yield Finding(
+                    file.place(node),
+                    f"{'.' * node.level} leads out of the version folder, which is the topmost package",
+                    "ImportError: attempted relative import beyond top-level package, and Triton does not load the "
+                    "model",
+                    "write the import without the dots: the model's folder is in sys.path as well",
+                )
+            folder = file.path.rpartition("/")[0]
+            for name in _missing(model, folder, node) if node.level == 1 else ():
+                yield Finding(
+                    file.place(node),
+                    f"there is no '{name}' in the folder '{folder}'",
+                    f"{'ModuleNotFoundError' if node.module else 'ImportError'}, and Triton does not load the model",
+                    f"add {name}.py to the folder, or correct the name",
+                )
+
+
+def _missing(model: Model, folder: str, node: ast.ImportFrom) -> list[str]:
+    """The names of ``from .NAME import …`` or ``from . import NAME, …`` that the folder does not have."""
+    modules = {child.partition(".")[0] for child in model.children(folder)}
+    if node.module:
+        names = [node.module.partition(".")[0]]
+    else:  # what __init__.py defines is not known
+        names = [] if "__init__" in modules else [alias.name for alias in node.names if alias.name != "*"]
+    return [name for name in names if name not in modules]
+
+
+def _finding(file: PythonFile, call: ast.Call, name: str) -> Finding:
+    return Finding(
+        file.place(call),
+        f"'{name}' is a relative path",
+        "Python looks for it in the folder that tritonserver was started in, not beside model.py: FileNotFoundError",
+        f"open {_IN_VERSION.format(name=name)}",
+    )
+
+
+def _relative(model: Model) -> Iterator[tuple[PythonFile, ast.Call, str]]:
+    """The calls that read a file by a relative path."""
+    for file in every_file(model):
+        if b"chdir" in file.data:
+            continue
+        for call, name in file.calls():
+            node = read_path(file, call, name, forgiving=True)
+            path = _text(file, node) if node else None
+            if path and not path.startswith(("/", "~")) and "://" not in path:
+                yield file, call, path
+
+
+def _text(file: PythonFile, node: ast.expr) -> str | None:
+    """The path in a text, or in ``Path("a", "b")``."""
+    if isinstance(node, ast.Call) and file.full_name(node.func) in ("pathlib.Path", "os.path.join"):
+        parts = [text_of(file, part) for part in node.args]
+        return str(PurePosixPath(*[part for part in parts if part])) if parts and None not in parts else None
+    return text_of(file, node)
+
+
+def _is_own(model: Model, file: PythonFile, name: str) -> bool:
+    """Whether the model has this file, so that nobody means one of the server's folder."""
+    folders = (file.path.rpartition("/")[0], "")
+    return any(model.get(join(folder, str(PurePosixPath(name)))) is not None for folder in folders)

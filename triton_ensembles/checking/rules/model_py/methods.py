@@ -1,0 +1,190 @@
+"""The methods and attributes of the model's own class: those that Triton calls, and those that nothing sets."""
+
+import ast
+from collections.abc import Iterator
+
+from triton_ensembles.checking.python.examples import EXECUTE, class_model, initializing
+from triton_ensembles.checking.python.expected import is_expected
+from triton_ensembles.checking.python.flow import CLASS, When, flow_of
+from triton_ensembles.checking.python.nodes import Function, hides_arguments, is_changed, is_name, positional
+from triton_ensembles.checking.python.source import PythonFile, every_file, model_files
+from triton_ensembles.checking.rule import Finding, Model, Severity, rule
+from triton_ensembles.ground.spelling import nearest
+
+SOURCE = 'python_backend r24.10 src/pb_stub.cc: hasattr(model_instance_, "initialize"); measured on 2.51.0'
+GOOD = class_model()
+_CALLED = ("initialize", "finalize", "auto_complete_config")
+_MISSPELT = "    def initialise(self, args):\n        self.factor = 2\n\n"
+_HELPED = EXECUTE.replace("x.as_numpy()", "self.scale(x.as_numpy())")
+_SCALED = EXECUTE.replace("x.as_numpy()", "x.as_numpy() * self.factor")
+# Signs that attributes are set, or looked for, in a way that the text does not show.
+_HIDDEN = (b"setattr", b"__dict__", b"__getattr", b"hasattr", b"__slots__", b"vars(", b"locals(", b"__new__")
+
+
+@rule(
+    f"Triton calls the methods of {CLASS} by their names",
+    bad=class_model(f"{_MISSPELT}{EXECUTE}"),
+    severity=Severity.WARNING,
+)
+def model_py_method_name(model: Model) -> Iterator[Finding]:
+    for file in model_files(model):
+        for method, meant in _misspelt(file):
+            if not _unset(file, {method}):  # model-py-attribute: every request fails
+                yield Finding(
+                    file.place(method),
+                    f"nothing calls the method {method.name}",
+                    f"Triton looks for {meant}, finds none, and goes on without it",
+                    f"rename it to {meant}",
+                )
+
+
+def _misspelt(file: PythonFile) -> Iterator[tuple[Function, str]]:
+    flow = flow_of(file)
+    missing = [name for name in _CALLED if flow.method(name) is None]
+    for model_class in flow.lineage[:1]:
+        for node in model_class.body:
+            if not isinstance(node, Function) or node.decorator_list:
+                continue
+            meant = nearest(node.name.strip("_"), missing)
+            meant = meant or ("initialize" if node.name == "init" and "initialize" in missing else None)
+            if meant and node.name not in (*_CALLED, "__init__", "execute") and not flow.is_used(node.name):
+                yield node, meant
+
+
+@rule(
+    f"{CLASS} sets the attributes that execute reads",
+    source="measured on 2.51.0",
+    bad=class_model(f"{_MISSPELT}{_SCALED}"),
+)
+def model_py_attribute(model: Model) -> Iterator[Finding]:
+    for file in model_files(model):
+        misspelt = dict(_misspelt(file))
+        for node in _unset(file, set(misspelt)):
+            message = f"nothing sets self.{node.attr}"
+            meant = nearest(node.attr, _own_names(file))
+            cure = f"did you mean self.{meant}?" if meant else "set it in initialize"
+            setter = next((method for method in misspelt if _sets(method, node.attr)), None)
+            if setter:
+                message += f" but {setter.name}, which nothing calls"
+                cure = f"rename {setter.name} to {misspelt[setter]}"
+            error = f"AttributeError: '{CLASS}' object has no attribute '{node.attr}'"
+            yield Finding(file.place(node), message, f"{When.REQUEST.effect}: {error}", cure)
+
+
+@rule(
+    "model.py calls its own functions with the arguments that they take",
+    source="measured on 2.51.0",
+    bad=class_model(f"{_HELPED}    def scale(x):\n        return x * 2\n"),
+)
+def model_py_helper_arguments(model: Model) -> Iterator[Finding]:
+    for file in every_file(model):
+        flow = flow_of(file)
+        for call, _ in file.calls():
+            helper = flow.helper(call)
+            is_method = isinstance(call.func, ast.Attribute)
+            if helper is None or _fits(helper, call, int(is_method)):
+                continue
+            when = flow.when(call, loops_run=True)
+            if when.is_certain and not is_expected(file, call):
+                lacks_self = is_method and not positional(helper)
+                yield Finding(
+                    file.place(call),
+                    f"{helper.name} (line {helper.lineno}) does not take these arguments",
+                    f"{when.effect}: TypeError",
+                    "write self as its first argument" if lacks_self else "correct the call, or what it takes",
+                )
+
+
+def _fits(function: Function, call: ast.Call, own: int) -> bool:
+    """Whether a call gives a function what it takes, beside ``own`` arguments; true where ``*`` or ``**`` hide it."""
+    if hides_arguments(call):
+        return True
+    signature, names = function.args, positional(function)
+    count = len(call.args) + own
+    if count > len(names) and signature.vararg is None:
+        return False
+    keywords = {keyword.arg for keyword in call.keywords if keyword.arg}
+    by_name = {*names[max(count, len(signature.posonlyargs)) :], *(parameter.arg for parameter in signature.kwonlyargs)}
+    if keywords - by_name and signature.kwarg is None:
+        return False
+    required = names[: len(names) - len(signature.defaults)][count:]
+    keyword_only = zip(signature.kwonlyargs, signature.kw_defaults, strict=True)
+    required += [parameter.arg for parameter, default in keyword_only if default is None]
+    return set(required) <= keywords
+
+
+@rule(
+    "super() has the methods that model.py calls on it",
+    source=f"{SOURCE}; {CLASS} needs no base class, and Triton has none",
+    bad=initializing("super().initialize(args)"),
+    words="AttributeError: 'super' object has no attribute 'initialize'",
+)
+def model_py_super(model: Model) -> Iterator[Finding]:
+    for file in model_files(model):
+        flow = flow_of(file)
+        if not flow.has_plain_bases:
+            continue
+        members = (node for base in flow.lineage[1:] for node in base.body)
+        inherited = {node.name for node in members if isinstance(node, ast.FunctionDef)}
+        for call, _ in file.calls(flow.lineage[0]):
+            holder = call.func.value if isinstance(call.func, ast.Attribute) else None
+            if not isinstance(call.func, ast.Attribute) or not isinstance(holder, ast.Call):
+                continue
+            name, when = call.func.attr, flow.when(call, loops_run=True)
+            if not is_name(holder.func, "super") or name in inherited or hasattr(object, name):
+                continue
+            if when.is_certain:
+                yield Finding(
+                    file.place(call),
+                    f"no base class of {CLASS} has a method {name}",
+                    f"{when.effect}: AttributeError: 'super' object has no attribute '{name}'",
+                    "remove the line",
+                )
+
+
+def _unset(file: PythonFile, without: set[Function]) -> list[ast.Attribute]:
+    """The first uses in execute of attributes that nothing sets, leaving out some methods."""
+    flow = flow_of(file)
+    execute = flow.method("execute")
+    if execute is None or len(execute.args.args) < 2 or not _is_whole(file):  # see model-py-execute-arguments
+        return []
+    known = _own_names(file, without)
+    uses: dict[str, ast.Attribute] = {}
+    for node in file.nodes:
+        if not isinstance(node, ast.Attribute) or is_changed(node) or node.attr in uses:
+            continue
+        if is_name(node.value, "self") and node.attr not in known and not hasattr(object, node.attr):
+            function = flow.function(node)
+            is_own = function is not None and flow.parents.get(function) in flow.lineage
+            if is_own and flow.when(node, loops_run=True) is When.REQUEST:
+                uses[node.attr] = node
+    return list(uses.values())
+
+
+def _own_names(file: PythonFile, without: set[Function] | None = None) -> set[str]:
+    """All attributes that the file sets on whatever object, and what its classes define."""
+    flow = flow_of(file)
+    changed = (node for node in file.nodes if isinstance(node, ast.Attribute) and is_changed(node))
+    names = {node.attr for node in changed if not without or flow.function(node) not in without}
+    for model_class in flow.lineage:
+        for node in ast.walk(model_class):
+            if isinstance(node, Function | ast.ClassDef):
+                names.add(node.name)
+            elif isinstance(node, ast.Name | ast.alias) and flow.function(node) is flow.function(model_class):
+                names.add(node.id if isinstance(node, ast.Name) else node.asname or node.name)
+    return names
+
+
+def _sets(method: Function, name: str) -> bool:
+    attributes = (node for node in ast.walk(method) if isinstance(node, ast.Attribute) and node.attr == name)
+    return any(isinstance(node.ctx, ast.Store) for node in attributes)
+
+
+def _is_whole(file: PythonFile) -> bool:
+    """Whether the class is complete in this file, and sets its attributes only as one sees them."""
+    flow = flow_of(file)
+    if not flow.has_plain_bases or any(node.decorator_list or node.keywords for node in flow.lineage):
+        return False
+    selves = (flow.parents.get(node) for node in file.nodes if is_name(node, "self"))
+    is_passed = any(not isinstance(parent, ast.Attribute) for parent in selves)  # somebody else may set attributes
+    return not is_passed and not any(word in file.data for word in _HIDDEN)

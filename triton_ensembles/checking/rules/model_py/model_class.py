@@ -1,0 +1,317 @@
+"""model.py of Python models: what the stub needs (python_backend r24.10 src/pb_stub.cc). It is parsed, never run."""
+
+import ast
+import sys
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+
+from triton_ensembles.archive.tree import Kind, join
+from triton_ensembles.checking.environments import environment_of
+from triton_ensembles.checking.examples import script_model
+from triton_ensembles.checking.loaded_files import file_of
+from triton_ensembles.checking.python.budget import MOST_TOKENS
+from triton_ensembles.checking.python.examples import EXECUTE, class_model
+from triton_ensembles.checking.python.execute import gives_none
+from triton_ensembles.checking.python.flow import CLASS, flow_of
+from triton_ensembles.checking.python.nodes import Function, is_name, positional
+from triton_ensembles.checking.python.source import (
+    MODEL_PY,
+    ParseError,
+    PythonFile,
+    every_file,
+    is_python,
+    model_files,
+    unread_files,
+)
+from triton_ensembles.checking.rule import Destination, Finding, Model, Repository, Server, Severity, rule
+from triton_ensembles.checking.text.unknown import UnknownValueError
+from triton_ensembles.ground.spelling import most_of, nearest
+from triton_ensembles.triton.releases import image_of, version
+
+SOURCE = "python_backend r24.10 src/pb_stub.cc"
+GOOD = class_model()
+_BINDING = ("globals", "exec", "setattr")
+_OWN_PYTHON = (sys.version_info.major, sys.version_info.minor)
+
+
+def _python_of(model: Model, destination: Destination) -> tuple[int, ...]:
+    """The Python that runs the model, () when it is unknown."""
+    packed = environment_of(model)
+    if packed and packed.pythons:
+        return max(version(python) for python in packed.pythons)
+    image = image_of(destination)
+    return version(image.python) if image else ()
+
+
+@rule(
+    "model.py is valid Python",
+    source=f"{SOURCE} StubSetup imports it",
+    bad=script_model(f"class {CLASS}\n    def execute(self, requests):\n        return []\n"),
+    words="SyntaxError: …",
+)
+def model_py_syntax(model: Model, destination: Destination) -> Iterator[Finding]:
+    for file in every_file(model):
+        known = file_of(model, file.path) if file.error else None
+        if known and known.broken:
+            continue  # model-file-broken: it is no Python at all
+        if file.error and _python_of(model, destination) <= _OWN_PYTHON:
+            yield Finding(
+                file.place(file.error),
+                f"this is not valid Python: {file.error.message}",
+                cure="correct this line, or an unclosed bracket or quote above it",
+            )
+
+
+@rule(
+    "The Python that runs the checker can parse model.py",
+    source="the checker parses with the Python that runs it",
+    severity=Severity.NOTE,
+    server=Server.ACCEPTS,
+)
+def model_py_newer_syntax(model: Model, destination: Destination) -> Iterator[Finding]:
+    python = _python_of(model, destination)
+    for file in every_file(model):
+        if file.error and python > _OWN_PYTHON:
+            yield Finding(
+                file.place(file.error),
+                f"Python {'.'.join(map(str, _OWN_PYTHON))}, which runs the checker, cannot parse this: "
+                f"{file.error.message}",
+                f"it may be valid for Python {'.'.join(map(str, python))}, which runs the model; the file was not "
+                "checked any further",
+                f"run the checker with Python {'.'.join(map(str, python))}",
+            )
+
+
+@rule(
+    "model.py is small enough for the checker to read",
+    source="limits of the checker: 512 KiB for a Python file, 64 MiB for all texts of a repository",
+    severity=Severity.WARNING,
+)
+def model_py_unread(model: Model) -> Iterator[Finding]:
+    name = model.config.default_model_filename or MODEL_PY
+    for number in model.served_versions() if is_python(model) else ():
+        path = join(model.versions[number], name)
+        entry = model.get(path)
+        if entry and entry.kind is Kind.FILE and entry.size and entry.data is None:
+            yield Finding(
+                model.place(path),
+                f"{name} was not read: it has {entry.size} bytes",
+                "nothing of its code was checked",
+                "put data into a file beside it, and read that in initialize",
+            )
+
+
+@rule(
+    f"model.py has a class {CLASS}",
+    source=f"{SOURCE} Initialize",
+    bad=script_model("class Model:\n    def execute(self, requests):\n        return []\n"),
+    words="AttributeError: module '…' has no attribute 'TritonPythonModel'",
+)
+def model_py_no_class(model: Model) -> Iterator[Finding]:
+    for file in model_files(model):
+        if file.module is None or _binds(file.module, CLASS):
+            continue
+        classes = {node.name: node for node in file.module.body if isinstance(node, ast.ClassDef)}
+        executing = (name for name, node in classes.items() if any(_functions(node, "execute")))
+        meant = nearest(CLASS, classes) or next(executing, None)
+        place = file.place(classes[meant] if meant else ParseError("", 1, 1))
+        cure = f"instead of {meant}" if meant else "with a method execute(self, requests)"
+        yield Finding(place, f"there is no class {CLASS} in this file", cure=f"write class {CLASS}: {cure}")
+
+
+@rule(
+    "The repository's Python files are within the checker's limits",
+    source=f"limits of the checker: {MOST_TOKENS:,} names, numbers and signs in one repository, and how deeply they "
+    "are nested",
+    severity=Severity.NOTE,
+)
+def python_unread(repository: Repository) -> Iterator[Finding]:
+    for model in repository.models:
+        with suppress(UnknownValueError):
+            deque(every_file(model), 0)
+    unread = unread_files(repository)
+    if unread:
+        several = f"{len(unread)} of the Python files here were not read: {most_of(unread, 20)}"
+        yield Finding(
+            repository.place(unread[0]),
+            several if len(unread) > 1 else "this Python file was not read",
+            f"nothing of {'their' if len(unread) > 1 else 'its'} code was checked",
+            "move data and generated code out of them, or check the models in groups",
+        )
+
+
+@rule(
+    f"{CLASS} has a method execute",
+    source=f"{SOURCE} ProcessRequests; measured on 2.51.0: the model loads",
+    bad=class_model("    def run(self, requests):\n        return []\n"),
+)
+def model_py_no_execute(model: Model) -> Iterator[Finding]:
+    for file, node in _classes(model):
+        lineage = flow_of(file).lineage or (node,)
+        bases = [base for base in lineage[-1].bases if not is_name(base, "object")]
+        if bases or any(model_class.keywords or model_class.decorator_list for model_class in lineage):
+            continue  # they may bring execute
+        if any(_binds(model_class, "execute") for model_class in lineage):
+            continue
+        methods = [method.name for method in node.body if isinstance(method, Function)]
+        meant = nearest("execute", methods)
+        yield Finding(
+            file.place(node),
+            f"{CLASS} has no method execute",
+            "the model loads, and every request fails: does not implement `execute` method",
+            f"rename {meant} to execute" if meant else "write def execute(self, requests):",
+        )
+
+
+@rule(
+    "execute takes self and requests",
+    source=f'{SOURCE} ProcessRequests: attr("execute")(py_request_list)',
+    bad=class_model("    def execute(self):\n        return self.answers\n"),
+)
+def model_py_execute_arguments(model: Model) -> Iterator[Finding]:
+    effect = "the model loads, and every request fails: TypeError"
+    yield from _uncallable(model, "execute", "requests", effect)
+
+
+@rule(
+    "initialize takes self and args, and __init__ only self",
+    source=f'{SOURCE} Initialize: TritonPythonModel(), attr("initialize")(model_config_params)',
+    bad=class_model(f"    def initialize(self):\n        pass\n\n{EXECUTE}"),
+    words="TypeError: …initialize() takes 1 positional argument but 2 were given",
+)
+def model_py_initialize_arguments(model: Model) -> Iterator[Finding]:
+    effect = "Triton does not load the model: TypeError"
+    yield from _uncallable(model, "initialize", "args", effect)
+    yield from _uncallable(model, "__init__", "", effect)
+
+
+@rule(
+    "initialize is no coroutine",
+    source=f"{SOURCE} Initialize: what it returns is not looked at",
+    bad=class_model(f"    async def initialize(self, args):\n        pass\n\n{EXECUTE}"),
+    severity=Severity.WARNING,
+)
+def model_py_async_initialize(model: Model) -> Iterator[Finding]:
+    for file, node in _classes(model):
+        for method in _functions(node, "initialize"):
+            if isinstance(method, ast.AsyncFunctionDef) and not method.decorator_list:
+                yield Finding(
+                    file.place(method),
+                    "initialize is a coroutine (async def), and Triton awaits only execute",
+                    "the model loads without it: nothing in it ever runs",
+                    "write def initialize(self, args):",
+                )
+
+
+@rule(
+    "finalize takes only self",
+    source=f'{SOURCE} Finalize: attr("finalize")(), whose errors are only logged',
+    bad=class_model(f"{EXECUTE}\n    def finalize(self, args):\n        pass\n"),
+    severity=Severity.WARNING,
+)
+def model_py_finalize_arguments(model: Model) -> Iterator[Finding]:
+    effect = "the model is unloaded without it, and the log has a TypeError"
+    yield from _uncallable(model, "finalize", "", effect)
+
+
+@rule(
+    "auto_complete_config is a static method that takes the config and returns it",
+    source=f"{SOURCE} AutoCompleteModelConfig: called on the class, unless --disable-auto-complete-config is given",
+    bad=class_model(f"    def auto_complete_config(self, config):\n        return config\n\n{EXECUTE}"),
+    severity=Severity.WARNING,
+)
+def model_py_auto_complete(model: Model) -> Iterator[Finding]:
+    effect = "a server that completes configs, which is the default, does not load the model"
+    for file, node in _classes(model):
+        for method in _functions(node, "auto_complete_config"):
+            own = _own_arguments(method, on_class=True)
+            if own is None:
+                continue
+            if not _takes(method, own + 1):
+                message = "Triton calls auto_complete_config on the class, with the config as its only argument"
+            elif gives_none(method):
+                message = "auto_complete_config returns nothing, and Triton needs the config"
+            else:
+                continue
+            cure = "write @staticmethod and def auto_complete_config(config): … and end it with return config"
+            yield Finding(file.place(method), message, effect, cure)
+
+
+def _uncallable(model: Model, name: str, argument: str, effect: str) -> Iterator[Finding]:
+    """Methods of the class that Triton cannot call with ``argument`` alone ("" for none)."""
+    for file, node in _classes(model):
+        for method in _functions(node, name):
+            own = _own_arguments(method)
+            if own is None or _takes(method, own + bool(argument)):
+                continue
+            takes = len(positional(method))
+            arguments = f"{takes} argument" + ("s" if takes != 1 else "")
+            passed = (["self"] if own else []) + ([argument] if argument else [])
+            yield Finding(
+                file.place(method),
+                f"{name} takes {arguments}, and Triton calls it with {len(passed)} ({' and '.join(passed) or 'none'})",
+                effect,
+                f"write def {name}({', '.join(passed)}):",
+            )
+
+
+def _own_arguments(method: Function, on_class: bool = False) -> int | None:
+    """How many arguments Python itself passes, self or the class; None when another decorator may change them.
+
+    Args:
+        on_class: Triton calls it on the class, where a plain method gets no self.
+    """
+    names = {decorator.id if isinstance(decorator, ast.Name) else "" for decorator in method.decorator_list}
+    if names - {"staticmethod", "classmethod"}:
+        return None
+    return int("classmethod" in names or not (on_class or names))
+
+
+def _takes(method: Function, count: int) -> bool:
+    """Whether it can be called with this many positional arguments."""
+    most = len(positional(method))
+    least = most - len(method.args.defaults)
+    return least <= count and None not in method.args.kw_defaults and (count <= most or method.args.vararg is not None)
+
+
+def _classes(model: Model) -> Iterator[tuple[PythonFile, ast.ClassDef]]:
+    for file in model_files(model):
+        for node in file.module.body if file.module else ():
+            if isinstance(node, ast.ClassDef) and node.name == CLASS:
+                yield file, node
+
+
+def _functions(node: ast.ClassDef, name: str) -> Iterator[Function]:
+    return (method for method in node.body if isinstance(method, Function) and method.name == name)
+
+
+def _is_main_guard(test: ast.expr) -> bool:
+    """Whether this is ``__name__ == "__main__"``."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq) or len(test.ops) > 1:
+        return False
+    sides = (test.left, test.comparators[0])
+    texts = [side.value for side in sides if isinstance(side, ast.Constant)]
+    return texts == ["__main__"] and any(is_name(side, "__name__") for side in sides)
+
+
+def _binds(top: ast.Module | ast.ClassDef, name: str) -> bool:
+    """Whether the name may be bound in this scope, also below ``if`` and ``try`` and by ``import *``."""
+    waiting: list[ast.AST] = list(top.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and _is_main_guard(node.test):
+            waiting += node.orelse  # Triton imports the file, so that its name is another one
+            continue
+        if isinstance(node, Function | ast.ClassDef):
+            if node.name == name or (isinstance(top, ast.Module) and node.name == "__getattr__"):
+                return True
+            continue  # another scope
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name:
+            return True
+        if isinstance(node, ast.alias) and (node.asname or node.name) in (name, "*"):
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _BINDING:
+            return True
+        waiting += ast.iter_child_nodes(node)
+    return False

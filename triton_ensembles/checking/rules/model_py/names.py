@@ -1,0 +1,183 @@
+"""Names that model.py uses and that nothing defines: neither the file nor Triton's module pb_utils."""
+
+import ast
+from collections.abc import Iterator
+from functools import lru_cache
+
+from pyflakes.checker import Checker
+from pyflakes.messages import UndefinedName
+
+from triton_ensembles.checking.python.examples import EXECUTE, EXECUTE_LINE, class_model, initializing
+from triton_ensembles.checking.python.expected import is_guarded
+from triton_ensembles.checking.python.flow import When, flow_of
+from triton_ensembles.checking.python.misuse import Misuse
+from triton_ensembles.checking.python.nodes import Function, name_of
+from triton_ensembles.checking.python.source import UTILS, PythonFile, every_file
+from triton_ensembles.checking.rule import Destination, Finding, Model, Severity, rule
+from triton_ensembles.ground.spelling import nearest
+from triton_ensembles.triton.releases import image_of, version
+
+SOURCE = "pyflakes; Python raises NameError when the line runs"
+GOOD = class_model()
+# python_backend, branches r22.07 to r26.07: triton_python_backend_utils.py and what pb_stub.cc adds to it.
+_NAMES = frozenset(
+    {"InferenceRequest", "InferenceResponse", "ModelConfig", "TRITONSERVER_REQUEST_FLAG_SEQUENCE_END",
+    "TRITONSERVER_REQUEST_FLAG_SEQUENCE_START", "TRITONSERVER_RESPONSE_COMPLETE_FINAL", "TRITON_STRING_TO_NUMPY",
+    "Tensor", "TritonError", "TritonModelException", "deserialize_bytes_tensor", "get_input_config_by_name",
+    "get_input_tensor_by_name", "get_output_config_by_name", "get_output_tensor_by_name", "json", "np",
+    "numpy_to_triton_type", "serialize_byte_tensor", "shared_memory", "struct", "triton_string_to_numpy",
+    "triton_to_numpy_type", "using_decoupled_model_transaction_policy"}
+)  # fmt: skip
+_SINCE = {
+    **dict.fromkeys(("Logger",), "22.09"),
+    **dict.fromkeys(("PreferredMemory", "TRITONSERVER_MEMORY_CPU", "TRITONSERVER_MEMORY_GPU"), "23.04"),
+    **dict.fromkeys(("MetricFamily",), "23.05"),
+    **dict.fromkeys(("get_model_dir", "is_model_ready", "load_model", "unload_model"), "23.07"),
+    **dict.fromkeys(("TRITONSERVER_REQUEST_RELEASE_ALL", "TRITONSERVER_REQUEST_RELEASE_RESCHEDULE"), "23.11"),
+}
+_LOGGER = frozenset({"log", "log_info", "log_warn", "log_error", "log_verbose", "INFO", "WARNING", "ERROR", "VERBOSE"})
+_USUAL_OF_LOGGER = {"warning": "log_warn", "warn": "log_warn", "debug": "log_verbose", "exception": "log_error"}
+_USUAL_MODULES = frozenset(
+    {"json", "os", "sys", "time", "math", "re", "io", "base64", "torch", "logging", "random", "asyncio", "cv2"}
+)
+_DEFINING = frozenset({"globals", "exec", "vars", "setattr", "__import__"})
+_OF_MODULES = frozenset(dir(object)) | {"__name__", "__file__", "__doc__", "__dict__", "__path__", "__spec__"}
+
+
+@rule(
+    "Every name that model.py surely uses is defined or imported",
+    bad=initializing("self.config = np.zeros(4)"),
+    words="NameError: name 'np' is not defined",
+    lower=Severity.WARNING,
+)
+def model_py_undefined_name(model: Model) -> Iterator[Finding]:
+    """A warning where the line may never run."""
+    seen: set[tuple[str, str, bool]] = set()
+    for file in every_file(model):
+        flow = flow_of(file)
+        for node, defined in _undefined_names(file):
+            function = flow.function(node)
+            if node.id == "requests" and function and function.name == "execute" and len(function.args.args) < 2:
+                continue  # model-py-execute-arguments: it does not take them
+            when = flow.when(node)
+            if (file.path, node.id, when.is_certain) not in seen:
+                seen.add((file.path, node.id, when.is_certain))
+                meant = nearest(node.id, defined)
+                cure = f"did you mean '{meant}'?" if meant else "define or import it"
+                error = f"NameError: name '{node.id}' is not defined"
+                misuse = Misuse(f"the name '{node.id}' is not defined", error, _import_of(node.id) or cure)
+                yield misuse.finding(file.place(node), when, when.is_certain)
+
+
+def _import_of(name: str) -> str:
+    usual = {"np": "import numpy as np", "pb_utils": f"import {UTILS} as pb_utils", "Path": "from pathlib import Path"}
+    statement = usual.get(name) or (f"import {name}" if name in _USUAL_MODULES else "")
+    return f"add {statement}" if statement else ""
+
+
+@lru_cache(maxsize=256)
+def _undefined_names(file: PythonFile) -> list[tuple[ast.Name, frozenset[str]]]:
+    """The uses of names that are not defined anywhere, each with the names that the file defines."""
+    module = file.module
+    if module is None or _is_dynamic(file.nodes):
+        return []
+    try:
+        messages = [message for message in Checker(module, file.path).messages if isinstance(message, UndefinedName)]
+    except (RecursionError, MemoryError):
+        return []
+    if not messages:
+        return []
+    undefined = {(message.lineno, message.col, message.message_args[0]) for message in messages}
+    names = frozenset(node.id for node in file.nodes if isinstance(node, ast.Name)) - {name for _, _, name in undefined}
+    evaluated = _evaluated_names(module)
+    return [(node, names) for node in evaluated if (node.lineno, node.col_offset, node.id) in undefined]
+
+
+def _evaluated_names(module: ast.Module) -> list[ast.Name]:
+    """The names that Python looks up: not those of annotations that are never evaluated."""
+    future = (node for node in module.body if isinstance(node, ast.ImportFrom) and node.module == "__future__")
+    is_postponed = any(alias.name == "annotations" for node in future for alias in node.names)
+    names: list[ast.Name] = []
+    waiting: list[tuple[ast.AST, bool]] = [(module, False)]
+    while waiting:
+        node, in_function = waiting.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            names.append(node)
+        is_inner = in_function or isinstance(node, Function | ast.Lambda)
+        is_never = is_postponed or (in_function and isinstance(node, ast.AnnAssign))
+        for name, value in ast.iter_fields(node):
+            if is_never and name in ("annotation", "returns"):
+                continue
+            children = value if isinstance(value, list) else [value]
+            waiting += [(child, is_inner) for child in children if isinstance(child, ast.AST)]
+    return names
+
+
+def _is_dynamic(nodes: tuple[ast.AST, ...]) -> bool:
+    """Whether names may be defined in a way that the text does not show."""
+    for node in nodes:
+        if name_of(node) in ("builtins", "__builtins__"):
+            return True
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Name) and node.func.id in _DEFINING:
+                return True
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "__setattr__":
+                return True
+    return False
+
+
+@rule(
+    "Triton's module pb_utils has the names that model.py takes from it",
+    source="python_backend, branches r22.07 to r26.07: triton_python_backend_utils.py, src/pb_stub.cc",
+    bad=class_model(EXECUTE.replace("pb_utils.Tensor", "pb_utils.OutputTensor")),
+)
+def model_py_unknown_attribute(model: Model, destination: Destination) -> Iterator[Finding]:
+    image = image_of(destination)
+    for file in every_file(model):
+        if file.module is None or is_guarded(file):
+            continue
+        for node, name in _taken(file):
+            when = flow_of(file).when(node, loops_run=True)
+            since = _SINCE.get(name)
+            if when is When.PERHAPS or name in _NAMES or name in _OF_MODULES:
+                continue
+            message = f"{UTILS} has no '{name}'"
+            if since:
+                if not image or version(since) <= version(image.release):
+                    continue
+                message = f"pb_utils has '{name}' since release {since}, and this image is {image.release}"
+            meant = nearest(name, {*_NAMES, *_SINCE})
+            cure = f"write {meant}" if meant else "the README of python_backend lists what it has"
+            effect = f"{when.effect}: module '{UTILS}' has no attribute '{name}'"
+            yield Finding(file.place(node), message, effect, cure)
+
+
+@rule(
+    "pb_utils.Logger has the methods that model.py calls",
+    source="python_backend r24.10 src/pb_stub.cc, class Logger",
+    bad=class_model(EXECUTE.replace(EXECUTE_LINE, f'{EXECUTE_LINE}        pb_utils.Logger.info("one")\n')),
+)
+def model_py_logger(model: Model) -> Iterator[Finding]:
+    for file in every_file(model):
+        for node in file.nodes if not is_guarded(file) else ():
+            if not isinstance(node, ast.Attribute) or file.full_name(node.value) != f"{UTILS}.Logger":
+                continue
+            when = flow_of(file).when(node, loops_run=True)
+            if node.attr in (*_LOGGER, "LogLevel") or node.attr.startswith("__") or when is When.PERHAPS:
+                continue
+            meant = _USUAL_OF_LOGGER.get(node.attr) or nearest(f"log_{node.attr}", _LOGGER) or "log_info"
+            yield Finding(
+                file.place(node),
+                f"pb_utils.Logger has no '{node.attr}'",
+                f"{when.effect}: type object 'Logger' has no attribute '{node.attr}'",
+                f"write pb_utils.Logger.{meant}(…)",
+            )
+
+
+def _taken(file: PythonFile) -> Iterator[tuple[ast.AST, str]]:
+    """The names that the file takes from Triton's module, by attribute and by import."""
+    for node in file.nodes:
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and file.full_name(node.value) == UTILS:
+            yield node, node.attr
+        elif isinstance(node, ast.ImportFrom) and node.module == UTILS and not node.level:
+            yield from ((node, alias.name) for alias in node.names if alias.name != "*")

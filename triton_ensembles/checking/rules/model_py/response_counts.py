@@ -1,0 +1,152 @@
+"""How many responses execute returns: one for each request."""
+
+import ast
+from collections.abc import Iterator
+
+from triton_ensembles.checking.python.examples import EXECUTE_LINE, LOOP, class_model
+from triton_ensembles.checking.python.execute import executes, gives_away, is_over
+from triton_ensembles.checking.python.flow import flow_of
+from triton_ensembles.checking.python.nodes import Function, own_nodes, requests_of
+from triton_ensembles.checking.python.source import PythonFile
+from triton_ensembles.checking.rule import Finding, Model, Server, Severity, rule
+
+SOURCE = (
+    "python_backend r24.10 src/pb_stub.cc ProcessReturnedResponses; measured on 2.51.0: the numbers of responses and "
+    "of requests must be the same"
+)
+GOOD = class_model()
+_SEVERAL = "when Triton gives it several requests at once, which dynamic batching does, all of them fail: "
+_COMPLAINT = "Number of InferenceResponse objects do not match the number of InferenceRequest objects"
+_LIST = "        responses = []\n"
+_APPEND = "responses.append(response)\n"
+_RETURN = "        return responses\n"
+_BRANCH = """\
+            if x.size == 0:
+                responses.append(pb_utils.InferenceResponse(error=pb_utils.TritonError("it is empty")))
+"""
+
+
+@rule(
+    "execute returns after the loop over its requests, not in it",
+    bad=class_model(f"{EXECUTE_LINE}{LOOP}            return [response]\n"),
+    severity=Severity.WARNING,
+    server=Server.ACCEPTS,
+)
+def model_py_returns_in_loop(model: Model) -> Iterator[Finding]:
+    if model.config.model_transaction_policy.decoupled:
+        return
+    for file, execute in executes(model):
+        for loop in own_nodes(execute):
+            if not isinstance(loop, ast.For) or not is_over(loop.iter, requests_of(execute)):
+                continue
+            for node in loop.body:
+                if isinstance(node, ast.Return) and node.value is not None:
+                    yield Finding(
+                        file.place(node),
+                        "execute returns at its first request",
+                        _SEVERAL + _COMPLAINT,
+                        "collect the responses in a list, and return it after the loop",
+                    )
+
+
+@rule(
+    "execute appends one response for each request",
+    bad=class_model(f"{EXECUTE_LINE}{_LIST}{LOOP}{(' ' * 12 + _APPEND) * 2}{_RETURN}"),
+)
+def model_py_responses_twice(model: Model) -> Iterator[Finding]:
+    for file, execute, appends in _filled(model):
+        for loop in _loops(execute):
+            places = [place for place, statement in enumerate(loop.body) if statement in appends]
+            if len(places) > 1 and not _may_leave(loop.body[places[0] : places[1]]):
+                yield Finding(
+                    file.place(loop.body[places[1]]),
+                    "execute appends a second response for the same request",
+                    f"the model loads, and every request fails: {_COMPLAINT}",
+                    "give one InferenceResponse all the output tensors of its request",
+                )
+
+
+@rule(
+    "A branch of execute that has appended a response continues with the next request",
+    bad=class_model(f"{EXECUTE_LINE}{_LIST}{LOOP}{_BRANCH}{' ' * 12}{_APPEND}{_RETURN}"),
+    severity=Severity.WARNING,
+    server=Server.ACCEPTS,
+)
+def model_py_response_after_branch(model: Model) -> Iterator[Finding]:
+    for file, execute, appends in _filled(model):
+        for loop in _loops(execute):
+            last = max((place for place, statement in enumerate(loop.body) if statement in appends), default=0)
+            for branch in reversed(loop.body[:last]):
+                for block in (branch.body, branch.orelse) if isinstance(branch, ast.If) else ():
+                    first = next((statement for statement in block if statement in appends), None)
+                    if first and not _may_leave(block):
+                        yield Finding(
+                            file.place(first),
+                            f"after this response, line {loop.body[last].lineno} appends a second one for the same "
+                            "request",
+                            f"such a request fails, and all that Triton gives execute with it: {_COMPLAINT}",
+                            "end the branch with continue",
+                        )
+                if _may_leave([branch]):
+                    break
+
+
+@rule(
+    "execute appends its responses in the loop over its requests, not after it",
+    bad=class_model(f"{EXECUTE_LINE}{_LIST}{LOOP}{' ' * 8}{_APPEND}{_RETURN}"),
+    severity=Severity.WARNING,
+    server=Server.ACCEPTS,
+)
+def model_py_responses_after_loop(model: Model) -> Iterator[Finding]:
+    for file, execute, appends in _filled(model):
+        after = [statement for statement in execute.body if statement in appends]
+        if len(after) == len(appends) and any(_loops(execute)):
+            yield Finding(
+                file.place(after[0]),
+                "execute appends no response in the loop over its requests, only outside of it",
+                _SEVERAL + _COMPLAINT,
+                "append the response of each request in the loop: indent the line",
+            )
+
+
+def _filled(model: Model) -> Iterator[tuple[PythonFile, Function, set[ast.stmt]]]:
+    """The execute of each version that returns a list, with the statements that append to it, if that is all that
+    happens to a list that begins empty."""
+    if model.config.model_transaction_policy.decoupled:
+        return
+    for file, execute in executes(model):
+        returns = [node for node in own_nodes(execute) if isinstance(node, ast.Return)]
+        if len(returns) != 1 or not isinstance(returns[0].value, ast.Name) or gives_away(model, file, execute):
+            continue
+        uses = [_use(file, node) for node in flow_of(file).names(execute, returns[0].value.id)]
+        appends: set[ast.stmt] = {use for use in uses if isinstance(use, ast.Expr)}
+        begins = [use for use in uses if isinstance(use, ast.Assign)]
+        if appends and len(begins) == 1 and begins[0] in execute.body and None not in uses:
+            yield file, execute, appends
+
+
+def _use(file: PythonFile, name: ast.Name) -> ast.stmt | None:
+    """The statement, if it is ``name = []``, ``name.append(…)`` or ``return name``."""
+    parents = flow_of(file).parents
+    parent = parents.get(name)
+    if isinstance(parent, ast.Return):
+        return parent
+    if isinstance(parent, ast.Assign) and parent.targets == [name]:
+        return parent if isinstance(parent.value, ast.List) and not parent.value.elts else None
+    call = flow_of(file).appending(name)
+    statement = parents.get(call) if call else None
+    return statement if isinstance(statement, ast.Expr) else None
+
+
+def _loops(execute: Function) -> Iterator[ast.For]:
+    requests = requests_of(execute)
+    return (loop for loop in execute.body if isinstance(loop, ast.For) and is_over(loop.iter, requests))
+
+
+def _may_leave(statements: list[ast.stmt]) -> bool:
+    """Whether what follows these statements of a loop may be left out."""
+    return any(
+        isinstance(node, ast.Continue | ast.Break | ast.Return | ast.Raise)
+        for statement in statements
+        for node in ast.walk(statement)
+    )

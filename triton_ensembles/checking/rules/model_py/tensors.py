@@ -1,0 +1,261 @@
+"""The tensors that model.py names, compared with those of its config.pbtxt."""
+
+import ast
+from collections.abc import Iterator
+from contextlib import suppress
+
+from triton_ensembles.checking.examples import HEAD, ensemble, io_tensor, python_model, script_model, step
+from triton_ensembles.checking.python.flow import flow_of
+from triton_ensembles.checking.python.kinds import Kind
+from triton_ensembles.checking.python.nodes import argument, hides_arguments
+from triton_ensembles.checking.python.source import UTILS, PythonFile, all_files, every_file, model_files
+from triton_ensembles.checking.python.tensor_names import completed_names, needs_result, output_names
+from triton_ensembles.checking.python.types import types_of
+from triton_ensembles.checking.python.values import texts_of
+from triton_ensembles.checking.rule import Example, Finding, Model, Repository, Severity, rule
+from triton_ensembles.checking.text.unknown import UnknownValueError
+from triton_ensembles.ground.spelling import listed, nearest
+
+# Measured on 2.51.0, through SageMaker's route.
+_DROPPED = "the answer lacks it (status 200, no such output)"
+_STEP_FAILS = "every request fails at the next step of the ensemble: expected 1 inputs but got 0 inputs"
+_SOURCE_OF_OUTPUTS = "python_backend r24.10 pb_stub.cc: outputs that were not requested are dropped; measured on 2.51.0"
+_READS = (f"{UTILS}.get_input_tensor_by_name", f"{UTILS}.get_input_config_by_name")
+_BODY = """\
+class TritonPythonModel:
+    def execute(self, requests):
+        responses = []
+        for request in requests:
+            x = pb_utils.get_input_tensor_by_name(request, "X").as_numpy()
+            responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("Y", x)]))
+        return responses
+"""
+_MISNAMED = _BODY.replace('Tensor("Y"', 'Tensor("y"')
+GOOD = script_model(_BODY)
+
+
+def _controls(model: Model) -> set[str]:
+    """Inputs that are not under ``input``: those of the sequence batcher and of its states."""
+    batching = model.config.sequence_batching
+    return {control.name for control in batching.control_input} | {state.input_name for state in batching.state}
+
+
+@rule(
+    "model.py reads only inputs that the config has",
+    source="python_backend r24.10 triton_python_backend_utils.py get_input_tensor_by_name; measured on 2.51.0",
+    bad=script_model(_BODY.replace('"X"', '"INPUT"')),
+)
+def model_py_input_name(model: Model) -> Iterator[Finding]:
+    known = {tensor.name for tensor in model.config.input} | _controls(model)
+    if not model.config.input or model.is_completed:
+        return
+    reads = [
+        (file, call, function, texts_of(file, argument(call, 1, "name")))
+        for file in every_file(model)
+        for call, function in file.calls()
+        if function in _READS
+    ]
+    read = {name for *_, names in reads for name in names or ()}
+    is_known = all(names is not None for *_, names in reads)
+    has_unread = is_known and any(tensor.name not in read for tensor in model.config.input)
+    for file, call, function, names in reads:
+        if not _runs(file, call) or not needs_result(file, call, has_unread):
+            continue
+        for name in names or ():
+            if name not in known | completed_names(file):
+                yield Finding(
+                    file.place(call),
+                    f"the config has no input '{name}'; it has {listed(known)}",
+                    f"{function.rpartition('.')[2]} returns None, and the request fails where it is used: "
+                    "'NoneType' object has no attribute 'as_numpy'",
+                    _corrected(file, call, name, nearest(name, known)),
+                )
+
+
+@rule(
+    "model.py takes no more inputs by number than the config has",
+    source="measured on 2.51.0: inputs() has the inputs of the request",
+    bad=script_model(_BODY.replace('pb_utils.get_input_tensor_by_name(request, "X")', "request.inputs()[1]")),
+)
+def model_py_input_number(model: Model) -> Iterator[Finding]:
+    most = len(model.config.input) + len(_controls(model))
+    if not model.config.input or model.is_completed:
+        return
+    for file in every_file(model):
+        for call, _ in file.calls():
+            parent = flow_of(file).parents.get(call)
+            number = parent.slice if isinstance(parent, ast.Subscript) and parent.value is call else None
+            if not isinstance(number, ast.Constant) or not isinstance(number.value, int) or number.value < most:
+                continue
+            if not isinstance(call.func, ast.Attribute) or call.func.attr != "inputs" or call.args:
+                continue
+            is_request = types_of(file).kind(call.func.value) is Kind.REQUEST
+            if is_request and not completed_names(file) and _runs(file, call):
+                yield Finding(
+                    file.place(call),
+                    f"this takes input {number.value} of the request, counted from 0, and the config has {most}",
+                    "the model loads, and every request fails: IndexError: list index out of range",
+                    "take inputs by their names: pb_utils.get_input_tensor_by_name(request, name)",
+                )
+
+
+@rule(
+    "A step of an ensemble makes only outputs that its config has",
+    source=_SOURCE_OF_OUTPUTS,
+    bad=Example(
+        ensemble(step("misnames", {"X": "X"}, {"Y": "T"}), step("scale", {"X": "T"}, {"Y": "Y"})),
+        beside={"misnames/config.pbtxt": python_model(), "misnames/1/model.py": f"{HEAD}{_MISNAMED}"},
+    ),
+    good=Example(ensemble(step("scale", {"X": "X"}, {"Y": "T"}), step("scale", {"X": "T"}, {"Y": "Y"}))),
+)
+def model_py_output_name(model: Model) -> Iterator[Finding]:
+    """An error where the next step gets nothing; elsewhere Triton answers, see model-py-output-dropped."""
+    yield from _misnamed(model, needed=True)
+
+
+@rule(
+    "model.py makes only outputs that the config has",
+    source=_SOURCE_OF_OUTPUTS,
+    bad=script_model(_MISNAMED),
+    severity=Severity.WARNING,
+)
+def model_py_output_dropped(model: Model) -> Iterator[Finding]:
+    yield from _misnamed(model, needed=False)
+
+
+def _misnamed(model: Model, needed: bool) -> Iterator[Finding]:
+    known = output_names(model)
+    if not model.config.output or model.is_completed:
+        return
+    for first in model_files(model):
+        files = all_files(model, first)
+        outputs = _all_made(files)
+        if outputs is None or bool(_needed_outputs(model) - outputs) is not needed:
+            continue
+        if known <= outputs:
+            continue  # a tensor too many is dropped, and the answer is complete
+        for file in files:
+            for call, names in _tensors(file):
+                for name in names or () if _runs(file, call) else ():
+                    if name not in known | completed_names(file):
+                        yield Finding(
+                            file.place(call),
+                            f"the config has no output '{name}'; it has {listed(known)}",
+                            _STEP_FAILS if needed else _DROPPED,
+                            _corrected(file, call, name, nearest(name, known)),
+                        )
+
+
+def _needed_outputs(model: Model) -> set[str]:
+    """The outputs that another step of an ensemble of the repository reads."""
+    key = "outputs that steps read"
+    if key not in model.repository.cache:
+        model.repository.cache[key] = _read_outputs(model.repository)
+    outputs: set[str] = model.repository.cache[key].get(model.name, set())
+    return outputs & {output.name for output in model.config.output}
+
+
+def _read_outputs(repository: Repository) -> dict[str, set[str]]:
+    """The outputs of each model, by its name, that a step of an ensemble reads."""
+    outputs: dict[str, set[str]] = {}
+    for model in repository.models:
+        with suppress(UnknownValueError):
+            steps = model.config.ensemble_scheduling.step if model.is_ensemble else ()
+            read = {tensor for member in steps for tensor in member.input_map.values()}
+            for member in steps:
+                names = (output for output, tensor in member.output_map.items() if tensor in read)
+                outputs.setdefault(member.model_name, set()).update(names)
+    return outputs
+
+
+@rule(
+    "model.py makes all the outputs that the config has",
+    source="python_backend r24.10 pb_stub.cc; measured on 2.51.0",
+    bad=script_model(_BODY, f"output [ {io_tensor('MASK')} ]"),
+    severity=Severity.WARNING,
+)
+def model_py_output_missing(model: Model) -> Iterator[Finding]:
+    for first in model_files(model):
+        files = all_files(model, first)
+        outputs = _all_made(files)
+        # A name that the config does not have is a misspelled one, which model-py-output-name reports.
+        known = {output.name for output in model.config.output}
+        if outputs is None or not outputs <= known or (not outputs and not _makes_none(files)):
+            continue
+        for number, output in enumerate(model.config.output):
+            if output.name not in outputs and output.name:
+                yield Finding(
+                    model.at("output", number, "name"),
+                    f"{first.path} never makes the output '{output.name}'; it makes {listed(outputs)}",
+                    _DROPPED,
+                    f'add pb_utils.Tensor("{output.name}", …) to the response, or delete the output from config.pbtxt',
+                )
+
+
+def _runs(file: PythonFile, call: ast.Call) -> bool:
+    return flow_of(file).when(call, loops_run=True).is_certain
+
+
+def _all_made(files: list[PythonFile]) -> set[str] | None:
+    """The names of all tensors that are made; None when they are not known."""
+    names = [names for file in files for _, names in _tensors(file)]
+    if None in names or any(file.module is None or _is_opaque(file) for file in files):
+        return None
+    return {name for choices in names for name in choices or ()}
+
+
+def _makes_none(files: list[PythonFile]) -> bool:
+    """Whether it is sure that no response has a tensor: all of them are made here, and without one."""
+    calls = [call for file in files for call, name in file.calls() if name == f"{UTILS}.InferenceResponse"]
+    calls = [call for call in calls if argument(call, 1, "error") is None]  # a model may mean to refuse everything
+    if not calls or any(map(hides_arguments, calls)) or any(map(_hides_responses, files)):
+        return False
+    outputs = [argument(call, 0, "output_tensors") for call in calls]
+    return all(tensors is None or (isinstance(tensors, ast.List) and not tensors.elts) for tensors in outputs)
+
+
+def _hides_responses(file: PythonFile) -> bool:
+    """Whether responses may be made in a way that calls do not show."""
+    stars = (node for node in file.nodes if isinstance(node, ast.ImportFrom))
+    if any(alias.name == "*" for node in stars for alias in node.names):
+        return True
+    return _is_passed(file, "InferenceResponse", {id(call.func) for call, _ in file.calls()})
+
+
+def _is_opaque(file: PythonFile) -> bool:
+    """Whether tensors may be made in a way that calls do not show: the class passed on, or requests of BLS."""
+    functions = [call.func for call, _ in file.calls()]
+    holders = [function.value for function in functions if isinstance(function, ast.Attribute)]
+    return _is_passed(file, "Tensor", {id(node) for node in (*functions, *holders)}) or _calls_models(file)
+
+
+def _is_passed(file: PythonFile, name: str, called: set[int]) -> bool:
+    """Whether a class of pb_utils stands anywhere but where it is called."""
+    names = (node for node in file.nodes if isinstance(node, ast.Name | ast.Attribute) and id(node) not in called)
+    return any(file.full_name(node) == f"{UTILS}.{name}" for node in names)
+
+
+def _calls_models(file: PythonFile) -> bool:
+    return any(name == f"{UTILS}.InferenceRequest" for _, name in file.calls())
+
+
+def _tensors(file: PythonFile) -> Iterator[tuple[ast.Call, tuple[str, ...] | None]]:
+    """Calls of ``pb_utils.Tensor`` for responses, with the names when they are known.
+
+    In a file that also makes requests to other models, a tensor may be an input of those.
+    """
+    for call, name in file.calls() if not _calls_models(file) else ():
+        if name in (f"{UTILS}.Tensor", f"{UTILS}.Tensor.from_dlpack"):
+            yield call, texts_of(file, argument(call, 0, "name"))
+
+
+def _corrected(file: PythonFile, call: ast.Call, wrong: str, meant: str | None) -> str:
+    """The line with the name that was meant."""
+    if not meant:
+        return "write one of these names, or add the tensor to config.pbtxt"
+    lines = file.data.decode("utf-8", "replace").splitlines()
+    line = lines[call.lineno - 1].strip() if call.lineno <= len(lines) else ""
+    for quote in ('"', "'"):
+        if line.count(f"{quote}{wrong}{quote}") == 1 and len(line) < 200:
+            return line.replace(f"{quote}{wrong}{quote}", f"{quote}{meant}{quote}")
+    return f"did you mean '{meant}'?"

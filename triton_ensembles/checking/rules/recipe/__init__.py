@@ -1,0 +1,1 @@
+"""Rules about recipes: what the build refuses."""

@@ -1,0 +1,193 @@
+"""Ensembles that cannot be fused into one model: their steps need a server of their own around them.
+
+These rules look at ensembles that are meant for the fused target. Triton serves all of them in the drawn form.
+"""
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from triton_ensembles.checking.backend import backend_of
+from triton_ensembles.checking.environments import PARAMETER
+from triton_ensembles.checking.examples import SCALE, ensemble, python_model, script_for, script_model, step
+from triton_ensembles.checking.python.source import UTILS, every_file
+from triton_ensembles.checking.recipe_files import environment_files
+from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Repository, Server, rule
+from triton_ensembles.project.recipe.places import RECIPE
+from triton_ensembles.runtime.backends import ENGINES
+from triton_ensembles.triton.backends import backend_meant
+
+SOURCE = "triton_ensembles/runtime/fused: one process runs the steps, and answers each request once"
+DESTINATION = Destination(device="fused")
+GOOD = ensemble(SCALE)
+_CURE = "build the ensemble in its drawn form (--target cpu or gpu)"
+
+
+def _one_step(name: str, model: Example, extra: str = "") -> Example:
+    """An ensemble of one step, the model ``model`` under the name ``name``."""
+    files = {
+        "config.pbtxt": f'name: "{name}"\n{model.config}',
+        **(model.files or {"1/model.py": script_for(model.config or "")}),
+    }
+    beside = {f"{name}/{path}": text for path, text in files.items()}
+    return Example(ensemble(step(name, {"X": "X"}, {"Y": "Y"}), extra=extra), beside=beside)
+
+
+_DECOUPLED = "model_transaction_policy { decoupled: true }"
+_STREAM = _one_step("fused-stream", Example(python_model(_DECOUPLED)), _DECOUPLED)
+_SEQUENCE = _one_step("fused-sequence", Example(python_model("sequence_batching { }")))
+_CALLER = _one_step(
+    "fused-caller",
+    script_model("""\
+class TritonPythonModel:
+    def execute(self, requests):
+        inner = pb_utils.InferenceRequest(model_name="fused-caller", requested_output_names=["Y"], inputs=[])
+        return [inner.exec() for _ in requests]
+"""),
+)
+_SENDER = _one_step(
+    "fused-sender",
+    script_model("""\
+class TritonPythonModel:
+    def execute(self, requests):
+        for request in requests:
+            request.get_response_sender().send(pb_utils.InferenceResponse(request.inputs()), 1)
+        return [None for _ in requests]
+"""),
+)
+_REPEAT = _one_step("fused-repeat", Example(python_model(backend='backend: "repeat"')))
+_INNER = Example(
+    ensemble(step("fused-inner", {"X": "X"}, {"Y": "Y"})),
+    beside={"fused-inner/config.pbtxt": f'name: "fused-inner"\n{ensemble(SCALE)}', "fused-inner/1": None},
+)
+
+
+def _is_step(model: Model, destination: Destination) -> bool:
+    """Whether the fused model would run ``model``."""
+    cache, key = model.repository.cache, "models of steps"
+    if key not in cache:
+        ensembles = model.repository.ensembles
+        cache[key] = {
+            use.model_name for ensemble_model in ensembles for use in ensemble_model.config.ensemble_scheduling.step
+        }
+    uses = cache[key]
+    return destination.device == "fused" and model.folder in uses
+
+
+@rule("A step of a fused ensemble is not decoupled", bad=_STREAM)
+def fused_decoupled(model: Model, destination: Destination) -> Iterator[Finding]:
+    if _is_step(model, destination) and model.config.model_transaction_policy.decoupled:
+        yield Finding(
+            model.at("model_transaction_policy", "decoupled"),
+            f"the step {model.folder} is decoupled, so the ensemble cannot be fused",
+            "a decoupled model may answer a request many times, and a fused one answers it once",
+            _CURE,
+        )
+
+
+@rule("A step of a fused ensemble has no sequences", bad=_SEQUENCE)
+def fused_sequence(model: Model, destination: Destination) -> Iterator[Finding]:
+    if _is_step(model, destination) and model.config.HasField("sequence_batching"):
+        yield Finding(
+            model.at("sequence_batching"),
+            f"the step {model.folder} keeps state (sequence_batching), so the ensemble cannot be fused",
+            "Triton would send requests of one sequence to different instances of the fused model",
+            _CURE,
+        )
+
+
+@rule("A step of a fused ensemble calls no other models", bad=_CALLER)
+def fused_calls(model: Model, destination: Destination) -> Iterator[Finding]:
+    if not _is_step(model, destination):
+        return
+    for file in every_file(model):
+        for call, name in file.calls():
+            if name.startswith(f"{UTILS}.") and name.removeprefix(f"{UTILS}.") in _CALLS:
+                yield Finding(
+                    file.place(call),
+                    f"the step {model.folder} calls other models (pb_utils.{name.rpartition('.')[2]}), so the ensemble "
+                    "cannot be fused",
+                    "in a fused ensemble there are no other models: the call fails",
+                    "make the model that it calls a step of the ensemble, or " + _CURE,
+                )
+
+
+_CALLS = ("InferenceRequest", "load_model", "unload_model", "is_model_ready")
+
+
+@rule("A step of a fused ensemble returns its responses", bad=_SENDER)
+def fused_sender(model: Model, destination: Destination) -> Iterator[Finding]:
+    if not _is_step(model, destination):
+        return
+    for file in every_file(model):
+        for call, name in file.calls():
+            if name.endswith(".get_response_sender"):
+                yield Finding(
+                    file.place(call),
+                    f"the step {model.folder} sends its responses itself, so the ensemble cannot be fused",
+                    "in a fused ensemble only what execute returns reaches the next step",
+                    "return a list with one InferenceResponse for each request",
+                )
+
+
+@rule("Every step of a fused ensemble has an engine or a model.py", bad=_REPEAT, server=Server.UNTESTED)
+def fused_backend(model: Model, destination: Destination) -> Iterator[Finding]:
+    backend = backend_of(model).name
+    if not _is_step(model, destination) or not backend or backend == "python" or backend in ENGINES:
+        return
+    if backend_meant(backend):  # backend-misspelt reports it
+        return
+    recipe = model.repository.recipe
+    if recipe and (recipe.recipe is None or any(recipe.recipe.model_for(model.folder, engine) for engine in ENGINES)):
+        return
+    yield Finding(
+        model.place(),
+        f"the step {model.folder} cannot be fused: there is no engine for the backend {backend}",
+        "a fused ensemble brings its engines, and can bring those of " + ", ".join(ENGINES),
+        "add a file of the model that one of them loads, or " + _CURE,
+    )
+
+
+@rule("The steps of a fused ensemble share one Python environment")
+def fused_environments(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    if destination.device != "fused":
+        return
+    files = [
+        (
+            {canonicalize_name(Requirement(requirement).name): requirement for requirement in spec.pip_requirements},
+            path,
+            steps,
+        )
+        for path, spec, steps in environment_files(repository)
+    ]
+    for (pins, first, users), (more_pins, second, more_users) in combinations(files, 2):
+        for name in sorted(pins.keys() & more_pins.keys()):
+            if "==" in pins[name] and "==" in more_pins[name] and pins[name] != more_pins[name]:
+                yield Finding(
+                    repository.place(RECIPE),
+                    f"{' and '.join(users)} need {pins[name]} ({first}), and {' and '.join(more_users)} need "
+                    f"{more_pins[name]} ({second}): the ensemble cannot be fused",
+                    "one process runs all steps, and imports one version of a package",
+                    f"ask for the same version of {name}, or " + _CURE,
+                )
+    for model in repository.models:
+        if _is_step(model, destination) and PARAMETER in model.config.parameters:
+            yield Finding(
+                model.at("parameters", PARAMETER),
+                f"the step {model.folder} brings a packed environment ({PARAMETER}), so the ensemble cannot be fused",
+                "a fused ensemble unpacks wheels of its steps' packages beside its own code",
+                f"delete the parameter, and name an environment file in {RECIPE} ([environments.NAME])",
+            )
+
+
+@rule("A step of a fused ensemble is not an ensemble itself", bad=_INNER)
+def fused_nested(model: Model, destination: Destination) -> Iterator[Finding]:
+    if _is_step(model, destination) and model.is_ensemble:
+        yield Finding(
+            model.place(),
+            f"the step {model.folder} is an ensemble itself, and cannot be fused",
+            "the build fuses the steps of one ensemble",
+            "write its steps into the outer ensemble",
+        )

@@ -1,0 +1,137 @@
+"""Arguments of a recipe's makers: options, files, and places in the staged repository that they may write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from triton_ensembles.checking.recipe_files import project_of, recipe_of
+from triton_ensembles.checking.rule import Finding, Repository, rule
+from triton_ensembles.ground.errors import shown
+from triton_ensembles.ground.spelling import listed, nearest
+from triton_ensembles.project.recipe.makers import NEEDS, SCRIPT
+from triton_ensembles.triton.model_config import CONFIG
+
+if TYPE_CHECKING:
+    from triton_ensembles.project.recipe.values import Options
+
+SOURCE = "the build refuses it, or makes nothing of it"
+PIPELINE = "pipeline"
+_TYPES = {str: "a text", int: "a number", float: "a fraction", bool: "true or false", tuple: "a list"}
+_FORMS = {str: '"…"', int: "1", tuple: '["…"]'}
+
+
+@rule("A maker gets the options that it needs, and no others")
+def recipe_maker_options(repository: Repository) -> Iterator[Finding]:
+    for path, maker, options in _calls(repository):
+        needs = NEEDS[maker]
+        known = {**needs.options, **needs.optional}
+        unknown = [name for name in options if name not in known and not needs.any_options]
+        for name in unknown:
+            meant = nearest(name, known)
+            yield Finding(
+                repository.recipe_place(name),
+                f"{path}: the maker {maker} has no option '{name}'",
+                "the build ignores it",
+                f"did you mean '{meant}'?"
+                if meant
+                else f"its options are {listed(list(known))}"
+                if known
+                else "delete it",
+            )
+        for name, kind in known.items():
+            if name in options and type(options[name]) is not kind:
+                yield Finding(
+                    repository.recipe_place(name),
+                    f"{path}: the option '{name}' of the maker {maker} is {_TYPES[kind]}, and here it is "
+                    f"{_TYPES[type(options[name])]}",
+                    "the build fails",
+                    f"write {name} = {_FORMS[kind]}",
+                )
+        for name in needs.options:
+            if name not in options and not nearest(name, unknown):
+                yield Finding(
+                    repository.recipe_place(path),
+                    f"{path}: the maker {maker} needs an option '{name}', and the recipe gives none",
+                    "the build fails",
+                    f'write {name} = "…"' if maker == SCRIPT else f"write options = {{ {name} = … }}",
+                )
+
+
+@rule("A maker gets the files that it reads")
+def recipe_maker_files(repository: Repository) -> Iterator[Finding]:
+    recipe, project = recipe_of(repository), project_of(repository)
+    for artifact in recipe.artifacts if recipe else ():
+        needs = NEEDS[artifact.maker]
+        files = sorted(recipe.sources[artifact.source].files) if recipe and artifact.source else []
+        if needs.file and artifact.file is None and artifact.needs is None:
+            yield Finding(
+                repository.recipe_place(artifact.path),
+                f"{artifact.path}: the maker {artifact.maker} reads one file, and the recipe names none",
+                "the build refuses it",
+                f'write file = "{files[0]}"' if len(files) == 1 else 'write file = "…", a file of the source',
+            )
+        elif (needs.files or (needs.file and artifact.needs is None)) and artifact.source is None:
+            yield Finding(
+                repository.recipe_place(artifact.path),
+                f"{artifact.path}: the maker {artifact.maker} reads the files of a source, and the recipe names none",
+                "the build fails",
+                'write source = "…", a name in [sources]',
+            )
+    for path, _, options in _calls(repository):
+        script = options.get(PIPELINE)
+        if project is not None and isinstance(script, str) and not (project / script).is_file():
+            yield Finding(
+                repository.recipe_place(script),
+                f"{path}: there is no pipeline {shown(project / script)}",
+                "the build refuses it",
+                "write the script; its path is relative to the project",
+            )
+
+
+@rule("An artifact is a file of a step that nothing else writes")
+def recipe_artifact_path(repository: Repository) -> Iterator[Finding]:
+    recipe, seen = recipe_of(repository), set[str]()
+    for artifact in recipe.artifacts if recipe else ():
+        parts = PurePosixPath(artifact.path).parts
+        why = (
+            "is not a file of a step"
+            if len(parts) < 2
+            else f"is the {CONFIG} of the step, which the build writes"
+            if parts[1:] == (CONFIG,)
+            else "is made twice"
+            if artifact.path in seen
+            else _in_the_way(artifact.path, repository)
+        )
+        if why:
+            yield Finding(
+                repository.recipe_place(artifact.path),
+                f"the artifact '{artifact.path}' {why}",
+                "the last one written wins" if artifact.path in seen or parts[1:] == (CONFIG,) else "the build fails",
+                "write <step>/<version>/<file>" if len(parts) < 2 else "remove it, or give it another path",
+            )
+        seen.add(artifact.path)
+
+
+def _in_the_way(path: str, repository: Repository) -> str:
+    """Why a file cannot be at ``path``; "" if it can. A file of the folder with the same path is replaced."""
+    recipe, existing = recipe_of(repository), repository.tree.get(path)
+    files = {artifact.path for artifact in recipe.artifacts} if recipe else set()
+    above = [str(folder) for folder in PurePosixPath(path).parents]
+    if (existing and existing.is_folder) or any(folder.startswith(f"{path}/") for folder in files):
+        return "is a folder"
+    for folder in above:
+        entry = repository.tree.get(folder)
+        if folder in files or (entry and not entry.is_folder):
+            return f"lies in '{folder}', which is a file"
+    return ""
+
+
+def _calls(repository: Repository) -> Iterator[tuple[str, str, Options]]:
+    """(path of the artifact, maker, options) of every artifact, and of its random replacement."""
+    recipe = recipe_of(repository)
+    for artifact in recipe.artifacts if recipe else ():
+        yield artifact.path, artifact.maker, artifact.options
+        if artifact.random:
+            yield artifact.path, artifact.random.maker, artifact.random.options

@@ -1,0 +1,220 @@
+"""Recipes that are valid on their own, and that the build refuses: steps and files that are not there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from triton_ensembles.archive.tree import Entry, Kind
+from triton_ensembles.artifacts.environment.pins import LINE, LONGEST_LOCK
+from triton_ensembles.checking.backend import backend_of
+from triton_ensembles.checking.recipe_files import environment_file, environment_files, project_of, recipe_of
+from triton_ensembles.checking.rule import Destination, Finding, Form, Place, Repository, Severity, rule
+from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.files import read_text
+from triton_ensembles.ground.spelling import choices, listed, nearest
+from triton_ensembles.project.recipe.places import LOCKS, RECIPE
+from triton_ensembles.triton.backends import KNOWN
+from triton_ensembles.triton.home import STUB_PYTHONS
+
+SOURCE = "the build refuses it, or makes nothing of it"
+
+
+@rule("A recipe names steps that exist")
+def recipe_step_unknown(repository: Repository) -> Iterator[Finding]:
+    folders = [model.folder for model in repository.models if model.has_config]
+    for step in _steps(repository):
+        if step not in folders:
+            meant = nearest(step, folders)
+            yield Finding(
+                repository.recipe_place(step),
+                f"the recipe names a step '{step}', which does not exist",
+                "the build refuses it",
+                f"did you mean '{meant}'?" if meant else f"the folder has {choices(folders)}",
+            )
+
+
+@rule("A folder of ensembles/ has one model that is an ensemble")
+def recipe_ensemble(repository: Repository) -> Iterator[Finding]:
+    if repository.form is not Form.SOURCE:
+        return
+    models = [model for model in repository.models if model.has_config]
+    ensembles = [model.folder for model in models if model.is_ensemble]
+    if models and len(ensembles) != 1:
+        yield Finding(
+            repository.place(RECIPE),
+            f"exactly one model must be an ensemble, and here {listed(ensembles)} are"
+            if ensembles
+            else "none of the models here is an ensemble",
+            "the build refuses it",
+            "write the steps of the inner ensemble into the outer one, or give each a folder of ensembles/"
+            if ensembles
+            else 'write ensemble/config.pbtxt with platform: "ensemble"',
+        )
+
+
+@rule("Everything in a folder of ensembles/ can be put into an archive")
+def recipe_link(repository: Repository) -> Iterator[Finding]:
+    for name in [model.folder for model in repository.models] if repository.form is Form.SOURCE else ():
+        top = repository.tree.get(name)
+        for entry in [*([top] if top else []), *repository.tree.below(name)]:
+            inner = entry.path.split("/")[1:]
+            # Editors lock a file by a hidden link that leads nowhere; the requests of examples/ are not staged.
+            if any(part.startswith(".") for part in inner) or inner[:1] == ["examples"]:
+                continue
+            if entry.kind is Kind.SYMLINK and entry.is_folder:
+                yield _not_staged(repository, entry, "links to a folder")
+            elif entry.kind is Kind.SYMLINK and not (repository.path / entry.path).exists():
+                yield _not_staged(repository, entry, "links to something that is not there")
+            elif entry.kind is Kind.OTHER:
+                yield _not_staged(repository, entry, "is neither a file nor a folder")
+
+
+def _not_staged(repository: Repository, entry: Entry, why: str) -> Finding:
+    leads = f" ('{entry.target}')" if entry.target else ""
+    return Finding(
+        repository.place(entry.path),
+        f"'{entry.path}' {why}{leads}",
+        "the archive would lack it",
+        "put the file or folder itself here, or remove it",
+    )
+
+
+@rule("The files of the project that a recipe names exist")
+def recipe_file_missing(repository: Repository) -> Iterator[Finding]:
+    recipe, project = recipe_of(repository), project_of(repository)
+    if recipe is None or project is None:
+        return
+    read = {path for artifact in recipe.artifacts for path in artifact.project_files}
+    for path in sorted(read | {item.file for item in recipe.environments.values()}):
+        if not (project / path).is_file():
+            near = (project / path).parent
+            meant = nearest(path.rpartition("/")[2], [item.name for item in near.iterdir()] if near.is_dir() else [])
+            yield Finding(
+                repository.recipe_place(path),
+                f"the recipe names {shown(project / path)}, which does not exist",
+                "the build refuses it",
+                f"did you mean '{meant}'?" if meant else "write the file; its path is relative to the project",
+            )
+
+
+@rule("The environment files of a recipe can be read")
+def recipe_environment_file(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    recipe, project = recipe_of(repository), project_of(repository)
+    for environment in recipe.environments.values() if recipe and project else ():
+        assert project is not None
+        if not (project / environment.file).is_file():  # recipe-file-missing reports it
+            continue
+        try:
+            spec = environment_file(repository, project / environment.file)
+            if environment.kind == "wheels" or destination.device == "fused":
+                spec.pip_requirements  # noqa: B018  # pip alone installs them
+        except EnsembleError as error:
+            yield Finding(
+                Place(shown(project / environment.file), error.line or 0),
+                error.message,
+                "the build refuses it",
+                error.cure,
+            )
+
+
+@rule(
+    "The Python of an environment is one that Triton has a stub for", source="python_backend_stubs of nvidia-pytriton"
+)
+def recipe_environment_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    """An image has one stub, and the build takes its Python; wheels beside model.py are for the server's."""
+    recipe = recipe_of(repository)
+    environments = recipe.environments.values() if recipe else ()
+    wheels = [list(environment.steps) for environment in environments if environment.kind == "wheels"]
+    for path, spec, steps in environment_files(repository) if not destination.image else ():
+        if spec.python and spec.python not in STUB_PYTHONS and steps not in wheels:
+            yield Finding(
+                Place(path, _line_of_python(spec.text)),
+                f"this requires Python {spec.python}, and Triton has no stub for it",
+                f"{listed(steps)} would not start: the build refuses it, or takes another Python",
+                f"write one of python={', '.join(STUB_PYTHONS)}",
+            )
+
+
+def _line_of_python(text: str) -> int:
+    lines = text.splitlines()
+    return next((number for number, line in enumerate(lines, 1) if re.search(r"\bpython\s*[=<>]", line)), 0)
+
+
+@rule("Every line of a lock is that of a package")
+def recipe_lock(repository: Repository) -> Iterator[Finding]:
+    """The marks of a merge conflict, for example, are not."""
+    names = repository.tree.children(LOCKS) if repository.form is Form.SOURCE else []
+    for inner in [f"{LOCKS}/{name}" for name in names if name.endswith(".lock")]:
+        path = repository.path / inner
+        try:
+            lines = read_text(path, LONGEST_LOCK).splitlines()
+        except EnsembleError as error:
+            yield Finding(repository.place(inner), error.message, "the build refuses it", "delete this lock and build")
+            continue
+        wrong = (at for at, line in enumerate(lines, 1) if line.strip() and line[0] != "#" and not LINE.fullmatch(line))
+        if number := next(wrong, 0):
+            yield Finding(
+                Place(repository.place(inner).path, number),
+                "this is not a line of a lock",
+                "the build refuses it",
+                "delete this lock and build, or take it from git as it was",
+            )
+
+
+@rule("Only Python steps have an environment", severity=Severity.WARNING)
+def recipe_environment_step(repository: Repository) -> Iterator[Finding]:
+    recipe = recipe_of(repository)
+    for step in [step for environment in recipe.environments.values() for step in environment.steps] if recipe else ():
+        model = repository.model(step)
+        backend = backend_of(model).name if model and model.has_config else ""
+        if model and (model.is_ensemble or (backend in KNOWN and backend != "python")):
+            yield Finding(
+                repository.recipe_place(step),
+                f"'{step}' gets an environment, and it is "
+                + ("an ensemble" if model.is_ensemble else f"a model of the {backend} backend"),
+                "Triton does not use it",
+                "name the Python steps only",
+            )
+
+
+@rule("Every source of a recipe is used", severity=Severity.WARNING)
+def recipe_source_unused(repository: Repository) -> Iterator[Finding]:
+    recipe = recipe_of(repository)
+    used = {artifact.source for artifact in recipe.artifacts} if recipe else set()
+    for name in recipe.sources if recipe else ():
+        if name not in used:
+            yield Finding(
+                repository.recipe_place(name),
+                f"no artifact uses the source '{name}'",
+                "the build downloads nothing from it",
+                f'write source = "{name}" into the artifact that it is for, or remove it',
+            )
+
+
+@rule("The files of a source that no other place has are on this machine", severity=Severity.WARNING)
+def recipe_source_missing(repository: Repository) -> Iterator[Finding]:
+    """A warning, because weights are often not in git: the machine that builds may have them."""
+    recipe, project = recipe_of(repository), project_of(repository)
+    for name, source in recipe.sources.items() if recipe and project else ():
+        assert project is not None
+        missing = [] if source.has_address else [file for file in source.files if not source.on_disk(file, project)]
+        if missing:
+            yield Finding(
+                repository.recipe_place(missing[0]),
+                f"the source '{name}' has no {listed(missing)} at {choices(str(place) for place in source.places)}",
+                "the build refuses it here, or takes random weights",
+                "correct the path, which is relative to the project; or build with --weights-dir",
+            )
+
+
+def _steps(repository: Repository) -> list[str]:
+    recipe = recipe_of(repository)
+    if recipe is None:
+        return []
+    named = {artifact.step for artifact in recipe.artifacts} | {*recipe.engines, *recipe.parameters}
+    named |= {
+        *recipe.gpu.parameters,
+        *(step for environment in recipe.environments.values() for step in environment.steps),
+    }
+    return sorted(named)

@@ -1,0 +1,1 @@
+"""Rules about the folders and names of a repository."""

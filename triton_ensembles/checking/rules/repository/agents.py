@@ -1,0 +1,105 @@
+"""model_repository_agents: libraries that tritonserver runs before it loads a model."""
+
+import posixpath
+import re
+from collections.abc import Iterator
+
+from triton_ensembles.checking.examples import python_model
+from triton_ensembles.checking.field_rule import field_rule
+from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Server, Severity, rule
+from triton_ensembles.ground.spelling import nearest
+
+SOURCE = (
+    "core r24.10 repo_agent.cc TritonRepoAgentManager::CreateAgent, model_repository_manager.cc; measured on 2.51.0"
+)
+GOOD = python_model()
+CHECKSUM = "checksum"  # server r22.07 … r26.08 build.py enable_all: the only one of the images
+
+
+def _agents(name: str = "", parameters: str = "") -> str:
+    agents = f'agents [ {{ name: "{name}" {parameters} }} ]' if name else ""
+    return python_model(f"model_repository_agents {{ {agents} }}")
+
+
+def _parameter(key: str) -> str:
+    return f'parameters {{ key: "{key}", value: "0123456789abcdef0123456789abcdef" }}'
+
+
+@rule(
+    "The repository agents of a model are those of Triton's images",
+    severity=Severity.WARNING,
+    bad=_agents("decrypt"),
+    words="unable to find 'libtritonrepoagent_decrypt.so' for repo agent",
+)
+def repository_agent_unknown(model: Model) -> Iterator[Finding]:
+    for index, agent in enumerate(model.config.model_repository_agents.agents):
+        if agent.name != CHECKSUM:
+            meant = nearest(agent.name, [CHECKSUM])
+            yield Finding(
+                _place(model, index, "name"),
+                f"no image of Triton that NVIDIA publishes has a repository agent '{agent.name}'",
+                f"a server without it refuses the model: unable to find 'libtritonrepoagent_{agent.name}.so'",
+                f'did you mean name: "{meant}"?' if meant else "delete it, or make sure that the server has it",
+            )
+
+
+@rule(
+    "The server has the repository agent checksum",
+    severity=Severity.NOTE,
+    bad=_agents(CHECKSUM),
+    words="unable to find 'libtritonrepoagent_checksum.so' for repo agent",
+)
+def repository_agent_here(model: Model, destination: Destination) -> Iterator[Finding]:
+    for index, agent in enumerate(model.config.model_repository_agents.agents):
+        if agent.name == CHECKSUM and not destination.image:
+            yield Finding(
+                _place(model, index, "name"),
+                "NVIDIA's images have the repository agent checksum, and this project's own server does not",
+                "the model loads in the image only",
+                "delete it: the manifest of an archive has the sha256 of its files",
+            )
+
+
+@rule(
+    "The repository agent checksum gets an MD5 of files that are there",
+    source="checksum_repository_agent checksum.cc ParseAlgorithmAndFile, ReadFile, TRITONREPOAGENT_ModelAction",
+    bad=_agents(CHECKSUM, parameters=_parameter("SHA256:config.pbtxt")),
+    good=_agents(CHECKSUM, parameters=_parameter("MD5:config.pbtxt")),
+    destination=Destination(image="24.09"),
+    server=Server.UNTESTED,
+    good_loads=False,
+)
+def repository_agent_checksum(model: Model) -> Iterator[Finding]:
+    recipe = model.repository.recipe
+    for index, agent in enumerate(model.config.model_repository_agents.agents):
+        for key in sorted(agent.parameters) if agent.name == CHECKSUM else ():
+            algorithm, colon, path = key.partition(":")
+            file, value = posixpath.normpath(path), agent.parameters[key]
+            is_made = recipe is not None and recipe.makes(f"{model.folder}/{file}")
+            if not colon or algorithm.lower() != "md5":
+                words = "Unsupported checksum algorithm" if colon else "failed to parse key"
+                message, cure = f"'{key}' is not MD5:<path of a file>", f'write key: "MD5:{path or key}"'
+            elif not file.startswith(("/", "..")) and not is_made and not model.get(file):
+                words, message = "failed to open text file for read", f"there is no file '{path}' in the model's folder"
+                cure = "name a file by its path from the model's folder, such as MD5:1/model.onnx"
+            elif not re.fullmatch("[0-9a-f]{32}", value):
+                words, message = "Mismatched MD5 hash for file", f"'{value}' is no MD5, which has 32 of 0-9 and a-f"
+                cure = "write what md5sum prints"
+            else:
+                continue
+            yield Finding(
+                _place(model, index, "parameters", key), message, f"Triton does not load the model: {words}", cure
+            )
+
+
+def _place(model: Model, index: int, *field: str) -> Place:
+    return model.at("model_repository_agents", "agents", index, *field)
+
+
+# fmt: off
+field_rule("repository-agents-empty", "model_repository_agents has an agent",
+           at="model_repository_agents",
+           when=lambda config: config.HasField("model_repository_agents") and not config.model_repository_agents.agents,
+           says="model_repository_agents names no agent",
+           effect="tritonserver crashes when it loads the model, and all its models are lost",
+           cure="delete model_repository_agents", bad=_agents(), server=Server.DIES)

@@ -1,0 +1,199 @@
+"""platform and backend: whether they exist, and whether they match."""
+
+import re
+from collections.abc import Iterator
+
+from triton_ensembles.checking.backend import backend_of, has_library
+from triton_ensembles.checking.examples import ONNX_IDENTITY, SCALE, X, Y, ensemble, python_model
+from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Severity, rule
+from triton_ensembles.ground.spelling import choices, listed, nearest
+from triton_ensembles.triton.backends import BACKENDS, ENSEMBLE, PLATFORM_OF, PLATFORMS, backend_meant
+
+_LIBRARY = re.compile(r"libtriton_\w+\.so")
+GOOD = python_model()
+SOURCE = "core r24.10 model_config_utils.cc ValidateModelConfig"
+
+
+@rule(
+    "A model names its backend, or the file in its version folder determines it",
+    source="core r24.10 model_config_utils.cc AutoCompleteBackendFields",
+    bad=Example(python_model(backend=""), {"1/scale.py": ""}),
+    good=python_model(backend=""),
+    words="Invalid model name: Could not determine backend for model '…'",
+)
+def backend_missing(model: Model) -> Iterator[Finding]:
+    config = model.config
+    if not model.has_config or model.is_ensemble:
+        return
+    if backend_of(model).name or config.platform:
+        return
+    recipe = model.repository.recipe
+    if recipe and recipe.makes_version_of(model.folder):
+        return
+    yield Finding(
+        model.at(),
+        "neither a backend nor a platform is given, and no file of the version folder determines one",
+        cure='write backend: "…", such as "python" or "onnxruntime"',
+    )
+
+
+@rule(
+    "A platform without a backend is one that Triton knows",
+    bad=python_model(backend='platform: "python"'),
+    words="unexpected platform type '…'",
+)
+def platform_unknown(model: Model) -> Iterator[Finding]:
+    platform = model.config.platform
+    if not platform or platform == ENSEMBLE or backend_of(model).name:
+        return
+    if model.config.HasField("ensemble_scheduling"):
+        return  # ensemble-platform reports it
+    guess = nearest(platform, [*PLATFORMS, ENSEMBLE])
+    meant = platform if platform in BACKENDS else backend_meant(platform)
+    if guess and platform not in BACKENDS:
+        cure = f'did you mean platform: "{guess}"?'
+    else:
+        cure = f'write backend: "{meant}"' if meant else f"the platforms are {listed([*PLATFORMS, ENSEMBLE])}"
+    yield Finding(model.at("platform"), f"'{platform}' is not a valid platform", cure=cure)
+
+
+@rule(
+    "The platform and the backend match",
+    bad=Example(
+        python_model('platform: "tensorrt_plan"', backend='backend: "onnxruntime"'), {"1/model.onnx": ONNX_IDENTITY}
+    ),
+    good=python_model('platform: "onnxruntime_onnx"'),
+    words="unexpected 'platform' and 'backend' pair, got:…",
+)
+def platform_backend_clash(model: Model) -> Iterator[Finding]:
+    backend = backend_of(model)
+    allowed = PLATFORM_OF.get(backend.name)
+    if model.config.platform == ENSEMBLE or not allowed or backend.platform in allowed:
+        return
+    present = f"platform '{backend.platform}'" if backend.platform else "no platform"
+    yield Finding(
+        model.at("platform") if backend.platform else model.at("backend"),
+        f"backend '{backend.name}' requires platform {choices(allowed)}, and here is {present}",
+        cure=f'write platform: "{allowed[0]}", or delete platform'
+        if backend.platform
+        else f'write platform: "{allowed[0]}"',
+    )
+
+
+@rule(
+    "The backend exists",
+    source="core r24.10 backend_model.cc GetBackendRuntimeLibraryName; the names are those of NVIDIA's backends",
+    bad=python_model(backend='backend: "Python"'),
+    words="unable to find backend library for backend '…'",
+)
+def backend_misspelt(model: Model) -> Iterator[Finding]:
+    name = model.config.backend
+    guess = backend_meant(name)
+    if guess and not _is_available(model):
+        yield Finding(model.at("backend"), f"there is no backend '{name}'", cure=f'did you mean backend: "{guess}"?')
+
+
+@rule(
+    "The backend is one of Triton's images, or the model's folder has its library",
+    source="core r24.10 backend_model.cc GetBackendRuntimeLibraryName",
+    severity=Severity.WARNING,
+    bad=python_model(backend='backend: "inhouse"'),
+    words="unable to find backend library for backend",
+)
+def backend_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
+    name = model.config.backend
+    if destination.image:  # image-backend-unknown reports it more precisely
+        return
+    if not backend_meant(name) and not _is_available(model) and not model.is_ensemble:
+        yield Finding(
+            model.at("backend"),
+            f"no image of Triton that NVIDIA publishes has a backend '{name}'",
+            f"a server without it refuses the model: unable to find backend library for backend '{name}'",
+            f"put libtriton_{name}.so into the model's folder, or make sure that the server has the backend",
+        )
+
+
+def _is_available(model: Model) -> bool:
+    """Whether the model names no backend, a published one, or one whose library is in its own folder."""
+    config = model.config
+    if not config.backend or config.backend in BACKENDS or config.runtime:
+        return True
+    return has_library(model, f"libtriton_{config.backend}.so")
+
+
+@rule(
+    "runtime is model.py, a library of the backend, or a library in the model's folder",
+    source="core r24.10 backend_model.cc GetBackendLibraryProperties",
+    bad=python_model('runtime: "scale.so"'),
+    good=python_model('runtime: "libtriton_python.so"'),
+    words="unable to find backend library '…' for model '…'",
+)
+def runtime_missing(model: Model) -> Iterator[Finding]:
+    runtime = model.config.runtime
+    if not runtime or model.is_ensemble:
+        return
+    python_itself = runtime == "model.py" and backend_of(model).name == "python"
+    if not python_itself and (runtime == "model.py" or _LIBRARY.fullmatch(runtime) or has_library(model, runtime)):
+        return
+    yield Finding(
+        model.at("runtime"),
+        'runtime: "model.py" is for other backends that are written in Python'
+        if python_itself
+        else f"there is no library '{runtime}' for the backend",
+        cure="delete the line; default_model_filename names the model's own file",
+    )
+
+
+@rule(
+    'An ensemble has platform: "ensemble"',
+    source="core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig, AutoCompleteBackendFields",
+    bad=ensemble(SCALE, platform=""),
+    good=ensemble(SCALE),
+    words="Could not determine backend for model",
+)
+def ensemble_platform(model: Model) -> Iterator[Finding]:
+    config = model.config
+    if config.HasField("ensemble_scheduling") and config.platform != ENSEMBLE:
+        yield Finding(
+            model.at("platform") if config.platform else model.at("ensemble_scheduling"),
+            f'an ensemble needs platform: "ensemble", and here it is {config.platform or "missing"}',
+            "Triton refuses it, and SageMaker's front end does not recognize it as the ensemble",
+            'write platform: "ensemble"',
+        )
+
+
+@rule(
+    "An ensemble has no backend and no default_model_filename",
+    bad=ensemble(SCALE, extra='backend: "python"'),
+    good=ensemble(SCALE),
+    words="Ensemble model '…' must have platform type 'ensemble' and empty backend type",
+)
+def ensemble_backend(model: Model) -> Iterator[Finding]:
+    config = model.config
+    if config.platform == ENSEMBLE and (config.backend or backend_of(model).name):
+        field = "backend" if config.backend else "default_model_filename"
+        yield Finding(
+            model.at(field),
+            f"an ensemble cannot have {field}",
+            cure="delete the line; work that no step does needs its own step",
+        )
+
+
+@rule(
+    'A model with platform: "ensemble" has ensemble_scheduling',
+    bad=Example(f'platform: "ensemble"\nmax_batch_size: 8\ninput [ {X} ]\noutput [ {Y} ]\ndynamic_batching {{ }}\n'),
+    good=ensemble(SCALE),
+    words="ensemble scheduling must be set for ensemble … whose platform is ensemble",
+)
+def ensemble_scheduling_missing(model: Model) -> Iterator[Finding]:
+    config = model.config
+    missing = config.platform == ENSEMBLE and not config.HasField("ensemble_scheduling")
+    if missing:
+        scheduling = config.WhichOneof("scheduling_choice")
+        yield Finding(
+            model.at(scheduling) if scheduling else model.at("platform"),
+            f"an ensemble needs ensemble_scheduling, not {scheduling}"
+            if scheduling
+            else "this ensemble has no ensemble_scheduling",
+            cure="write ensemble_scheduling { step [ … ] }; batching belongs to the steps",
+        )

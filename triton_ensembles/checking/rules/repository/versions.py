@@ -1,0 +1,197 @@
+"""Folders and files of a repository: names, versions, the files of a version."""
+
+import re
+from collections.abc import Iterator
+
+from triton_ensembles.archive.tree import join
+from triton_ensembles.checking.backend import backend_of
+from triton_ensembles.checking.examples import IDENTITY, python_model
+from triton_ensembles.checking.repository import NOT_VERSIONS
+from triton_ensembles.checking.rule import Example, Finding, Form, Model, Server, Severity, rule
+from triton_ensembles.triton.backends import FALLBACK_FILES, LOADS_FILE
+
+GOOD = python_model()
+SOURCE = "core r24.10 model_lifecycle.cc VersionsToLoad"
+NO_VERSION = "at least one version must be available under the version policy of model"
+
+
+@rule(
+    "A model has the name of its folder, or none",
+    source="core r24.10 model_repository_manager.cc InitializeModelInfo",
+    bad=Example('name: "scaler"\n' + python_model(), folder="scaling"),
+    good=Example('name: "scaling-good"\n' + python_model(), folder="scaling-good"),
+    words="unexpected directory name '…' for model '…', directory name must equal model name",
+)
+def model_name_differs_from_folder(model: Model) -> Iterator[Finding]:
+    name = model.config.name
+    # SageMaker's front end maps the folder of the ensemble to the TargetModel, and then core does not compare.
+    mapped = model.repository.form is Form.ARCHIVE and model.is_ensemble
+    if name and name != model.folder and not mapped and model.root:
+        yield Finding(
+            model.at("name"),
+            f"the model's name is '{name}', but its folder is '{model.folder}'",
+            cure=f'write name: "{model.folder}", or rename the folder',
+        )
+
+
+@rule(
+    "A model that is checked alone is in a folder of its own name",
+    source="core r24.10 model_repository_manager.cc InitializeModelInfo",
+    severity=Severity.WARNING,
+)
+def model_folder_renamed(model: Model) -> Iterator[Finding]:
+    name = model.config.name
+    if name and name != model.folder and not model.root and model.repository.form is Form.FOLDER:
+        yield Finding(
+            model.at("name"),
+            f"the model's name is '{name}', but this folder is '{model.folder}'",
+            f"Triton loads it from a repository where its folder is '{name}', and refuses it under the folder's name",
+            f"copy it into the repository as {name}/",
+        )
+
+
+@rule(
+    "A model has a version folder that its version policy selects",
+    bad=Example(python_model(), {"01/model.py": IDENTITY}),
+    good=Example(python_model(), {"10/model.py": IDENTITY}),
+    words=NO_VERSION,
+)
+def version_not_available(model: Model) -> Iterator[Finding]:
+    recipe = model.repository.recipe
+    is_made = recipe is not None and recipe.makes_version_of(model.folder)
+    if not model.has_config or model.served_versions() or (is_made and not model.versions):
+        return
+    effect = f"Triton does not load it: {NO_VERSION} '{model.name}'"
+    if model.versions:
+        have = ", ".join(str(number) for number in sorted(model.versions))
+        policy = model.config.version_policy
+        if policy.HasField("latest"):
+            message, cure = "version_policy latest with num_versions 0 selects no version", "write num_versions: 1"
+        else:
+            selected = ", ".join(str(number) for number in policy.specific.versions) or "none"
+            message = f"version_policy selects {selected}, but the versions here are {have}"
+            cure = f"write versions: [ {have} ]"
+        yield Finding(model.at("version_policy", policy.WhichOneof("policy_choice") or ""), message, effect, cure)
+        return
+    zeros = next((name for name in _folders(model) if name.startswith("0") and name.strip("0").isdecimal()), None)
+    near = zeros or next((name for name in _folders(model) if re.search(r"\d", name)), None)
+    message = f"'{near}' is not a valid version folder" if near else "there is no version folder"
+    cure = f"rename it to {re.sub(r'[^0-9]', '', near).lstrip('0')[:18] or '1'}" if near else "make a folder 1/"
+    if model.is_ensemble and not near:
+        cure += ", with a file in it, because git and some archivers drop empty folders"
+    yield Finding(model.place(near or ""), message, effect, cure)
+
+
+@rule(
+    "Version folders have no leading zeros and no 'v'",
+    severity=Severity.WARNING,
+    bad=Example(python_model(), {"1/model.py": IDENTITY, "02/model.py": IDENTITY}),
+    good=Example(python_model(), {"1/model.py": IDENTITY, "2/model.py": IDENTITY}),
+)
+def version_folder_ignored(model: Model) -> Iterator[Finding]:
+    if not model.served_versions():
+        return
+    for name in _folders(model):
+        if re.fullmatch(r"0+[0-9]+|[vV][0-9]+", name):
+            yield Finding(
+                model.place(name),
+                f"'{name}' is not a valid version folder",
+                f"Triton ignores it and serves version {model.served_versions()[0]}",
+                f"rename it to {name.lstrip('vV0') or '0'}, or delete it",
+            )
+
+
+@rule(
+    "The name of a version folder is only its number",
+    source=f"{SOURCE}: std::stoll takes '1.0' and ' 1' for 1, and then looks for a folder '1'; measured on 2.51.0",
+    bad=Example(python_model(), {"1.0/model.py": IDENTITY}),
+    server=Server.DIES,
+)
+def version_folder_unreadable(model: Model) -> Iterator[Finding]:
+    if not model.has_config:
+        return
+    for number in model.served_versions():
+        name = model.versions[number]
+        if (name != str(number) or number < 0) and not model.is_ensemble:
+            yield Finding(
+                model.place(name),
+                f"Triton takes the folder '{name}' for version {number} and then looks for a folder '{number}'",
+                "loading the model never ends, and other models wait for it",
+                f"rename it to {abs(number)}",
+            )
+
+
+@rule(
+    "A version number fits into 64 bits",
+    source=f"{SOURCE}: std::stoll throws std::out_of_range, which nothing catches; measured on 2.51.0",
+    bad=Example(python_model(), {"1/model.py": IDENTITY, "20260101000000000000/model.py": IDENTITY}),
+    good=Example(python_model(), {"1/model.py": IDENTITY, "202601010000/model.py": IDENTITY}),
+    server=Server.DIES,
+)
+def version_folder_too_large(model: Model) -> Iterator[Finding]:
+    for name in _folders(model):
+        match = re.match(r"\s*[+-]?(\d+)", name)
+        if match and int(match[1][:40]) >= 2**63 and not name.startswith("0"):
+            yield Finding(
+                model.place(name),
+                "this version number does not fit into 64 bits",
+                "tritonserver crashes with std::out_of_range",
+                "choose a number of at most 18 digits",
+            )
+
+
+@rule(
+    "Every version that version_policy names exists",
+    severity=Severity.WARNING,
+    bad=python_model("version_policy { specific { versions: [ 1, 2 ] } }"),
+    good=python_model("version_policy { specific { versions: [ 1 ] } }"),
+)
+def version_missing(model: Model) -> Iterator[Finding]:
+    for index, number in enumerate(model.config.version_policy.specific.versions):
+        if number not in model.versions and model.served_versions():
+            yield Finding(
+                model.at("version_policy", "specific", "versions", index),
+                f"there is no version {number}",
+                "Triton logs 'the version directory is not present' and serves the others",
+                f"make the folder {number}/, or remove the number",
+            )
+
+
+@rule(
+    "Each version folder has the file that the backend loads",
+    source="backends of r24.10; measured on 2.51.0 for model.py: the stub exits, and the server waits for it forever",
+    bad=Example(python_model(), {"1": None}),
+    good=Example(python_model('default_model_filename: "scale.py"'), {"1/scale.py": IDENTITY}),
+    server=Server.DIES,
+)
+def model_file_missing(model: Model) -> Iterator[Finding]:
+    backend = backend_of(model)
+    recipe = model.repository.recipe
+    config = model.config
+    if not model.has_config or not backend.file or model.is_ensemble or config.cc_model_filenames:
+        return
+    if backend.name not in LOADS_FILE:
+        return
+    for number in model.served_versions():
+        folder = model.versions[number]
+        files = (backend.file, *FALLBACK_FILES.get(backend.name, ()))
+        if any(model.get(join(folder, name)) for name in files):
+            continue
+        if recipe and recipe.makes_file_to_load(model.folder, folder, backend.name, files):
+            continue
+        waits = "loading the model never ends, and other models wait for it"
+        yield Finding(
+            model.place(folder),
+            f"version {number} has no {backend.file}, which the {backend.name} backend loads",
+            waits if backend.name == "python" else "Triton does not load the model",
+            f"put {backend.file} there, or name the file that is there: {_filename_cure(model, folder)}",
+        )
+
+
+def _filename_cure(model: Model, folder: str) -> str:
+    files = [name for name in model.children(folder) if not name.startswith((".", "_", "README"))]
+    return f'default_model_filename: "{files[0] if len(files) == 1 else "…"}"'
+
+
+def _folders(model: Model) -> list[str]:
+    return [name for name in model.tree.folders(model.root) if name not in NOT_VERSIONS]

@@ -1,0 +1,1 @@
+"""Rules about archives and endpoints of SageMaker."""

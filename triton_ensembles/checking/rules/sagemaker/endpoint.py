@@ -1,0 +1,124 @@
+"""Conflicts between archives that are members of one multi-model endpoint."""
+
+from collections.abc import Iterable, Iterator
+
+from triton_ensembles.archive.manifest import MANIFEST
+from triton_ensembles.checking.built_for import manifest
+from triton_ensembles.checking.environments import environments
+from triton_ensembles.checking.rule import Finding, Place, Repository, Server, Severity, rule
+from triton_ensembles.checking.sagemaker import inner_models, is_archive
+
+_SHOWN = 3
+
+
+def archives(repositories: tuple[Repository, ...]) -> list[Repository]:
+    """The members of the endpoint: the archives, each path once."""
+    return list(
+        {repository.path.resolve(): repository for repository in repositories if is_archive(repository)}.values()
+    )
+
+
+@rule(
+    "No two archives of an endpoint have a step of the same name",
+    source="core r24.10 model_repository_manager.cc looks for steps by bare names in all repositories; "
+    "measured on 2.51.0; server #7489, #5150",
+    severity=Severity.WARNING,
+    server=Server.ACCEPTS,
+)
+def endpoint_shared_step(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
+    steps = (
+        (model.folder, model.place()) for repository in archives(repositories) for model in inner_models(repository)
+    )
+    for name, place, elsewhere in _repeated(steps):
+        yield Finding(
+            place,
+            f"the step '{name}' is also in {elsewhere}",
+            "loading or unloading one archive reloads the ensembles of the others, and a Python step whose folder "
+            "has changed (its first load writes 1/__pycache__), which takes seconds; before 24.04 the metrics of "
+            "such steps are added up",
+            f"give the steps of every archive unique names, such as <ensemble>.{name} (the command build does)",
+        )
+
+
+@rule(
+    "No two archives of an endpoint have the same file name",
+    source="server r24.10 src/sagemaker_server.cc; measured on 2.51.0: 409",
+    severity=Severity.WARNING,
+)
+def endpoint_same_target_model(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
+    for name, place, elsewhere in _repeated((archive.path.name, archive.place()) for archive in archives(repositories)):
+        yield Finding(
+            place,
+            f"this archive has the same name as {elsewhere}: '{name}'",
+            "in one folder of S3 one overwrites the other, and an endpoint keeps serving the archive that it has "
+            "downloaded; they are two models only in different folders below the endpoint's prefix",
+            "give each archive a unique name, and a changed one a new name",
+        )
+
+
+@rule(
+    "Archives of an endpoint do not repeat the same environment",
+    source="python_backend r24.10 pb_env.cc: one extraction for each path, never removed while the server runs (#8840)",
+    severity=Severity.NOTE,
+    server=Server.ACCEPTS,
+)
+def endpoint_same_environment(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
+    by_content: dict[int, dict[str, tuple[Place, int, int]]] = {}
+    for repository in archives(repositories):
+        for packed in environments(repository):
+            if packed.size and len(packed.tree.members) > 1:
+                places = by_content.setdefault(packed.fingerprint, {})
+                places.setdefault(repository.shown, (repository.place(packed.path), packed.size, packed.unpacked))
+    for same in by_content.values():
+        if len(same) > 1:
+            (first, size, unpacked), second, *more = same.values()
+            listed = _listed([first, *(place for place, _, _ in more)])
+            yield Finding(
+                second[0],
+                f"the same environment is in {len(same)} archives: also in {listed}",
+                f"each archive is downloaded with it ({size * len(same) / 1e6:,.0f} MB in all), and Triton extracts it "
+                f"for each, never removing one ({unpacked * len(same) / 1e6:,.0f} MB in /tmp once all are loaded)",
+                'have it as a folder or as wheels, which are not extracted: kind = "folder" or "wheels" in the recipe',
+            )
+
+
+@rule(
+    "All archives of an endpoint are built for the same target and Triton",
+    source="manifest.json, which triton_ensembles/building/build.py writes",
+    severity=Severity.WARNING,
+)
+def endpoint_mixed_targets(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
+    for key, name, effect in (
+        ("target", "target", "an endpoint has one instance type: one of them does not load there, or does not use it"),
+        ("triton", "Triton", "an endpoint has one image: a plan or an environment for another may not load there"),
+    ):
+        by_value: dict[str, list[Repository]] = {}
+        for repository in archives(repositories):
+            if isinstance(value := manifest(repository).get(key), str):
+                by_value.setdefault(value, []).append(repository)
+        values = sorted(by_value, key=lambda value: -len(by_value[value]))
+        first = [repository.place() for repository in by_value[values[0]]] if values else []
+        for value in values[1:]:
+            yield Finding(
+                by_value[value][0].place(MANIFEST),
+                f"this archive is built for the {name} {value}, and {_listed(first)} for {values[0]}",
+                effect,
+                "build them all for the same target: --target",
+            )
+
+
+def _repeated(named: Iterable[tuple[str, Place]]) -> Iterator[tuple[str, Place, str]]:
+    """(name, the second place that has it, the others as text) for every name that several places have."""
+    groups: dict[str, list[Place]] = {}
+    for name, place in named:
+        groups.setdefault(name, []).append(place)
+    for name, (first, *more) in groups.items():
+        if more:
+            yield name, more[0], _listed([first, *more[1:]])
+
+
+def _listed(places: list[Place]) -> str:
+    """The first few places, and how many more there are."""
+    shown = [str(place) for place in places[:_SHOWN]]
+    more = len(places) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")

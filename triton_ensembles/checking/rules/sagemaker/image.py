@@ -1,0 +1,222 @@
+"""Whether the chosen image and instance have what the models need."""
+
+from collections.abc import Iterator
+
+from triton_ensembles.checking.backend import backend_of, has_library
+from triton_ensembles.checking.built_for import is_for_own_server
+from triton_ensembles.checking.examples import GRAPH_IDENTITY, ONNX_IDENTITY, python_model
+from triton_ensembles.checking.rule import (
+    Destination,
+    Example,
+    Finding,
+    Form,
+    Model,
+    Place,
+    Repository,
+    Server,
+    Severity,
+    rule,
+)
+from triton_ensembles.ground.spelling import listed
+from triton_ensembles.triton.backends import ENSEMBLE, backend_meant
+from triton_ensembles.triton.model_config import ModelInstanceGroup
+from triton_ensembles.triton.releases import backends_of, image_of, instance_of, is_cpu_image, releases
+
+
+@rule("The image is one of Triton's releases", source="releases.csv", severity=Severity.WARNING)
+def image_unknown(destination: Destination) -> Iterator[Finding]:
+    if not destination.image or image_of(destination):
+        return
+    first, *_, last = releases()
+    yield Finding(
+        Place(destination.image),
+        f"'{destination.image}' is not a known release of Triton ({first} to {last})"
+        if destination.image_names_release
+        else f"'{destination.image}' does not name a release of Triton",
+        "the contents of this image are unknown, so nothing that depends on them was checked",
+        "name the release (--image 24.09) or the image by its tag (…/sagemaker-tritonserver:24.09-py3)",
+    )
+
+
+@rule(
+    "SageMaker has an image of the release",
+    source="releases.csv, column sagemaker: AWS's lists of Deep Learning Containers",
+    severity=Severity.NOTE,
+)
+def image_not_on_sagemaker(destination: Destination) -> Iterator[Finding]:
+    image = image_of(destination)
+    if image is None or image.sagemaker:
+        return
+    known = [release.release for release in releases().values() if release.sagemaker]
+    earlier = [name for name in known if name < image.release]
+    around = known[max(len(earlier) - 1, 0) : len(earlier) + 1]
+    yield Finding(
+        Place(destination.image),
+        f"it is unknown whether SageMaker has an image of Triton {image.release} (it has {' and '.join(around)})",
+        "AWS publishes images of only some of NVIDIA's releases, and not in all regions at the same time",
+        "look it up in AWS's list of Deep Learning Containers (sagemaker-tritonserver)",
+    )
+
+
+@rule(
+    "The image has the backends of the models",
+    source="server build.py on the branches r22.07 to r26.08: enable_all; releases.csv for TensorFlow; server "
+    "docs/customization_guide/build.md for images without a GPU",
+    bad=Example(python_model(backend='platform: "tensorflow_graphdef"', size=8), {"1/model.graphdef": GRAPH_IDENTITY}),
+    good=Example(python_model(backend='platform: "onnxruntime_onnx"'), {"1/model.onnx": ONNX_IDENTITY}),
+    destination=Destination(image="25.04"),
+    server=Server.UNTESTED,
+)
+def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
+    backends, backend = _backends(model.repository, destination), _backend(model)
+    if backends is None or not backend or backend in backends:
+        return
+    if backend == "tensorrt" and _reason_without_gpu(model, destination):  # instance-without-gpu reports it
+        return
+    recipe = model.repository.recipe
+    if recipe and recipe.makes_model_for(model.folder, backends):
+        return
+    if has_library(model, f"libtriton_{backend}.so") or not _is_plain(destination.image):
+        return
+    image = image_of(destination)
+    having = [known.release for known in releases().values() if backend in known.backends]
+    refusal = f"Triton refuses it: unable to find backend library for backend '{backend}'"
+    place = model.at("backend") if model.config.backend else model.at("platform")
+    release = image.release if image else "RELEASE"
+    if having and is_cpu_image(destination) and (image is None or backend in image.backends):
+        yield Finding(
+            place,
+            f"'{model.folder}' needs the {backend} backend, which SageMaker's image for CPU instances does not have "
+            f"({release}-py3-cpu)",
+            refusal
+            if destination.image_is_for_cpu
+            else f"AWS's SDK picks that image for {destination.instance}, which has no GPU. {refusal}",
+            "use an instance type with a GPU"
+            if backend == "tensorrt"
+            else f"choose the complete image, which also runs on CPU instances: --image {release}-py3",
+        )
+    elif having and image:
+        yield Finding(
+            place,
+            f"the image of Triton {image.release} has no {backend} backend, which '{model.folder}' needs",
+            refusal,
+            f"use an image from {having[0]} to {having[-1]}, or convert the model to ONNX "
+            '(platform: "onnxruntime_onnx")' + ("" if is_cpu_image(destination) else " or TensorRT"),
+        )
+
+
+@rule(
+    "The backends of the models are backends of Triton's images",
+    source="server build.py on the branches r22.07 to r26.08: enable_all",
+    bad=python_model(backend='backend: "rust_tokens"'),
+    good=Example(python_model(backend='backend: "rust_tokens"'), {"libtriton_rust_tokens.so": "", "1": None}),
+    destination=Destination(image="24.09"),
+    severity=Severity.WARNING,
+    server=Server.UNTESTED,
+)
+def image_backend_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
+    image, backend = image_of(destination), _backend(model)
+    if image is None or not backend or has_library(model, f"libtriton_{backend}.so"):
+        return
+    known = set().union(*(release.backends for release in releases().values()))
+    if backend in known or not _is_plain(destination.image):
+        return
+    if backend_meant(backend):  # backend-misspelt reports it
+        return
+    yield Finding(
+        model.at("backend"),
+        f"the images that NVIDIA builds have no backend '{backend}'",
+        f"unless the image was built with it, Triton refuses the model: unable to find backend library for "
+        f"backend '{backend}'",
+        f"the images have {listed(known)}; any other backend has to be added to the image",
+    )
+
+
+@rule("The GPUs of the instance type are known", source="instances.csv", severity=Severity.WARNING)
+def instance_unknown(destination: Destination) -> Iterator[Finding]:
+    if not destination.instance or instance_of(destination.instance):
+        return
+    yield Finding(
+        Place(destination.instance),
+        f"the GPUs of the instance type '{destination.instance}' are unknown",
+        "nothing that depends on the GPU was checked",
+        "compare the models with AWS's page of the instance type yourself",
+    )
+
+
+@rule(
+    "SageMaker's image runs on the processor of the instance",
+    source="aws/deep-learning-containers release_images_inference.yml at d2ee9322: arch_type x86; instances.csv",
+)
+def instance_architecture(destination: Destination) -> Iterator[Finding]:
+    instance = instance_of(destination.instance)
+    if instance is None or instance.architecture == "x86_64":
+        return
+    if destination.image in ("", destination.release_name) or "sagemaker-tritonserver" in destination.image:
+        yield Finding(
+            Place(destination.instance),
+            f"{destination.instance} has a processor of {instance.architecture}, and SageMaker's images of Triton are "
+            "for x86_64",
+            "the container does not start, so the endpoint never gets into service",
+            "use an instance type with an Intel or AMD processor, such as ml.m5.xlarge",
+        )
+
+
+@rule(
+    "Models for an instance or an image without a GPU do not require one",
+    source="core r24.10 model_config_utils.cc ValidateInstanceGroup; instances.csv",
+    bad=python_model("instance_group [ { count: 1, kind: KIND_GPU } ]"),
+    good=python_model("instance_group [ { count: 1, kind: KIND_CPU } ]"),
+    words="has kind KIND_GPU but no GPUs are available",
+    destination=Destination(instance="ml.c5.xlarge"),
+)
+def instance_without_gpu(model: Model, destination: Destination) -> Iterator[Finding]:
+    reason = _reason_without_gpu(model, destination)
+    if not reason:
+        return
+    if _backend(model) == "tensorrt":
+        yield Finding(
+            model.at("platform") if model.config.platform else model.at("backend"),
+            f"'{model.folder}' is a TensorRT plan, and {reason}",
+            "Triton refuses it: the tensorrt backend runs only on a GPU, and the image for CPU instances has none",
+            'use the ONNX model that the plan was made from: platform: "onnxruntime_onnx"',
+        )
+        return
+    for number, group in enumerate(model.config.instance_group):
+        if group.kind == ModelInstanceGroup.KIND_GPU:
+            yield Finding(
+                model.at("instance_group", number, "kind"),
+                f"the instance group is KIND_GPU, and {reason}",
+                cure="write kind: KIND_CPU",
+            )
+
+
+def _reason_without_gpu(model: Model, destination: Destination) -> str:
+    """Why no GPU is available, "" if one may be. The build turns the KIND_GPU of a folder of ensembles/ into KIND_CPU,
+    and ``--target cpu`` has a rule of its own."""
+    if model.repository.form is Form.SOURCE or destination.device == "cpu":
+        return ""
+    instance = instance_of(destination.instance)
+    if instance and not instance.gpus:
+        return f"{destination.instance} has no GPU"
+    return f"the image {destination.image} is built without GPUs" if is_cpu_image(destination) else ""
+
+
+def _backends(repository: Repository, destination: Destination) -> frozenset[str] | None:
+    """The backends of the image that the models will run in; None if they are unknown, or if it is no image: this
+    project's own server, or what the fused archive made of a folder of ensembles/ brings."""
+    if not destination.image and (destination.device == "cpu" or is_for_own_server(repository)):
+        return None
+    if destination.device == "fused" and repository.form is Form.SOURCE:
+        return None
+    return backends_of(destination)
+
+
+def _backend(model: Model) -> str:
+    return ENSEMBLE if model.is_ensemble else backend_of(model).name
+
+
+def _is_plain(image: str) -> bool:
+    """Whether it is the image with the usual backends, not one for language models or a minimal one."""
+    tag = image.rpartition(":")[2]
+    return not any(word in tag for word in ("vllm", "trtllm", "min", "sdk", "pyt", "tf2", "igpu"))

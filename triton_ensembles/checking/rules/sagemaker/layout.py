@@ -1,0 +1,220 @@
+"""The model of an archive that SageMaker serves, and whether there is one."""
+
+from collections.abc import Iterator
+
+from triton_ensembles.archive.tree import join
+from triton_ensembles.checking.examples import IDENTITY, SCALE, ensemble, python_model
+from triton_ensembles.checking.rule import (
+    Destination,
+    Example,
+    Finding,
+    Form,
+    Model,
+    Place,
+    Repository,
+    Server,
+    Severity,
+    rule,
+)
+from triton_ensembles.checking.sagemaker import is_archive, is_of_gateway, is_packed
+from triton_ensembles.ground.spelling import listed
+from triton_ensembles.sagemaker.contract import ENSEMBLE
+from triton_ensembles.triton.model_config import CONFIG
+
+SOURCE = "server r24.10 src/sagemaker_server.cc SageMakerMMELoadModel"
+_LINE = 'platform: "ensemble"'
+DESTINATION = Destination(instance="ml.m5.xlarge")  # an example is a folder, which is then packed as it is
+GOOD = ensemble(SCALE)
+_PLAIN = python_model()
+
+
+def _beside(config: str, *names: str) -> dict[str, str | None]:
+    """Files of further models."""
+    is_ensemble = "ensemble_scheduling" in config
+    files: dict[str, str | None] = {}
+    for name in names:
+        files[f"{name}/config.pbtxt"] = config
+        files[f"{name}/1" if is_ensemble else f"{name}/1/model.py"] = None if is_ensemble else IDENTITY
+    return files
+
+
+@rule(
+    "The models are the folders at the root of the archive",
+    source=f"{SOURCE}; measured on 2.51.0",
+    server=Server.REFUSES,
+)
+def sagemaker_wrapped_archive(repository: Repository) -> Iterator[Finding]:
+    if not is_archive(repository) or any(model.has_config for model in repository.models):
+        return
+    tree = repository.tree
+    for folder in tree.folders():
+        inside = [name for name in tree.folders(folder) if tree.get(join(join(folder, name), CONFIG))]
+        if inside:
+            yield Finding(
+                repository.place(folder),
+                f"the models ({listed(inside)}) are in a folder '{folder}', not at the root of the archive",
+                f"Triton takes '{folder}' for the model and refuses it: at least one version must be available under "
+                "the version policy",
+                f"pack what is in the folder: tar -C {folder} -czf {repository.path.name} .",
+            )
+
+
+@rule("An archive has at least one model", server=Server.REFUSES)
+def sagemaker_no_model(repository: Repository) -> Iterator[Finding]:
+    if not is_archive(repository) or repository.is_one_model or (repository.tree.problems and not repository.models):
+        return
+    if any(model.has_config or model.versions for model in repository.models) or list(
+        sagemaker_wrapped_archive.find(repository)
+    ):
+        return
+    yield Finding(
+        repository.place(),
+        "there is no model in this archive: no folder at its root has a config.pbtxt or a version folder",
+        "Triton refuses it at the first request: at least one version must be available under the version policy",
+        f"pack a model repository: tar -C <the folder whose folders are the models> -czf {repository.path.name} .",
+    )
+
+
+@rule(
+    "An ensemble's config.pbtxt is in the folder of the ensemble, not at the root of the archive",
+    source=f"{SOURCE}: with config.pbtxt at the root, the archive is that one model",
+)
+def sagemaker_root_config(repository: Repository) -> Iterator[Finding]:
+    if not is_archive(repository) or not repository.is_one_model:
+        return
+    tree = repository.tree
+    hidden = [name for name in tree.folders() if tree.get(join(name, CONFIG))]
+    if hidden:
+        yield Finding(
+            repository.place(CONFIG),
+            f"config.pbtxt is at the root of the archive, beside the models {listed(hidden)}",
+            "SageMaker serves the archive as one single model and never registers the folders as models; "
+            "an ensemble fails with: failed to poll from model repository",
+            f"move it into its own folder: <ensemble>/{CONFIG}, with an empty <ensemble>/1/",
+        )
+
+
+@rule(
+    "An archive has only one ensemble",
+    source=f"{SOURCE}; measured on 2.51.0: 200, and only one of them is served",
+    bad=Example(GOOD, beside=_beside(GOOD, "another_ensemble")),
+)
+def sagemaker_several_ensembles(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    if not is_packed(repository, destination) or repository.is_one_model or is_of_gateway(repository):
+        return
+    ensembles = [model for model in repository.models if model.is_ensemble and ENSEMBLE.search(model.file.text)]
+    inner = {step.model_name for model in ensembles for step in model.config.ensemble_scheduling.step}
+    for model in ensembles[1:]:
+        neighbors = [ensemble_model.folder for ensemble_model in ensembles if ensemble_model is not model]
+        nested = [ensemble_model.folder for ensemble_model in ensembles if ensemble_model.folder in inner]
+        yield Finding(
+            model.at("platform"),
+            f"this is one of {len(ensembles)} ensembles of the archive, beside {listed(neighbors)}",
+            "SageMaker serves the last one in the order in which the file system lists the folders, which differs "
+            "between machines; no request reaches the others"
+            + (f" ({listed(nested)} counts although it is a step of another)" if nested else ""),
+            "put each ensemble into its own archive"
+            + (", with the steps of the inner ensemble copied into the outer one" if nested else ""),
+        )
+
+
+@rule(
+    "An archive of several folders has an ensemble",
+    source=f"{SOURCE}; measured on 2.51.0",
+    bad=Example(_PLAIN, beside=_beside(_PLAIN, "another_model")),
+)
+def sagemaker_no_ensemble(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    if not is_packed(repository, destination) or repository.is_one_model or len(repository.models) < 2:
+        return
+    if is_of_gateway(repository):
+        return
+    models = repository.models
+    if not any(model.has_config for model in models) or any(model.is_ensemble for model in models):
+        return
+    if any(ENSEMBLE.search(model.file.text) for model in models):
+        return
+    stray = [model.folder for model in models if not model.has_config and not model.versions]
+    yield Finding(
+        repository.place(),
+        f"the archive has {len(models)} folders ({listed(model.folder for model in models)}), and none is an ensemble",
+        "SageMaker serves the last folder in the order in which the file system lists them, even if it is not a model; "
+        "no request reaches the others",
+        f"remove {listed(stray)} from the archive"
+        if stray and len(stray) == len(models) - 1
+        else "add an ensemble that uses them, or put each model into its own archive",
+    )
+
+
+@rule(
+    'The ensemble has exactly the text platform: "ensemble"',
+    source=f'{SOURCE}, which looks for platform:(\\s)*"ensemble" with a regular expression in the text',
+    bad=ensemble(SCALE, platform="platform: 'ensemble'"),
+)
+def sagemaker_ensemble_not_seen(model: Model, destination: Destination) -> Iterator[Finding]:
+    repository = model.repository
+    if is_of_gateway(repository):
+        return
+    if (repository.form is Form.FOLDER and not destination.instance) or not model.is_ensemble or not model.has_config:
+        return
+    if ENSEMBLE.search(model.file.text) or not model.file.text:
+        return
+    if repository.form is Form.SOURCE and model.config.platform == "ensemble":
+        return  # the build writes its own config.pbtxt
+    if len(repository.models) < 2:
+        return
+    place = model.at("platform") if model.config.platform else model.at("ensemble_scheduling")
+    written = model.file.line_text(place) if model.config.platform else ""
+    yield Finding(
+        place,
+        f"SageMaker does not recognize this as the ensemble: it looks for the text {_LINE}"
+        + (f", and here is {written[:80]}" if written else ", and there is none"),
+        "it serves the last folder in the order in which the file system lists them, which may be a step",
+        f"write {_LINE}",
+    )
+
+
+@rule(
+    'Only the ensemble has the text: platform: "ensemble"',
+    source=f"{SOURCE}, whose regular expression also finds comments and strings",
+    bad=Example(
+        '# not a platform: "ensemble", but a step of one\n' + _PLAIN,
+        {"1/model.py": IDENTITY},
+        beside=_beside(GOOD, "ensemble_beside_it"),
+    ),
+    good=Example(
+        "# not an ensemble, but a step of one\n" + _PLAIN,
+        {"1/model.py": IDENTITY},
+        beside=_beside(GOOD, "ensemble_with_it"),
+    ),
+)
+def sagemaker_ensemble_mistaken(model: Model, destination: Destination) -> Iterator[Finding]:
+    if not is_packed(model.repository, destination) or model.is_ensemble or len(model.repository.models) < 2:
+        return
+    if is_of_gateway(model.repository):
+        return
+    if match := ENSEMBLE.search(model.file.text):
+        yield Finding(
+            model.file.place(match.start()),
+            f"this is not an ensemble, but its text has {_LINE} (comments and strings count)",
+            "SageMaker may take it for the ensemble of the archive and serve it instead: it serves the last match in "
+            "the order in which the file system lists the folders",
+            "use other words, such as: # a step of the ensemble",
+        )
+
+
+@rule(
+    "An archive has at most five models",
+    bad=Example(GOOD, beside=_beside(_PLAIN, "a_one", "a_two", "a_three", "a_four", "a_five")),
+    severity=Severity.NOTE,
+)
+def sagemaker_many_models(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    if not is_packed(repository, destination) or is_of_gateway(repository):
+        return
+    if not repository.is_one_model and len(repository.models) > 5:
+        yield Finding(
+            Place(repository.shown),
+            f"the archive has {len(repository.models)} folders",
+            "Triton logs a warning: Several model directories found. If using ensemble, smaller ensembles are "
+            "recommended for better memory management (SageMaker loads and unloads an archive as a whole)",
+            "split the ensemble if parts of it are also used alone",
+        )

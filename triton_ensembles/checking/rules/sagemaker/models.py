@@ -1,0 +1,197 @@
+"""Properties that a model cannot have on a multi-model endpoint of SageMaker."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from triton_ensembles.checking.examples import io_tensor, python_model, script_model
+from triton_ensembles.checking.python.nodes import argument
+from triton_ensembles.checking.python.source import UTILS, every_file
+from triton_ensembles.checking.python.values import text_of
+from triton_ensembles.checking.rule import Destination, Finding, Form, Model, Repository, Server, Severity, rule
+from triton_ensembles.checking.sagemaker import for_sagemaker, is_served, loaded_models, served_models
+from triton_ensembles.checking.source_form import ENSEMBLE_FOLDER
+from triton_ensembles.checking.tensors import ELEMENT_BYTES, type_name
+from triton_ensembles.ground.spelling import nearest
+from triton_ensembles.sagemaker.contract import LARGEST_BODY
+from triton_ensembles.triton.releases import instance_of
+
+# Characters of JSON for one uint8 with all values equally often: 2.57 digits, a comma and a space.
+JSON_PER_BYTE = 4.57
+_ENDLESS = 1 << 62  # bytes: what no product of dims is counted beyond
+
+DESTINATION = Destination(instance="ml.g5.xlarge")
+
+
+def _large(size: int, dims: str) -> str:
+    return python_model(inputs=io_tensor("X", dims=dims), outputs=io_tensor("Y", dims=dims), size=size)
+
+
+@rule(
+    "No instance_group lists GPUs by their ids",
+    source="core r24.10 model_config_utils.cc ValidateInstanceGroup; AWS: GPU endpoints of several models run on "
+    "instances with one GPU",
+    bad=python_model("instance_group [ { count: 1, kind: KIND_GPU, gpus: [ 1 ] } ]"),
+    good=python_model("instance_group [ { count: 1, kind: KIND_GPU } ]"),
+    server=Server.UNTESTED,
+)
+def sagemaker_gpus(model: Model, destination: Destination) -> Iterator[Finding]:
+    if not for_sagemaker(model.repository, destination):
+        return
+    instance = instance_of(destination.instance)
+    for number, group in enumerate(model.config.instance_group):
+        ids = [gpu for gpu in group.gpus if gpu >= 0]  # instance-group-gpu-negative reports the others
+        if not ids:
+            continue
+        available = instance.gpus if instance and instance.gpus else 1
+        if max(ids) < available:
+            continue
+        yield Finding(
+            model.at("instance_group", number, "gpus", 0),
+            f"the instance group is bound to GPU {', '.join(map(str, ids[:8]))}",
+            f"{destination.instance if instance else 'an instance of a multi-model endpoint'} has "
+            + ("one GPU, with the id 0" if available == 1 else f"{available} GPUs, with the ids 0 to {available - 1}")
+            + "; for any other Triton refuses the model: specifies invalid or unsupported gpu id",
+            "delete gpus: Triton then uses every available GPU",
+        )
+
+
+@rule(
+    "The model that SageMaker invokes sends one response per request",
+    source="server r24.10 src/sagemaker_server.cc CheckTransactionPolicy; measured on 2.51.0",
+    bad=python_model("model_transaction_policy { decoupled: true }"),
+    good=python_model(),
+)
+def sagemaker_decoupled(model: Model, destination: Destination) -> Iterator[Finding]:
+    repository = model.repository
+    if not for_sagemaker(repository, destination) or not is_served(model):
+        return
+    steps = [model.repository.model(step.model_name) for step in model.config.ensemble_scheduling.step]
+    for decoupled in (model, *(step for step in steps if step)):
+        if decoupled.config.model_transaction_policy.decoupled:
+            subject = (
+                "this model"
+                if decoupled is model
+                else f"'{decoupled.folder}', a step of the ensemble '{model.folder}',"
+            )
+            yield Finding(
+                decoupled.at("model_transaction_policy", "decoupled"),
+                f"{subject} is decoupled: it may send any number of responses to a request",
+                "SageMaker's route refuses every request with 400: HTTP end point doesn't support models with "
+                "decoupled transaction policy",
+                "delete model_transaction_policy, and return one response for each request",
+            )
+
+
+@rule(
+    "Every model that a model.py calls is loaded by the ensemble of the archive",
+    source="server #5452, deep-learning-containers #3299: SageMaker loads one model and, for an ensemble, its steps",
+    bad=script_model("""\
+class TritonPythonModel:
+    def execute(self, requests):
+        inner = pb_utils.InferenceRequest(model_name="detector", requested_output_names=["Y"], inputs=[])
+        return [inner.exec() for _ in requests]
+"""),
+)
+def sagemaker_bls(model: Model, destination: Destination) -> Iterator[Finding]:
+    repository = model.repository
+    if not for_sagemaker(repository, destination):
+        return
+    loaded = {loaded_model.folder for loaded_model in loaded_models(repository)}
+    if model.folder not in loaded:
+        return
+    for file in every_file(model):
+        for call, name in file.calls():
+            called = text_of(file, argument(call, 4, "model_name")) if name == f"{UTILS}.InferenceRequest" else None
+            if called is None or called in loaded:
+                continue
+            beside = repository.model(called) is not None
+            meant = nearest(called, loaded)
+            yield Finding(
+                file.place(call),
+                f"this calls the model '{called}', which "
+                + ("is not a step of the archive's ensemble" if beside else "is not in the archive"),
+                "SageMaker loads only the ensemble and its steps, so every request fails: "
+                f"Failed for execute the inference request. Model '{called}' is not ready",
+                (f"did you mean '{meant}'? Otherwise " if meant else "")
+                + "make it a step of the ensemble (with optional inputs, where it does not need them)",
+            )
+
+
+@rule(
+    "One row of the inputs fits into a request",
+    source="botocore 1.44.5 sagemaker-runtime: a body of InvokeEndpoint has at most 6291456 bytes",
+    bad=_large(1, "2048, 2048"),
+    good=_large(1, "512, 512"),
+)
+def sagemaker_row_too_large(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    for model, size in _rows(repository, destination):
+        if size > LARGEST_BODY:
+            yield Finding(
+                model.at("input"),
+                f"one row of the inputs is {_mb(size)}, and a request to SageMaker is at most {_mb(LARGEST_BODY)}",
+                "InvokeEndpoint refuses every request: ValidationError",
+                "send it compressed (an image as JPEG, decoded by the first step), in a smaller data type, or as an "
+                "address in S3",
+            )
+
+
+@rule(
+    "A full batch of the inputs fits into a request",
+    source="botocore 1.44.5 sagemaker-runtime: a body of InvokeEndpoint has at most 6291456 bytes",
+    bad=_large(64, "224, 224, 3"),
+    good=_large(4, "224, 224, 3"),
+    severity=Severity.NOTE,
+)
+def sagemaker_batch_too_large(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    for model, size in _rows(repository, destination):
+        most = model.config.max_batch_size
+        if 0 < size <= LARGEST_BODY < size * most:
+            characters = _json(model)
+            as_json = f" (as JSON about {math.floor(LARGEST_BODY / characters)})" if characters else ""
+            yield Finding(
+                model.at("max_batch_size"),
+                f"a batch of {most} rows is {_mb(size * most)} in binary form, and a request to SageMaker is "
+                f"at most {_mb(LARGEST_BODY)}",
+                f"one request can carry {LARGEST_BODY // size} rows{as_json}; larger ones are refused: ValidationError",
+                "change nothing if clients send fewer rows: Triton combines the requests of several clients",
+            )
+
+
+def _rows(repository: Repository, destination: Destination) -> Iterator[tuple[Model, int]]:
+    """The models that clients invoke and the bytes of one row of their inputs, where that is a fixed number."""
+    if not for_sagemaker(repository, destination):
+        return
+    models = served_models(repository)
+    if repository.form is Form.SOURCE and (written := repository.model(ENSEMBLE_FOLDER)):
+        models = [written]
+    for model in models if len(models) == 1 else ():
+        size = sum(_size(tensor) for tensor in model.config.input if not tensor.optional)
+        if size > 0 and not any(_size(tensor) < 0 for tensor in model.config.input):
+            yield model, size
+
+
+def _size(tensor: Any) -> int:
+    """Bytes of one row, -1 when it has no fixed size."""
+    name = type_name(tensor.data_type)
+    if name not in ELEMENT_BYTES or not tensor.dims or any(dim < 1 for dim in tensor.dims):
+        return -1
+    size: int = ELEMENT_BYTES[name]
+    for dim in tensor.dims:
+        size *= dim
+        if size > _ENDLESS:
+            return _ENDLESS
+    return size
+
+
+def _json(model: Model) -> float:
+    """Characters of JSON of one row, for inputs of bytes only; 0 when the length of the numbers is unknown."""
+    sizes = [_size(tensor) for tensor in model.config.input if not tensor.optional]
+    is_bytes = all(type_name(tensor.data_type) == "TYPE_UINT8" for tensor in model.config.input)
+    return sum(sizes) * JSON_PER_BYTE if is_bytes else 0
+
+
+def _mb(size: int) -> str:
+    if size >= _ENDLESS:
+        return "more than any memory"
+    return f"{size / 1024 / 1024:,.1f} MiB"

@@ -1,0 +1,48 @@
+"""docs/rules.md, made from the rules themselves: python -m triton_ensembles.checking.rules_page"""
+
+import re
+from pathlib import Path
+
+from triton_ensembles.checking.registry import RULES
+from triton_ensembles.checking.rule import Rule, Server
+from triton_ensembles.ground.files import write_whole
+
+PAGE = Path("docs/rules.md")  # of the checkout, from its root
+_HEAD = """\
+# The rules of `check`
+
+`check --explain RULE` prints a rule with a bad and a good example, what `check` says about the bad one, what
+the server says, and how to fix it. Made by `python -m triton_ensembles.checking.rules_page`; do not edit.
+
+The third column is what tritonserver 2.51.0 (release 24.10) does with the bad example. The tests load the bad and the
+good example of every rule into that server, except where the column says "untested": such a rule needs a GPU,
+SageMaker or another release of Triton.
+
+| rule | severity | server | source |
+| --- | --- | --- | --- |
+"""
+_SERVER = {
+    Server.REFUSES: "refuses it",
+    Server.DIES: "hangs or crashes",
+    Server.ACCEPTS: "loads it",
+    Server.UNTESTED: "untested",
+}
+
+
+def page() -> str:
+    """The text of docs/rules.md."""
+    return _HEAD + "".join(_row(rule) for rule in RULES)
+
+
+def _row(rule: Rule) -> str:
+    server = _SERVER[rule.server] + (f"; refuses it since {rule.since}" if rule.since else "")
+    return f"| `{rule.id}`: {_escaped(rule.title)} | {rule.severities} | {server} | {_escaped(rule.source)} |\n"
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"[\\|*<$]|__", lambda match: "".join(f"\\{letter}" for letter in match[0]), text)
+
+
+if __name__ == "__main__":
+    with write_whole(PAGE) as partial:
+        partial.write_text(page(), encoding="utf-8")

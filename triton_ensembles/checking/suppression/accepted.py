@@ -1,0 +1,80 @@
+"""Faults that comments accept, and comments that accept nothing."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from triton_ensembles.checking.fault import Fault, Severity
+from triton_ensembles.checking.suppression.comments import Suppression
+from triton_ensembles.triton.model_config import CONFIG
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A fault that does not count.
+
+    Args:
+        reason: why, in the words of the comment, or which table of pyproject.toml says so.
+        in_source: whether a comment says it.
+    """
+
+    fault: Fault
+    reason: str
+    in_source: bool
+
+
+@dataclass(frozen=True)
+class Found:
+    """The findings of the rules, before a rule looks at the comments that are left over.
+
+    Args:
+        faults: those that count.
+        accepted: those that a comment accepts.
+        unused: the rules that a comment names in vain, with the comment.
+        broken: the files with an error, in which more may be hidden.
+    """
+
+    faults: tuple[Fault, ...]
+    accepted: tuple[Accepted, ...]
+    unused: tuple[tuple[Suppression, str], ...]
+    broken: frozenset[str]
+
+
+def split(faults: Iterable[Fault], comments: Sequence[Suppression], packed: Sequence[Suppression]) -> Found:
+    """Take the faults that comments accept out of ``faults``. A comment without a reason accepts nothing.
+
+    Args:
+        comments, packed: those of folders, which people edit, and those of archives, which are never unused.
+    """
+    by_rule: dict[str, list[Suppression]] = defaultdict(list)
+    for comment in (*comments, *packed):
+        for rule in comment.rules if comment.reason else ():
+            by_rule[rule].append(comment)
+    kept: list[Fault] = []
+    accepted: list[Accepted] = []
+    used: set[tuple[Suppression, str]] = set()
+    for fault in faults:
+        matching = [comment for comment in by_rule.get(fault.rule, ()) if _is_about(comment, fault)]
+        used.update((comment, fault.rule) for comment in matching)
+        if matching:
+            accepted.append(Accepted(fault, matching[0].reason, in_source=True))
+        else:
+            kept.append(fault)
+    unused = [
+        (comment, rule)
+        for comment in comments
+        for rule in comment.rules
+        if comment.reason and (comment, rule) not in used
+    ]
+    broken = frozenset(fault.place.path for fault in kept if fault.severity is Severity.ERROR)
+    return Found(tuple(kept), tuple(accepted), tuple(unused), broken)
+
+
+def _is_about(comment: Suppression, fault: Fault) -> bool:
+    place = fault.place
+    if place.path == comment.path:
+        return not comment.lines or place.line in comment.lines
+    folder, _, name = comment.path.rpartition("/")
+    # Faults of the model's folder, and of files that have no lines to write a comment into.
+    in_model = place.path == folder or (place.path.startswith(f"{folder}/") and not place.line)
+    return name == CONFIG and not comment.lines and in_model

@@ -1,0 +1,62 @@
+"""The inputs and outputs of a config, and shapes and types as Triton compares them."""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+from triton_ensembles.checking.repository import Model
+from triton_ensembles.checking.text.unknown import UnknownValueError
+from triton_ensembles.triton.model_config import DataType
+
+VARIABLE = -1
+ELEMENT_BYTES = {
+    "TYPE_BOOL": 1, "TYPE_UINT8": 1, "TYPE_INT8": 1, "TYPE_UINT16": 2, "TYPE_INT16": 2, "TYPE_FP16": 2, "TYPE_BF16": 2,
+    "TYPE_UINT32": 4, "TYPE_INT32": 4, "TYPE_FP32": 4, "TYPE_UINT64": 8, "TYPE_INT64": 8, "TYPE_FP64": 8,
+}  # fmt: skip
+
+
+def tensors(model: Model) -> Iterator[tuple[str, int, Any]]:
+    """("input" or "output", index, ModelInput or ModelOutput) of every tensor of the config, as far as it is known."""
+    for kind in ("input", "output"):
+        with suppress(UnknownValueError):
+            yield from enumerated(model, kind)
+
+
+def enumerated(model: Model, kind: str) -> Iterator[tuple[str, int, Any]]:
+    for index, tensor in enumerate(getattr(model.config, kind)):
+        yield kind, index, tensor
+
+
+def repeated(names: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """(index, name) of each that has come before."""
+    seen: set[str] = set()
+    for index, name in enumerate(names):
+        if name in seen:
+            yield index, name
+        seen.add(name)
+
+
+def type_name(data_type: int) -> str:
+    return DataType.Name(data_type) if data_type in DataType.values() else str(data_type)
+
+
+def same_shape(first: Sequence[int], second: Sequence[int]) -> bool:
+    """As triton/common CompareDimsWithWildcard: equal, where -1 equals everything."""
+    return len(first) == len(second) and all(a == b or -1 in (a, b) for a, b in zip(first, second, strict=True))
+
+
+def element_count(dims: Sequence[int]) -> int:
+    """As triton/common GetElementCount: -1 when a dimension is variable, 0 for no dimensions."""
+    return VARIABLE if VARIABLE in dims else math.prod(dims) if dims else 0
+
+
+def named_indexes(names: Sequence[str]) -> list[int] | None:
+    """The index of each name when all are ``NAME__INDEX``, else None: Triton then goes by their order.
+
+    As libtorch.cc reads them: from the first ``__`` on, all digits; none are 0.
+    """
+    matches = [re.search(r"__([0-9]*)\Z", name) for name in names if name.find("__") == name.rfind("__")]
+    indexes = [int(match[1][:9] or 0) for match in matches if match]
+    return indexes if len(indexes) == len(names) else None

@@ -1,0 +1,359 @@
+"""config.pbtxt read with places and with recovery: every fault is reported, and the rest still becomes a ModelConfig.
+
+Where the text says something that protobuf refuses but whose meaning is plain (a misspelled field, ``"8"`` for a
+number), the meaning goes into the message, so that later rules see what was meant and do not report consequences.
+"""
+
+import re
+from typing import Any
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+
+from triton_ensembles.checking.text.foreign import RULE as OTHER_FORMAT
+from triton_ensembles.checking.text.foreign import other_format
+from triton_ensembles.checking.text.map_pairs import as_entries, read_pairs
+from triton_ensembles.checking.text.parsed import Parsed, Path, TextFault
+from triton_ensembles.checking.text.plain import PlainEntry, plain_entry
+from triton_ensembles.checking.text.reading import (
+    MOST_FAULTS,
+    NotThisFormatError,
+    TooManyFaultsError,
+    message_name,
+    names_within,
+    present,
+)
+from triton_ensembles.checking.text.strays import fields_meant, form_of
+from triton_ensembles.checking.text.swapped import SwappedError, swapped_brackets
+from triton_ensembles.checking.text.tokens import PAIRS, Kind, Token
+from triton_ensembles.checking.text.value_reading import ValueReading
+from triton_ensembles.ground.spelling import choices, nearest
+from triton_ensembles.triton.model_config import ModelConfig
+
+_MOST_SWAPS = 3
+_LONGEST_SWAPPED = 100_000  # characters; each swap that is found means reading all of it again
+_PROSE = re.compile(r"[^\n:={}\[\]]*(?:\n|\Z)")
+_HYPHENATED = re.compile(r"[A-Za-z]\w*(?:-[A-Za-z]\w*)+(?=\s*[:{\[])")
+
+
+def parse(text: str, message: Message) -> Parsed:
+    """Read ``text`` into ``message`` (empty before).
+
+    What may have been meant is guessed only of a text that protobuf refuses: a comment in which somebody writes
+    ``{{ x }}``, or a string that ends with a bracket, is nobody's template and no mistake.
+    """
+    parsed = _parse(text, message, guesses=False, may_swap=False)
+    if not parsed.refused:
+        return parsed
+    if fault := other_format(text):
+        return Parsed(type(message)(), [fault], damaged={()})
+    swaps: list[TextFault] = []
+    while True:
+        message = type(message)()
+        may_swap = len(swaps) < _MOST_SWAPS and len(text) < _LONGEST_SWAPPED
+        try:
+            parsed = _parse(text, message, guesses=True, may_swap=may_swap)
+        except SwappedError as swapped:
+            text = swapped.text
+            swaps.append(swapped.fault)
+        else:
+            parsed.faults += swaps
+            return parsed
+
+
+def _parse(text: str, message: Message, *, guesses: bool, may_swap: bool) -> Parsed:
+    parser = _Parser(text, message, guesses=guesses)
+    parser.may_swap = may_swap
+    parsed = parser.parsed
+    try:
+        parser.read()
+    except NotThisFormatError:
+        parsed.damaged.add(())
+        parsed.faults += parser.placeholders.faults(message)
+    except TooManyFaultsError:
+        parsed.damaged.add(())
+        parsed.faults.append(
+            TextFault(
+                "config-syntax",
+                parser.tokens.now.offset,
+                f"the text continues, but after {MOST_FAULTS} faults it is not read any further",
+                "fix those above first",
+            )
+        )
+    return parsed
+
+
+class _Parser(ValueReading):
+    may_swap = False
+
+    def read(self) -> None:
+        self._fields(self.parsed.message, (), None)
+        if self._structure_lost:
+            self.parsed.damaged.add(())
+        if self.placeholders.hide_model_name:
+            self.parsed.damaged.add(("name",))
+        self.parsed.faults += self.placeholders.faults(self.parsed.message)
+        self._report_habits()
+
+    # --- messages ------------------------------------------------------------------------------------------------
+
+    def _fields(self, message: Message, path: Path | None, opening: Token | None) -> None:
+        """Fields up to the bracket that closes ``opening``, which is taken too (or up to the end of the text)."""
+        closer = PAIRS[opening.text] if opening else ""
+        if closer and self.tokens.take_mark(closer):
+            return
+        self._outer.append(message.DESCRIPTOR)
+        self._strays.append(set())
+        self._stray_names.append(set())
+        if closer:
+            self._closers.append(closer)
+        while self._unwind_to is None or not self._leaves():
+            if self.tokens.now.kind is Kind.NAME:
+                self._field(message, path)
+            elif self.tokens.ended:
+                if opening:
+                    self._unclosed(opening)
+                break
+            elif closer and self.tokens.take_mark(closer):
+                break
+            elif self.tokens.at("}", ">", "]"):
+                if self._stray_closer(closer):
+                    break
+            elif self.tokens.now.kind is Kind.PLACEHOLDER:
+                self._placeholder(path)
+                self.tokens.skip_value()
+            else:
+                self._junk(message, path)
+        if closer:
+            self._closers.pop()
+        if forms := self._strays.pop():
+            for name in fields_meant(message, forms):
+                self._damage(path, name)
+        if names := self._stray_names.pop():
+            for field in message.DESCRIPTOR.fields:
+                if field.message_type is not None and not names.isdisjoint(names_within(field.message_type)):
+                    self._damage(path, field.name)  # its bracket may have closed too early
+        self._outer.pop()
+
+    def _junk(self, message: Message, path: Path | None) -> None:
+        first = self.tokens.now
+        if first.text == "{" and self._closers[-2:] == ["]", "}"]:
+            self._swap_back(first)
+        if first.text not in PAIRS or self.text[first.offset - 1 : first.offset] == "{":
+            pass
+        elif self._one_too_many():
+            return
+        if self.tokens.at("{") and self.text[first.offset - 1 : first.offset] == "{":
+            self._template("{{", first.offset)
+        if first.kind is Kind.STRING and self.tokens.next_is(":", "=") and self._latest is None:
+            text = f"{first.text[:40]} is a field in quotes, as JSON and Python have it"
+            self._fault(OTHER_FORMAT, first, text, "write the names of fields without quotes: name: …")
+            raise NotThisFormatError
+        cure = f"a field of {message.DESCRIPTOR.name} is {choices(message.DESCRIPTOR.fields_by_name)}"
+        if first.text.startswith("/") or first.text in (";", "-"):
+            cure = "a comment begins with #"
+        if self._latest is None or cure.startswith("a comment"):
+            wrong = f"expected the name of a field, found '{first.text.strip()[:40]}'"
+            self._derails("config-syntax", first, wrong, cure)
+        if first.text.startswith("/"):
+            self.tokens.skip_line()
+            return
+        if path is not None and not self.tokens.at(",", ";"):
+            self.parsed.damaged.add(path)
+        while not self.tokens.ended and self.tokens.now.kind is not Kind.NAME and not self.tokens.at("}", ">", "]"):
+            self.tokens.skip_one()
+        self._skip_rest(first)
+        self.tokens.take_mark(",", ";")
+
+    def _field(self, message: Message, path: Path | None) -> None:
+        name, wrong = self.tokens.now, self._wrong
+        hyphen = self.text.startswith("-", name.offset + len(name.text))
+        hyphenated = _HYPHENATED.match(self.text, name.offset) if hyphen else None
+        if hyphenated:  # as YAML has them: instance-group
+            name = name._replace(text=hyphenated[0])
+        whole = self._joined(name, message.DESCRIPTOR.fields_by_name)
+        name = whole or name
+        descriptor = self._named(message, name)
+        if self._unwind_to is not None:
+            return
+        if hyphenated:
+            self.tokens.go_to(name.offset + len(name.text))
+        elif whole is None:
+            self.tokens.take()
+        if self.tokens.now.text == name.text and self.tokens.next_is(":", "{", "["):
+            self._fault("config-syntax", self.tokens.take(), f"'{name.text}' is written twice", "delete one of the two")
+        if descriptor is None and _PROSE.match(self.text, self.tokens.now.offset):
+            self.tokens.skip_line()  # a comment without its #
+        elif descriptor is None:
+            self.tokens.skip_value()
+            self._skip_rest(name)
+        elif descriptor.message_type is not None:
+            self._messages(message, descriptor, name, path)
+        else:
+            self._scalars(message, descriptor, name, path)
+        if self._wrong == wrong and descriptor is not None:
+            self._latest = None
+        self.tokens.take_mark(",", ";")
+
+    def _named(self, message: Message, name: Token) -> FieldDescriptor | None:
+        """The field called ``name``, or the one that was probably meant; reports all that is wrong with the name."""
+        fields = message.DESCRIPTOR.fields_by_name
+        if name.text in fields:
+            return fields[name.text]
+        kind = message.DESCRIPTOR.name
+        levels = [index for index, outer in enumerate(self._outer[:-1], 1) if name.text in outer.fields_by_name]
+        if levels and not self._balanced:
+            self._unwind_to = levels[-1]
+            self._lose_structure(
+                "config-unclosed",
+                name,
+                f"'{name.text}' is a field of {self._outer[levels[-1] - 1].name}, and a bracket is still open",
+                f"write {' '.join(reversed(self._closers[levels[-1] - 1 :]))} before it",
+            )
+            return None
+        if levels:
+            self._swap_back(name)
+        guess = None if self._misplaced(name) else nearest(name.text, fields)
+        if guess:
+            cure = f"did you mean '{guess}'?"
+        elif levels:
+            cure = f"it is a field of {self._outer[levels[-1] - 1].name}: move it out of these brackets"
+        else:
+            cure = f"a field of {kind} is {choices(fields, 40)}"
+        known = names_within(ModelConfig.DESCRIPTOR).get(name.text)
+        report = self._derails if guess is None and known else self._fault
+        report("config-unknown-field", name, f"{kind} has no field '{name.text[:60]}'", cure)
+        # A field of another message, whose content is of its own kind: input_map is no misspelt input.
+        if guess is None or (known and message_name(fields[guess]) not in known):
+            self._strays[-1].add(form_of(self.text, name.offset + len(name.text)))
+            self._stray_names[-1].add(name.text)
+            return None
+        return None if not fields[guess].is_repeated and present(message, fields[guess]) else fields[guess]
+
+    def _swap_back(self, opening: Token) -> None:
+        """Raise :class:`SwappedError` when the line of ``opening`` and a closing bracket have changed places."""
+        if self.may_swap and self._balanced and not self._structure_lost:
+            swapped_brackets(self.text, opening.offset)
+
+    # --- values --------------------------------------------------------------------------------------------------
+
+    def _messages(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
+        colon = self._colon() is not None
+        start = None if path is None else (*path, descriptor.name)
+        self._place(start, name.offset)
+        if descriptor.is_repeated and self.tokens.at("["):
+            self._list(
+                lambda: self._message(message, descriptor, self.tokens.now, path, False),
+                descriptor.message_type.fields_by_name,
+            )
+        else:
+            self._message(message, descriptor, name, path, colon)
+
+    def _message(
+        self, message: Message, descriptor: FieldDescriptor, place: Token, path: Path | None, colon: bool
+    ) -> None:
+        if self.tokens.at("["):
+            self._one_too_many()
+        opening = self.tokens.take_mark("{", "<")
+        opening = opening or self._missing_opening(descriptor.message_type.fields_by_name, descriptor.name)
+        if opening is None and self.tokens.now.kind is Kind.PLACEHOLDER:
+            self._placeholder(None if path is None else (*path, descriptor.name))
+            return
+        if opening is None and colon and (self._next_field(place) or self._group_ends()):
+            self._no_value(place, "config-syntax")
+            self._damage(path, descriptor.name)
+            return
+        if opening is None:
+            self._derails(
+                "config-wrong-type",
+                self.tokens.now,
+                f"'{descriptor.name}' is a group of fields, not {self.tokens.now.text.strip()[:40] or 'nothing'}",
+                f"write {descriptor.name} {{ … }}",
+            )
+            self._damage(path, descriptor.name)
+            if not self.tokens.line_ends_before(place.offset):
+                self.tokens.skip_value()
+                self._skip_rest(place)
+            return
+        if descriptor.message_type.GetOptions().map_entry:
+            self._entry(message, descriptor, place, opening, path)
+        elif descriptor.is_repeated:
+            items = getattr(message, descriptor.name)
+            here = None if path is None else (*path, descriptor.name, len(items))
+            self._place(here, place.offset)
+            self._fields(items.add(), here, opening)
+        elif self._may_set(message, descriptor, place, path):
+            getattr(message, descriptor.name).SetInParent()
+            here = None if path is None else (*path, descriptor.name)
+            self._fields(getattr(message, descriptor.name), here, opening)
+        else:
+            self._fields(GetMessageClass(descriptor.message_type)(), None, opening)
+
+    def _entry(
+        self, message: Message, descriptor: FieldDescriptor, place: Token, opening: Token, path: Path | None
+    ) -> None:
+        """``parameters { key: … value: … }``: its places are known by the key, which may come last."""
+        there = self.text.startswith(opening.text, opening.offset)
+        if there and (plain := plain_entry(descriptor, self.text, opening.offset + 1, PAIRS[opening.text])):
+            self._plain_entry(message, descriptor, place, plain, path)
+            return
+        if there and (pairs := read_pairs(self.text, opening.offset + 1, PAIRS[opening.text])):
+            cure = f"write {as_entries(descriptor, pairs.values)}"
+            if (path, descriptor.name) not in self._pairs:
+                self._fault("config-syntax", opening, f"an entry of '{descriptor.name}' has a key and a value", cure)
+            self._pairs.add((path, descriptor.name))
+            for key, text in pairs.values.items():
+                self._put(message, descriptor, key, text, None if path is None else (*path, descriptor.name, key))
+            self.tokens.go_to(pairs.end)
+            return
+        entry: Any = GetMessageClass(descriptor.message_type)()
+        outside = self.parsed
+        inside = self.parsed = Parsed(entry, outside.faults)
+        self._fields(entry, (), opening)
+        self.parsed = outside
+        if any(damage[:1] in ((), ("key",)) for damage in inside.damaged):
+            self._damage(path, descriptor.name)
+            return
+        self._new_key(message, descriptor, entry.key, place)
+        entries = getattr(message, descriptor.name)
+        if descriptor.message_type.fields_by_name["value"].message_type is not None:
+            entries[entry.key].CopyFrom(entry.value)
+        else:
+            entries[entry.key] = entry.value
+        if path is not None:
+            start = (*path, descriptor.name, entry.key)
+            self.parsed.offsets[start] = place.offset
+            self.parsed.offsets.update({(*start, *inner): offset for inner, offset in inside.offsets.items()})
+            self.parsed.items.update({(*start, *inner): offsets for inner, offsets in inside.items.items()})
+            self.parsed.damaged.update((*start, *inner) for inner in inside.damaged)
+
+    def _plain_entry(
+        self, message: Message, descriptor: FieldDescriptor, place: Token, plain: PlainEntry, path: Path | None
+    ) -> None:
+        entries = getattr(message, descriptor.name)
+        self._new_key(message, descriptor, plain.key, place)
+        if plain.field:
+            # As protobuf's own parser does it: a later entry replaces an earlier one.
+            entries.pop(plain.key, None)
+            setattr(entries[plain.key], plain.field, plain.value)
+        else:
+            entries[plain.key] = plain.value
+        if path is not None:
+            start = (*path, descriptor.name, plain.key)
+            self.parsed.offsets[start] = place.offset
+            self.parsed.offsets.update({(*start, *inner): offset for inner, offset in plain.offsets.items()})
+        self.tokens.go_to(plain.end)
+
+    def _new_key(self, message: Message, descriptor: FieldDescriptor, key: Any, place: Token) -> None:
+        if key in getattr(message, descriptor.name):
+            self._fault(
+                "config-map-key-twice",
+                place,
+                f"'{descriptor.name}' has the key {_shown(key)} twice, and only the last one counts",
+                "keep one of the two",
+            )
+
+
+def _shown(key: Any) -> str:
+    return f"'{key}'" if isinstance(key, str) else str(key)

@@ -1,0 +1,342 @@
+"""The state of reading one config.pbtxt: what is open, what was found, and how to go on after a fault."""
+
+import unicodedata
+from collections.abc import Container
+from functools import cache, cached_property
+from typing import NoReturn
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import Message
+
+from triton_ensembles.checking.text.parsed import Parsed, Path, TextFault
+from triton_ensembles.checking.text.placeholders import Placeholders
+from triton_ensembles.checking.text.strays import ValueForm
+from triton_ensembles.checking.text.template import is_statement
+from triton_ensembles.checking.text.tokens import PAIRS, SCALARS, Kind, Token, Tokens, brackets_balance
+from triton_ensembles.ground.spelling import most_of
+from triton_ensembles.triton.model_config import ModelConfig
+
+MOST_FAULTS = 100
+_MOST_WRONG = 2000  # things that are wrong, those included that are not reported since they follow from another
+
+
+class TooManyFaultsError(Exception):
+    pass
+
+
+class NotThisFormatError(Exception):
+    """The rest of the text makes no sense; the fault says why."""
+
+
+@cache
+def names_within(descriptor: Descriptor) -> dict[str, set[str]]:
+    """The names of all fields of a message and of those inside: which messages each takes, "" for a value."""
+    names: dict[str, set[str]] = {}
+    waiting = [descriptor]
+    seen: set[str] = set()
+    while waiting:
+        message = waiting.pop()
+        if message.full_name not in seen:
+            seen.add(message.full_name)
+            for field in message.fields:
+                names.setdefault(field.name, set()).add(message_name(field))
+            waiting += [field.message_type for field in message.fields if field.message_type is not None]
+    return names
+
+
+def message_name(field: FieldDescriptor) -> str:
+    """The name of the messages that a field takes, "" when it takes values."""
+    return str(field.message_type.full_name) if field.message_type is not None else ""
+
+
+class Reading:
+    """``text`` as tokens, and what has become of it so far.
+
+    ``guesses``: whether to look for what protobuf refuses but somebody may have meant, such as placeholders.
+    """
+
+    def __init__(self, text: str, message: Message, *, guesses: bool) -> None:
+        self.text = text
+        self.guesses = guesses
+        self.tokens = Tokens(text, placeholders=guesses)
+        self.parsed = Parsed(message)
+        self._closers: list[str] = []  # what would close the brackets that are open, the outermost first
+        self._outer: list[Descriptor] = []  # the messages around the current one, the outermost first
+        self._strays: list[set[ValueForm]] = []  # for each of these, its fields of unknown names
+        self._stray_names: list[set[str]] = []
+        self._unwind_to: int | None = None
+        self._structure_lost = False  # a bracket is missing, so that what follows may belong elsewhere
+        self._equals: list[Token] = []
+        self._empty: list[Token] = []  # the names of fields without a value
+        self._pairs: set[tuple[Path | None, str]] = set()  # maps that are written as pairs
+        self._latest: TextFault | None = None  # None again as soon as a field was read without a fault
+        self._wrong = 0
+        self._swallowed = False  # an open string has taken brackets with it
+        self.placeholders = Placeholders()
+
+    @cached_property
+    def _balanced(self) -> bool:
+        return brackets_balance(self.text)
+
+    def _unclosed(self, opening: Token) -> None:
+        cure = f"write {PAIRS[opening.text]} where it ends"
+        self._lose_structure("config-unclosed", opening, f"this '{opening.text}' is never closed", cure)
+
+    def _lose_structure(self, rule: str, token: Token, message: str, cure: str) -> None:
+        """Report a bracket that is missing or too many; others may only follow from the first."""
+        self._one_more_wrong()
+        if not self._structure_lost:
+            self._fault(rule, token, message, cure)
+        self._structure_lost = True
+
+    def _one_more_wrong(self) -> None:
+        """Stop where nearly nothing is right: what is reported says why, and more of it would only take time."""
+        self._wrong += 1
+        if self._wrong > _MOST_WRONG:
+            raise NotThisFormatError
+
+    def _one_too_many(self) -> bool:
+        """Take an opening bracket that stands where none belongs, if the text has one too many."""
+        if not self.tokens.at(*PAIRS) or self._balanced:
+            return False
+        token = self.tokens.take()
+        self._lose_structure("config-syntax", token, f"this '{token.text}' is one too many", "delete it")
+        return True
+
+    def _ends_list(self, inside: Container[str] | None) -> bool:
+        """Whether the current token is a field behind a list that is not closed."""
+        now = self.tokens.now
+        if now.kind is not Kind.NAME:
+            return False
+        if inside is not None:
+            return now.text not in inside
+        known = any(now.text in outer.fields_by_name for outer in self._outer)
+        return known and self.tokens.next_is(":", "{", "[")
+
+    def _misplaced(self, name: Token) -> bool:
+        """Whether a field is in the wrong message because of a bracket."""
+        return self._structure_lost and name.text in names_within(ModelConfig.DESCRIPTOR)
+
+    def _missing_opening(self, fields: Container[str], name: str) -> Token | None:
+        """The bracket that is missing before the current token, one of the ``fields`` that belong inside."""
+        now = self.tokens.now
+        if now.kind is not Kind.NAME or now.text not in fields or not self.tokens.next_is(":", "{", "["):
+            return None
+        self._lose_structure("config-syntax", now, f"'{{' is missing after '{name}'", "write { before it")
+        return Token(Kind.MARK, "{", now.offset)
+
+    def _placeholder(self, path: Path | None) -> None:
+        """Take the current token, a placeholder for all of ``path``."""
+        token = self.tokens.take()
+        self.placeholders.bare(token.text, token.offset)
+        if is_statement(token.text):
+            self._template("", 0)
+        if path is not None:
+            self.parsed.damaged.add(path)
+
+    def _template(self, text: str, offset: int) -> NoReturn:
+        """Report only the placeholders of a template whose structure is unknown."""
+        if text:
+            self.placeholders.bare(text, offset)
+        self.parsed.faults.clear()
+        raise NotThisFormatError
+
+    def _no_value(self, name: Token, rule: str) -> None:
+        """Report that the current token is no value for the field ``name``. A form that nobody filled in has many."""
+        self._one_more_wrong()
+        now = self.tokens.now
+        if now.kind is Kind.END and self._closers:
+            return  # the bracket that is still open is reported
+        if rule == "config-syntax" and (now.kind is not Kind.MARK or (self._balanced and not self._structure_lost)):
+            if not self._follows(rule, name):
+                self._empty.append(name)
+            return
+        report = self._derails if now.kind is Kind.MARK else self._fault
+        place = name if now.kind is Kind.NAME else now
+        report(rule, place, f"'{name.text}' has no value here", f"write {name.text}: and its value")
+
+    def _next_field(self, name: Token) -> bool:
+        """Whether the value of ``name`` is missing, so that the current token is the next field."""
+        now = self.tokens.now
+        if now.kind is not Kind.NAME:
+            return False
+        if self.tokens.next_is(":", "{", "[") and now.text in self._outer[-1].fields_by_name:
+            return True
+        if not self.tokens.line_ends_before(name.offset):
+            return False
+        known = any(now.text in outer.fields_by_name for outer in self._outer)
+        return known and self.tokens.next_is(":", "=", "{", "[", "<")
+
+    def _group_ends(self) -> bool:
+        """Whether nothing of the current message follows, or a separator does."""
+        return self.tokens.ended or self.tokens.at("}", ">", "]", ",", ";")
+
+    def _skip_rest(self, last: Token) -> bool:
+        """Take what belongs to a wrong value whose last token is ``last``: "8 or 16". Whether there was anything."""
+        skipped = False
+        in_list = self._closers[-1:] == ["]"]
+        end = self.tokens.line_end(last.offset)
+        while not self.tokens.ended and self.tokens.now.offset <= end:
+            more = self.tokens.at(",") and not in_list and not self.tokens.next_is_name()
+            if not (self.tokens.now.kind in SCALARS or more or self.tokens.at(":", "=", "-")):
+                break
+            if self.tokens.now.kind is Kind.NAME and self.tokens.next_is(":", "=", "{", "[", "<"):
+                break
+            self.tokens.take()
+            skipped = True
+        return skipped
+
+    def _colon(self) -> Token | None:
+        mark = self.tokens.take_mark(":", "=")
+        while mark and self.tokens.at("=", ":"):  # := and ==
+            again = self.tokens.take()
+            if "=" in (mark.text, again.text):
+                mark = again._replace(text="=")
+            else:
+                self._fault("config-syntax", again, "':' is written twice", "delete one of the two")
+        if mark and mark.text == "=":
+            self._equals.append(mark)
+        return mark
+
+    def _fault(self, rule: str, token: Token, message: str, cure: str, certain: bool = False) -> None:
+        """``certain``: the reading continues as if it were right, so nothing follows from it, and it from nothing."""
+        self._one_more_wrong()
+        if not certain and self._follows(rule, token):
+            return
+        if self._swallowed and rule in ("config-unclosed", "config-syntax"):
+            return  # which may only follow from it
+        if self._structure_lost and rule == "config-syntax" and (token.kind is Kind.MARK or self._misplaced(token)):
+            return
+        if rule in ("config-unknown-field", "config-field-twice") and self._misplaced(token):
+            return
+        if len(self.parsed.faults) >= MOST_FAULTS:
+            raise TooManyFaultsError
+        fault = TextFault(rule, token.offset, message, cure)
+        self.parsed.faults.append(fault)
+        if not certain:
+            self._latest = fault
+
+    def _follows(self, rule: str, token: Token) -> bool:
+        """Whether a fault may only be the consequence of the latest one: nothing was read well between them."""
+        before = self._latest
+        if before is None or self.tokens.line_end(before.offset) < token.offset:
+            return False
+        if rule == "config-syntax":
+            return True
+        if rule == "config-field-twice":
+            return before.rule == rule  # a line that is there twice
+        return rule in ("config-unknown-field", "config-wrong-type") and before.rule == "config-syntax"
+
+    def _derails(self, rule: str, token: Token, message: str, cure: str) -> None:
+        """Report what stands in the place of a bracket; if the brackets do not balance, the rest may follow from it."""
+        if self._balanced:
+            self._fault(rule, token, message, cure)
+        else:
+            self._lose_structure(rule, token, message, cure)
+
+    def _damage(self, path: Path | None, name: str) -> None:
+        self._one_more_wrong()
+        if path is not None:
+            self.parsed.damaged.add((*path, name))
+
+    def _put(self, message: Message, field: FieldDescriptor, key: str, text: str, path: Path | None) -> None:
+        """Set ``key`` of a map; a text becomes the string_value of a parameter, and nothing else of other messages."""
+        entries = getattr(message, field.name)
+        value = field.message_type.fields_by_name["value"]
+        self._place(path, self.tokens.now.offset)
+        if value.cpp_type == FieldDescriptor.CPPTYPE_STRING:
+            entries[key] = text
+        elif value.message_type is not None and "string_value" in value.message_type.fields_by_name:
+            entries[key].string_value = text
+        elif path is not None:
+            self.parsed.damaged.add(path[:-1])
+
+    def _place(self, path: Path | None, offset: int) -> None:
+        if path is not None:
+            self.parsed.offsets.setdefault(path, offset)
+
+    def _report_habits(self) -> None:
+        """Report what occurs all over a text as one fault."""
+        if self._empty:
+            names = most_of(f"'{name}'" for name in dict.fromkeys(token.text for token in self._empty))
+            have = "has" if len(self._empty) == 1 else "have"
+            cure = f"write {self._empty[0].text}: and its value"
+            self.parsed.faults.append(
+                TextFault("config-syntax", self._empty[0].offset, f"{names} {have} no value here", cure)
+            )
+        for places, habit, cure in (
+            ([token.offset for token in self._equals], "'=' is not protobuf text", "write ':' instead"),
+            (self.tokens.odd_spaces, "there is an invisible character here: {}", "write an ordinary space"),
+        ):
+            if places:
+                name = unicodedata.name(self.text[places[0]], f"U+{ord(self.text[places[0]]):04X}").lower()
+                more = f" (and {len(places) - 1} more further down)" if len(places) > 1 else ""
+                mark = self.text[places[0]] == "\ufeff" and places[0] == 0
+                fix = "save the file as UTF-8 without a byte order mark" if mark else cure
+                self.parsed.faults.append(TextFault("config-syntax", places[0], habit.format(name) + more, fix))
+
+    def _leaves(self) -> bool:
+        """Whether a missing bracket was noticed further in, so that this message ends here."""
+        if self._unwind_to is None:
+            return False
+        if self._unwind_to == len(self._outer):
+            self._unwind_to = None
+            return False
+        return True
+
+    def _stray_closer(self, closer: str) -> bool:
+        """A closing bracket of another kind. True when it closes something further out, so that we end here."""
+        token = self.tokens.now
+        if closer and token.text in self._closers[:-1]:
+            message = f"'{token.text}' comes before the '{closer}' that is still missing"
+            self._lose_structure("config-unclosed", token, message, f"write {closer} before it")
+            return True
+        cure = f"write {closer} for it, or delete it" if closer else "delete it"
+        self._lose_structure("config-syntax", token, f"this '{token.text}' closes nothing", cure)
+        self.tokens.take()
+        return False
+
+    def _missing_comma(self) -> None:
+        now = self.tokens.now
+        if now.kind is Kind.MARK and now.text in ",:;":
+            self._fault("config-syntax", now, f"expected ',' or ']', found '{now.text}'", "write a comma", certain=True)
+            self.tokens.take()
+            return
+        certain = now.kind in (Kind.INTEGER, Kind.FLOAT, Kind.STRING)
+        message = "a comma is missing between two items of a list"
+        if certain or now.text == "{":
+            self._fault("config-syntax", now, message, "write a comma", certain)
+        else:
+            self._derails("config-syntax", now, message, "write a comma")
+
+    def _may_set(self, message: Message, descriptor: FieldDescriptor, place: Token, path: Path | None) -> bool:
+        """False, with a fault, when a singular field comes again or another member of its oneof is there already."""
+        if present(message, descriptor):
+            self._derails(
+                "config-field-twice",
+                place,
+                f"'{descriptor.name}' was already given in this {message.DESCRIPTOR.name}",
+                "keep one of the two",
+            )
+            self._damage(path, descriptor.name)
+            return False
+        oneof = descriptor.containing_oneof
+        rival = message.WhichOneof(oneof.name) if oneof is not None else None
+        if rival is not None:
+            self._fault(
+                "config-oneof-twice",
+                place,
+                f"'{descriptor.name}' cannot be combined with '{rival}' in one {message.DESCRIPTOR.name}",
+                "keep one of the two",
+            )
+            self._damage(path, descriptor.name)
+            self._damage(path, rival)
+            return False
+        return True
+
+
+def present(message: Message, descriptor: FieldDescriptor) -> bool:
+    """As protobuf sees it: a field without presence counts as given when it differs from its default."""
+    if descriptor.has_presence:
+        return bool(message.HasField(descriptor.name))
+    return bool(getattr(message, descriptor.name) != descriptor.default_value)

@@ -1,0 +1,175 @@
+"""Fields that take values: one, or a list of them."""
+
+import re
+from array import array
+from collections.abc import Callable, Container
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+
+from triton_ensembles.checking.text.parsed import Path
+from triton_ensembles.checking.text.plain import plain_run
+from triton_ensembles.checking.text.reading import Reading
+from triton_ensembles.checking.text.template import in_brackets, in_quotes, is_word_to_fill_in
+from triton_ensembles.checking.text.tokens import SCALARS, Kind, Token
+from triton_ensembles.checking.text.values import NOTHING, NUMBERS, WrongValueError, read_value
+
+_SPLIT = re.compile(r"[A-Za-z_]\w*([^\w\n])(\w+)")
+_QUOTE_INSIDE = re.compile(r""""([^"\n\\]*)"([^"\n\\,;}\]]*)"(?=[ \t]*(?:[,;}\]#\n]|\Z))""")
+
+
+class ValueReading(Reading):
+    """The part of the parser that reads values."""
+
+    def _joined(self, name: Token, known: Container[str]) -> Token | None:
+        """The ``known`` word that a sign within it has made two, of which ``name`` is the first; both are taken."""
+        match = None if name.text in known else _SPLIT.match(self.text, name.offset)
+        meant = (name.text + link + match[2] for link in ("", "_")) if match else ()
+        word = next((spelling for spelling in meant if spelling in known), None)
+        if match is None or word is None:
+            return None
+        sign = Token(Kind.JUNK, match[1], match.start(1))
+        self._fault("config-syntax", sign, f"there is a '{match[1]}' in '{word}'", f"write {word}", certain=True)
+        self.tokens.go_to(match.end())
+        return name._replace(text=word)
+
+    def _scalars(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
+        start = None if path is None else (*path, descriptor.name)
+        late = self.tokens.at("[") and self.tokens.next_is(":")
+        if (
+            not self._colon()
+            and not late
+            and self.tokens.now.kind is not Kind.PLACEHOLDER
+            and not self._next_field(name)
+        ):
+            known = self.tokens.now.kind in (Kind.NAME, Kind.INTEGER, Kind.FLOAT, Kind.STRING) or self.tokens.at("[")
+            missing = f"':' is missing after '{name.text}'"
+            self._fault("config-syntax", self.tokens.now, missing, f"write {name.text}: …", certain=known)
+        if self.tokens.at("["):
+            self._place(start, name.offset)
+            if descriptor.is_repeated:
+                self._list(lambda: self._values(message, descriptor, name, path))
+                return
+            self._fault("config-wrong-type", self.tokens.now, f"'{name.text}' takes one value, not a list", "")
+            self._damage(path, descriptor.name)
+            self.tokens.skip_value()
+            return
+        self._scalar(message, descriptor, name, path)
+
+    def _values(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
+        """An item of a list, after all the plain ones that come before it."""
+        run = plain_run(descriptor, self.text, self.tokens.now.offset)
+        if run.values:
+            getattr(message, descriptor.name).extend(run.values)
+            if path is not None:
+                self.parsed.items.setdefault((*path, descriptor.name), array("q")).extend(run.offsets)
+            self.tokens.go_to(run.end)
+        self._scalar(message, descriptor, name, path)
+
+    def _scalar(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
+        if self.tokens.at("[") and self._closers[-1:] == ["]"]:
+            self._one_too_many()
+        minus = self.tokens.take_mark("-")
+        first = self.tokens.now
+        here = None if path is None else (*path, descriptor.name)
+        if first.kind is Kind.PLACEHOLDER:
+            self._placeholder(here)
+            self._skip_rest(first)
+            return
+        if self.tokens.at("{", "<") and (placeholder := in_brackets(self.text, first.offset)):
+            self.placeholders.bare(placeholder, first.offset)
+            self._damage(path, descriptor.name)
+            self.tokens.go_to(first.offset + len(placeholder))
+            return
+        if first.kind not in SCALARS or self._next_field(name):
+            self._no_value(name, "config-wrong-type" if self.tokens.at("{", "<", "[") else "config-syntax")
+            self._damage(path, descriptor.name)
+            if self.tokens.at("{", "<", "["):
+                self.tokens.skip_value()
+            return
+        names = descriptor.enum_type.values_by_name if descriptor.enum_type else ()
+        whole = self._joined(first, names) if names and first.kind is Kind.NAME else None
+        may_hide_a_quote = self.guesses and first.kind is Kind.STRING
+        quoted = _QUOTE_INSIDE.match(self.text, first.offset) if may_hide_a_quote else None
+        if quoted:
+            sign = Token(Kind.JUNK, '"', quoted.end(1))
+            self._fault("config-bad-string", sign, "there is a quote in this string", "delete it", certain=True)
+            self.tokens.go_to(quoted.end())
+            whole = first._replace(text=f'"{quoted[1]}{quoted[2]}"')
+        taken = [whole or self.tokens.take()]
+        while taken[0].kind is Kind.STRING and self.tokens.now.kind in (Kind.STRING, Kind.BAD_STRING):
+            taken.append(self.tokens.take())
+        placeholder = in_quotes("".join(part.text[1:-1] for part in taken if part.kind is Kind.STRING))
+        if placeholder and (path, descriptor.name) == ((), "name"):
+            self.placeholders.in_model_name(placeholder, first.offset)
+        elif placeholder:
+            self.placeholders.quoted(placeholder, first.offset, descriptor, path)
+            self._damage(path, descriptor.name)
+            return
+        try:
+            value = read_value(descriptor, minus is not None, taken)
+        except WrongValueError as error:
+            if first.kind is Kind.NAME and descriptor.cpp_type in NUMBERS and is_word_to_fill_in(first.text):
+                self.placeholders.bare(first.text, first.offset)
+                self._damage(path, descriptor.name)
+                return
+            value = NOTHING if self._skip_rest(taken[-1]) else error.meant
+            report = self._derails if first.kind is Kind.JUNK else self._fault
+            report(error.rule, minus or first, error.message, error.cure if value is error.meant else "")
+            if error.swallowed:
+                self._structure_lost = self._swallowed = True
+        if value is NOTHING:
+            self._damage(path, descriptor.name)
+            return
+        if descriptor.is_repeated:
+            values = getattr(message, descriptor.name)
+            if path is not None:
+                start = (*path, descriptor.name)
+                self._place(start, name.offset)
+                self.parsed.items.setdefault(start, array("q")).append((minus or first).offset)
+            values.append(value)
+        elif self._may_set(message, descriptor, name, path):
+            self._place(None if path is None else (*path, descriptor.name), (minus or first).offset)
+            setattr(message, descriptor.name, value)
+
+    def _list(self, item: Callable[[], None], inside: Container[str] | None = None) -> None:
+        """``inside``: the fields of the messages that are the items, None for values."""
+        opening = self.tokens.take()
+        if self.tokens.at(":"):
+            self._fault("config-syntax", self.tokens.take(), "this ':' belongs before the '['", "move it", certain=True)
+        self._closers.append("]")
+        level = len(self._outer)
+        first = True
+        before = Kind.END
+        while True:
+            if self._unwind_to is not None and self._unwind_to <= level:
+                break
+            if self.tokens.ended or self._ends_list(inside):
+                self._unclosed(opening)
+                break
+            if self.tokens.at("]"):
+                self.tokens.take()
+                break
+            if self.tokens.at("}", ">"):
+                if self._stray_closer("]"):
+                    break
+                continue
+            if not first:
+                comma = self.tokens.take_mark(",")
+                if self._ends_list(inside):
+                    self._unclosed(opening)
+                    break
+                if comma is None and Kind.PLACEHOLDER in (before, self.tokens.now.kind):
+                    pass  # which becomes several items, or none
+                elif comma is None:
+                    self._missing_comma()
+                elif self.tokens.at("]"):
+                    self._fault("config-syntax", comma, "there is a comma before ']'", "delete it", certain=True)
+                    continue
+            first = False
+            before, start = self.tokens.now.kind, self.tokens.now.offset
+            item()
+            stuck = self.tokens.now.offset == start and self._unwind_to is None
+            if stuck and not self.tokens.ended and not self.tokens.at("]", "}", ">", ","):
+                self.tokens.take()
+        self._closers.pop()

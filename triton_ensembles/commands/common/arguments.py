@@ -1,0 +1,99 @@
+"""Arguments of ``serve``, ``perf``, ``endpoint`` and ``build``: ensembles of the project, or paths."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+from triton_ensembles.building.places import Places
+from triton_ensembles.commands.common import options
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.paths import user_folder
+from triton_ensembles.project.recipe.places import find_ensembles
+
+# Of an ensemble's build: what lies at a path is taken as it is.
+_BUILDING = ("target", "image", "instance", "weights", "weights_dir", "engines_from", "locked")
+
+DEFAULT_PORT = 8000
+
+argument = click.argument("names", nargs=-1, metavar="[ENSEMBLE|PATH|ARCHIVE]...")
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Ensembles of the project by name, and paths of repositories, models and archives. Without either: all ensembles.
+
+    Attributes:
+        builds: whether any ensembles of the project are meant.
+    """
+
+    ensembles: tuple[str, ...]
+    paths: tuple[Path, ...]
+
+    @property
+    def builds(self) -> bool:
+        return bool(self.ensembles) or not self.paths
+
+
+def chosen(arguments: Sequence[str]) -> Chosen:
+    """An argument with a slash is a path. One without is an ensemble of that name if there is one, or else a path.
+
+    Raises:
+        EnsembleError: an argument is neither, or an ensemble is not of the current project.
+        click.UsageError: there are paths, and options that are only for builds.
+    """
+    places = options.places_if_any()
+    known = {folder.name: folder for folder in find_ensembles(places.ensembles)} if places else {}
+    names: list[str] = []
+    paths: list[Path] = []
+    for argument in arguments:
+        own = next((name for name, folder in known.items() if _same(folder, argument)), None)
+        if "/" not in argument and argument in known:
+            names.append(argument)
+        elif own:
+            names.append(own)
+        elif Path(argument).exists():
+            paths.append(Path(argument))
+        else:
+            raise _neither(argument, known, places)
+    if paths:
+        _refuse_options(paths[0])
+    return Chosen(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(paths)))
+
+
+def log_of(port: int | None = None) -> Path:
+    """The file for tritonserver's log: in build/ of the project, or else in the user's folder.
+
+    Args:
+        port: that people chose for the server, so that two servers with ports of their own have logs of their own.
+    """
+    places = options.places_if_any()
+    name = "tritonserver.log" if port in (None, DEFAULT_PORT) else f"tritonserver-{port}.log"
+    return (places.build if places else user_folder() / "logs") / name
+
+
+def _same(folder: Path, argument: str) -> bool:
+    return "/" in argument and os.path.realpath(argument) == os.path.realpath(folder)
+
+
+def _neither(argument: str, known: Mapping[str, Path], places: Places | None) -> EnsembleError:
+    if "/" in argument or argument.endswith((".tar.gz", ".tgz")):
+        return EnsembleError("there is no such file or folder", path=argument)
+    if places is None:
+        message = f"there is no path {argument!r}, and no project whose ensemble it could be"
+        return EnsembleError(message, cure="name a model repository or an archive, or a project by --project DIR")
+    there_are = f"there are {', '.join(known)}" if known else "the project has none"
+    return EnsembleError(f"there is no ensemble {argument!r}, and no such path", path=places.ensembles, cure=there_are)
+
+
+def _refuse_options(path: Path) -> None:
+    context = click.get_current_context()
+    for name in _BUILDING:
+        if name in context.params and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(
+                f"--{name.replace('_', '-')} is for ensembles of a project, which are built; "
+                f"'{path}' is taken as it is: leave the option out"
+            )

@@ -1,0 +1,199 @@
+"""Common parts of the commands that build: progress, the server over what was built, and the loud warning."""
+
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from triton_ensembles.building.build import ask_sources, build
+from triton_ensembles.building.built import Built, choose
+from triton_ensembles.building.made.sources import Sources
+from triton_ensembles.commands.common import options, output
+from triton_ensembles.commands.common.arguments import Chosen, log_of
+from triton_ensembles.commands.common.reports import summary_of, warn_of_random_weights
+from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.system_errors import explained
+from triton_ensembles.serving.packing import Packed, pack
+from triton_ensembles.serving.served import Served, of_built, served, server_of
+from triton_ensembles.triton.ports import Ports
+from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.targets import Target
+
+T = TypeVar("T")
+
+
+def build_all(
+    names: tuple[str, ...],
+    weights: str,
+    weights_dir: Path | None,
+    target: Target,
+    engines_from: Path | None = None,
+    *,
+    prove: bool = False,
+    keep_locks: bool = False,
+    is_result: bool = False,
+) -> list[Built]:
+    """Build the named ensembles, or all that lead, and print the progress. One that fails does not stop the others.
+
+    The sources of all are looked for first, so that a missing one is known at once.
+
+    Args:
+        prove: load each archive once.
+        keep_locks: refuse to change the locks of the environments.
+        is_result: the archives are the result of the command, and not a step on the way to it.
+
+    Raises:
+        EnsembleError: some failed; when there are several ensembles, it sums up which, after all have been tried.
+    """
+    places, allow_random = options.current_places(), weights == "auto"
+    folders, sources = choose(places.ensembles, names, leading=True), Sources(weights_dir, places.downloads)
+    failed: dict[str, EnsembleError] = {}
+    report = output.result if is_result else output.progress()
+
+    def ask(folder: Path) -> None:
+        progress = timed_progress(folder.name)
+        ask_sources(folder, target, places, sources, allow_random=allow_random, progress=progress)
+
+    def make(folder: Path) -> Built:
+        started = time.monotonic()
+        built = build(
+            folder,
+            target,
+            places,
+            allow_random=allow_random,
+            weights_dir=weights_dir,
+            engines_from=engines_from,
+            sources=sources,
+            prove=prove,
+            keep_locks=keep_locks,
+            progress=timed_progress(folder.name),
+        )
+        size = built.archive.stat().st_size / 1e6
+        result = f"built in {time.monotonic() - started:.1f} s" if built.changed else "unchanged, nothing to do"
+        report(f"{shown(built.archive)}  {size:.1f} MB  sha256 {built.sha256[:12]}…  {result}")
+        warn_of_random_weights(built.name, random=built.random)
+        return built
+
+    several = len(folders) > 1
+    _each(folders, ask, failed, report=several)
+    results = _each([ensemble for ensemble in folders if ensemble.name not in failed], make, failed, report=several)
+    if is_result:
+        output.document(
+            {
+                "archives": [_record(ensemble) for ensemble in results],
+                "failed": [{"name": name, "error": str(error)} for name, error in failed.items()],
+            }
+        )
+    if failed and not several:
+        raise failed[folders[0].name]
+    if failed:
+        raise EnsembleError(summary_of(failed, len(folders), "could not be built"))
+    return results
+
+
+def pack_all(paths: Sequence[Path]) -> list[Path]:
+    """Pack the repositories at ``paths`` into dist/ of the project, or of the current folder, and report that.
+
+    Raises:
+        EnsembleError: some failed; the message sums up which, after all have been tried.
+    """
+    failed: dict[str, EnsembleError] = {}
+    places = options.places_if_any()
+    dist = places.dist if places else Path("dist")
+
+    def make(path: Path) -> Packed:
+        if path.is_file():
+            raise EnsembleError("this is an archive already", path=path, cure="name the folder that it was packed from")
+        started, progress = time.monotonic(), timed_progress(path.name)
+        with tempfile.TemporaryDirectory(prefix="pack-") as scratch:
+            source = served(path, Path(scratch), progress)
+            packed = pack(source, dist / f"{source.name}.tar.gz", progress, proof_log=log_of())
+        size = packed.archive.stat().st_size / 1e6
+        result = f"proven in {time.monotonic() - started:.1f} s" + ("" if packed.changed else ", unchanged")
+        output.result(f"{shown(packed.archive)}  {size:.1f} MB  sha256 {packed.sha256[:12]}…  {result}")
+        return packed
+
+    results = _each(paths, make, failed, report=len(paths) > 1)
+    records = [
+        {
+            "name": each.archive.name.removesuffix(".tar.gz"),
+            "archive": str(each.archive),
+            "size": each.archive.stat().st_size,
+            "sha256": each.sha256,
+            "weights": "",
+            "changed": each.changed,
+        }
+        for each in results
+    ]
+    output.document({"archives": records, "failed": [{"name": name, "error": str(failed[name])} for name in failed]})
+    if failed and len(paths) == 1:
+        raise next(iter(failed.values()))
+    if failed:
+        raise EnsembleError(summary_of(failed, len(paths), "could not be packed", "repositories"))
+    return [each.archive for each in results]
+
+
+def _record(built: Built) -> dict[str, Any]:
+    facts = {"name": built.name, "archive": str(built.archive), "size": built.archive.stat().st_size}
+    return facts | {"sha256": built.sha256, "weights": built.manifest["weights"], "changed": built.changed}
+
+
+def _each(
+    folders: Sequence[Path], work: Callable[[Path], T], failed: dict[str, EnsembleError], *, report: bool
+) -> list[T]:
+    """Results of ``work`` for the folders where it does not fail. Errors are noted in ``failed``.
+
+    Args:
+        report: print them, too.
+    """
+    results = []
+    for folder in folders:
+        try:
+            results.append(work(folder))
+        except (EnsembleError, OSError) as caught:
+            error = explained(caught) if isinstance(caught, OSError) else caught
+            if error is None:
+                raise
+            failed[folder.name] = error
+            if report:
+                click.echo(f"[{folder.name}] error: {error}", err=True)
+    return results
+
+
+def timed_progress(name: str) -> Callable[[str], None]:
+    """Prints lines with the name and the seconds since now."""
+    started = time.monotonic()
+    say = output.progress()
+    return lambda line: say(f"[{name} {time.monotonic() - started:5.1f} s] {line}")
+
+
+def serve_all(names: Chosen, weights: str, weights_dir: Path | None, target: Target, scratch: Path) -> list[Served]:
+    """Sources to serve: the chosen ensembles, built, and what lies at the chosen paths.
+
+    Args:
+        scratch: for what is unpacked; the caller removes it after the server.
+    """
+    built = build_all(names.ensembles, weights, weights_dir, target) if names.builds else []
+    sources = [of_built(ensemble, options.current_places().ensembles / ensemble.name) for ensemble in built]
+    return sources + [served(path, scratch, output.progress()) for path in names.paths]
+
+
+def server_for(all_served: Sequence[Served], ports: Ports | None = None, arguments: Sequence[str] = ()) -> TritonServer:
+    """A server for them, not started yet, on free ports if none are given.
+
+    Raises:
+        EnsembleError: they are for different Pythons, or two have a model of one name.
+    """
+    say = output.progress()
+    server = server_of(
+        all_served,
+        ports=ports,
+        arguments=arguments,
+        log=log_of(ports.http if ports else None),
+        progress=lambda seconds: say(f"  loading, {seconds:.0f} s"),
+    )
+    say(f"starting tritonserver with {', '.join(source.name for source in all_served)}; its log is {shown(server.log)}")
+    return server

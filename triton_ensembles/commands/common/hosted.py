@@ -1,0 +1,72 @@
+"""The archives that ``endpoint`` begins with, from the arguments of the command line."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_ensembles.archive.manifest import one_python
+from triton_ensembles.commands.common import options, output
+from triton_ensembles.commands.common.arguments import Chosen
+from triton_ensembles.commands.common.builds import build_all
+from triton_ensembles.deploy.rehearsal import image_for
+from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.serving.packing import pack
+from triton_ensembles.serving.served import Served, of_built, served
+from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
+from triton_ensembles.triton.targets import CPU, Target
+
+
+@dataclass(frozen=True)
+class Hosted:
+    """Archives of one multi-model endpoint.
+
+    Attributes:
+        archives: by TargetModel.
+        configs: that of the model that answers, by TargetModel.
+        image: of the container.
+        served: what is in the archives, by TargetModel.
+        completes: whether Triton completes configs.
+    """
+
+    archives: Mapping[str, Path]
+    configs: Mapping[str, ModelConfig]
+    image: str
+    served: Mapping[str, Served]
+    completes: bool
+
+
+def hosted_of(selected: Chosen, scratch: Path, target: Target = CPU) -> Hosted:
+    """The archives of what is chosen: ensembles are built, repositories packed, archives taken as they are.
+
+    Raises:
+        EnsembleError: one cannot be built, ``check`` finds errors in one, two have one name, or they need different
+            Pythons.
+    """
+    say = output.progress()
+    hosted: dict[str, tuple[Served, Path]] = {}
+    for built in build_all(selected.ensembles, "auto", None, target) if selected.ensembles else ():
+        ensembles = options.current_places().ensembles
+        hosted[f"{built.name}.tar.gz"] = of_built(built, ensembles / built.name), built.archive
+    for path in selected.paths:
+        source = served(path, scratch, say)
+        target_model = f"{source.name}.tar.gz"
+        if target_model in hosted:
+            clash = hosted[target_model][0].path
+            raise EnsembleError(f"{shown(clash)} and {shown(path)} would both be {target_model}", cure="rename one")
+        archive = path if path.is_file() else pack(source, scratch / target_model, say).archive
+        hosted[target_model] = source, archive
+    python = one_python({source.name: source.python for source, _ in hosted.values()})
+    return Hosted(
+        archives={name: archive for name, (_, archive) in hosted.items()},
+        configs={name: _config(source) for name, (source, _) in hosted.items()},
+        image=image_for(python),
+        served={name: source for name, (source, _) in hosted.items()},
+        completes=not all(source.is_complete for source, _ in hosted.values()),
+    )
+
+
+def _config(source: Served) -> ModelConfig:
+    """The config of the model that SageMaker's container serves: the ensemble, if there is one."""
+    configs = [path for top in source.tops if (path := source.repository / top / CONFIG).is_file()]
+    read = [read_config(path) for path in configs]
+    return next((config for config in read if config.platform == "ensemble"), read[0] if read else ModelConfig())

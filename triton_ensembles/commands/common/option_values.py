@@ -1,0 +1,87 @@
+"""The values of options as text: times, shares, numbers, bursts."""
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import click
+
+_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+_MOST_INSTANCES = 1000
+
+
+def option(
+    *names: str, metavar: str, read: Callable[[str], object], help: str, default: str | None = None
+) -> Callable[[Callable[..., object]], Callable[..., object]]:
+    """An option whose text ``read`` reads, which raises ValueError with what is wrong."""
+
+    def callback(context: click.Context, parameter: click.Parameter, text: str | None) -> object:
+        if text is None:
+            return None
+        try:
+            return read(text.strip())
+        except ValueError as error:
+            raise click.BadParameter(str(error), context, parameter) from None
+
+    return click.option(*names, metavar=metavar, default=default, callback=callback, help=help)
+
+
+def seconds(text: str) -> float:
+    time = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(us|ms|s)", text)
+    if not time or not float(time[1]):
+        raise ValueError(f"{text!r} is not a time above 0 such as 50ms or 1.5s")
+    return float(time[1]) * _UNITS[time[2]]
+
+
+def share(text: str) -> float:
+    percent = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", text)
+    if not percent or not 0 <= float(percent[1]) <= 100:
+        raise ValueError(f"{text!r} is not a share from 0% to 100%, such as 1%")
+    return float(percent[1]) / 100
+
+
+def counts(text: str) -> tuple[int, ...]:
+    span = re.fullmatch(r"(\d+)\.\.(\d+)", text)
+    numbers: Iterable[int] = ()
+    if span and int(span[2]) <= _MOST_INSTANCES:
+        numbers = range(int(span[1]), int(span[2]) + 1)
+    elif all(re.fullmatch(r"\d{1,6}", word.strip()) for word in text.split(",")):
+        numbers = map(int, text.split(","))
+    values = sorted(set(numbers))
+    if not values or values[0] < 1 or values[-1] > _MOST_INSTANCES:
+        raise ValueError(f"{text!r} is not a number of instances from 1 to {_MOST_INSTANCES}, such as 2, 1..8 or 1,2,4")
+    return tuple(values)
+
+
+def numbers(most: int) -> Callable[[str], tuple[int, ...]]:
+    """Reads a list such as 1,2,4."""
+
+    def read(text: str) -> tuple[int, ...]:
+        try:
+            values = tuple(int(part) for part in text.split(","))
+        except ValueError:
+            values = ()
+        if not values or min(values) < 1 or max(values) > most:
+            raise ValueError(f"{text!r} is not a list such as 1,2,4, of at most {most}")
+        return values
+
+    return read
+
+
+def burst(text: str) -> tuple[float, float]:
+    factor, _, time = text.partition("x")
+    try:
+        number = float(factor)
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and 1 < number <= 1000):
+        raise ValueError(f"{text!r} is not a burst such as 10x60s: ten times the requests for a minute")
+    return number, seconds(time)
+
+
+def finite(context: click.Context, parameter: click.Parameter, number: Any) -> Any:
+    """A range lets "nan" and "inf" pass."""
+    if number is not None and not math.isfinite(number):
+        raise click.BadParameter(f"{number} is not a number above 0", context, parameter)
+    return number

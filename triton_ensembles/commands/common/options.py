@@ -1,0 +1,150 @@
+"""The options that several commands share, and the project that they work on."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from triton_ensembles.building.places import Places
+from triton_ensembles.deploy.resource_names import check_endpoint_name
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.paths import user_folder
+from triton_ensembles.project.location import FALLBACK, chosen_project, find_project, no_project
+from triton_ensembles.triton.releases import check_image, check_instance
+from triton_ensembles.triton.targets import NAMES, Target, target_of
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+NEW_FILE = click.Path(dir_okay=False, path_type=Path)
+NEW_FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+def current_places() -> Places:
+    """Where the command that runs now reads and writes. Raises :class:`EnsembleError` if there is no project."""
+    places = places_if_any()
+    if places is None:
+        raise no_project(Path.cwd())
+    return places
+
+
+def places_if_any() -> Places | None:
+    """The places of the project that --project names, or of the nearest one; None if there is none."""
+    context = click.get_current_context()
+    if chosen := context.find_object(Path):
+        return Places.of(chosen_project(chosen))
+    project = find_project(Path.cwd()) or context.meta.get(FALLBACK)
+    return Places.of(project) if project else None
+
+
+def profiles_folder() -> Path:
+    """Where ``profile`` keeps what it has measured: in build/ of the project, or else in the user's folder."""
+    places = places_if_any()
+    return (places.build if places else user_folder()) / "profiles"
+
+
+class _Checked(click.ParamType[str]):
+    """A word that ``check`` refuses with an :class:`EnsembleError`; "" means that the option is not given."""
+
+    def __init__(self, name: str, check: Callable[[str], None]) -> None:
+        self.name = name
+        self._check = check
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            if value:
+                self._check(value)
+        except EnsembleError as error:
+            self.fail(str(error), param, ctx)
+        return value
+
+
+IMAGE = _Checked("image", check_image)
+INSTANCE = _Checked("instance", check_instance)
+
+# Of commands that build.
+names = click.argument("names", nargs=-1, metavar="[ENSEMBLE]...")
+_weights = click.option(
+    "--weights",
+    type=click.Choice(["auto", "pretrained"]),
+    default="auto",
+    help="auto: use seeded random weights, with a warning, if the real ones cannot be downloaded. "
+    "pretrained: fail instead.",
+)
+_weights_dir = click.option(
+    "--weights-dir",
+    type=FOLDER,
+    help="A folder of source files that you already have. It is searched first, for SOURCE/FILE and FILE.",
+)
+target = click.option(
+    "--target",
+    type=click.Choice(NAMES),
+    default="cpu",
+    help="cpu: as drawn, for the server on this machine. gpu: as drawn, for NVIDIA's image. "
+    "fused: one model that brings its engines, for either.",
+)
+image = click.option(
+    "--image",
+    metavar="RELEASE",
+    type=IMAGE,
+    default="",
+    show_default=False,
+    help="gpu, fused: the Triton release of NVIDIA's image that the archive is for, such as 24.09. "
+    "gpu needs it; without it, fused is for the server on this machine.",
+)
+instance = click.option(
+    "--instance",
+    metavar="TYPE",
+    type=INSTANCE,
+    default="",
+    show_default=False,
+    help="gpu, fused: the SageMaker instance type, such as ml.g5.xlarge.",
+)
+
+
+def building(command: Callable[..., Any]) -> Callable[..., Any]:
+    """ENSEMBLES, --weights and --weights-dir."""
+    return names(with_weights(command))
+
+
+def with_weights(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--weights and --weights-dir."""
+    return _weights(_weights_dir(command))
+
+
+def for_target(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--target, --image and --instance: what :func:`target_of` takes."""
+    return target(image(instance(command)))
+
+
+def target_served_here(name: str, image: str, instance: str) -> Target:
+    """The target that these options name. Raises :class:`click.UsageError` for one that this machine cannot serve."""
+    if name == "gpu":
+        raise click.UsageError(
+            "--target gpu is served by NVIDIA's image, not by the server on this machine: use cpu or fused"
+        )
+    return target_of(name, image, instance)
+
+
+# Of commands on endpoints.
+archives = click.argument("archives", nargs=-1, metavar="[ARCHIVE]...", type=FILE)
+endpoint = click.option(
+    "--endpoint",
+    default="triton-ensembles",
+    callback=lambda _context, _option, name: check_endpoint_name(name),
+    help="The endpoint's name; the names of its model and configuration begin with it.",
+)
+bucket = click.option(
+    "--bucket",
+    help="The bucket of the archives; created if it does not exist.  [default: triton-ensembles-REGION-ACCOUNT]",
+)
+prefix = click.option("--prefix", help="Folder in the bucket.  [default: the endpoint's name]")
+archive_target = click.option(
+    "--target", type=click.Choice(NAMES), default="cpu", help="Use the archives of dist/TARGET."
+)
+allow_random = click.option(
+    "--allow-random",
+    is_flag=True,
+    help="Serve archives with random weights anyway, to rehearse the endpoint; the command status then reports them.",
+)
+timeout = click.option("--timeout", default=3600.0, help="Seconds that SageMaker may take to create, change or delete.")

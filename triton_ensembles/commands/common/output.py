@@ -1,0 +1,71 @@
+"""Where output goes: progress to stderr unless --quiet, results to stdout, as text or as one JSON document."""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from triton_ensembles.ground.errors import escaped
+
+_UNPRINTABLE = re.compile(r"[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]+")
+_QUIET, _JSON, _PRINTED = (f"{__name__}.{name}" for name in ("quiet", "json", "printed"))
+
+
+def _note(key: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    def note(context: click.Context, _parameter: click.Parameter, value: Any) -> None:
+        context.meta[key] = value in (True, "json")
+
+    return note
+
+
+quiet = click.option(
+    "--quiet", is_flag=True, expose_value=False, callback=_note(_QUIET), help="Print no progress on stderr."
+)
+json_format = click.option(
+    "--format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    expose_value=False,
+    callback=_note(_JSON),
+    help="How to print the result. json: one JSON document on stdout, and nothing else there; that of a command that "
+    'fails as a whole is {"error": text}.',
+)
+
+
+def progress() -> Callable[[str], None]:
+    """Prints a line on stderr, from any thread; nothing with --quiet."""
+    silent = _is_set(_QUIET)
+    return lambda line: None if silent else click.echo(escaped(line, lines=True), err=True)
+
+
+def result(line: str, **style: Any) -> None:
+    """Print a line of a result as text; nothing with --format json."""
+    if not _is_set(_JSON):
+        click.secho(escaped(line, lines=True), **style)
+
+
+def document(value: dict[str, Any]) -> None:
+    """Print the result as JSON, with --format json."""
+    if _is_set(_JSON):
+        click.get_current_context().meta[_PRINTED] = True
+        click.echo(_UNPRINTABLE.sub(_as_json, json.dumps(value, indent=2, ensure_ascii=False, default=str)))
+
+
+def _as_json(match: re.Match[str]) -> str:
+    """Control characters as JSON writes them; half a character, which JSON in UTF-8 cannot have, as text."""
+    letters = match[0]
+    half = any("\ud800" <= letter <= "\udfff" for letter in letters)
+    return json.dumps(escaped(letters) if half else letters)[1:-1]
+
+
+def failure(error: Exception) -> None:
+    """Print the error as the document, with --format json, of a command that ended before it printed its own."""
+    if not _is_set(_PRINTED):
+        document({"error": str(error)})
+
+
+def _is_set(key: str) -> bool:
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(key))

@@ -1,0 +1,187 @@
+"""The DAG of an ensemble: its steps, its tensors, and which step reads and writes which tensor."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.spelling import most_of
+from triton_ensembles.triton.model_config import DataType, ModelConfig
+
+Node = str | int
+"""A tensor, by its name, or a step, by its number."""
+_MOST_DIMS = 8  # shown of one tensor; more are left out
+
+
+class Role(StrEnum):
+    """Where a tensor is from the ensemble's point of view: INNER ones only connect steps."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+    INNER = "inner"
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor of the ensemble.
+
+    Args:
+        name: its name within the ensemble.
+        data_type: ``FP32`` for TYPE_FP32; "" when no config declares it.
+        dims: without the batch axis, -1 for any length; None when no config declares them.
+        batch: the largest batch; 0 when there is no batch axis.
+    """
+
+    name: str
+    data_type: str
+    dims: tuple[int, ...] | None
+    batch: int
+    role: Role
+
+    @property
+    def shape(self) -> str:
+        """``FP32 [≤64, -1, 384]``: the batch axis is written as its limit."""
+        if self.dims is None:
+            return self.data_type or "unknown"
+        axes = [f"≤{self.batch}"] * bool(self.batch) + [str(dim) for dim in self.dims[:_MOST_DIMS]]
+        axes += ["…"] * (len(self.dims) > _MOST_DIMS)
+        return f"{self.data_type or '?'} [{', '.join(axes)}]"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of the ensemble.
+
+    Args:
+        number: its index in the config.
+        model: the name of its model.
+        backend: the model's backend or platform; "" when unknown.
+        max_batch_size: of the model; 0 without a batch axis.
+    """
+
+    number: int
+    model: str
+    backend: str
+    max_batch_size: int
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A step, by its number, writes a tensor, or reads it.
+
+    Args:
+        tensor: the tensor's name within the ensemble.
+        key: its name in the step's model.
+    """
+
+    step: int
+    tensor: str
+    key: str
+    writes: bool
+
+    @property
+    def other_name(self) -> str:
+        """The tensor's name in the step's model, if it differs."""
+        return self.key if self.key != self.tensor else ""
+
+    @property
+    def ends(self) -> tuple[Node, Node]:
+        """The nodes where the arrow starts and ends."""
+        return (self.step, self.tensor) if self.writes else (self.tensor, self.step)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The graph of an ensemble.
+
+    Args:
+        name: shown as the title.
+        steps: in the order of the config.
+        tensors: by name, the ensemble's inputs first.
+        edges: in the order of the steps.
+    """
+
+    name: str
+    steps: tuple[Step, ...]
+    tensors: Mapping[str, Tensor]
+    edges: tuple[Edge, ...]
+
+
+def graph_of(name: str, config: ModelConfig, models: Mapping[str, ModelConfig]) -> Graph:
+    """The graph of the ensemble ``config``.
+
+    Args:
+        name: the title.
+        models: the configurations of its steps' models by name; types of missing ones stay unknown.
+
+    Raises:
+        EnsembleError: ``config`` is not an ensemble, or its steps form a cycle.
+    """
+    if not config.ensemble_scheduling.step:
+        raise EnsembleError(f"'{name}' is not an ensemble: it has no steps", cure="name an ensemble; `list` shows them")
+    steps, edges = [], []
+    for number, step in enumerate(config.ensemble_scheduling.step):
+        model = models.get(step.model_name, ModelConfig())
+        steps.append(Step(number, step.model_name, model.backend or model.platform, model.max_batch_size))
+        for writes, names in ((False, step.input_map), (True, step.output_map)):
+            edges += [Edge(number, names[key], key, writes) for key in sorted(names)]
+    declarations = _declarations(config, models, steps, edges)
+    roles = {tensor.name: Role.INPUT for tensor in config.input}
+    roles |= {tensor.name: Role.OUTPUT for tensor in config.output}
+    names = dict.fromkeys([*(tensor.name for tensor in config.input), *(edge.tensor for edge in edges)])
+    tensors = {key: _tensor(key, roles.get(key, Role.INNER), declarations.get(key), config) for key in names}
+    graph = Graph(name, tuple(steps), tensors, tuple(edges))
+    ranks(graph)
+    return graph
+
+
+def ranks(graph: Graph) -> dict[Node, int]:
+    """The length of the longest path to each tensor and step.
+
+    Raises:
+        EnsembleError: there is a cycle.
+    """
+    before: dict[Node, list[Node]] = {node: [] for node in (*graph.tensors, *range(len(graph.steps)))}
+    for edge in graph.edges:
+        before[edge.ends[1]].append(edge.ends[0])
+    lengths: dict[Node, int] = {}
+    try:
+        for node in TopologicalSorter(before).static_order():
+            lengths[node] = max((lengths[earlier] + 1 for earlier in before[node]), default=0)
+    except CycleError as error:
+        names = most_of(dict.fromkeys(graph.steps[node].model for node in error.args[1] if isinstance(node, int)))
+        raise EnsembleError(
+            f"in '{graph.name}' the steps {names} wait for each other", cure="run `check`, which says where"
+        ) from error
+    return lengths
+
+
+def _declarations(
+    config: ModelConfig, models: Mapping[str, ModelConfig], steps: Sequence[Step], edges: Sequence[Edge]
+) -> dict[str, tuple[Any, int]]:
+    """The config's entry for each tensor, and its largest batch: of the ensemble, or else the writer, or a reader."""
+    entries = {tensor.name: (tensor, config.max_batch_size) for tensor in (*config.output, *config.input)}
+    of_models = {
+        (step.model, writes): {tensor.name: tensor for tensor in (model.output if writes else model.input)}
+        for step in steps
+        if (model := models.get(step.model))
+        for writes in (False, True)
+    }
+    for edge in sorted(edges, key=lambda edge: not edge.writes):
+        model = steps[edge.step].model
+        if tensor := of_models.get((model, edge.writes), {}).get(edge.key):
+            entries.setdefault(edge.tensor, (tensor, models[model].max_batch_size))
+    return entries
+
+
+def _tensor(name: str, role: Role, declaration: tuple[Any, int] | None, config: ModelConfig) -> Tensor:
+    if declaration is None:
+        return Tensor(name, "", None, 0, role)
+    tensor, batch = declaration
+    known = tensor.data_type in DataType.values() and tensor.data_type
+    data_type = DataType.Name(tensor.data_type).removeprefix("TYPE_") if known else ""
+    # No request of the ensemble carries more than the ensemble's own limit.
+    limit = min(batch, config.max_batch_size) if config.max_batch_size else batch
+    return Tensor(name, data_type, tuple(tensor.dims), limit, role)

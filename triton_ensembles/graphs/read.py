@@ -1,0 +1,71 @@
+"""The graph of an ensemble in a project, a model repository or an archive."""
+
+from pathlib import Path
+
+from triton_ensembles.checking.repository import Model, Repository, find_repositories
+from triton_ensembles.checking.text.unknown import UnknownValueError
+from triton_ensembles.graphs.dag import Graph, graph_of
+from triton_ensembles.graphs.fused import graph_of_plan
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.paths import COMMAND
+from triton_ensembles.ground.spelling import most_of
+from triton_ensembles.runtime.fused.plan import DIGEST, PLAN
+
+
+def read_graph(name: str, ensembles: Path | None) -> Graph:
+    """The graph of the ensemble called ``name`` in ``ensembles``, or of the one at the path ``name``."""
+    path = _path_of(name, ensembles)
+    try:
+        repositories = list(find_repositories(path))
+        graphs = [drawing for repository in repositories for drawing in _graphs(repository)]
+    except UnknownValueError:
+        message = "this cannot be drawn, because a part of it cannot be read"
+        raise EnsembleError(message, path=path, cure=f"fix what this reports: {COMMAND} check {name}") from None
+    if not graphs and any(repository.ensembles for repository in repositories):
+        message = "each ensemble here is a step of another one, so that none of them can run"
+        raise EnsembleError(message, path=path, cure=f"fix what this reports: {COMMAND} check {name}")
+    if len(graphs) != 1:
+        names = most_of(graph.name for graph in graphs) if graphs else ""
+        message = f"there are {len(graphs)} ensembles here: {names}" if graphs else "there is no ensemble here"
+        raise EnsembleError(message, path=path, cure="name the repository of one ensemble")
+    return graphs[0]
+
+
+def _path_of(name: str, ensembles: Path | None) -> Path:
+    if ensembles and (ensembles / name).is_dir():
+        return ensembles / name
+    if Path(name).exists():
+        return Path(name)
+    if ensembles is None:
+        message = f"there is no path '{name}', and no project whose ensemble it could be"
+        raise EnsembleError(message, cure="name a model repository or an archive, or a project by --project DIR")
+    folders = sorted(child.name for child in ensembles.glob("*/") if not child.name.startswith((".", "_")))
+    raise EnsembleError(f"there is no ensemble '{name}'", cure=f"name one of {', '.join(folders)}, or a path")
+
+
+def _graphs(repository: Repository) -> list[Graph]:
+    """The graph of each ensemble that is not a step of another one, and of each fused ensemble."""
+    configs = {model.folder: model.written for model in repository.models if model.has_config}
+    inner = {step.model_name for config in configs.values() for step in config.ensemble_scheduling.step}
+    title = repository.path.name
+    fused = [graph_of_plan(model.folder, model.written, plan) for model in repository.models if (plan := _plan(model))]
+    return fused + [
+        graph_of(title if len(repository.ensembles) == 1 else model.folder, model.written, configs)
+        for model in repository.ensembles
+        if model.folder not in inner
+    ]
+
+
+def _plan(model: Model) -> str:
+    """The plan of a fused ensemble; "" for any other model."""
+    if DIGEST not in model.written.parameters:
+        return ""
+    path = f"{model.versions[max(model.versions)]}/{PLAN}" if model.versions else PLAN
+    entry = model.get(path)
+    if entry is None or entry.text is None:
+        raise EnsembleError(
+            f"{PLAN} of this fused ensemble is missing, or too large to be read",
+            path=model.repository.path,
+            cure=f"draw the ensemble that it was built from: {COMMAND} graph NAME",
+        )
+    return entry.text

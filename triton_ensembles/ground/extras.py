@@ -1,0 +1,73 @@
+"""What the light core leaves out: the packages of each extra, and the line that installs a missing one."""
+
+from importlib.util import find_spec
+
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.paths import IS_CHECKOUT, SETUP
+
+MODULES = {
+    "serve": (
+        *("aiohttp", "boto3", "botocore", "flask", "grpc", "igraph", "jinja2", "matplotlib", "moto"),
+        *(
+            "multidict",
+            "numpy",
+            "prometheus_client",
+            "pybase64",
+            "regex",
+            "tomlkit",
+            "tritonclient",
+            "urllib3",
+            "uvloop",
+        ),
+        *("werkzeug", "yarl"),
+    ),
+    "build": (
+        *("PIL", "conda_pack", "huggingface_hub", "keras", "numpy", "nvidia", "onnx", "onnxruntime", "onnxscript"),
+        *("openvino", "rattler", "sklearn", "tensorflow", "tf2onnx", "tokenizers", "torch", "transformers", "urllib3"),
+    ),
+    "aws": ("boto3", "botocore", "numpy", "tritonclient"),
+}
+"""The modules that are imported of each extra in pyproject.toml."""
+
+COMMANDS = {
+    **dict.fromkeys(("upload", "deploy", "invoke", "autoscale", "status", "undeploy"), "aws"),
+    **dict.fromkeys(("build", "engines"), "build"),
+    "an s3:// source": "aws",
+}
+"""The extra that a command, or a part of one, is for, when several have the module; otherwise the first that has it."""
+
+
+def missing_extra(error: ModuleNotFoundError, command: str = "", wanted: str = "") -> EnsembleError | None:
+    """What to tell a user for whom ``command`` ended in ``error``; None if no extra brings the module.
+
+    Args:
+        wanted: the extra that it is for, by default that of the command.
+    """
+    module = (error.name or "").partition(".")[0]
+    bringing = [extra for extra, modules in MODULES.items() if module in modules]
+    if not bringing:
+        return None
+    extra = wanted or COMMANDS.get(command, "")
+    extra = extra if extra in bringing else bringing[0]
+    cure = f"run: {SETUP}" if IS_CHECKOUT else f"run: pip install 'triton-ensembles[{extra}]'"
+    subject = f"{command} needs" if command else "this needs"
+    return EnsembleError(f"{subject} the package {module}, which is not installed", cure=cure)
+
+
+def require(extra: str, feature: str) -> None:
+    """Raise :class:`EnsembleError` for the first module of ``extra`` that is not installed. None is imported.
+
+    Args:
+        what: needs them, such as the name of a fixture.
+    """
+    __tracebackhide__ = True  # from pytest, whose fixtures ask this
+    for module in MODULES[extra]:
+        if not _is_installed(module) and (missing := missing_extra(ModuleNotFoundError(name=module), feature, extra)):
+            raise missing
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # which an importer may raise itself
+        return False

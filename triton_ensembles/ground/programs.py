@@ -1,0 +1,95 @@
+"""Runs one program to its end, as a step of a long build."""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.processes import end, uninterrupted
+
+_REMOVED = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONOPTIMIZE", "PYTHONPYCACHEPREFIX", "LD_LIBRARY_PATH")
+
+
+class ProgramError(Exception):
+    """A program failed: ``code`` is its exit code (127 if it could not be started), ``output`` both of its streams."""
+
+    def __init__(self, arguments: Sequence[str | Path], code: int, output: str) -> None:
+        super().__init__(f"{Path(arguments[0]).name} ended with {code}")
+        self.code = code
+        self.output = output
+
+    @property
+    def last_line(self) -> str:
+        """The last line of the output: of a script that says so, its reason."""
+        lines = [line.strip() for line in self.output.splitlines() if line.strip()]
+        return (lines or [f"exit code {self.code} and no output"])[-1]
+
+    @property
+    def reason(self) -> str:
+        """The last line of the output that names an error; programs print it below their explanations and progress."""
+        lines = [line.strip() for line in self.output.splitlines() if line.strip()]
+        named = [line for line in lines if "error" in line.lower()]
+        return (named or lines or [f"exit code {self.code} and no output"])[-1]
+
+
+def output_of(
+    arguments: Sequence[str | Path], *, environment: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> str:
+    """Run a program to its end and return its standard output.
+
+    Args:
+        environment: the program's whole environment; by default this process's without its Python settings and library
+            path, because the interpreters run here are often not the one that runs this.
+        cwd: the program's working folder.
+
+    Raises:
+        ProgramError: it cannot be started, or its exit code is not 0.
+    """
+    if environment is None:
+        environment = {name: value for name, value in os.environ.items() if name not in _REMOVED}
+    try:
+        with uninterrupted():
+            process = subprocess.Popen(
+                [os.fspath(argument) for argument in arguments],
+                env=dict(environment),
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                start_new_session=True,  # Ctrl-C reaches only this process, which ends the program
+            )
+    except OSError as error:
+        raise ProgramError(arguments, 127, str(error)) from error
+    try:
+        output, errors = process.communicate()
+    except BaseException:
+        # pip and conda start child programs, which would go on writing into a folder that is being removed.
+        end(process)
+        process.communicate()
+        raise
+    if process.returncode:
+        raise ProgramError(arguments, process.returncode, output + "\n" + errors)
+    return output
+
+
+def run_step(
+    failure: str,
+    arguments: Sequence[str | Path],
+    *,
+    environment: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    path: Path | None = None,
+    cure: str = "",
+) -> str:
+    """As :func:`output_of`, for a program that must succeed.
+
+    Raises:
+        EnsembleError: it fails; ``failure`` says what that means, followed by the program's reason.
+    """
+    try:
+        return output_of(arguments, environment=environment, cwd=cwd)
+    except ProgramError as error:
+        raise EnsembleError(f"{failure}: {error.reason}", path=path, cure=cure) from error

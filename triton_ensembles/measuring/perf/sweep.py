@@ -1,0 +1,189 @@
+"""The sweep: one server for all ensembles, one run of perf_analyzer per concurrency, one report per ensemble."""
+
+import math
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import tritonclient.http as http
+from tritonclient.utils import InferenceServerException
+
+from triton_ensembles.archive.manifest import python_of
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.progress import Progress
+from triton_ensembles.measuring.perf.analyzer import ClientTimes
+from triton_ensembles.measuring.perf.facts import built_as, machine, versions
+from triton_ensembles.measuring.perf.fused_steps import FusedSteps, planned_steps
+from triton_ensembles.measuring.perf.inputs import Inputs, UserInputs, inputs_for
+from triton_ensembles.measuring.perf.load_generator import LIMIT_SECONDS, LoadGenerator, in_windows
+from triton_ensembles.measuring.perf.report import Point, Report, csv_rows
+from triton_ensembles.measuring.perf.report_files import write_report
+from triton_ensembles.measuring.perf.steps import Counters, DrawnSteps, Steps, StepTimes, read_counters
+from triton_ensembles.project.examples.folder import Examples, examples_of, read_examples
+from triton_ensembles.triton.home import find_home
+from triton_ensembles.triton.server import TritonServer
+
+CONCURRENCIES = (1, 2, 4, 8, 16, 32)
+SECONDS = 6.0
+
+
+def measure(
+    repositories: Mapping[str, Path],
+    *,
+    ensembles: Path | None = None,
+    models: Mapping[str, Path] | None = None,
+    server: TritonServer | None = None,
+    concurrencies: Sequence[int] = CONCURRENCIES,
+    output: Path,
+    seconds: float = SECONDS,
+    protocol: str = "grpc",
+    batch: int = 1,
+    user: UserInputs | None = None,
+    progress: Callable[[str], None],
+    log: Path | None = None,
+    failed: dict[str, EnsembleError] | None = None,
+) -> list[Report]:
+    """Serve the ensembles, load one after the other with perf_analyzer, and write NAME.csv, NAME.json and NAME.png.
+
+    Args:
+        repositories: the model repository of each ensemble, by its name.
+        ensembles: the folder with the sources of the ensembles, which hold their example requests.
+        models: the folder of a model, by its name, where ``examples/`` is looked for instead.
+        server: one for the repositories, not started yet; by default, one on free ports.
+        concurrencies: numbers of concurrent requests, one point of the sweep each.
+        output: the folder for the reports. An ensemble's three files are written when its sweep is complete.
+        seconds: the duration of a point, which takes about a fifth more. It is lengthened, up to three windows of
+            LONGEST_WINDOW, where no request is answered within one window.
+        protocol: "grpc" or "http".
+        batch: rows in a request.
+        user: what to send instead of the example requests.
+        progress: called with a line for each step of the work.
+        log: the file for tritonserver's log; by default a temporary one.
+        failed: takes the error of an ensemble that cannot be measured, while the server still runs, so that the others
+            are measured; by default it is raised.
+
+    Raises:
+        EnsembleError: perf_analyzer is missing, the server does not start, the ensembles are for different Pythons, or
+            one answers with errors.
+    """
+    home = find_home()
+    reports = []
+    own = server or TritonServer(
+        list(repositories.values()),
+        log=log,
+        python=python_of(repositories),
+        progress=lambda waited: progress(f"loading, {waited:.0f} s"),
+    )
+    with (
+        tempfile.TemporaryDirectory(prefix="perf-") as folder,
+        own as server,
+        http.InferenceServerClient(server.http_url) as client,
+    ):
+        for name, repository in repositories.items():
+            try:
+                examples, config = _examples(name, ensembles, models or {}), client.get_model_config(name)
+                inputs = inputs_for(config, examples, batch, Path(folder), user or UserInputs())
+                generator = LoadGenerator(home, server, Path(folder), name, protocol, batch, inputs.arguments)
+                points = sorted(set(concurrencies))
+                planned = planned_steps(repository, name)
+                steps: Steps = (
+                    FusedSteps(client, server.metrics_url, name, planned) if planned else DrawnSteps(client, name)
+                )
+                report = _sweep(generator, client, steps, inputs, built_as(repository), points, seconds, progress)
+            except (EnsembleError, InferenceServerException, OSError) as error:
+                if not server.alive():
+                    raise EnsembleError(f"tritonserver ended on its own under load of {name}", path=log) from error
+                known = error
+                if not isinstance(known, EnsembleError):
+                    known = EnsembleError(f"the server does not answer for {name}: {error}", path=log)
+                if failed is None:
+                    raise known from error
+                failed[name] = known
+                progress(f"[{name}] error: {known}")
+                continue
+            write_report(name, output, csv_rows(report), asdict(report), partial(_draw, report))
+            reports.append(report)
+    return reports
+
+
+def _draw(report: Report, path: Path) -> None:
+    from triton_ensembles.measuring.perf.plot import draw  # matplotlib takes a second to load
+
+    draw(report, path)
+
+
+def _examples(name: str, ensembles: Path | None, models: Mapping[str, Path]) -> Examples:
+    if name in models:
+        return examples_of(models[name])
+    return read_examples(ensembles / name) if ensembles else Examples()
+
+
+def _sweep(
+    generator: LoadGenerator,
+    client: http.InferenceServerClient,
+    steps: Steps,
+    inputs: Inputs,
+    built: tuple[str, str],
+    concurrencies: Sequence[int],
+    seconds: float,
+    progress: Progress,
+) -> Report:
+    name, date, facts = generator.model, datetime.now(UTC), machine()
+    progress(f"[{name}] sending {inputs.about}")
+    most = concurrencies[-1]
+    count = max(2 * most, inputs.entries)
+    generator.warm_up(most, count, LIMIT_SECONDS * math.ceil(count / most))
+    points: list[Point] = []
+    needed = seconds
+    for concurrency in concurrencies:
+        points.append(_point(generator, client, steps, concurrency, needed, progress))
+        needed = points[-1].seconds  # the next concurrency is not faster
+        progress(f"[{name}] {points[-1].summary()}")
+    return Report(
+        name=name,
+        target=built[0],
+        weights=built[1],
+        date=date.isoformat(timespec="seconds"),
+        input=inputs.about,
+        protocol=generator.protocol,
+        batch=generator.rows,
+        seconds=seconds,
+        machine=facts,
+        versions=versions(client),
+        points=tuple(points),
+    )
+
+
+def _point(
+    generator: LoadGenerator,
+    client: http.InferenceServerClient,
+    steps: Steps,
+    concurrency: int,
+    seconds: float,
+    progress: Progress,
+) -> Point:
+    name = generator.model
+
+    def measure(seconds: float) -> tuple[ClientTimes, Counters, tuple[StepTimes, ...]]:
+        before, steps_before = read_counters(client, name), steps.read()
+        times = generator.measure(concurrency, seconds)
+        return times, read_counters(client, name) - before, steps.times(steps_before, steps.read())
+
+    (times, spent, times_by_step), seconds = in_windows(
+        measure, seconds, lambda line: progress(f"[{name}] concurrency {concurrency}: {line}")
+    )
+    if spent.failures:
+        raise EnsembleError(f"{name} answered {spent.failures} of {spent.requests} requests with an error")
+    without_queues = all(step.queue_ms is None for step in times_by_step)
+    return Point(
+        client=times,
+        seconds=seconds,
+        requests=spent.requests,
+        server_ms=spent.average_ms("success"),
+        queue_ms=spent.average_ms("queue") if without_queues else None,
+        steps=times_by_step,
+        command=("perf_analyzer", *generator.arguments(concurrency, seconds)),
+    )

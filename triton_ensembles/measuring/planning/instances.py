@@ -1,0 +1,79 @@
+"""Instance types: cores, memory, disk and network, from moto's copy of EC2's DescribeInstanceTypes."""
+
+import gzip
+import json
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.spelling import nearest
+from triton_ensembles.measuring.planning.host import Host
+
+MIB = 1 << 20
+_SLACK = 0.1  # of the memory, which is left to the system: AWS recommends slack, and does not say how much
+
+
+def host_of(name: str) -> Host:
+    """An instance of SageMaker, such as ``ml.c7i.2xlarge``.
+
+    AWS gives types without drives of their own a volume whose size is not published, and reads it at the rate of EBS.
+
+    Raises:
+        EnsembleError: there is no such type, or multi-model endpoints cannot have it.
+    """
+    known = _known(name)
+    gpus = known.get("GpuInfo", {}).get("Gpus", [])
+    if (count := sum(gpu["Count"] for gpu in gpus)) > 1:
+        raise EnsembleError(
+            f"{name} has {count} GPUs, and multi-model endpoints take types with one",
+            cure="choose a type with one GPU or without",
+        )
+    if "x86_64" not in known["ProcessorInfo"]["SupportedArchitectures"]:
+        raise EnsembleError(
+            f"{name} has Arm processors, and SageMaker's image of Triton is for x86_64", cure="choose an x86_64 type"
+        )
+    network = known["NetworkInfo"].get("NetworkCards", [{}])[0].get("BaselineBandwidthInGbps")
+    drives = known.get("InstanceStorageInfo", {}).get("TotalSizeInGB")
+    volume = known.get("EbsInfo", {}).get("EbsOptimizedInfo", {}).get("BaselineThroughputInMBps")
+    return Host(
+        name=_full(name),
+        cores=known["VCpuInfo"]["DefaultVCpus"],
+        memory_bytes=int(known["MemoryInfo"]["SizeInMiB"] * MIB * (1 - _SLACK)),
+        disk_bytes=int(drives * 1e9) if drives else None,
+        disk_rate=None if drives or not volume else volume * 1e6,
+        network_rate=network * 1e9 / 8 if network else None,
+        gpu=gpus[0]["Name"] if gpus else "",
+    )
+
+
+def _known(name: str) -> dict[str, Any]:
+    types = _types()
+    known = types.get(name.removeprefix("ml."))
+    if known is None:
+        family, _, size = name.removeprefix("ml.").partition(".")
+        families = {full.partition(".")[0] for full in types}
+        near = family if family in families else nearest(family, sorted(families)) or ""
+        meant = nearest(f"{near}.{size}", [full for full in types if full.startswith(f"{near}.")])
+        if f"{near}.{size}" in types:
+            meant = f"{near}.{size}"
+        raise EnsembleError(
+            f"'{name}' is not an instance type" + (f" (did you mean ml.{meant}?)" if meant else ""),
+            cure="give one as SageMaker writes it, such as ml.c7i.2xlarge",
+        )
+    return known
+
+
+def _full(name: str) -> str:
+    return name if name.startswith("ml.") else f"ml.{name}"
+
+
+@cache
+def _types() -> dict[str, dict[str, Any]]:
+    spec = find_spec("moto")  # importing moto.ec2 would take seconds
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError("No module named 'moto'", name="moto")
+    with gzip.open(Path(spec.origin).parent / "ec2" / "resources" / "instance_types.json.gz") as file:
+        types: dict[str, dict[str, Any]] = json.load(file)
+    return types

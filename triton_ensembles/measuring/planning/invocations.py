@@ -1,0 +1,178 @@
+"""Requests as they came: a CSV of time and model, or JSON lines, as clients log them.
+
+AWS keeps no such log: CloudWatch has no metric by model, and CloudTrail does not record InvokeEndpoint. Whoever calls
+InvokeEndpoint has to write it.
+"""
+
+import csv
+import json
+import re
+from array import array
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import read_text
+from triton_ensembles.measuring.planning.demand import Floats
+from triton_ensembles.measuring.planning.traffic import Recorded, Traffic
+
+TIMES = ("time", "timestamp", "@timestamp")
+MODELS = ("model", "target_model", "TargetModel")
+
+_LONGEST = 64 << 20  # bytes of a file: some million requests
+_LINE = re.compile(r"[^\n]+")
+_LEAST = 10  # requests
+_GAP_SHARE = 0.05  # of the time: a pause that long may be a hole
+_GAP_REQUESTS = 50  # that would have come in it
+_MILLISECONDS = 1e11  # seconds since 1970 are far fewer
+
+
+def read_invocations(path: Path) -> Traffic:
+    """The traffic of a file.
+
+    Args:
+        path: a CSV with the columns ``time`` and ``model``, or one JSON object a line with such keys (TIMES, MODELS);
+            times in ISO 8601 or in seconds, in any order.
+
+    Raises:
+        EnsembleError: with the line that has no time or no model.
+    """
+    text = read_text(path, _LONGEST).replace("\r\n", "\n").replace("\r", "\n")
+    seconds, indices, known = array("d"), array("q"), dict[str, int]()
+    for time, name in _json_rows(path, text) if text.lstrip().startswith("{") else _csv_rows(path, text):
+        seconds.append(time)
+        indices.append(known.setdefault(name, len(known)))
+    if len(indices) < _LEAST:
+        raise EnsembleError(
+            f"it has {len(indices)} requests, from which no rate follows", path=path, cure="give a longer log"
+        )
+    sequence = np.argsort(np.array(seconds), kind="stable")
+    times = np.array(seconds)[sequence]
+    start = float(times[0])
+    times -= start
+    span = float(times[-1])
+    if span <= 0:
+        raise EnsembleError("all its requests have the same time", path=path, cure="log times with their seconds")
+    names = sorted(known)
+    ranks = {name: rank for rank, name in enumerate(names)}
+    places = np.array([ranks[name] for name in known])[np.array(indices)[sequence]]
+    counts = np.bincount(places, minlength=len(names))
+    order = np.argsort(-counts, kind="stable")
+    position = np.empty_like(order)
+    position[order] = np.arange(len(order))
+    rates = counts[order] / (span * len(indices) / (len(indices) - 1))
+    return Traffic(
+        rates,
+        tuple(names[index] for index in order),
+        recorded=Recorded(times, position[places]),
+        text=f"{len(names)} models, {len(indices)} requests of {path.name} in {duration(span)}{_gap(times, start)}",
+    )
+
+
+class _Lines:
+    """The lines that are not empty, one at a time: a list of them would be several times the text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.number = 1  # of the latest line
+
+    def __iter__(self) -> Iterator[str]:
+        end = 0
+        for line in _LINE.finditer(self._text):
+            self.number += self._text.count("\n", end, line.start())
+            end = line.start()
+            if not line[0].isspace():
+                yield line[0]
+
+
+def _csv_rows(path: Path, text: str) -> Iterator[tuple[float, str]]:
+    lines = _Lines(text)
+    table = csv.reader(lines)
+    try:
+        header = [word.strip().lstrip("\ufeff") for word in next(table, [])]
+        columns = [next((header.index(name) for name in names if name in header), -1) for names in (TIMES, MODELS)]
+        if min(columns) < 0:
+            raise EnsembleError(
+                "its first line does not name the columns time and model",
+                path=path,
+                line=lines.number,
+                cure="write time,model above the values",
+            )
+        for row in table:
+            time, model = (row[column].strip() if column < len(row) else "" for column in columns)
+            yield _row(path, lines.number, time, model)
+    except csv.Error as error:
+        raise EnsembleError(f"this is not a CSV: {error}", path=path, line=lines.number) from None
+
+
+def _json_rows(path: Path, text: str) -> Iterator[tuple[float, str]]:
+    lines = _Lines(text)
+    for line in lines:
+        number = lines.number
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            raise EnsembleError("it is not a JSON object", path=path, line=number, cure="write one object a line")
+        time, model = (next((value[key] for key in keys if key in value), "") for keys in (TIMES, MODELS))
+        yield _row(path, number, time, model if isinstance(model, str) else "")
+
+
+def _row(path: Path, line: int, time: object, model: str) -> tuple[float, str]:
+    seconds = _seconds(time)
+    if seconds is None:
+        fault = f"'{str(time)[:60]}' is not a time" if time not in ("", None) else "it has no time"
+        raise EnsembleError(
+            fault, path=path, line=line, cure="write ISO 8601 or seconds, or leave out the line if there was no request"
+        )
+    if seconds > _MILLISECONDS:
+        raise EnsembleError(
+            f"'{time}' is too late for seconds", path=path, line=line, cure="divide milliseconds by 1000"
+        )
+    if not model.strip():
+        raise EnsembleError(
+            "it has no model",
+            path=path,
+            line=line,
+            cure="write the TargetModel, or leave out the line if there was no request",
+        )
+    return seconds, model.strip()
+
+
+def _seconds(time: object) -> float | None:
+    """Since 1970, or since whatever the file counts from; None if it is no time."""
+    try:
+        number = float(time)  # type: ignore[arg-type]
+        return number if not isinstance(time, bool) and np.isfinite(number) and number >= 0 else None
+    except (TypeError, ValueError, OverflowError):
+        pass
+    try:
+        moment = datetime.fromisoformat(str(time))
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _gap(times: Floats, start: float) -> str:
+    """The longest time without requests, if it is too long for chance: the file may have a hole."""
+    pauses = np.diff(times)
+    longest = int(np.argmax(pauses))
+    gap, span = float(pauses[longest]), float(times[-1])
+    if gap < _GAP_SHARE * span or gap * (len(times) - 1) / max(span - gap, 1e-9) < _GAP_REQUESTS:
+        return ""
+    place = f"{times[longest]:.0f} s after the first request"
+    if start > 1e8:
+        place = f"after {datetime.fromtimestamp(start + float(times[longest]), UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return f"; no request for {duration(gap)}, {place}, which is taken as idle time"
+
+
+def duration(seconds: float) -> str:
+    """The time as text, such as 2.5 hours."""
+    for unit, size in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"

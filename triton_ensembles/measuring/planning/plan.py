@@ -1,0 +1,225 @@
+"""All choices of a plan: forms of the archives, instance types and counts, with what each does and costs.
+
+Each choice is simulated with some requests. Of those that meet the goal, the cheapest is simulated with all of them; if
+it does not meet the goal then, the next one is.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from triton_ensembles.deploy.price import HOURS, HOURS_OF_YEAR, Price
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.measuring.planning.arrivals import Sample, drawn, sample
+from triton_ensembles.measuring.planning.goal import Goal
+from triton_ensembles.measuring.planning.host import Host
+from triton_ensembles.measuring.planning.overload import answer_load
+from triton_ensembles.measuring.planning.prediction import Prediction
+from triton_ensembles.measuring.planning.simulation import simulate
+from triton_ensembles.measuring.planning.traffic import Traffic
+from triton_ensembles.measuring.planning.workload import Shares, Workload, workload
+
+_SEARCH = 20_000  # requests for each choice, and for each step of a search
+_SEARCH_SECONDS = 60.0  # of traffic, at least
+_LOWEST = 1e-3  # of a model's requests: what one instance answers less of, it does not answer
+_NEAR = 1.03  # of the highest rate
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A number of instances of a type, serving archives of a form.
+
+    Attributes:
+        form: "drawn", "fused", or "" where the archives are of one form, whichever.
+        work: the models, with the rates of the simulated time.
+        prediction: of the busiest time where the traffic has one.
+        met: whether the goal is met.
+        million: dollars for a million requests of the average rate.
+    """
+
+    form: str
+    work: Workload
+    host: Host
+    count: int
+    price: Price
+    prediction: Prediction
+    met: bool
+    million: float
+
+    @property
+    def month(self) -> float:
+        """Dollars for 24 x 30 hours."""
+        return self.price.month(self.count)
+
+
+@dataclass(frozen=True)
+class Dedicated:
+    """One endpoint for each model; ``instances`` is the number of all of them together, 0 where none meets the goal."""
+
+    form: str
+    host: Host
+    price: Price
+    instances: int
+
+    @property
+    def month(self) -> float:
+        return self.price.month(self.instances)
+
+    @property
+    def year(self) -> float:
+        """Dollars for 8760 hours."""
+        return self.price.dollars * self.instances * HOURS_OF_YEAR
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The choices by form, instance type and count.
+
+    Attributes:
+        best: the cheapest that meets the goal; None: none does.
+        most: requests a second, on average, up to which ``best`` meets it.
+    """
+
+    traffic: Traffic
+    goal: Goal
+    choices: tuple[Choice, ...]
+    dedicated: tuple[Dedicated, ...]
+    best: Choice | None
+    most: float
+
+
+def plan(
+    profiles: Shares,
+    traffic: Traffic,
+    hosts: Sequence[Host],
+    counts: Sequence[int],
+    goal: Goal,
+    price: Callable[[str], Price],
+    requests: int,
+    batch: int = 0,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Plan:
+    """Simulate all choices.
+
+    Args:
+        price: of an instance type.
+        requests: how many to simulate for the answer.
+        batch: rows in a request; 0: the least that was profiled.
+
+    Raises:
+        EnsembleError: a model does not fit, a price is not known, or no choice keeps up with the traffic.
+    """
+    prices = {host.name: price(host.name) for host in hosts}
+    peak = max(traffic.day, default=1.0)
+    few = sample(traffic, min(requests, max(_SEARCH, int(_SEARCH_SECONDS * traffic.rate * peak))))
+    choices: list[Choice] = []
+    for form, archives in forms(profiles):
+        for host in hosts:
+            work = workload(archives, traffic, host, batch).times(few.factor)
+            for count in counts:
+                progress(f"simulating {count} x {host.name} {form}".rstrip())
+                prediction = simulate(work, host, count, few.requests).prediction
+                million = prices[host.name].month(count) / (traffic.rate * HOURS * 3600) * 1e6
+                met = goal.met(prediction)
+                choices.append(Choice(form, work, host, count, prices[host.name], prediction, met, million))
+    if all(choice.prediction.overload for choice in choices):
+        _refuse(choices, traffic)
+    best = _confirmed(choices, sample(traffic, requests), few.factor, goal, progress)
+    of_hosts = {(choice.form, choice.host.name): choice for choice in choices}.values()
+    return Plan(
+        traffic,
+        goal,
+        tuple(choices),
+        tuple(_dedicated(choice, goal) for choice in of_hosts),
+        best,
+        _most(best, few, goal) * traffic.rate if best else 0.0,
+    )
+
+
+def forms(profiles: Shares) -> Iterator[tuple[str, Shares]]:
+    """The archives of an endpoint, once for each form that an ensemble was profiled in."""
+    profiled = {(profile.ensemble, profile.form) for profile, _ in profiles}
+    both = {ensemble for ensemble, form in profiled if form == "drawn" and (ensemble, "fused") in profiled}
+    if not both:
+        yield "", profiles
+        return
+    for form in ("drawn", "fused"):
+        yield (
+            form,
+            [(profile, share) for profile, share in profiles if profile.ensemble not in both or profile.form == form],
+        )
+
+
+def _confirmed(
+    choices: list[Choice], every: Sample, factor: float, goal: Goal, progress: Callable[[str], None]
+) -> Choice | None:
+    """The cheapest choice that meets the goal with all requests, which replaces the same in ``choices``, as do those
+    that do not."""
+    numbers = [number for number, choice in enumerate(choices) if choice.met]
+    for number in sorted(numbers, key=lambda number: (choices[number].month, choices[number].prediction.cold)):
+        choice = choices[number]
+        progress(f"simulating {choice.count} x {choice.host.name} {choice.form}".rstrip())
+        work = choice.work.times(every.factor / factor)
+        prediction = simulate(work, choice.host, choice.count, every.requests).prediction
+        choice = choices[number] = replace(choice, prediction=prediction, met=goal.met(prediction))
+        if choice.met:
+            return choice
+    return None
+
+
+def _most(choice: Choice, requests: Sample, goal: Goal) -> float:
+    """The highest factor of the traffic with which the choice meets the goal."""
+
+    def meets(factor: float) -> bool:
+        faster = requests.times(factor)
+        work = choice.work.times(factor)
+        return goal.met(simulate(work, choice.host, choice.count, faster.requests).prediction)
+
+    return _highest(meets, 1.0, 1 / max(answer_load(choice.work, choice.host, choice.count)))
+
+
+def _dedicated(choice: Choice, goal: Goal) -> Dedicated:
+    """As many instances for each model as its busiest time needs, and one at least."""
+    instances = 0
+    for archive in np.unique(choice.work.archives):
+        rates = choice.work.rates[choice.work.archives == archive]
+        most = _most_alone(choice.work, archive, float(rates.max()), choice.host, goal)
+        if not most:
+            return Dedicated(choice.form, choice.host, choice.price, 0)
+        instances += int(np.maximum(1, np.ceil(rates / most - 1e-9)).sum())
+    return Dedicated(choice.form, choice.host, choice.price, instances)
+
+
+def _most_alone(work: Workload, archive: int, rate: float, host: Host, goal: Goal) -> float:
+    """The requests a second, at most ``rate``, that one instance answers within the goal for one model, which is never
+    cold there."""
+    alone = Workload(np.array([rate]), np.array([archive]), work.demands)
+    requests = Sample(drawn(Traffic(alone.rates), _SEARCH), 1.0)
+    warm = replace(goal, cold=None)
+
+    def meets(factor: float) -> bool:
+        return warm.met(simulate(alone.times(factor), host, 1, requests.times(factor).requests).prediction)
+
+    return rate if meets(1.0) else rate * _highest(meets, _LOWEST, 1.0)
+
+
+def _highest(meets: Callable[[float], bool], low: float, high: float) -> float:
+    """The highest factor from ``low`` to ``high`` that ``meets``; 0.0: not even ``low`` does."""
+    if not meets(low):
+        return 0.0
+    while high > _NEAR * low:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if meets(middle) else (low, middle)
+    return low
+
+
+def _refuse(choices: Sequence[Choice], traffic: Traffic) -> None:
+    largest = max(choices, key=lambda choice: choice.count * choice.host.cores)
+    cores = float((largest.work.rates * largest.work.of("answer_core_seconds")).sum())
+    raise EnsembleError(
+        f"no choice keeps up with {traffic.text}: with {largest.count} x {largest.host.name}, "
+        f"{largest.prediction.overload}",
+        cure=f"plan with more or larger instances (its answers alone take {cores:.3g} cores), or with a lower --rate",
+    )

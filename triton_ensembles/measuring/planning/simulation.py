@@ -1,0 +1,268 @@
+"""The simulation of an endpoint, request by request.
+
+Requests come at their times; instances are chosen by ``sagemaker/routing.py``, models are loaded and evicted by
+the endpoint's own rules. A request whose model is not loaded within 60 s is refused, as ModelNotReadyException; clients
+would send it again, which is not simulated.
+"""
+
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import NamedTuple
+
+import numpy as np
+
+from triton_ensembles.measuring.planning.demand import Floats
+from triton_ensembles.measuring.planning.host import Host
+from triton_ensembles.measuring.planning.overload import Use, overload
+from triton_ensembles.measuring.planning.placement import place
+from triton_ensembles.measuring.planning.prediction import Latency, Prediction
+from triton_ensembles.measuring.planning.simulated_instance import ANSWER, FETCH, LOAD, NEVER, UNLOAD, SimulatedInstance
+from triton_ensembles.measuring.planning.simulated_model import SimulatedModel
+from triton_ensembles.measuring.planning.traffic import Recorded
+from triton_ensembles.measuring.planning.workload import Workload
+from triton_ensembles.sagemaker.loading import INVOKE_SECONDS
+from triton_ensembles.sagemaker.model_state import ModelState
+from triton_ensembles.sagemaker.routing import rank
+
+Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
+_WARM_UP = 0.1  # of the requests, which are not counted
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """The requests that are counted.
+
+    Attributes:
+        prediction: their sums.
+        times: when each came, in seconds.
+        cold: whether its model was not loaded.
+        loads: whether it began a load; other cold ones wait for one that runs.
+        seconds: until its answer; infinite for those that were refused.
+    """
+
+    prediction: Prediction
+    times: Floats
+    cold: Flags
+    loads: Flags
+    seconds: Floats
+
+
+def simulate(
+    work: Workload, host: Host, count: int, requests: Recorded, *, empty: bool = False, seed: int = 0
+) -> Simulated:
+    """Simulate the requests.
+
+    Args:
+        empty: begin as after a deploy, with nothing loaded and nothing on the disk, and count all requests. Otherwise
+            begin with what the traffic's rates would have left there, and leave the first tenth uncounted.
+    """
+    random = np.random.default_rng(seed)
+    instances = [SimulatedInstance(work.demands, work.overhead_bytes, host) for _ in range(count)]
+    if not empty:
+        _preload(instances, work, random)
+    run = _Run(instances, work, requests, random)
+    first = 0 if empty else int(len(requests.times) * _WARM_UP)
+    run.go(first)
+    return _summed(run, work, host, first)
+
+
+class _Run:
+    def __init__(
+        self, instances: list[SimulatedInstance], work: Workload, requests: Recorded, random: np.random.Generator
+    ) -> None:
+        self.instances = instances
+        self.requests = requests
+        self._kinds = work.kinds.tolist()
+        self._demands = work.demands
+        kinds = work.kinds[requests.models]
+        drawn = random.random(len(kinds))
+        services = np.zeros(len(kinds))
+        for kind, demand in enumerate(work.demands):
+            quantiles = demand.answer_seconds
+            services[kinds == kind] = quantiles[(drawn[kinds == kind] * len(quantiles)).astype(int)]
+        self._services = services.tolist()
+        self._cores = [demand.answer_core_seconds / demand.mean_seconds for demand in work.demands]
+        self._arrived = requests.times.tolist()
+        self.seconds = [NEVER] * len(kinds)
+        self.cold = bytearray(len(kinds))
+        self.loads = bytearray(len(kinds))
+        self.before: list[_Counts] = []
+        self.after: list[_Counts] = []
+        self.backlog = (0, 0)  # in the middle and at the end
+
+    def go(self, first: int) -> None:
+        """Handle all requests, then let what is under way end."""
+        arrived, models = self._arrived, self.requests.models.tolist()
+        instances, many = self.instances, len(self.instances) > 1
+        middle, halfway = len(arrived) // 2, 0
+        for request, (now, number) in enumerate(zip(arrived, models, strict=True)):
+            self._until(now)
+            if request == first:
+                for instance in instances:
+                    instance.advance(now)
+                self.before = [_counts(instance) for instance in instances]
+            if request == middle:
+                halfway = sum(instance.in_flight for instance in instances)
+            instance = self._choose(number) if many else instances[0]
+            instance.advance(now)
+            model = instance.find(number, self._kinds[number])
+            instance.in_flight += 1
+            model.in_use += 1
+            if model.state is ModelState.LOADED:
+                self._answer(instance, model, request)
+            else:
+                self.cold[request] = 1
+                model.waiting.append(request)
+                if not model.loading:
+                    self.loads[request] = 1
+                    instance.want(model)
+            instance.plan()
+        self.backlog = halfway, sum(instance.in_flight for instance in instances)
+        self.after = [_counts(instance) for instance in instances]
+        self._until(NEVER)
+
+    def _choose(self, number: int) -> SimulatedInstance:
+        def order(instance: SimulatedInstance) -> tuple[bool, int, int, int]:
+            model = instance.models.get(number)
+            return rank(True, model.state if model else None, instance.in_flight, len(instance.models))
+
+        return min(self.instances, key=order)
+
+    def _until(self, now: float) -> None:
+        """Handle all jobs that end before ``now``."""
+        instances = self.instances
+        if len(instances) == 1:
+            instance = instances[0]
+            while instance.next <= now and instance.next < NEVER:
+                self._end(instance)
+            return
+        while True:
+            instance = min(instances, key=_next)
+            if instance.next > now or instance.next == NEVER:
+                return
+            self._end(instance)
+
+    def _end(self, instance: SimulatedInstance) -> None:
+        now = instance.next
+        instance.advance(now)
+        job = instance.pop()
+        model = job.model
+        if job.kind == ANSWER:
+            self.seconds[job.request] = now - self._arrived[job.request]
+            instance.in_flight -= 1
+            if model.line:
+                self._begin(instance, model, model.line.popleft())
+            else:
+                model.busy -= 1
+            instance.used(model)
+        elif job.kind == LOAD:
+            instance.has_loaded(model)
+            waiting, model.waiting = model.waiting, []
+            model.is_fresh = True
+            for request in waiting:
+                if now - self._arrived[request] <= INVOKE_SECONDS:
+                    self._answer(instance, model, request)
+                else:
+                    instance.in_flight -= 1
+                    instance.used(model)
+            instance.admit()
+        elif job.kind == FETCH:
+            instance.fetched(model)
+        elif job.kind == UNLOAD:
+            instance.has_unloaded(model)
+        else:
+            instance.turn()
+        instance.plan()
+
+    def _answer(self, instance: SimulatedInstance, model: SimulatedModel, request: int) -> None:
+        if model.busy < model.demand.lanes:
+            model.busy += 1
+            self._begin(instance, model, request)
+        else:
+            model.line.append(request)
+
+    def _begin(self, instance: SimulatedInstance, model: SimulatedModel, request: int) -> None:
+        seconds = self._services[request]
+        if model.is_fresh:
+            model.is_fresh = False
+            seconds += model.demand.first_seconds
+        instance.begin(ANSWER, model, seconds, seconds * self._cores[model.kind], request)
+
+
+_next = attrgetter("next")
+
+
+class _Counts(NamedTuple):
+    loads: int
+    fetches: int
+    core_seconds: float
+    load_core_seconds: float
+    disk_seconds: float
+    loaded_seconds: float
+    byte_seconds: float
+
+
+def _counts(instance: SimulatedInstance) -> _Counts:
+    return _Counts(*(getattr(instance, name) for name in _Counts._fields))
+
+
+def _preload(instances: list[SimulatedInstance], work: Workload, random: np.random.Generator) -> None:
+    """Fill memory and disk as the least recently used rule would have: with Poisson arrivals, the time since a model's
+    last request is exponential."""
+    with np.errstate(divide="ignore"):
+        ages = random.exponential(1.0, len(work.rates)) / work.rates
+    placed = place(len(work.rates), len(instances))
+    for number in np.argsort(ages):
+        if np.isfinite(ages[number]):
+            kind = int(work.kinds[number])
+            model = SimulatedModel(int(number), kind, work.demands[kind])
+            instances[placed[number]].preload(model, -float(ages[number]))
+
+
+def _summed(run: _Run, work: Workload, host: Host, first: int) -> Simulated:
+    times = run.requests.times[first:]
+    cold = np.frombuffer(run.cold, dtype=np.bool_)[first:]
+    seconds = np.array(run.seconds[first:])
+    count, number = len(run.instances), len(times)
+    duration = max(float(times[-1] - times[0]), 1e-9)
+    used = np.array(run.after, dtype=float) - np.array(run.before, dtype=float)
+    total, most = _Counts(*used.sum(axis=0).tolist()), _Counts(*used.max(axis=0).tolist())
+    not_ready = float((~np.isfinite(seconds)).mean())
+    use = Use(
+        requests=len(run.seconds),
+        backlog=run.backlog,
+        not_ready=not_ready,
+        cores=most.core_seconds / duration,
+        load_cores=most.load_core_seconds / duration,
+        disk=most.disk_seconds / duration,
+    )
+    reason = overload(work, host, count, use)
+    return Simulated(
+        Prediction(
+            requests=len(run.seconds),
+            requests_per_second=(number - 1) / duration,
+            cold=float(cold.mean()),
+            loads=total.loads / number,
+            fetches=total.fetches / number,
+            loads_per_second=total.loads / duration,
+            resident=total.loaded_seconds / duration,
+            memory_bytes=total.byte_seconds / duration + count * work.overhead_bytes,
+            cores=total.core_seconds / duration,
+            warm=None if reason else _latency(seconds[~cold]),
+            every=None if reason else _latency(seconds),
+            overload=reason,
+            not_ready=not_ready,
+        ),
+        times,
+        cold,
+        np.frombuffer(run.loads, dtype=np.bool_)[first:],
+        seconds,
+    )
+
+
+def _latency(seconds: Floats) -> Latency | None:
+    answered = seconds[np.isfinite(seconds)]
+    if not len(answered):
+        return None
+    p50, p95, p99 = np.percentile(answered, (50, 95, 99)).tolist()
+    return Latency(p50, p95, p99)

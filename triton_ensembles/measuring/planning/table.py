@@ -1,0 +1,151 @@
+"""A plan as tables for people."""
+
+from collections.abc import Iterator, Sequence
+
+from triton_ensembles.deploy.price import HOURS, HOURS_OF_YEAR
+from triton_ensembles.measuring.planning.plan import Choice, Dedicated, Plan
+from triton_ensembles.measuring.planning.prediction import Latency
+from triton_ensembles.measuring.planning.transients import Burst, Deploy
+from triton_ensembles.measuring.profiling.profile import Profile
+
+_NONE = "-"
+_HEAD = (
+    ("", "loaded", "cold", "loads", "warm, ms", "all, ms", "cores", "memory", "$ a", "$ a"),
+    ("instances", "models", "share", "a second", "p50 p95 p99", "p50 p95 p99", "in use", "GiB", "month", "million"),
+)
+
+
+def tables(plan: Plan, profiles: Sequence[Profile], deploy: Deploy | None, burst: Burst | None) -> str:
+    """The choices, a line each, and notes on them."""
+    lines = [plan.traffic.text, ""]
+    rows = [_row(choice, len(plan.traffic.rates)) for choice in plan.choices]
+    lines += _aligned([*_HEAD, *rows])
+    lines += ["", *_notes(plan, profiles), "", *_conclusion(plan)]
+    if deploy is not None:
+        lines.append(f"after a deploy: {deploy}")
+    if burst is not None:
+        lines.append(f"in a burst: {burst}")
+    lines += ["", *_against(plan)]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _row(choice: Choice, models: int) -> tuple[str, ...]:
+    prediction = choice.prediction
+    room = choice.count * choice.host.memory_bytes / 2**30
+    return (
+        f"{'*' if choice.met else ' '} {_name(choice)}",
+        f"{prediction.resident:.0f} of {models}",
+        _percent(prediction.cold),
+        _short(prediction.loads_per_second),
+        _latency(prediction.warm),
+        _latency(prediction.every),
+        f"{prediction.cores:.1f} of {choice.count * choice.host.cores}",
+        f"{prediction.memory_bytes / 2**30:.1f} of {room:.0f}",
+        f"{'~' if choice.price.estimated else ''}{choice.month:,.2f}".replace(",", " "),
+        _dollars(choice.million),
+    )
+
+
+def _latency(latency: Latency | None) -> str:
+    if latency is None:
+        return _NONE
+    return " ".join(_short(seconds * 1000) for seconds in (latency.p50, latency.p95, latency.p99))
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
+        yield "  ".join((row[0].ljust(widths[0]), *cells[1:]))
+
+
+def _notes(plan: Plan, profiles: Sequence[Profile]) -> Iterator[str]:
+    yield f"* meets the goal: {plan.goal}. What does not keep up has no latency."
+    overloads = ((choice.prediction.overload, _name(choice)) for choice in plan.choices)
+    for text, names in _grouped((text, name) for text, name in overloads if text):
+        yield f"{', '.join(names)}: {text}"
+    sizes = sorted({choice.prediction.requests for choice in plan.choices})
+    few, most = (f"{size:,}".replace(",", " ") for size in (sizes[0], sizes[-1]))
+    cheapest = f", the cheapest {most}" if most != few else ""
+    busiest = ", of the busiest hours" if plan.traffic.day else ""
+    yield f"simulated: {few} requests each{cheapest}{busiest}"
+    for text, names in _grouped(
+        (f"{choice.price.dollars:.4g} $/h, {choice.price.source}", choice.host.name) for choice in plan.choices
+    ):
+        yield f"{', '.join(dict.fromkeys(names))}: {text}; a month is {HOURS} hours"
+    machines = {profile.machine.processor: profile.machine.cores for profile in profiles}
+    hosts = {choice.host.name: choice.host for choice in plan.choices}.values()
+    where = ", ".join(f"{cores} cores of {processor}" for processor, cores in machines.items())
+    yield f"estimates: profiled on {where}; scaled by cores and memory"
+    if volumes := [f"{host.disk_rate / 1e6:.0f} MB/s on {host.name}" for host in hosts if host.disk_rate]:
+        yield f"a load is taken to read its files from the volume, at EBS's baseline: {', '.join(volumes)}"
+    if with_gpu := [f"{host.name} ({host.gpu})" for host in hosts if host.gpu]:
+        yield f"the GPUs of {', '.join(with_gpu)} are not counted on: no profile has measured them"
+    unpacked = plan.choices[0].work.of("disk_bytes").sum() / 1e9
+    if unknown := [host.name for host in hosts if host.disk_bytes is None]:
+        yield (
+            f"all archives are taken to fit on the disks of {', '.join(unknown)} ({unpacked:.1f} GB unpacked): AWS "
+            "does not publish their size"
+        )
+
+
+def _conclusion(plan: Plan) -> Iterator[str]:
+    best = plan.best
+    if best is None:
+        yield f"no choice meets the goal ({plan.goal}): plan with more instances, or larger ones"
+        return
+    yield (
+        f"the cheapest for {plan.goal}: {_name(best)}, {_sum(best.month)} a month "
+        f"({_sum(best.price.dollars * best.count * HOURS_OF_YEAR)} a year of {HOURS_OF_YEAR} hours), up to "
+        f"about {float(f'{plan.most:.2g}'):g} requests/s"
+    )
+
+
+def _against(plan: Plan) -> Iterator[str]:
+    models = len(plan.traffic.rates)
+    for dedicated in plan.dedicated:
+        name = f"{dedicated.host.name} {dedicated.form}".rstrip()
+        if not dedicated.instances:
+            yield f"one endpoint for each of {models} models on {name}: none meets the goal at any load"
+            continue
+        yield (
+            f"one endpoint for each of {models} models: {dedicated.instances} x {name}, {_sum(dedicated.month)} a "
+            f"month ({_sum(dedicated.year)} a year), nothing cold{_saving(plan.best, dedicated)}"
+        )
+
+
+def _saving(best: Choice | None, dedicated: Dedicated) -> str:
+    if best is None or dedicated.month <= 0:
+        return ""
+    share = best.month / dedicated.month
+    return f"; the cheapest above costs {_percent(share)} of it" if share < 1 else ""
+
+
+def _grouped(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, list[str]]]:
+    groups: dict[str, list[str]] = {}
+    for text, name in pairs:
+        groups.setdefault(text, []).append(name)
+    yield from groups.items()
+
+
+def _name(choice: Choice) -> str:
+    return f"{choice.count} x {choice.host.name} {choice.form}".rstrip()
+
+
+def _percent(share: float) -> str:
+    value = share * 100
+    return f"{value:.0f} %" if value >= 10 or value == 0 else f"{value:.1f} %" if value >= 0.1 else f"{value:.1g} %"
+
+
+def _short(value: float) -> str:
+    if value >= 100:
+        return f"{value:.0f}"
+    return f"{value:.3g}" if value else "0"
+
+
+def _dollars(value: float) -> str:
+    return f"{value:,.2f}".replace(",", " ") if value >= 0.01 else f"{value:.2g}"
+
+
+def _sum(value: float) -> str:
+    return f"${value:,.2f}".replace(",", " ")

@@ -1,0 +1,80 @@
+"""Requests for many models: how often each is requested."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.measuring.planning.demand import Floats
+
+MOST_MODELS = 1_000_000
+_MOST_RATE = 1e6
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """Requests as they came: seconds since the first one, ascending, and the index of the model of each."""
+
+    times: Floats
+    models: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Traffic:
+    """Requests for many models.
+
+    Attributes:
+        rates: requests a second on average, by model.
+        names: of the models; () where they have none.
+        day: of 24 hours, the factors of the average rate; () where all are alike.
+        recorded: the requests themselves, if there are any.
+        text: what it is, for people.
+    """
+
+    rates: Floats
+    names: tuple[str, ...] = ()
+    day: tuple[float, ...] = ()
+    recorded: Recorded | None = None
+    text: str = ""
+
+    @property
+    def rate(self) -> float:
+        """Requests a second for all models."""
+        return float(self.rates.sum())
+
+    def over(self, day: tuple[float, ...]) -> "Traffic":
+        """The same requests, with the course of a day."""
+        return replace(self, day=day, text=f"{self.text} over a day" if day else self.text)
+
+
+def zipf(models: int, alpha: float, rate: float) -> Traffic:
+    """The n-th most popular model is requested in proportion to n to the power of -alpha.
+
+    Args:
+        rate: requests a second for all models.
+
+    Raises:
+        EnsembleError: one of them is no such number.
+    """
+    if not 1 <= models <= MOST_MODELS:
+        raise EnsembleError(f"{models} models cannot be planned", cure=f"give 1 to {MOST_MODELS} with --models")
+    if not (math.isfinite(rate) and 0 < rate <= _MOST_RATE):
+        raise EnsembleError(
+            f"{rate:g} is not a number of requests a second",
+            cure=f"give one above 0 and up to {_MOST_RATE:g} with --rate",
+        )
+    if not (math.isfinite(alpha) and 0 <= alpha <= 10):
+        raise EnsembleError(
+            f"zipf:{alpha:g} is not a kind of traffic",
+            cure="give an exponent from 0 (all alike) to 10, such as zipf:1.1",
+        )
+    weights = np.arange(1, models + 1, dtype=float) ** -alpha
+    text = f"zipf:{alpha:g}" if alpha else "uniform"
+    return Traffic(rate * weights / weights.sum(), text=f"{models} models, {text}, {rate:g} requests/s")
+
+
+def uniform(models: int, rate: float) -> Traffic:
+    """Requests are spread evenly over the models."""
+    return zipf(models, 0.0, rate)

@@ -1,0 +1,153 @@
+"""The answers of one loaded model under load, by perf_analyzer, and their processor time."""
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import tritonclient.http as http
+
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.progress import Progress
+from triton_ensembles.measuring.perf.analyzer import ClientTimes
+from triton_ensembles.measuring.perf.inputs import Inputs, UserInputs, inputs_for
+from triton_ensembles.measuring.perf.load_generator import LoadGenerator, in_windows
+from triton_ensembles.measuring.perf.steps import read_counters
+from triton_ensembles.measuring.profiling.host import Host
+from triton_ensembles.measuring.profiling.profile import RESTED_PER_SECOND, Answers
+from triton_ensembles.project.examples.folder import Examples
+from triton_ensembles.triton.home import find_home
+
+_FEW = 16  # requests that a copy is warmed up with: what a model of many gets in its first minutes
+_RESTED_TIMES = 6  # as long as other measurements, since there are few of these requests
+_PROTOCOL = "http"  # as the SageMaker front end: the same HTTP server, and the same tensors in binary
+
+
+@dataclass(frozen=True)
+class Load:
+    """The requests of a profile.
+
+    Attributes:
+        concurrencies: requests under way.
+        batches: rows in a request; those that the model does not take are left out.
+        seconds: of a measurement.
+        user: what is sent instead of the examples.
+    """
+
+    concurrencies: Sequence[int] = (1, 2, 4, 8)
+    batches: Sequence[int] = (1, 8)
+    seconds: float = 2.0
+    user: UserInputs = field(default_factory=UserInputs)
+
+
+class RequestSender:
+    """Sends requests to models of ``host`` that all have the same inputs.
+
+    Args:
+        folder: for the files of perf_analyzer.
+    """
+
+    def __init__(self, host: Host, examples: Examples, user: UserInputs, folder: Path) -> None:
+        self._host, self._examples, self._user = host, examples, user
+        self._folder = Path(tempfile.mkdtemp(dir=folder))
+
+    def once(self, target_model: str) -> float:
+        """Send one request of one row, alone; the seconds that Triton counts. Raises as ``warm_up`` does."""
+        with http.InferenceServerClient(self._host.server.http_url) as client:
+            before = read_counters(client, target_model)
+            self._send(target_model, 1, 1)
+            return (read_counters(client, target_model) - before).average_ms("success") / 1000
+
+    def warm_up(self, target_model: str, concurrency: int = 1) -> None:
+        """Send it its first requests, one row each. Raises :class:`EnsembleError` when it answers with an error."""
+        self._send(target_model, concurrency, _FEW)
+
+    def _send(self, target_model: str, concurrency: int, most: int) -> None:
+        generator, inputs = self._generator(target_model, 1)
+        try:
+            generator.warm_up(concurrency, min(most, max(2 * concurrency, inputs.entries)))
+        except EnsembleError as error:
+            cure = error.cure or f"send what it answers, with --input-data FILE: these were {inputs.about}"
+            raise EnsembleError(error.message, cure=cure) from error
+
+    def measure(self, target_model: str, load: Load, progress: Progress) -> tuple[Answers, ...]:
+        """By batch, then by concurrency.
+
+        Raises:
+            EnsembleError: it answers with an error, or takes none of the batches.
+        """
+        batches = self._taken(target_model, load.batches)
+        found = []
+        for batch in batches:
+            generator, inputs = self._generator(target_model, batch)
+            progress(f"sending {inputs.about}" + (f", {batch} at a time" if batch > 1 else ""))
+            most = max(load.concurrencies)
+            generator.warm_up(most, max(2 * most, inputs.entries))
+            seconds = load.seconds
+            for concurrency in sorted(set(load.concurrencies)):
+                ask = partial(generator.measure, concurrency)
+                answers, seconds = in_windows(partial(self._point, generator, ask), seconds, progress)
+                found.append(answers)
+                progress(
+                    f"{concurrency} under way, {batch} row{'s' if batch > 1 else ''} each: "
+                    f"{answers.requests_per_second:.1f} requests/s, p50 {answers.p50_seconds * 1000:.1f} ms, "
+                    f"p99 {answers.p99_seconds * 1000:.1f} ms, {answers.core_seconds * 1000:.1f} core-ms a request"
+                )
+        return tuple(found)
+
+    def rested(self, target_model: str, answers: Sequence[Answers], load: Load, progress: Progress) -> Answers:
+        """Requests that come seldom. ``answers`` is what :meth:`measure` has found. Raises as that does."""
+        often = min(answers, key=lambda each: (each.batch, each.concurrency))
+        rate = min(RESTED_PER_SECOND, often.requests_per_second / 2)
+        generator, _ = self._generator(target_model, often.batch)
+
+        def ask(seconds: float) -> ClientTimes:
+            times = generator.measure_at(rate, seconds)
+            return replace(times, concurrency=1, throughput=generator.rows * 1000 / times.avg_ms)
+
+        found, _ = in_windows(partial(self._point, generator, ask), _RESTED_TIMES * load.seconds, progress)
+        progress(
+            f"{rate:.1f} requests/s: p50 {found.p50_seconds * 1000:.1f} ms, p99 {found.p99_seconds * 1000:.1f} ms, "
+            f"{found.core_seconds * 1000:.1f} core-ms a request"
+        )
+        return found
+
+    def _generator(self, target_model: str, batch: int) -> tuple[LoadGenerator, Inputs]:
+        with http.InferenceServerClient(self._host.server.http_url) as client:
+            config = client.get_model_config(target_model)
+        inputs = inputs_for({**config, "name": f"input-{batch}"}, self._examples, batch, self._folder, self._user)
+        generator = LoadGenerator(
+            find_home(), self._host.server, self._folder, target_model, _PROTOCOL, batch, inputs.arguments
+        )
+        return generator, inputs
+
+    def _taken(self, target_model: str, batches: Sequence[int]) -> list[int]:
+        with http.InferenceServerClient(self._host.server.http_url) as client:
+            most = max(1, int(client.get_model_config(target_model).get("max_batch_size", 0)))
+        taken = sorted({batch for batch in batches if batch <= most})
+        if not taken:
+            raise EnsembleError(f"the model takes at most {most} rows in a request", cure=f"use --batch {most}")
+        return taken
+
+    def _point(self, generator: LoadGenerator, ask: Callable[[float], ClientTimes], seconds: float) -> Answers:
+        with http.InferenceServerClient(self._host.server.http_url) as client:
+            before, processor = read_counters(client, generator.model), self._host.processor_seconds()
+            times = ask(seconds)
+            used = self._host.processor_seconds() - processor
+            spent = read_counters(client, generator.model) - before
+        if spent.failures:
+            raise EnsembleError(f"{spent.failures} of {spent.requests} requests were answered with an error")
+        return _answers(times, generator.rows, used / max(1, spent.requests))
+
+
+def _answers(times: ClientTimes, batch: int, core_seconds: float) -> Answers:
+    return Answers(
+        concurrency=times.concurrency,
+        batch=batch,
+        requests_per_second=times.throughput / batch,
+        p50_seconds=times.p50_ms / 1000,
+        p95_seconds=times.p95_ms / 1000,
+        p99_seconds=times.p99_ms / 1000,
+        core_seconds=core_seconds,
+    )

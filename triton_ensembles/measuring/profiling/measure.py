@@ -1,0 +1,211 @@
+"""Measures the profile of one archive, in two servers one after the other.
+
+The first loads the archive, then clones of it under names of their own, as a multi-model endpoint would load them: from
+files of their own, each with a first few requests. The memory of 1, 4 and 16 of them says what one more takes, which
+is less than what the first one does. They are unloaded at the end. The second has the archive alone, under load.
+"""
+
+import asyncio
+import os
+import platform
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from typing import Literal
+
+from triton_ensembles.archive.clones import clone, clone_names
+from triton_ensembles.endpoint.hosting.errors import HostingError
+from triton_ensembles.endpoint.hosting.model import Model
+from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import file_digest
+from triton_ensembles.ground.paths import COMMAND
+from triton_ensembles.ground.progress import Progress
+from triton_ensembles.measuring.perf.facts import machine
+from triton_ensembles.measuring.profiling.answers import Load, RequestSender
+from triton_ensembles.measuring.profiling.free_space import lacks_room
+from triton_ensembles.measuring.profiling.host import Cost, Host
+from triton_ensembles.measuring.profiling.profile import Answers, Loaded, Machine, Memory, Profile, Versions
+from triton_ensembles.project.examples.folder import Examples
+from triton_ensembles.triton.home import VERSION, server_python
+from triton_ensembles.version import __version__
+
+COPIES = (1, 4, 16)
+_FIRST_ANSWERS = 4  # copies
+_LAST = 8  # copies, whose loads and unloads count: while the others are loaded
+_CURE = f"make it load first: {COMMAND} check and {COMMAND} serve take the same argument"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An archive to be measured.
+
+    Attributes:
+        archive: the .tar.gz.
+        ensemble: the name of what it serves.
+        form: "drawn" or "fused".
+        python: of its steps, such as "3.10"; "" for that of the server on this machine.
+        completes: whether Triton has to complete its configs.
+        examples: the example requests.
+    """
+
+    archive: Path
+    ensemble: str
+    form: Literal["drawn", "fused"]
+    python: str = ""
+    completes: bool = True
+    examples: Examples = field(default_factory=Examples)
+
+
+@dataclass
+class _Copies:
+    """Measurements of the first server."""
+
+    unpacked_bytes: int = 0
+    temporary_bytes: int = 0
+    server: Memory = field(default_factory=lambda: Memory(0, 0))
+    loaded: list[Loaded] = field(default_factory=list)
+    unpacks: list[Cost] = field(default_factory=list)
+    loads: list[Cost] = field(default_factory=list)
+    firsts: list[float] = field(default_factory=list)
+    unloads: list[float] = field(default_factory=list)
+
+
+def measure(
+    subject: Subject, scratch: Path, *, copies: Sequence[int] = COPIES, load: Load | None = None, progress: Progress
+) -> Profile:
+    """Measure ``subject`` on this machine.
+
+    Args:
+        scratch: an empty folder for what is unpacked; the caller removes it.
+        copies: numbers of loaded copies at which memory is read; 1 is always one of them. Where the machine has no room
+            for as many, the profile ends with those that fit.
+        load: the requests.
+        progress: is told what takes long.
+
+    Raises:
+        EnsembleError: the archive cannot be unpacked, Triton does not load it (its reason), or it answers with errors.
+    """
+    load = load or Load()
+    sha256 = file_digest(subject.archive)
+    try:
+        seen = asyncio.run(_copies(subject, scratch, sorted({1, *copies}), load, progress))
+        rested, answers = asyncio.run(_answers(subject, scratch, load, seen, progress))
+    except ContainerDied as error:
+        raise EnsembleError("tritonserver ended on its own while it was measured", path=subject.archive) from error
+    except HostingError as error:  # in the endpoint's words, whose cure is for people who deploy
+        raise EnsembleError(error.message, path=subject.archive, cure=_CURE) from error
+    except EnsembleError as error:
+        if error.path is None:
+            error.path = subject.archive
+        raise
+    facts = machine()
+    # An endpoint loads and unloads beside many others. The first load brings in what all share, such as the backend's
+    # library.
+    loads, unloads, firsts = seen.loads[-_LAST:], seen.unloads[:_LAST], seen.firsts[1:] or seen.firsts
+    return Profile(
+        archive=subject.archive.name,
+        sha256=sha256,
+        ensemble=subject.ensemble,
+        form=subject.form,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        packed_bytes=subject.archive.stat().st_size,
+        unpacked_bytes=seen.unpacked_bytes,
+        temporary_bytes=seen.temporary_bytes,
+        unpack_seconds=median(cost.seconds for cost in seen.unpacks),
+        unpack_core_seconds=median(cost.core_seconds for cost in seen.unpacks),
+        load_seconds=median(cost.seconds for cost in loads),
+        load_core_seconds=median(cost.core_seconds for cost in loads),
+        first_seconds=median(firsts),
+        unload_seconds=median(unloads) if unloads else 0.0,
+        server=seen.server,
+        loaded=tuple(seen.loaded),
+        rested=rested,
+        answers=answers,
+        machine=Machine(
+            facts["processor"] or platform.machine(),
+            facts["cores"],
+            os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        ),
+        versions=Versions(VERSION, __version__, subject.python or server_python()),
+    )
+
+
+async def _copies(subject: Subject, scratch: Path, counts: Sequence[int], load: Load, progress: Progress) -> _Copies:
+    seen, models = _Copies(), list[Model]()
+    async with Host(scratch / "copies", subject.python, completes=subject.completes) as host:
+        seen.server = before = await host.memory()
+        requests = RequestSender(host, subject.examples, load.user, scratch)
+        archives = _archives(subject, scratch, counts[-1])
+        while len(models) < counts[-1]:
+            if models and (why := _room(scratch, subject, seen)):
+                progress(f"memory is measured with at most {seen.loaded[-1].models} loaded: {why}")
+                break
+            try:
+                archive, target_model = await asyncio.to_thread(next, archives)
+                model, unpacked = await host.unpack(archive, target_model)
+                loaded = await host.load(model)
+                if len(models) < _FIRST_ANSWERS:
+                    seen.firsts.append(await asyncio.to_thread(requests.once, target_model))
+                await asyncio.to_thread(requests.warm_up, target_model)
+            except (EnsembleError, OSError) as error:
+                if not models:
+                    raise
+                progress(f"memory is measured with at most {seen.loaded[-1].models} loaded, for with more: {error}")
+                break
+            models.append(model)
+            seen.unpacks.append(unpacked)
+            seen.loads.append(loaded)
+            after = await host.memory()
+            if len(models) == 1:
+                seen.unpacked_bytes, seen.temporary_bytes = model.disk_bytes, await host.temporary_bytes()
+            if len(models) in counts:
+                seen.loaded.append(Loaded(len(models), _less(after, before)))
+                size = seen.loaded[-1].memory.bytes / 2**20
+                progress(f"{len(models)} loaded: {size:.0f} MiB, each loaded in {loaded.seconds:.2f} s")
+        await _unload(host, models, seen)
+    return seen
+
+
+def _archives(subject: Subject, scratch: Path, count: int) -> Iterator[tuple[Path, str]]:
+    """The archive itself, then clones of it, which are written one at a time."""
+    yield subject.archive, subject.archive.name
+    for path in clone(subject.archive, clone_names("copy", count - 1), scratch / "clones"):
+        yield path, path.name
+        path.unlink()
+
+
+async def _unload(host: Host, models: Sequence[Model], seen: _Copies) -> None:
+    for model in models:
+        try:
+            seen.unloads.append(await host.unload(model))
+        except (ContainerDied, ContainerAnswered):  # it has ended under a copy too many
+            return
+        await host.delete(model)
+
+
+def _room(scratch: Path, subject: Subject, seen: _Copies) -> str:
+    """Why one more copy does not fit; "" when it does. It takes at most as much as the first one."""
+    packed = subject.archive.stat().st_size
+    return lacks_room(scratch, seen.loaded[0].memory.bytes, seen.unpacked_bytes + 2 * packed)
+
+
+async def _answers(
+    subject: Subject, scratch: Path, load: Load, seen: _Copies, progress: Progress
+) -> tuple[Answers, tuple[Answers, ...]]:
+    """Answers to requests that come seldom, and often."""
+    async with Host(scratch / "answers", subject.python, completes=subject.completes) as host:
+        model, unpacked = await host.unpack(subject.archive, subject.archive.name)
+        seen.unpacks.append(unpacked)
+        await host.load(model)
+        requests = RequestSender(host, subject.examples, load.user, scratch)
+        answers = await asyncio.to_thread(requests.measure, model.target_model, load, progress)
+        return await asyncio.to_thread(requests.rested, model.target_model, answers, load, progress), answers
+
+
+def _less(memory: Memory, server: Memory) -> Memory:
+    return Memory(
+        max(0, memory.anonymous_bytes - server.anonymous_bytes), max(0, memory.mapped_bytes - server.mapped_bytes)
+    )

@@ -1,0 +1,189 @@
+"""Candidates on one real server: each is loaded beside the others through Triton's load API, and none restarts it."""
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import tritonclient.http as http
+from tritonclient.utils import InferenceServerException
+
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.progress import Progress
+from triton_ensembles.measuring.perf.analyzer import ClientTimes
+from triton_ensembles.measuring.perf.inputs import UserInputs, inputs_for
+from triton_ensembles.measuring.perf.load_generator import LoadGenerator, in_windows
+from triton_ensembles.measuring.tuning.answers import Row, answers, difference
+from triton_ensembles.measuring.tuning.budget import Budget
+from triton_ensembles.measuring.tuning.goal import Point
+from triton_ensembles.measuring.tuning.search import RejectedError
+from triton_ensembles.measuring.tuning.space import PRESENT, Candidate
+from triton_ensembles.measuring.tuning.variants import Variants
+from triton_ensembles.project.examples.folder import Examples
+from triton_ensembles.triton.home import find_home
+from triton_ensembles.triton.server import TritonServer
+
+LONGEST_WINDOW = 20.0  # seconds, up to which windows are doubled where no request is answered within one
+_LEAST_LIMIT = 20.0  # seconds: what a load or a measurement may take when the budget is nearly spent
+_LONGEST_LOAD = 600.0
+_AT_ONCE = 8
+_UNLOAD_SECONDS = 60.0
+
+
+class ServedBench:
+    """Measures candidates with perf_analyzer; a context manager, within which the server runs.
+
+    Args:
+        python: the minor version that the ensemble's Python code is for; "" for any.
+        seconds: the duration of a measurement.
+        batch: rows in a request.
+
+    Attributes:
+        about: what is sent, in words.
+        compared: whether answers are compared with those of the present settings.
+    """
+
+    def __init__(
+        self,
+        variants: Variants,
+        examples: Examples,
+        budget: Budget,
+        *,
+        scratch: Path,
+        log: Path,
+        python: str,
+        seconds: float,
+        protocol: str,
+        batch: int,
+        user: UserInputs,
+        progress: Progress,
+    ) -> None:
+        self._variants, self._examples, self._budget = variants, examples, budget
+        self._scratch, self._log, self._python, self._progress = scratch, log, python, progress
+        self.seconds, self._protocol, self._batch, self._user = seconds, protocol, batch, user
+        self._rows: Sequence[Row] = list(examples.rows())
+        self._wanted: list[Row] = []
+        self._generators: dict[Candidate, LoadGenerator] = {}
+        self._running = contextlib.ExitStack()
+        self.about, self.compared = "", bool(self._rows)
+
+    def __enter__(self) -> "ServedBench":
+        self._start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._running.close()
+
+    @property
+    def server(self) -> TritonServer:
+        return self._server
+
+    def load(self, candidate: Candidate) -> None:
+        """Stage, load, warm up, and compare the answers. Raises :class:`RejectedError`."""
+        name = self._variants.stage(candidate)
+        self._load(name)
+        try:
+            with self._client(self._limit()) as client:
+                config = client.get_model_config(name)
+                if self.compared:
+                    self._compare(client, name, candidate, batched=int(config.get("max_batch_size", 0)) > 0)
+            inputs = inputs_for(config, self._examples, self._batch, self._scratch, self._user)
+            generator = LoadGenerator(
+                find_home(), self._server, self._scratch, name, self._protocol, self._batch, inputs.arguments
+            )
+            generator.warm_up(_AT_ONCE, max(2 * _AT_ONCE, inputs.entries), self._limit())
+        except (InferenceServerException, OSError, EnsembleError) as error:
+            raise self._rejected(error, "it does not answer") from error
+        self.about = inputs.about
+        self._generators[candidate] = generator
+
+    def release(self, candidate: Candidate) -> None:
+        """Unload it, and wait until that is done: 2.51.0 may crash when it loads beside an unload."""
+        if self._generators.pop(candidate, None) is None or not self._server.alive():
+            return
+        name = self._variants.name(candidate)
+        with contextlib.suppress(InferenceServerException, OSError), self._client(_UNLOAD_SECONDS) as client:
+            client.unload_model(name, unload_dependents=True)
+            until = time.monotonic() + _UNLOAD_SECONDS
+            while time.monotonic() < until and any(
+                _is_loaded(entry, name) for entry in client.get_model_repository_index()
+            ):
+                time.sleep(0.05)
+
+    def measure(self, candidate: Candidate, concurrency: int) -> Point:
+        """One run of perf_analyzer. Raises :class:`RejectedError`: requests failed, or the server ended."""
+        if candidate not in self._generators:  # the server ended meanwhile
+            self.load(candidate)
+        try:
+            times = self._times(self._generators[candidate], concurrency)
+        except (EnsembleError, OSError) as error:
+            raise self._rejected(error, "it failed under load") from error
+        return Point(concurrency, times.throughput, times.p50_ms, times.p99_ms)
+
+    def _times(self, generator: LoadGenerator, concurrency: int) -> ClientTimes:
+        times, self.seconds = in_windows(
+            lambda seconds: generator.measure(concurrency, seconds, self._limit()),
+            self.seconds,
+            self._progress,
+            LONGEST_WINDOW,
+        )
+        return times
+
+    def _load(self, name: str) -> None:
+        start = self._log.stat().st_size
+        try:
+            with self._client(self._limit(_LONGEST_LOAD)) as client:
+                client.load_model(name)
+        except (InferenceServerException, OSError) as error:
+            reasons = "; ".join(self._server.reasons(start)) or str(error)
+            raise self._rejected(error, "it does not load", reasons) from error
+
+    def _compare(self, client: http.InferenceServerClient, name: str, candidate: Candidate, *, batched: bool) -> None:
+        outputs = answers(client, name, self._rows, batched=batched)
+        if candidate != PRESENT:
+            if differs := difference(outputs, self._wanted):
+                raise RejectedError(f"its answers differ: {differs}")
+        elif difference(answers(client, name, self._rows, batched=batched), outputs):
+            self.compared = False
+            self._progress("answers are not compared: the present settings answer one request in two ways")
+        else:
+            self._wanted = outputs
+
+    def _rejected(self, error: Exception, failure: str, reason: str = "") -> RejectedError:
+        """The rejection for an error; a server that ended with it is started again."""
+        ended = not self._server.alive() or self._server.crashed()
+        stuck = isinstance(error, OSError | TimeoutError) or "timed out" in str(error)
+        if ended or stuck:
+            self._progress("tritonserver is started again")
+            self._running.close()
+            self._start()
+        text = reason or (error.headline if isinstance(error, EnsembleError) else str(error))
+        return RejectedError(f"{failure}: {'tritonserver ended: ' if ended else ''}{' '.join(text.split())}")
+
+    def _start(self) -> None:
+        self._generators.clear()
+        self._server = self._running.enter_context(
+            TritonServer(
+                [self._variants.repository],
+                arguments=["--model-control-mode=explicit"],
+                log=self._log,
+                python=self._python,
+            )
+        )
+
+    def _limit(self, longest: float = 120.0) -> float:
+        """Seconds that the next thing may take."""
+        return max(_LEAST_LIMIT, min(self._budget.left, longest))
+
+    @contextlib.contextmanager
+    def _client(self, seconds: float) -> Iterator[http.InferenceServerClient]:
+        with http.InferenceServerClient(
+            self._server.http_url, concurrency=_AT_ONCE, network_timeout=seconds, connection_timeout=seconds
+        ) as client:
+            yield client
+
+
+def _is_loaded(entry: dict[str, str], ensemble: str) -> bool:
+    """Whether this entry of the repository index is a model of the ensemble that is not unloaded yet."""
+    ours = entry["name"] == ensemble or entry["name"].startswith(f"{ensemble}.")
+    return ours and entry.get("state", "UNAVAILABLE") != "UNAVAILABLE"

@@ -1,0 +1,278 @@
+"""The search: one setting after the other, each improvement believed only after several rounds in turn.
+
+It begins with the present settings. Neighbors of the best candidate so far differ from it in one setting; each is
+measured briefly beside it, and one that looks better has to win a duel: rounds in which both are measured one right
+after the other. At the end, rounds of the best against the present settings give the ratio that is reported.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from triton_ensembles.ground.progress import Progress
+from triton_ensembles.measuring.tuning.budget import Budget, BudgetSpentError
+from triton_ensembles.measuring.tuning.concurrency import climb, first_ladder, rungs
+from triton_ensembles.measuring.tuning.goal import Goal, Point
+from triton_ensembles.measuring.tuning.records import Duel, Records
+from triton_ensembles.measuring.tuning.space import PRESENT, Candidate, Setting
+
+HOPELESS = 0.9  # of the best candidate's, at its concurrency: not measured any further
+LEAST_GAIN = 1.03
+MOST_ROUNDS, LOST_AT = 5, 2  # rounds of a duel; with this many lost it is over
+FINAL_ROUNDS = 5
+SETTLING = 4  # measurements that choose the concurrencies for them
+MET_ROUNDS = 3  # before a goal counts as met
+
+
+class RejectedError(Exception):
+    """A candidate cannot be used; the message is the reason, in one line."""
+
+
+class Bench(Protocol):
+    """Where candidates are measured."""
+
+    def load(self, candidate: Candidate) -> None:
+        """Make it ready. Raises :class:`RejectedError`."""
+
+    def release(self, candidate: Candidate) -> None:
+        """It will not be measured again soon."""
+
+    def measure(self, candidate: Candidate, concurrency: int) -> Point:
+        """Raises :class:`RejectedError`."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a search.
+
+    Attributes:
+        best: the present settings, or better ones.
+        concurrency: at which the best is best.
+        final: the rounds of the best, or of the one that looked best, against the present settings; None if it is the
+            present ones, or the search was interrupted.
+        challenger: whom ``final`` is about.
+        ended: why the search ended, in words.
+    """
+
+    best: Candidate
+    concurrency: int
+    final: Duel | None
+    challenger: Candidate
+    ended: str
+    records: Records
+    interrupted: bool = False
+
+    @property
+    def proven(self) -> bool:
+        """Whether the best is better than the present settings in the final rounds."""
+        return self.final is not None and self.best == self.challenger
+
+
+class Search:
+    """One search.
+
+    Args:
+        settings: in the order in which they are tried: what matters most first.
+        most: the most concurrent requests.
+    """
+
+    def __init__(
+        self, settings: Sequence[Setting], goal: Goal, bench: Bench, budget: Budget, most: int, progress: Progress
+    ) -> None:
+        self._settings, self._goal, self._bench, self._budget = settings, goal, bench, budget
+        self._rungs, self._say = rungs(most), progress
+        self.records = Records()
+        self._tried = {PRESENT}
+        self._best, self._concurrency = PRESENT, 1
+        self._point_seconds = self._load_seconds = 0.0  # the longest so far
+
+    def run(self) -> Outcome:
+        """Search until nothing is better, the goal is met, the budget is spent, or a signal interrupts it.
+
+        Raises:
+            RejectedError: the present settings cannot be measured.
+            BudgetSpentError: not even they could be.
+        """
+        ended, interrupted, final = "no change of a setting is better", False, None
+        challenger = PRESENT
+        try:
+            try:
+                self._begin()
+                if not self._descend():
+                    ended = "the goal is met"
+            except BudgetSpentError:
+                ended = "the time is over"
+            challenger = self._best
+            if challenger != PRESENT:
+                final = self._final()
+        except KeyboardInterrupt:
+            if not self.records.trials():
+                raise
+            ended, interrupted = "it was interrupted", True
+        if final and final.gain <= 1:
+            self._say(f"{challenger}: {final.ratio:.2f} times the present settings in the final rounds: they stay")
+            self._best = PRESENT
+            self._concurrency = self.records.best_concurrency(PRESENT, self._goal)
+        return Outcome(self._best, self._concurrency, final, challenger, ended, self.records, interrupted)
+
+    def _begin(self) -> None:
+        self._load(PRESENT)
+        measured = self._measure(PRESENT, self._rungs[0])
+        best = first_ladder(self._next_of_present, self._goal, self._rungs, measured)
+        self._concurrency = best.concurrency
+        self._say(f"{PRESENT}: {best}")
+        if not self._goal.holds(best):
+            self._say(f"the present settings do not reach {self._goal}; the search goes for what comes nearest")
+
+    def _descend(self) -> bool:
+        """Whether no neighbor of the best is better; otherwise the goal is met."""
+        if self._is_met(PRESENT):
+            return False
+        improved = True
+        while improved:
+            improved = False
+            for setting in self._settings:
+                if self._improve(setting):
+                    improved = True
+                    if self._is_met(self._best):
+                        return False
+        return True
+
+    def _next_of_present(self, concurrency: int) -> Point:
+        self._budget.demand(self._point_seconds)
+        return self._measure(PRESENT, concurrency)
+
+    def _is_met(self, candidate: Candidate) -> bool:
+        """Whether the goal is met by the median of several rounds."""
+        while met := [trial for trial in self.records.of(candidate) if self._goal.is_met(trial.point)]:
+            if met[0].rounds >= MET_ROUNDS:
+                return True
+            self._demand(self._point_seconds)
+            self._measure(candidate, met[0].point.concurrency)
+        return False
+
+    def _improve(self, setting: Setting) -> bool:
+        """Try values of one setting; the best then has the one that won, if one did."""
+        for value, direction in setting.nearby(self._best.value(setting)):
+            if self._try(self._best.having(setting, value)):
+                for further in setting.beyond(value, direction):
+                    if not self._try(self._best.having(setting, further)):
+                        break
+                return True
+        return False
+
+    def _try(self, candidate: Candidate) -> bool:
+        """Whether the candidate is better than the best, which it then becomes."""
+        if candidate in self._tried:
+            return False
+        self._demand(self._load_seconds + 3 * self._point_seconds)
+        self._tried.add(candidate)
+        loser = candidate
+        try:
+            self._load(candidate)
+            if self._screen(candidate) and self._wins(candidate):
+                loser, self._best = self._best, candidate
+        except RejectedError as error:
+            self.records.dropped[candidate] = str(error)
+            self._say(f"{candidate}: dropped, {error}")
+        self._concurrency = self.records.best_concurrency(self._best, self._goal)
+        if loser != PRESENT:
+            self._bench.release(loser)
+        return loser != candidate
+
+    def _screen(self, candidate: Candidate) -> bool:
+        """Whether the candidate looks better than the best, both measured now."""
+        first = self._measure(candidate, self._concurrency)
+        best = self._measure(self._best, self._concurrency)
+        top = first
+        hopeless = self._goal.ratio(first, best, holds=self._goal.holds(best)) < HOPELESS
+        if not hopeless or first.p99_ms <= best.p99_ms:
+            top = climb(partial(self._measure_in_time, candidate), self._goal, self._rungs, first)
+        better = self._goal.score(top) > self._goal.score(best)
+        self._say(f"{candidate}: {top}; the best so far: {best}{'' if better else '; not better'}")
+        return better
+
+    def _wins(self, candidate: Candidate) -> bool:
+        """A duel with the best; if the latency was out of bounds, another one rung lower."""
+        concurrency = self.records.best_concurrency(candidate, self._goal)
+        self._compare_at(concurrency, self._best)
+        self._concurrency = self.records.best_concurrency(self._best, self._goal)
+        for _ in range(2):
+            duel = self._duel(candidate, concurrency)
+            rounds = f"{duel.wins} of {len(duel.points)} rounds won"
+            won = duel.losses < LOST_AT and duel.gain >= LEAST_GAIN
+            self._say(f"{candidate}: {duel.ratio:.2f} times the best so far, {rounds}{': kept' if won else ''}")
+            if won:
+                return True
+            lower = self._rungs[max(0, self._rungs.index(concurrency) - 1)]
+            if duel.gain or self._goal.p99_ms is None or lower == concurrency:
+                break
+            concurrency = lower
+        return False
+
+    def _compare_at(self, concurrency: int, candidate: Candidate) -> None:
+        """Let the other one show what it does at this concurrency, so that not the concurrency alone wins."""
+        if all(trial.point.concurrency != concurrency for trial in self.records.of(candidate)):
+            self._measure_in_time(candidate, concurrency)
+
+    def _duel(self, candidate: Candidate, concurrency: int) -> Duel:
+        """Rounds of the candidate and the best in turn; it ends early when it is decided."""
+        duel = Duel(self._goal)
+        while len(duel.points) < MOST_ROUNDS and duel.losses < LOST_AT and duel.wins < MOST_ROUNDS - LOST_AT + 1:
+            self._demand(2 * self._point_seconds)
+            duel.add(self._measure(candidate, concurrency), self._measure(self._best, self._concurrency))
+        return duel
+
+    def _final(self) -> Duel | None:
+        """Rounds of the best and the present settings in turn, as many as there is time for.
+
+        They are repeated, with other concurrencies, if the medians of all rounds say that these are better.
+        """
+        duel = None
+        for candidate in (PRESENT, self._best):
+            self._settle(candidate)
+        for _ in range(2):
+            ours, theirs = (self.records.best_concurrency(candidate, self._goal) for candidate in (self._best, PRESENT))
+            if duel and (ours, theirs) == (duel.points[0].concurrency, duel.references[0].concurrency):
+                break
+            self._say(f"the best ({self._best}) against the present settings, {FINAL_ROUNDS} rounds")
+            again = self._rounds(ours, theirs)
+            duel = again if len(again.points) >= (len(duel.points) if duel else 1) else duel
+        return duel
+
+    def _settle(self, candidate: Candidate) -> None:
+        """Measure the concurrencies beside the best one, so that the final rounds are at the right one for each."""
+        place = self._rungs.index(self.records.best_concurrency(candidate, self._goal))
+        known = {trial.point.concurrency for trial in self.records.of(candidate)}
+        for concurrency in self._rungs[max(0, place - 1) : place + 2]:
+            if concurrency not in known and self._budget.left >= (2 * FINAL_ROUNDS + 1) * self._point_seconds:
+                self._measure(candidate, concurrency)
+
+    def _rounds(self, ours: int, theirs: int) -> Duel:
+        duel = Duel(self._goal)
+        while len(duel.points) < FINAL_ROUNDS and self._budget.left >= 2 * self._point_seconds:
+            duel.add(self._measure(self._best, ours), self._measure(PRESENT, theirs))
+        return duel
+
+    def _measure_in_time(self, candidate: Candidate, concurrency: int) -> Point:
+        self._demand(self._point_seconds)
+        return self._measure(candidate, concurrency)
+
+    def _load(self, candidate: Candidate) -> None:
+        before = self._budget.spent
+        try:
+            self._bench.load(candidate)
+        finally:
+            self._load_seconds = max(self._load_seconds, self._budget.spent - before)
+
+    def _measure(self, candidate: Candidate, concurrency: int) -> Point:
+        before = self._budget.spent
+        point = self._bench.measure(candidate, concurrency)
+        self._point_seconds = max(self._point_seconds, self._budget.spent - before)
+        self.records.add(candidate, point)
+        return point
+
+    def _demand(self, seconds: float) -> None:
+        """Raises :class:`BudgetSpentError` if this would leave no time for the final rounds."""
+        self._budget.demand(seconds + (2 * FINAL_ROUNDS + SETTLING) * self._point_seconds)

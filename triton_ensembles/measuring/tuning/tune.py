@@ -1,0 +1,195 @@
+"""One search from the ensemble's folder to its report."""
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import tritonclient.http as http
+
+from triton_ensembles.building.built import Built
+from triton_ensembles.building.places import Places
+from triton_ensembles.building.planned.plan import BuildPlan, plan_build
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import locked, remove
+from triton_ensembles.ground.progress import Progress
+from triton_ensembles.ground.spelling import choices
+from triton_ensembles.measuring.perf.facts import machine, versions
+from triton_ensembles.measuring.perf.inputs import UserInputs
+from triton_ensembles.measuring.tuning.bench import ServedBench
+from triton_ensembles.measuring.tuning.budget import Budget
+from triton_ensembles.measuring.tuning.edits import Files
+from triton_ensembles.measuring.tuning.goal import Goal
+from triton_ensembles.measuring.tuning.knobs import Knobs, knobs_of
+from triton_ensembles.measuring.tuning.report import TuningReport
+from triton_ensembles.measuring.tuning.search import RejectedError, Search
+from triton_ensembles.measuring.tuning.space import Setting
+from triton_ensembles.measuring.tuning.variants import Variants
+from triton_ensembles.project.examples.folder import Examples, read_examples
+from triton_ensembles.triton.targets import Target
+
+SECONDS = 2.0
+MINUTES = 10.0
+MOST = 64
+
+
+@dataclass(frozen=True)
+class Load:
+    """The requests of clients while candidates are measured.
+
+    Attributes:
+        most: the most concurrent requests.
+        seconds: the duration of a measurement.
+        protocol: "grpc" or "http".
+        batch: rows in a request.
+    """
+
+    most: int = MOST
+    seconds: float = SECONDS
+    protocol: str = "grpc"
+    batch: int = 1
+    user: UserInputs = field(default_factory=UserInputs)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The ensemble that is tuned.
+
+    Attributes:
+        settings: what may be set; ``notes`` is what may not, and why.
+        files: that the settings are written in, as they are now.
+    """
+
+    plan: BuildPlan
+    examples: Examples
+    settings: tuple[Setting, ...]
+    notes: tuple[str, ...]
+    files: Files
+
+
+def read_subject(folder: Path, target: Target, places: Places, goal: Goal, keep: Sequence[str] = ()) -> Subject:
+    """The ensemble in ``folder``, before anything is built.
+
+    Args:
+        keep: settings that stay as they are: ``STEP.KEY``, or a key for all steps.
+
+    Raises:
+        EnsembleError: it cannot be read, or nothing can be set.
+    """
+    plan, examples = plan_build(folder, target, places.root), read_examples(folder)
+    cores = len(os.sched_getaffinity(0))
+    knobs = knobs_of(plan, cores, goal.p99_ms, lower_precision=bool(list(examples.rows())))
+    settings = _without(keep, knobs, folder)
+    return Subject(plan, examples, settings, knobs.notes, Files(plan, settings))
+
+
+def tune(
+    subject: Subject,
+    built: Built,
+    places: Places,
+    *,
+    goal: Goal,
+    minutes: float,
+    load: Load,
+    allow_random: bool,
+    weights_dir: Path | None,
+    log: Path,
+    progress: Progress,
+) -> TuningReport:
+    """Search for better settings of an ensemble.
+
+    Args:
+        built: its present build, of which nothing changes.
+        minutes: the budget: loads, measurements and the final rounds.
+        log: the file for tritonserver's log.
+
+    Raises:
+        EnsembleError: the present settings cannot be measured.
+    """
+    folder, target, settings = subject.plan.folder, subject.plan.target, subject.settings
+    date, facts = datetime.now(UTC), machine()
+    for line in subject.notes:
+        progress(line)
+    progress(f"goal: {goal}; searching {len(settings)} settings for {minutes:g} minutes:")
+    for setting in settings:
+        alternatives = (str(value) for value in setting.values if value != setting.present)
+        progress(f"  {setting.name}: {setting.present}, or {', '.join(alternatives)}")
+    if not subject.examples.load:
+        progress("there are no example requests, so answers are not compared, and precisions stay")
+    with _scratch(places, target, folder.name, progress) as scratch:
+        variants = Variants(
+            scratch, folder, target, places, subject.files, allow_random=allow_random, weights_dir=weights_dir
+        )
+        budget = Budget(minutes * 60)
+        with ServedBench(
+            variants,
+            subject.examples,
+            budget,
+            scratch=scratch,
+            log=log,
+            python=str(built.manifest["python"]),
+            seconds=load.seconds,
+            protocol=load.protocol,
+            batch=load.batch,
+            user=load.user,
+            progress=progress,
+        ) as bench:
+            with http.InferenceServerClient(bench.server.http_url) as client:
+                server_versions = versions(client)
+            timed = _timed(progress, budget)
+            try:
+                outcome = Search(settings, goal, bench, budget, load.most, timed).run()
+            except RejectedError as error:
+                raise EnsembleError(f"the present settings cannot be measured: {error}", path=folder) from error
+    return TuningReport(
+        name=folder.name,
+        target=target.name,
+        weights=str(built.manifest["weights"]),
+        date=date.isoformat(timespec="seconds"),
+        input=bench.about,
+        protocol=load.protocol,
+        batch=load.batch,
+        seconds=load.seconds,
+        minutes=minutes,
+        spent_minutes=round(budget.spent / 60, 2),
+        machine=facts,
+        versions=server_versions,
+        goal=goal,
+        settings=settings,
+        notes=subject.notes,
+        outcome=outcome,
+        diff=subject.files.diff(outcome.best),
+    )
+
+
+def _without(keep: Sequence[str], knobs: Knobs, folder: Path) -> tuple[Setting, ...]:
+    """The settings without those in ``keep``."""
+    known = {name for setting in knobs.settings for name in (setting.name, setting.key)}
+    for name in keep:
+        if name not in known:
+            raise EnsembleError(
+                f"there is no setting {name!r} to keep", path=folder, cure=f"there are {choices(known)}"
+            )
+    settings = tuple(setting for setting in knobs.settings if not {setting.name, setting.key} & set(keep))
+    if not settings:
+        raise EnsembleError("there is nothing to search: no setting has a second value", path=folder)
+    return settings
+
+
+def _timed(progress: Progress, budget: Budget) -> Progress:
+    return lambda line: progress(f"[{budget.spent / 60:4.1f} min] {line}")
+
+
+@contextlib.contextmanager
+def _scratch(places: Places, target: Target, name: str, progress: Progress) -> Iterator[Path]:
+    """An empty folder that no other search of this ensemble uses; what a killed one left is removed."""
+    folder = places.build / target.name / f".{name}.tune"
+    with locked(places.build / target.name / f".{name}.tune.lock", progress):
+        remove(folder)
+        folder.mkdir(parents=True)
+        try:
+            yield folder
+        finally:
+            remove(folder)

@@ -1,0 +1,96 @@
+"""The model repository of each candidate: its sources are edited copies, staged by the build itself."""
+
+import os
+import shutil
+from pathlib import Path
+
+from triton_ensembles.building.build import stage_written
+from triton_ensembles.building.places import Places
+from triton_ensembles.building.planned.refusal import refuse_faults
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.measuring.tuning.edits import Files
+from triton_ensembles.measuring.tuning.search import RejectedError
+from triton_ensembles.measuring.tuning.space import Candidate
+from triton_ensembles.triton.targets import Target
+
+
+class Variants:
+    """Stages candidates side by side in one model repository, each under names of its own.
+
+    Attributes:
+        repository: the folder with the models of all staged candidates.
+
+    Args:
+        scratch: an empty folder on the file system of the build's store, so that large files are linked.
+        ensemble: the folder of the ensemble in git.
+    """
+
+    def __init__(
+        self,
+        scratch: Path,
+        ensemble: Path,
+        target: Target,
+        places: Places,
+        files: Files,
+        *,
+        allow_random: bool,
+        weights_dir: Path | None,
+    ) -> None:
+        self._sources, self.repository = scratch / places.ensembles.name, scratch / ".models"
+        self._ensemble, self._target, self._places, self._files = ensemble, target, places, files
+        self._allow_random, self._weights_dir = allow_random, weights_dir
+        self._names: dict[Candidate, str] = {}
+        self.repository.mkdir(parents=True)
+        own = {places.ensembles.name, places.build.name, places.dist.name}
+        for path in places.root.iterdir():  # what recipes name, where `check` looks for it
+            if path.name not in own and not path.name.startswith("."):
+                (scratch / path.name).symlink_to(path)
+
+    def stage(self, candidate: Candidate) -> str:
+        """The name of the ensemble that has the candidate's settings, staged once.
+
+        Raises:
+            RejectedError: its files cannot be edited that way, or the build refuses them.
+        """
+        if candidate not in self._names:
+            name = f"{self._ensemble.name}_{len(self._names)}"
+            self._names[candidate] = name
+            try:
+                source = self._copy(candidate, name)
+                refuse_faults(source, self._target.destination, f"{name} has faults")
+                stage_written(
+                    source,
+                    self._target,
+                    self._places,
+                    self.repository,
+                    allow_random=self._allow_random,
+                    weights_dir=self._weights_dir,
+                    progress=_silent,  # the same lines for each candidate
+                )
+            except EnsembleError as error:
+                raise RejectedError(" ".join(str(error).split())) from error
+        return self._names[candidate]
+
+    def name(self, candidate: Candidate) -> str:
+        """The name of a candidate that was staged."""
+        return self._names[candidate]
+
+    def _copy(self, candidate: Candidate, name: str) -> Path:
+        folder = self._sources / name
+        shutil.copytree(self._ensemble, folder, copy_function=_link_or_copy)
+        for path, text in self._files.edited(candidate).items():
+            edited = folder / path.relative_to(self._ensemble)
+            edited.unlink()
+            edited.write_bytes(text.encode())
+        return folder
+
+
+def _silent(_: str) -> None:
+    pass
+
+
+def _link_or_copy(source: str, copy: str) -> None:
+    try:
+        os.link(os.path.realpath(source), copy)
+    except OSError:
+        shutil.copy2(source, copy)

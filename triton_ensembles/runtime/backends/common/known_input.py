@@ -1,0 +1,101 @@
+"""One known input of a model, and its answer: whether two files of one model compute the same.
+
+The values follow from the tensors' names and a fixed arithmetic, so a record needs only their types and shapes, and no
+version of numpy changes them.
+"""
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from triton_ensembles.runtime.backends.common.model_instance import TRITON_TYPES, Tensor
+
+Array = NDArray[Any]
+
+# Triton's name of an element type -> numpy's, for those that values can be made of.
+_TYPES = {triton: name for name, triton in TRITON_TYPES.items() if name != "string"}
+# Sizes of axes that may have any, smallest first: sentences are content with the first, images need more.
+_SIZES = (8, 32, 224)
+# The values of integers, from the first to below the second: ids of a vocabulary, a mask, and ids that are all valid.
+_INTEGERS = ((0, 1000), (0, 2), (1, 2))
+# A difference within this share of the largest value is rounding: a session with more threads may add in another order.
+_TOLERANCE = 1e-3
+_MOST_VALUES = 1024  # of an output that are recorded
+
+
+@dataclass(frozen=True)
+class KnownTensor:
+    """An input. ``type`` is numpy's; integers are from ``least`` to below ``most``, and floats from -1 to below 1."""
+
+    type: str
+    shape: tuple[int, ...]
+    least: int
+    most: int
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> "KnownTensor":
+        return cls(str(record["type"]), tuple(record["shape"]), int(record["least"]), int(record["most"]))
+
+    def record(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def values(self, name: str) -> Array:
+        """The values of the input ``name``: Fibonacci hashing of the elements' numbers."""
+        count = int(np.prod(self.shape, dtype=np.int64))
+        numbers = np.arange(count, dtype=np.uint64) + np.uint64(zlib.crc32(name.encode()))
+        hashed = (numbers * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(33)  # 31 bits; the product wraps
+        if self.type == "bool":
+            values = hashed % np.uint64(2) == 1
+        elif self.type.startswith("float"):
+            values = hashed.astype(np.float64) / 2**30 - 1
+        else:
+            values = hashed.astype(np.int64) % (self.most - self.least) + self.least
+        typed: Array = values.astype(self.type).reshape(self.shape)
+        return typed
+
+
+def known_tensors(inputs: Sequence[Tensor]) -> Iterator[dict[str, KnownTensor]]:
+    """Inputs to try, by name, for the ``inputs`` of a file; none for a model of strings or of no declared rank.
+
+    The model says which of them is valid: it may refuse ids beyond its vocabulary, or images that are too small.
+    """
+    if not inputs or any(tensor.data_type not in _TYPES or tensor.dims is None for tensor in inputs):
+        return
+    for size in _SIZES:
+        for least, most in _INTEGERS:
+            yield {tensor.name: _known(tensor, size, least, min(most, 128)) for tensor in inputs}
+
+
+def _known(tensor: Tensor, size: int, least: int, most: int) -> KnownTensor:
+    """Variable axes get ``size``, and the first one 1: it is the batch."""
+    shape = [size if axis == -1 else axis for axis in tensor.dims or ()]
+    if tensor.dims and tensor.dims[0] == -1:
+        shape[0] = 1
+    return KnownTensor(_TYPES[str(tensor.data_type)], tuple(shape), least, most)
+
+
+def values_of(known: Mapping[str, KnownTensor]) -> dict[str, Array]:
+    """The arrays of an input, by name."""
+    return {name: tensor.values(name) for name, tensor in known.items()}
+
+
+def sample(output: Array) -> list[float]:
+    """At most about a thousand values of an output, from all over it: an odd step passes every column in turn."""
+    step = max(1, output.size // _MOST_VALUES) | 1
+    values: list[float] = output.ravel()[::step].astype(np.float64).tolist()
+    return values
+
+
+def agree(values: Sequence[float], expected: Sequence[float]) -> bool:
+    """Whether two samples differ by rounding only. Values that are not finite agree with nothing."""
+    if len(values) != len(expected):
+        return False
+    if not values:
+        return True
+    computed, reference = np.array(values), np.array(expected)
+    limit = _TOLERANCE * float(np.abs(reference).max())
+    return bool((np.abs(computed - reference) <= limit).all())

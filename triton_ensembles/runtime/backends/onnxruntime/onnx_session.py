@@ -1,0 +1,139 @@
+"""Runs an ONNX model with ONNX Runtime, configured by the fields of config.pbtxt that Triton's native backend reads.
+
+Source of the keys and their meaning: README of triton-inference-server/onnxruntime_backend, "Model Config Options".
+``padded_batching`` is this project's own: see padding.py.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import onnxruntime as ort
+from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
+
+from triton_ensembles.runtime.backends.common.batching import Array, BadInputError, Request, Result, decoded, run_batch
+from triton_ensembles.runtime.backends.common.instance_engine import InstanceEngine
+from triton_ensembles.runtime.backends.common.model_instance import (
+    LoadError,
+    ModelInstance,
+    check_batch_axis,
+    check_tensors,
+)
+from triton_ensembles.runtime.backends.common.padding import find_axes, run_padded
+from triton_ensembles.runtime.backends.onnxruntime.mapped_model import MappedModel
+from triton_ensembles.runtime.backends.onnxruntime.tensors import tensor_of
+
+# optimization { graph { level } }: all optimizations when absent.
+_LEVELS = {
+    -1: ort.GraphOptimizationLevel.ORT_ENABLE_BASIC,
+    0: ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
+    1: ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
+    2: ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
+}
+
+_OPTIONS: Mapping[str, Callable[[ort.SessionOptions, int], None]] = {
+    "inter_op_thread_count": lambda options, value: setattr(options, "inter_op_num_threads", value),
+    "execution_mode": lambda options, value: setattr(
+        options, "execution_mode", ort.ExecutionMode.ORT_PARALLEL if value else ort.ExecutionMode.ORT_SEQUENTIAL
+    ),
+    "enable_mem_arena": lambda options, value: setattr(options, "enable_cpu_mem_arena", bool(value)),
+    "enable_mem_pattern": lambda options, value: setattr(options, "enable_mem_pattern", bool(value)),
+    "session.use_device_allocator_for_initializers": lambda options, value: options.add_session_config_entry(
+        "session.use_device_allocator_for_initializers", str(value)
+    ),
+}
+_THREADS = "intra_op_thread_count"
+_PADDED = "padded_batching"
+_SHRINK = "memory.enable_memory_arena_shrinkage"
+
+
+class OnnxSession:
+    """An inference session for one model instance.
+
+    Raises:
+        LoadError: the file is not an ONNX model, it and the config disagree about a tensor, or a file of mapped weights
+            is missing or damaged (see weights_gate.py).
+    """
+
+    parameters: ClassVar[frozenset[str]] = frozenset({*_OPTIONS, _THREADS, _SHRINK, _PADDED})
+
+    def __init__(self, model: ModelInstance) -> None:
+        self._batched = model.batched
+        self._run_options = ort.RunOptions()
+        if shrink := model.parameters.get(_SHRINK):
+            self._run_options.add_run_config_entry(_SHRINK, shrink)
+        try:
+            mapped = MappedModel(model, _level(model), partial(_session, model))
+            self._engines = InstanceEngine(model, mapped.session, _THREADS)
+        except LoadError:
+            raise
+        except Exception as error:  # ONNX Runtime's exceptions have no other common base
+            raise LoadError(f"ONNX Runtime cannot load {model.file.name}: {error}") from error
+        with self._engines.engine(1) as session:
+            _check(model, session)
+            nodes = (session.get_inputs(), session.get_outputs())
+            shapes = ({node.name: node.shape for node in group} for group in nodes)
+            self._axes = find_axes(*shapes) if model.boolean(_PADDED, False) else None
+        self._texts = {tensor.name for tensor in model.inputs if tensor.data_type == "TYPE_STRING"}
+
+    def answer(self, requests: Sequence[Request]) -> list[Result]:
+        with self._engines.engine(len(requests)) as session:
+            run = partial(self._run, session)
+            if self._axes:
+                return run_padded(requests, run, self._axes)
+            return run_batch(requests, run, batched=self._batched)
+
+    def close(self) -> None:
+        self._engines.close()
+
+    def _run(
+        self, session: ort.InferenceSession, inputs: Mapping[str, Array], requested: tuple[str, ...]
+    ) -> Sequence[Array]:
+        feed = dict(inputs)
+        for name in self._texts & feed.keys():  # ONNX Runtime's strings are text, Triton's are bytes
+            feed[name] = np.array(decoded(name, feed[name]), dtype=object).reshape(feed[name].shape)
+        try:
+            outputs: Sequence[Array] = session.run(list(requested), feed, self._run_options)
+        except InvalidArgument as error:
+            raise BadInputError(str(error)) from error
+        return outputs
+
+
+def _level(model: ModelInstance) -> int:
+    level = int(model.config.get("optimization", {}).get("graph", {}).get("level", 0))
+    if level not in _LEVELS:
+        raise LoadError(f"optimization.graph.level is {level}, but must be one of {', '.join(map(str, _LEVELS))}")
+    return level
+
+
+def _session(model: ModelInstance, file: Path, level: int, threads: int) -> ort.InferenceSession:
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    # By default idle threads spin for a millisecond, on cores that the other steps and the server need. 20 us are
+    # enough for the gaps within a run.
+    options.add_session_config_entry("session.intra_op.spin_duration_us", "20")
+    for key, apply in _OPTIONS.items():
+        if key in model.parameters:
+            apply(options, model.integer(key, 0))
+    options.graph_optimization_level = _LEVELS[level]
+    return ort.InferenceSession(file, options, providers=_providers(model))
+
+
+def _providers(model: ModelInstance) -> list[Any]:
+    if model.gpu is None:
+        return ["CPUExecutionProvider"]
+    if "CUDAExecutionProvider" not in ort.get_available_providers():
+        raise LoadError("the config asks for KIND_GPU, but the installed ONNX Runtime is built for the CPU only")
+    return [("CUDAExecutionProvider", {"device_id": model.gpu}), "CPUExecutionProvider"]
+
+
+def _check(model: ModelInstance, session: ort.InferenceSession) -> None:
+    inputs, outputs = session.get_inputs(), session.get_outputs()
+    for kind, declared, nodes in (("input", model.inputs, inputs), ("output", model.outputs, outputs)):
+        tensors = {node.name: tensor_of(node) for node in nodes}
+        check_tensors(kind, declared, tensors.values(), batched=model.batched, all_needed=kind == "input")
+        if model.batched:
+            for tensor in declared:
+                check_batch_axis(kind, tensor.name, tensors[tensor.name].dims, model.max_batch_size)

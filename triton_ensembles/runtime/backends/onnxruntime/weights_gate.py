@@ -1,0 +1,151 @@
+"""Whether prepacked weights suit this ONNX Runtime and this processor, and whether the files are those of the build.
+
+ONNX Runtime packs weights for the kernels that will read them. Packed at build time, they are mapped from a file that
+all sessions and instances share, but they are of use to the same kernels only. Beside the graph with plain weights,
+which runs anywhere, a build writes a graph that names the packed ones, the file of both, and this record:
+
+    model.onnx            the graph, optimized; its weights are in model.weights
+    model.prepacked.onnx  the graph for one processor
+    model.weights         plain and prepacked weights
+    model.gate.json       version, instruction sets, sizes and checksums of the files, a known input and its answer
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_ensembles.runtime.backends.common.checksum import size_and_crc32
+from triton_ensembles.runtime.backends.common.known_input import Array, KnownTensor, agree, sample, values_of
+from triton_ensembles.runtime.backends.common.model_instance import LoadError
+
+# What decides the kernels of ONNX Runtime's CPU provider on x86 (onnxruntime/core/mlas/lib/platform.cpp) and on Arm.
+_DECISIVE = frozenset(
+    {"sse4_1", "avx", "avx2", "fma", "f16c", "avx_vnni"}
+    | {f"avx512{name}" for name in ("f", "bw", "cd", "dq", "vl", "_vnni", "_bf16", "_fp16")}
+    | {f"amx_{name}" for name in ("tile", "int8", "bf16", "fp16")}
+    | {"asimd", "asimddp", "asimdhp", "i8mm", "bf16", "sve", "sve2", "sme", "sme2"}
+)
+
+
+def instruction_sets() -> list[str]:
+    """The instruction sets of this processor that decide the kernels, by the names of /proc/cpuinfo."""
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        name, _, flags = line.partition(":")
+        if name.strip() in ("flags", "Features"):
+            return sorted(_DECISIVE.intersection(flags.split()))
+    return []
+
+
+@dataclass(frozen=True)
+class GatedFiles:
+    """The files of one model, beside each other."""
+
+    plain: Path
+
+    @property
+    def prepacked(self) -> Path:
+        return self.plain.with_suffix(f".prepacked{self.plain.suffix}")
+
+    @property
+    def weights(self) -> Path:
+        return self.plain.with_suffix(".weights")
+
+    @property
+    def gate(self) -> Path:
+        return self.plain.with_suffix(".gate.json")
+
+    def fingerprints(self) -> dict[str, dict[str, int]]:
+        """Size in bytes and CRC-32 of each file but the record, by name."""
+        return {path.name: _fingerprint(path) for path in (self.plain, self.prepacked, self.weights)}
+
+
+@dataclass(frozen=True)
+class WeightsGate:
+    """The record of a build.
+
+    Attributes:
+        onnxruntime: the version of ONNX Runtime that packed the weights.
+        instruction_sets: of the processor that they were packed for; see :func:`instruction_sets`.
+        level: ``optimization.graph.level`` of the config that both graphs are optimized by.
+        files: see :meth:`GatedFiles.fingerprints`.
+        inputs: the known input.
+        answer: samples of the outputs that the plain graph gave, by name.
+    """
+
+    onnxruntime: str
+    instruction_sets: tuple[str, ...]
+    level: int
+    files: Mapping[str, Mapping[str, int]]
+    inputs: Mapping[str, KnownTensor]
+    answer: Mapping[str, tuple[float, ...]]
+
+    def write(self, path: Path) -> None:
+        record = {**vars(self), "inputs": {name: known.record() for name, known in self.inputs.items()}}
+        path.write_text(json.dumps(record, indent=2, sort_keys=True) + "\n")
+
+    def refusal(self, onnxruntime: str, level: int) -> str:
+        """Why the prepacked graph does not suit this process; "" when it does."""
+        if self.onnxruntime != onnxruntime:
+            return f"they were packed by ONNX Runtime {self.onnxruntime}, and this is {onnxruntime}"
+        recorded, here = set(self.instruction_sets), set(instruction_sets())
+        if recorded != here:
+            lacks, adds = (", ".join(sorted(sets)) or "nothing" for sets in (recorded - here, here - recorded))
+            return f"they were packed for another processor: this one lacks {lacks}, and adds {adds}"
+        if self.level != level:
+            return f"the graph was optimized at level {self.level}, and the config has optimization.graph.level {level}"
+        return ""
+
+    def is_answered_by(self, run: Callable[[list[str], dict[str, Array]], list[Array]]) -> bool:
+        """Whether a session, given as ``run(outputs, inputs)``, gives the recorded answer to the known input."""
+        names = list(self.answer)
+        outputs = run(names, values_of(self.inputs))
+        return all(agree(sample(output), self.answer[name]) for name, output in zip(names, outputs, strict=True))
+
+
+def read_gate(files: GatedFiles, *, checks: bool) -> WeightsGate | None:
+    """The record beside a model; None for a model that is one file.
+
+    Args:
+        checks: whether the checksums of the files are compared, and not only their sizes.
+
+    Raises:
+        LoadError: a file is missing, damaged, or of another build.
+    """
+    if not files.gate.exists():
+        if extra := next((path.name for path in (files.prepacked, files.weights) if path.exists()), ""):
+            raise LoadError(f"{files.gate.name} is missing, which belongs to {extra}: build the model again")
+        return None
+    gate = _parse(files.gate)
+    for path in (files.plain, files.prepacked, files.weights):
+        recorded = gate.files.get(path.name)
+        if recorded is None:
+            raise LoadError(f"{files.gate.name} does not know {path.name}, so it is of another model: build it again")
+        if not path.is_file():
+            raise LoadError(f"{path.name} is missing, which {files.gate.name} names: build the model again")
+        if path.stat().st_size != recorded["size"] or (checks and _fingerprint(path) != recorded):
+            raise LoadError(f"{path.name} is damaged or of another build than {files.gate.name}: build the model again")
+    return gate
+
+
+def _parse(path: Path) -> WeightsGate:
+    try:
+        record = json.loads(path.read_bytes())
+        return WeightsGate(
+            onnxruntime=str(record["onnxruntime"]),
+            instruction_sets=tuple(record["instruction_sets"]),
+            level=int(record["level"]),
+            files={name: {key: int(file[key]) for key in ("size", "crc32")} for name, file in record["files"].items()},
+            inputs={name: KnownTensor.read(tensor) for name, tensor in record["inputs"].items()},
+            answer={name: tuple(map(float, values)) for name, values in record["answer"].items()},
+        )
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise LoadError(
+            f"{path.name} is damaged, not the record of a build ({reason}): build the model again"
+        ) from error
+
+
+def _fingerprint(path: Path) -> dict[str, int]:
+    size, checksum = size_and_crc32(path)
+    return {"size": size, "crc32": checksum}

@@ -1,0 +1,88 @@
+"""Runs a model with OpenVINO on the CPU: OpenVINO's own format (model.xml), ONNX or a frozen TensorFlow GraphDef.
+
+Source of the parameters: README of triton-inference-server/openvino_backend, "Parameters". ``padded_batching`` is this
+project's own: see padding.py.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+import openvino as ov
+import triton_python_backend_utils as pb_utils
+
+from triton_ensembles.runtime.backends.common.batching import Array, BadInputError, Request, Result, run_batch
+from triton_ensembles.runtime.backends.common.instance_engine import InstanceEngine
+from triton_ensembles.runtime.backends.common.mapped_pages import let_go
+from triton_ensembles.runtime.backends.common.model_instance import LoadError, ModelInstance
+from triton_ensembles.runtime.backends.common.padding import run_padded
+from triton_ensembles.runtime.backends.openvino.tensors import read, reason, variable_axes
+
+_THREADS = "INFERENCE_NUM_THREADS"
+_BF16 = "HINT_BF16"
+_PADDED = "padded_batching"
+
+
+class CompiledModel:
+    """One inference request over the compiled model, for one model instance.
+
+    All of its threads compute one run (one stream), so that even a single row uses all of them.
+
+    Raises:
+        LoadError: OpenVINO cannot read or compile the file, or it and the config disagree about a tensor.
+    """
+
+    parameters: ClassVar[frozenset[str]] = frozenset({_THREADS, _BF16, _PADDED})
+
+    def __init__(self, model: ModelInstance) -> None:
+        if model.gpu is not None:
+            raise LoadError("the config asks for KIND_GPU, but this backend runs OpenVINO on the CPU only")
+        self._batched = model.batched
+        core = ov.Core()
+        graph, self._names = read(core, model)
+        self._axes = variable_axes(graph, self._names, model) if model.boolean(_PADDED, False) else None
+        try:
+            self._engines = InstanceEngine(model, partial(_request, core, graph, _options(core, model)), _THREADS)
+        except RuntimeError as error:
+            raise LoadError(f"OpenVINO cannot compile {model.file.name}: {reason(error)}") from error
+        let_go(model.file.with_suffix(".bin"))
+
+    def answer(self, requests: Sequence[Request]) -> list[Result]:
+        with self._engines.engine(len(requests)) as request:
+            run = partial(self._run, request)
+            if self._axes:
+                return run_padded(requests, run, self._axes)
+            return run_batch(requests, run, batched=self._batched)
+
+    def close(self) -> None:
+        self._engines.close()
+
+    def _run(self, request: ov.InferRequest, inputs: Mapping[str, Array], outputs: tuple[str, ...]) -> Sequence[Array]:
+        feed = {self._names[name]: np.ascontiguousarray(array) for name, array in inputs.items()}
+        try:
+            request.infer(feed, share_inputs=True)
+        except RuntimeError as error:
+            raise BadInputError(reason(error)) from error
+        # Copies, because the next run writes into the same memory.
+        return [np.array(request.get_tensor(self._names[name]).data) for name in outputs]
+
+
+def _request(core: ov.Core, graph: ov.Model, options: Mapping[str, object], threads: int) -> ov.InferRequest:
+    return core.compile_model(graph, "CPU", {**options, _THREADS: threads}).create_infer_request()
+
+
+def _options(core: ov.Core, model: ModelInstance) -> dict[str, object]:
+    bf16 = model.parameters.get(_BF16) == "YES"
+    if bf16 and "BF16" not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
+        bf16 = False
+        pb_utils.Logger.log_warn(
+            f"{model.name}: {_BF16} is YES, but this CPU has no bf16 instructions: running in fp32"
+        )
+    return {
+        # By default OpenVINO uses bf16 where the CPU has it.
+        "INFERENCE_PRECISION_HINT": "bf16" if bf16 else "f32",
+        "NUM_STREAMS": 1,
+        # The other steps, the server and other models need these cores, too.
+        "ENABLE_CPU_PINNING": False,
+    }

@@ -1,0 +1,143 @@
+"""Runs a torch model: TorchScript, or a package of AOTInductor if the file ends in ``.pt2``.
+
+It follows Triton's native PyTorch backend; tensor_positions.py and torch_settings.py name the rules taken from there.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+import triton_python_backend_utils as pb_utils
+
+from triton_ensembles.runtime.backends.common.batching import Array, BadInputError, Request, Result, decoded, run_batch
+from triton_ensembles.runtime.backends.common.instance_engine import InstanceEngine
+from triton_ensembles.runtime.backends.common.model_instance import TRITON_TYPES, LoadError, ModelInstance, Tensor
+from triton_ensembles.runtime.backends.pytorch.torch_device import device_of, keep_freed_memory
+from triton_ensembles.runtime.backends.pytorch.torch_model import PACKAGE_SUFFIX, Package, Script
+from triton_ensembles.runtime.backends.pytorch.torch_settings import PARAMETERS, THREADS, Settings
+
+# Those of the native backend (src/libtorch_utils.cc). TYPE_STRING is a list of texts, not a tensor.
+_TYPES = {
+    getattr(torch, name): TRITON_TYPES[name]
+    for name in ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64")
+}
+_TEXT = "TYPE_STRING"
+
+
+class TorchEngine:
+    """The loaded model.
+
+    Raises:
+        LoadError: torch cannot load the file, has no such device, or the file and the config disagree.
+    """
+
+    parameters: ClassVar[frozenset[str]] = PARAMETERS
+
+    def __init__(self, model: ModelInstance) -> None:
+        self._batched = model.batched
+        self._outputs = {tensor.name: tensor for tensor in model.outputs}
+        self._device = device_of(model.gpu)
+        is_package = model.file.suffix == PACKAGE_SUFFIX
+        for kind, tensors in (("input", model.inputs), ("output", model.outputs)):
+            _check_types(kind, tensors, batched=model.batched)
+        self._settings = Settings(model, script=not is_package)
+        # torch has one number of threads for the whole process, so the "engine" is that number, and there is only one
+        # copy of the weights.
+        self._engines = InstanceEngine(model, lambda threads: threads, THREADS)
+        self._threads = 0
+        if model.gpu is None:
+            keep_freed_memory()
+        with self._settings.applied():
+            self._model = Package(model, self._device) if is_package else Script(model, self._device)
+        for kind, positions in (("inputs", self._model.inputs), ("outputs", self._model.outputs)):
+            if positions.guessed:
+                _warn(model, f"the {kind} {', '.join(positions.of)} do not end in __INDEX, so their order is used")
+        for key, reason in self._settings.without_effect.items():
+            _warn(model, f"parameter {key} has no effect: {reason}")
+
+    def answer(self, requests: Sequence[Request]) -> list[Result]:
+        with self._engines.engine(len(requests)) as threads:
+            if threads != self._threads:
+                torch.set_num_threads(threads)
+                self._threads = threads
+            return run_batch(requests, self._run, batched=self._batched)
+
+    def close(self) -> None:
+        del self._model
+        self._engines.close()
+
+    def _run(self, inputs: Mapping[str, Array], outputs: tuple[str, ...]) -> Sequence[Array]:
+        missing = sorted(set(self._model.inputs.of) - set(inputs))
+        if missing:
+            raise BadInputError(f"the request lacks input {missing[0]}")
+        rows = len(next(iter(inputs.values()))) if self._batched else None
+        with self._settings.applied():
+            values: dict[str, Any] = {name: self._value(name, array) for name, array in inputs.items()}
+            try:
+                results = self._model(values)
+            except Exception as error:  # a model may raise anything; the native backend has the same message
+                raise RuntimeError(f"PyTorch execute failure: {_reason(error)}") from error
+            answer = [self._array(name, results, rows) for name in outputs]
+        self._settings.clean()
+        return answer
+
+    def _value(self, name: str, array: Array) -> torch.Tensor | list[str]:
+        if array.dtype == np.object_:
+            return decoded(name, array)
+        if not array.flags.writeable:
+            array = array.copy()  # torch warns about read-only memory, and models may write to it
+        return torch.from_numpy(array).to(self._device)
+
+    def _array(self, name: str, results: Sequence[Any], rows: int | None) -> Array:
+        value, declared = results[self._model.outputs.of[name]], self._outputs[name]
+        if isinstance(value, list):
+            array = np.array([text.encode() for text in value], np.object_)
+            dtype = _TEXT
+        else:
+            dtype = _TYPES.get(value.dtype, str(value.dtype))
+            if dtype != declared.data_type:
+                raise ValueError(
+                    f'output "{name}" is {declared.data_type} in the config, but the model returned {dtype}'
+                )
+            array = value.detach().contiguous().cpu().numpy()
+        _check_dims(declared, array.shape, rows)
+        return array
+
+
+def _check_types(kind: str, tensors: Sequence[Tensor], *, batched: bool) -> None:
+    for tensor in tensors:
+        if tensor.data_type == _TEXT:
+            if len(tensor.dims or ()) + batched != 1:
+                raise LoadError(
+                    f'{kind} "{tensor.name}" is {_TEXT}, which a torch model has as a list: it must have one axis, '
+                    "the batch axis included"
+                )
+        elif tensor.data_type not in _TYPES.values():
+            raise LoadError(
+                f'{kind} "{tensor.name}" is {tensor.data_type}, which Triton\'s PyTorch backend does not support; it '
+                f"supports {', '.join(_TYPES.values())} and {_TEXT}"
+            )
+
+
+def _check_dims(declared: Tensor, shape: tuple[int, ...], rows: int | None) -> None:
+    dims = declared.dims or ()
+    expected = dims if rows is None else (rows, *dims)
+    if len(expected) != len(shape) or any(a not in (b, -1) for a, b in zip(expected, shape, strict=True)):
+        axis = "" if rows is None else " with the batch axis"
+        raise ValueError(
+            f'output "{declared.name}" must be {list(expected)}{axis} according to the config, but the model returned '
+            f"{list(shape)}"
+        )
+
+
+def _reason(error: Exception) -> str:
+    """The message without the model's source code: TorchScript's ends in ``RuntimeError: …``, others begin with it."""
+    text = str(error).strip()
+    reasons = re.findall(r"^(?:[\w.]*(?:Error|Exception)): (.+)", text, re.MULTILINE)
+    return reasons[-1] if reasons else text.partition("\n")[0]
+
+
+def _warn(model: ModelInstance, text: str) -> None:
+    pb_utils.Logger.log_warn(f"{model.name}: {text}")

@@ -1,0 +1,79 @@
+"""The parameters of config.pbtxt that Triton's native PyTorch backend reads, applied through torch's Python API.
+
+Source of the keys, their meaning and defaults: README of triton-inference-server/pytorch_backend, "Parameters", and
+ParseParameters in its src/libtorch.cc (r24.10). Here each instance is a process, so that a process-wide setting of
+torch belongs to one instance; in the native backend it is that of the model loaded last.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+
+import torch
+
+from triton_ensembles.runtime.backends.common.model_instance import ModelInstance
+
+THREADS = "INTRA_OP_THREAD_COUNT"
+_OTHER_THREADS = "INTER_OP_THREAD_COUNT"
+_INFERENCE_MODE = "INFERENCE_MODE"
+_NOT_OPTIMIZED = "DISABLE_OPTIMIZED_EXECUTION"
+_NO_CUDNN = "DISABLE_CUDNN"
+_CLEANING = "ENABLE_CACHE_CLEANING"
+
+# torch's defaults apply unless the config sets them.
+_JIT: Mapping[str, Callable[[bool], object]] = {
+    "ENABLE_JIT_EXECUTOR": torch._C._jit_set_profiling_executor,
+    "ENABLE_JIT_PROFILING": torch._C._jit_set_profiling_mode,
+    "ENABLE_TENSOR_FUSER": torch._C._jit_set_texpr_fuser_enabled,
+}
+_WITHOUT_EFFECT = {
+    "ENABLE_NVFUSER": "torch no longer has nvFuser for TorchScript",
+    "ENABLE_WEIGHT_SHARING": "each instance is a process with its own weights",
+}
+_ONLY_TORCHSCRIPT = "it is only for TorchScript, and this is a compiled package"
+
+PARAMETERS = frozenset(
+    {THREADS, _OTHER_THREADS, _INFERENCE_MODE, _NOT_OPTIMIZED, _NO_CUDNN, _CLEANING, *_JIT, *_WITHOUT_EFFECT}
+)
+
+
+class Settings:
+    """The settings of one model. The constructor applies those that torch keeps for the whole process.
+
+    Args:
+        model: the instance.
+        script: whether the model is TorchScript; some parameters are for its interpreter only.
+
+    Raises:
+        LoadError: a value is not valid.
+    """
+
+    def __init__(self, model: ModelInstance, *, script: bool) -> None:
+        self._inference_mode = model.boolean(_INFERENCE_MODE, True)
+        self._optimized = not model.boolean(_NOT_OPTIMIZED, False)
+        self._cleaning = model.boolean(_CLEANING, False) and model.gpu is not None
+        torch.backends.cudnn.enabled = not model.boolean(_NO_CUDNN, False)
+        if threads := model.integer(_OTHER_THREADS, 0):
+            torch.set_num_interop_threads(threads)
+        for key, switch in _JIT.items():
+            if key in model.parameters:
+                on = model.boolean(key, True)
+                if script:
+                    switch(on)
+        without = dict(_WITHOUT_EFFECT)
+        if not script:
+            without |= dict.fromkeys((*_JIT, _NOT_OPTIMIZED), _ONLY_TORCHSCRIPT)
+        self.without_effect = {key: reason for key, reason in without.items() if key in model.parameters}
+        """Parameters of the config that have no effect, and why."""
+
+    @contextlib.contextmanager
+    def applied(self) -> Iterator[None]:
+        """The context for loading and for every run."""
+        # Gradients are never needed; inference mode also drops the version counters and views that they need.
+        guard = torch.inference_mode() if self._inference_mode else torch.no_grad()
+        with guard, torch.jit.optimized_execution(self._optimized):  # type: ignore[attr-defined]
+            yield
+
+    def clean(self) -> None:
+        """To be called after every run."""
+        if self._cleaning:
+            torch.cuda.empty_cache()

@@ -1,0 +1,96 @@
+"""Entry points that Triton calls of a model instance in each Python-based backend: load, answer batches, unload."""
+
+import contextlib
+import ctypes
+import importlib
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+sys.path.append(str(Path(__file__).resolve().parents[4]))  # why: triton_ensembles/runtime/backends/__init__.py
+
+from triton_ensembles.runtime.backends import ENGINES, PACKAGES
+
+if PACKAGES not in os.environ:
+    raise ImportError(
+        "this backend needs the packages of the Python that runs triton-ensembles, but the server's stubs run Python "
+        "{}.{}: serve the ensemble without --image, or build it with --target fused".format(*sys.version_info)
+    )
+sys.path += os.environ[PACKAGES].split(os.pathsep)
+
+from triton_ensembles.runtime.backends.common.batching import BadInputError, Request, Result
+from triton_ensembles.runtime.backends.common.model_instance import LoadError, read_model_instance
+
+
+class Engine(Protocol):
+    """Runner of a model. Its constructor takes a :class:`ModelInstance`, and raises ``LoadError`` when the model's file
+    and the config disagree."""
+
+    parameters: ClassVar[frozenset[str]]
+    """Keys of the config's ``parameters`` that it reads."""
+
+    def answer(self, requests: Sequence[Request]) -> list[Result]:
+        """One result for each request, in their order. Never raises an error that a request caused."""
+
+    def close(self) -> None:
+        """Free memory and threads."""
+
+
+class TritonPythonModel:
+    def initialize(self, args: Mapping[str, str]) -> None:
+        _check_numpy()
+        filename, module, engine = ENGINES[json.loads(args["model_config"])["backend"]]
+        self._model = read_model_instance(args, filename)
+        self._outputs = tuple(tensor.name for tensor in self._model.outputs)
+        # Imported only here, because for auto-completion of configs Triton starts a stub that only imports this module.
+        engines = importlib.import_module(f"triton_ensembles.runtime.backends.{module}")
+        self._engine: Engine = getattr(engines, engine)(self._model)
+        _trim_heap()
+        for key in self._model.unknown_parameters(self._engine.parameters):
+            pb_utils.Logger.log_warn(f"{self._model.name}: parameter {key} of the config is unknown to this backend")
+
+    def execute(self, requests: Sequence[Any]) -> list[Any]:
+        read = [self._read(request) for request in requests]
+        answers = iter(self._engine.answer([item for item in read if isinstance(item, Request)]))
+        return [_response(next(answers) if isinstance(item, Request) else item) for item in read]
+
+    def finalize(self) -> None:
+        self._engine.close()
+
+    def _read(self, request: Any) -> Request | Exception:
+        inputs = {tensor.name(): tensor.as_numpy() for tensor in request.inputs()}
+        if self._model.batched and len({len(array) for array in inputs.values()}) > 1:
+            sizes = ", ".join(f"{name} {len(array)}" for name, array in sorted(inputs.items()))
+            return BadInputError(f"the inputs have different numbers of rows: {sizes}")
+        requested = set(request.requested_output_names())
+        return Request(inputs, tuple(name for name in self._outputs if name in requested))
+
+
+def _check_numpy() -> None:
+    """Refuse numpy 2, whose arrays the stub of Triton 2.51.0 (24.10) silently misreads.
+
+    That stub is built with pybind11 2.10, which reads numpy's dtype structure as it was before numpy 2: every input
+    becomes its first element repeated, every output empty. 24.11 has pybind11 2.12 (python_backend #384), so this
+    check can be removed together with that server.
+    """
+    if int(np.__version__.partition(".")[0]) >= 2:
+        raise LoadError(f"Triton 2.51.0 misreads every tensor with numpy {np.__version__}: install numpy<2")
+
+
+def _trim_heap() -> None:
+    """Return memory that reading the model's file took: 117 MiB for InceptionV3's graph with OpenVINO."""
+    with contextlib.suppress(AttributeError):  # a C library other than glibc
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _response(result: Result) -> Any:
+    if isinstance(result, Exception):
+        code = pb_utils.TritonError.INVALID_ARG if isinstance(result, BadInputError) else pb_utils.TritonError.INTERNAL
+        return pb_utils.InferenceResponse(error=pb_utils.TritonError(str(result), code))
+    return pb_utils.InferenceResponse([pb_utils.Tensor(name, array) for name, array in result.items()])

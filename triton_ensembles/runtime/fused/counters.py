@@ -1,0 +1,76 @@
+"""The time by step of a fused ensemble, as custom metrics of the Python backend.
+
+An increment is a message to the server that takes longer than some steps, so that they are collected and sent a few
+times a second, from a thread.
+"""
+
+import threading
+from collections.abc import Mapping, Sequence
+
+from triton_ensembles.runtime.fused.calls import Metric, MetricFamily
+from triton_ensembles.runtime.fused.ensemble import StepCount
+
+_SECONDS = 0.2
+# In the order in which they are sent: whoever has seen the requests has seen the rest.
+_FAMILIES = {
+    "fused_step_rows_total": "Rows of the requests that reached a step of a fused ensemble",
+    "fused_step_executions_total": "Executions of a step of a fused ensemble",
+    "fused_step_duration_us_total": "Time of requests in a step of a fused ensemble, in microseconds",
+    "fused_step_requests_total": "Requests that reached a step of a fused ensemble",
+}
+
+
+class Counters:
+    """Counters with the labels model, version, model_instance and step.
+
+    Each instance has counters of its own, because those with equal labels are one for Triton, which deletes it with the
+    first of the instances that goes.
+
+    Args:
+        arguments: of the fused model's ``initialize``.
+        steps: the names of the steps, in the order of the counts.
+    """
+
+    def __init__(self, arguments: Mapping[str, str], steps: Sequence[str]) -> None:
+        families = [MetricFamily(name, text, MetricFamily.COUNTER) for name, text in _FAMILIES.items()]
+        own = {
+            "model": arguments["model_name"],
+            "version": arguments["model_version"],
+            "model_instance": arguments["model_instance_name"],
+        }
+        labels = [own | {"step": step} for step in steps]
+        self._metrics: list[list[Metric]] = [[family.Metric(label) for family in families] for label in labels]
+        self._sums = [[0.0] * len(families) for _ in steps]
+        self._lock, self._added, self._ended = threading.Lock(), threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._send_often, daemon=True)
+        self._thread.start()
+
+    def add(self, counts: Sequence[StepCount]) -> None:
+        """Add what the steps did for one batch."""
+        with self._lock:
+            for sums, count in zip(self._sums, counts, strict=True):
+                for number, value in enumerate((count.rows, count.executions, count.ns / 1000, count.requests)):
+                    sums[number] += value
+        if not self._added.is_set():
+            self._added.set()
+
+    def close(self) -> None:
+        """Send what is left."""
+        self._ended.set()
+        self._added.set()
+        self._thread.join()
+
+    def _send_often(self) -> None:
+        while not self._ended.is_set():
+            self._added.wait()
+            self._added.clear()
+            self._ended.wait(_SECONDS)
+            self._send()
+
+    def _send(self) -> None:
+        with self._lock:
+            sums, self._sums = self._sums, [[0.0] * len(row) for row in self._sums]
+        for metrics, values in zip(self._metrics, sums, strict=True):
+            for metric, value in zip(metrics, values, strict=True):
+                if value:
+                    metric.increment(value)

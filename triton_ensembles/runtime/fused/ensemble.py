@@ -1,0 +1,203 @@
+"""Runs the DAG for a batch of requests, each as Triton's ensemble scheduler would run it.
+
+Source: core r24.10, ensemble_scheduler.cc. Where it runs independent steps at the same time, this runs them one after
+the other, each for all requests that reach it.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from triton_ensembles.runtime.fused.messages import Answer, Failure, Question
+from triton_ensembles.runtime.fused.plan import Plan, StepPlan
+from triton_ensembles.runtime.fused.step import StepInput, StepOutput, StepRunner
+from triton_ensembles.runtime.fused.step_groups import Batching
+from triton_ensembles.runtime.fused.step_inputs import (
+    DeclaredTensor,
+    RefusedError,
+    Tensor,
+    accepted,
+    declared,
+    fitted,
+    is_plain,
+    returned,
+)
+
+
+class StepCount(NamedTuple):
+    """Work of a step for one batch of the ensemble; ``ns`` is the time of its requests in it, in nanoseconds: a batch
+    of eight that takes 10 ms adds 80 ms, as in Triton's own statistics."""
+
+    requests: int
+    rows: int
+    executions: int
+    ns: int
+
+
+@dataclass(frozen=True)
+class FusedStep:
+    """A step and what Triton knows of its model; ``rows`` is its max_batch_size."""
+
+    plan: StepPlan
+    model: str
+    runner: StepRunner
+    rows: int
+    inputs: Mapping[str, DeclaredTensor]
+    outputs: Mapping[str, DeclaredTensor]
+    batching: Batching
+
+
+def fused_step(plan: StepPlan, model: str, runner: StepRunner) -> FusedStep:
+    """A step whose model is ``model``."""
+    config: Mapping[str, Any] = plan.config
+    rows = int(config.get("max_batch_size", 0))
+    inputs, outputs = declared(config.get("input", ())), declared(config.get("output", ()))
+    return FusedStep(plan, model, runner, rows, inputs, outputs, Batching("dynamic_batching" in config, rows, inputs))
+
+
+class Ensemble:
+    """The loaded DAG.
+
+    Args:
+        name: in messages.
+        entering: called with the index of each step before it runs, so that a death of the process can be explained.
+    """
+
+    def __init__(self, name: str, plan: Plan, steps: Sequence[FusedStep], entering: Callable[[int], None]) -> None:
+        self._name, self._plan, self._steps, self._entering = name, plan, steps, entering
+        self._readers: dict[str, int] = dict.fromkeys(plan.outputs, 1)
+        for step in steps:
+            for tensor in step.plan.inputs.values():
+                self._readers[tensor] = self._readers.get(tensor, 0) + 1
+        self._needed: dict[frozenset[str], frozenset[int]] = {}
+
+    def answer(self, questions: Sequence[Question]) -> tuple[list[Answer], list[StepCount]]:
+        """One answer for each question, in their order, and what each step did."""
+        runs = [_Run(question, self._plan, self._needed_for(question.wanted)) for question in questions]
+        counts = [self._run(index, step, runs) for index, step in enumerate(self._steps)]
+        return [run.answer(self._name, self._plan) for run in runs], counts
+
+    def close(self) -> None:
+        for runner in {id(step.runner): step.runner for step in self._steps}.values():
+            runner.close()
+
+    def _run(self, index: int, step: FusedStep, runs: Sequence["_Run"]) -> StepCount:
+        due = []
+        for run in runs:
+            if run.waits_for(index, step) and (inputs := self._inputs(run, step)) is not None:
+                due.append((run, inputs))
+        if not due:
+            return StepCount(0, 0, 0, 0)
+        self._entering(index)
+        started = time.perf_counter_ns()
+        groups = step.batching.groups([inputs for _, inputs in due])
+        for group in groups:
+            members = [due[member] for member in group]
+            results = step.runner.run([StepInput(run.question, inputs) for run, inputs in members])
+            for (run, inputs), result in zip(members, results, strict=True):
+                run.take(step, inputs, result)
+        rows = sum(_rows(step, inputs) for _, inputs in due)
+        return StepCount(len(due), rows, len(groups), (time.perf_counter_ns() - started) * len(due))
+
+    def _inputs(self, run: "_Run", step: FusedStep) -> dict[str, Any] | None:
+        """The step's inputs for a request; None if Triton would refuse it, which ends the request."""
+        arrays = {}
+        batched = step.rows > 0
+        for name, tensor_name in step.plan.inputs.items():
+            tensor = run.tensors[tensor_name]
+            if tensor.array is None:
+                continue
+            array = fitted(tensor.array, tensor.batch, step.inputs[name].dims, batched=batched)
+            # In the drawn form every model has a copy of its own, which it may change or keep.
+            arrays[name] = np.array(array) if self._readers[tensor_name] > 1 or not tensor.private else array
+        if is_plain(step.rows, step.inputs, arrays):
+            return arrays
+        try:
+            return accepted(step.model, step.rows, step.inputs, arrays, run.question.tag)
+        except RefusedError as error:
+            run.failure = Failure(str(error), "INVALID_ARG")
+            return None
+
+    def _needed_for(self, outputs: Sequence[str]) -> frozenset[int]:
+        """The indexes of the steps that run when only these outputs are requested."""
+        key = frozenset(outputs)
+        needed = self._needed.get(key)
+        if needed is None:
+            needed = self._needed[key] = self._pruned(key)
+        return needed
+
+    def _pruned(self, outputs: frozenset[str]) -> frozenset[int]:
+        """A step is left out when all its outputs are, and a tensor when no step that is left reads it.
+
+        Triton 24.10 also leaves out steps that are needed: the writer of an output that was not requested but is read
+        by another step, and the first step of the config when an input of the ensemble is no longer read. It then
+        answers "unexpected deadlock".
+        """
+        plans = dict(enumerate(step.plan for step in self._steps))
+        unused = set(self._plan.outputs) - outputs
+        for index, step in reversed(list(plans.items())):
+            read = {tensor for plan in plans.values() for tensor in plan.inputs.values()}
+            if step.outputs and unused.issuperset(step.outputs.values()) and read.isdisjoint(step.outputs.values()):
+                del plans[index]
+                unused |= set(step.inputs.values()) - {name for plan in plans.values() for name in plan.inputs.values()}
+        return frozenset(plans)
+
+
+class _Run:
+    """One request on its way through the DAG."""
+
+    def __init__(self, question: Question, plan: Plan, needed: frozenset[int]) -> None:
+        self.question, self._needed = question, needed
+        self.failure: Failure | None = None
+        self._batch = len(next(iter(question.inputs.values()))) if plan.batched and question.inputs else 0
+        self.tensors = {name: Tensor(array, self._batch) for name, array in question.inputs.items()}
+        for name in plan.optional:
+            self.tensors.setdefault(name, Tensor(None, self._batch))
+
+    def waits_for(self, index: int, step: FusedStep) -> bool:
+        """Whether the step runs for this request now."""
+        return (
+            self.failure is None
+            and index in self._needed
+            and all(tensor in self.tensors for tensor in step.plan.inputs.values())
+        )
+
+    def take(self, step: FusedStep, inputs: Mapping[str, Any], result: StepOutput) -> None:
+        """The result of the step for this request."""
+        if isinstance(result, Failure):
+            self.failure = result
+            return
+        batched = step.rows > 0
+        batch = len(next(iter(inputs.values()))) if batched and inputs else 0
+        for name, tensor in step.plan.outputs.items():
+            array = result.get(name)
+            if array is not None:
+                try:
+                    array = returned(array, step.outputs.get(name), batched=batched)
+                except RefusedError as error:
+                    self.failure = Failure(f"{self.question.tag}{error} in the config of '{step.model}'")
+                    return
+            self.tensors[tensor] = Tensor(array, batch, private=True)
+
+    def answer(self, name: str, plan: Plan) -> Answer:
+        if self.failure:
+            return Failure(f"in ensemble '{name}', {self.failure.message}", self.failure.code)
+        answer = {}
+        for output in self.question.wanted:
+            tensor = self.tensors.get(output)
+            if tensor is None:
+                return Failure(
+                    f"in ensemble '{name}', {self.question.tag}unexpected deadlock, at least one output is not set "
+                    "while no more ensemble steps can be made",
+                    "INVALID_ARG",
+                )
+            if tensor.array is not None:  # its step did not return it
+                answer[output] = fitted(tensor.array, tensor.batch, plan.outputs[output], batched=self._batch != 0)
+        return answer
+
+
+def _rows(step: FusedStep, inputs: Mapping[str, Any]) -> int:
+    return len(next(iter(inputs.values()))) if step.rows and inputs else 1

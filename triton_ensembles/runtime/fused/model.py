@@ -1,0 +1,72 @@
+"""Entry points that Triton calls of a fused ensemble: load, answer batches, unload. The steps run in the worker."""
+
+import faulthandler
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+faulthandler.enable()  # a library or step that kills its process leaves its place in the log
+
+# Before numpy is imported: the archive's packages, beside this file, are the ones that it was proven with.
+sys.path.insert(0, str(Path(__file__).parent))
+
+from triton_ensembles.runtime.fused.integrity import IntegrityCheck, refuse_incomplete
+
+refuse_incomplete(Path(__file__).parent)
+
+from triton_ensembles.runtime.fused.shared_files import share_files
+
+SHARED = share_files(Path(__file__).parent)
+
+import triton_python_backend_utils as pb_utils
+
+from triton_ensembles.runtime.fused.messages import Answer, Failure, Question
+from triton_ensembles.runtime.fused.plan import DIGEST, read_plan
+from triton_ensembles.runtime.fused.worker import Worker
+
+
+class TritonPythonModel:
+    def initialize(self, args: Mapping[str, str]) -> None:
+        folder = Path(args["model_repository"], args["model_version"])
+        parameters = json.loads(args["model_config"]).get("parameters", {})
+        plan = read_plan(folder, parameters.get(DIGEST, {}).get("string_value", ""))
+        self._worker = Worker(plan, folder, args)
+        self._worker.start()
+        # The first instance checks for all: Triton does not load a model of which one instance fails.
+        first = args["model_instance_name"].endswith("_0_0")
+        unchecked = {path: file for path, file in plan.files.items() if path not in SHARED}
+        files = IntegrityCheck(folder, unchecked if first else {})
+        try:
+            files.finish()  # a damaged file is the better reason when the worker fails, too
+            self._worker.wait_until_loaded()
+        except BaseException:
+            self._worker.stop()
+            raise
+
+    def execute(self, requests: Sequence[Any]) -> list[Any]:
+        answers = self._worker.ask([_question(request) for request in requests])
+        return [_response(answer) for answer in answers]
+
+    def finalize(self) -> None:
+        self._worker.stop()
+
+
+def _question(request: Any) -> Question:
+    return Question(
+        id=request.request_id(),
+        correlation_id=request.correlation_id(),
+        flags=request.flags(),
+        timeout=request.timeout(),
+        parameters=request.parameters(),
+        inputs={tensor.name(): tensor.as_numpy() for tensor in request.inputs()},
+        wanted=tuple(request.requested_output_names()),
+    )
+
+
+def _response(answer: Answer) -> Any:
+    if isinstance(answer, Failure):
+        error = pb_utils.TritonError(answer.message, getattr(pb_utils.TritonError, answer.code))
+        return pb_utils.InferenceResponse(error=error)
+    return pb_utils.InferenceResponse([pb_utils.Tensor(name, array) for name, array in answer.items()])

@@ -1,0 +1,84 @@
+"""The compiled run of an ensemble: plan.json, which the build writes and the runtime reads.
+
+It does not name the ensemble, so that a renamed copy of the archive keeps it.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from triton_ensembles.runtime.backends.common.model_instance import LoadError
+
+PLAN = "plan.json"
+DIGEST = "fused_plan"
+"""The key in the ``parameters`` of config.pbtxt that holds the sha256 of plan.json."""
+STEPS = "steps"
+"""The folder with a folder for each step, which holds what the step's model folder holds in the drawn form."""
+
+
+@dataclass(frozen=True)
+class StepPlan:
+    """A step of the DAG.
+
+    Attributes:
+        name: of its folder in ``steps/``.
+        version: of its model, the name of its version folder.
+        backend: "python", or one that the backends of this project know.
+        config: of its model, as Triton passes it to ``initialize`` in JSON, without a name.
+        inputs: the ensemble's tensor by the name of the step's input.
+        outputs: the ensemble's tensor by the name of the step's output.
+    """
+
+    name: str
+    version: str
+    backend: str
+    config: Mapping[str, Any]
+    inputs: Mapping[str, str]
+    outputs: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The DAG.
+
+    Attributes:
+        batched: whether the ensemble has a batch axis.
+        optional: the ensemble's optional inputs.
+        outputs: the dims of the ensemble's outputs by name, with ``reshape`` applied and without the batch axis.
+        steps: in an order in which each follows those whose tensors it reads.
+        files: the size in bytes and the sha256 of every other file of the version folder, by its path there.
+    """
+
+    batched: bool
+    optional: Sequence[str]
+    outputs: Mapping[str, Sequence[int]]
+    steps: Sequence[StepPlan]
+    files: Mapping[str, tuple[int, str]]
+
+    def as_json(self) -> str:
+        return json.dumps(asdict(self), indent=1, sort_keys=True) + "\n"
+
+
+def read_plan(folder: Path, sha256: str) -> Plan:
+    """The plan in a version folder.
+
+    Args:
+        sha256: of plan.json, as config.pbtxt has it.
+
+    Raises:
+        LoadError: the file is missing, damaged or of another build than config.pbtxt.
+    """
+    try:
+        content = (folder / PLAN).read_bytes()
+    except OSError as error:
+        raise LoadError(f"{PLAN} of the fused ensemble cannot be read: {error.strerror}") from error
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise LoadError(f"{PLAN} is damaged, or is not of the same build as config.pbtxt: build the archive again")
+    try:
+        read = json.loads(content)
+        return Plan(**{**read, "steps": tuple(StepPlan(**step) for step in read["steps"])})
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise LoadError(f"{PLAN} is not the plan of a fused ensemble: build the archive again") from error

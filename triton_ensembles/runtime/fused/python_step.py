@@ -1,0 +1,130 @@
+"""Runs a step's own, unchanged model.py, and answers for it as Triton's Python backend does.
+
+Source of the messages: python_backend r24.10, pb_stub.cc (ProcessRequests, ProcessReturnedResponses) and pybind11 2.10
+(the text of a Python exception).
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+from triton_ensembles.runtime.backends.common.batching import Array
+from triton_ensembles.runtime.fused.messages import Failure
+from triton_ensembles.runtime.fused.step import StepInput, StepOutput, StepPlace
+from triton_ensembles.runtime.fused.step_modules import StepModules
+from triton_ensembles.runtime.fused.step_requests import StepRequest, utils_for
+
+_OWN_CODE = "/triton_ensembles/runtime/fused/"
+
+
+class WrongReturnError(Exception):
+    """``execute`` returned something that Triton cannot send."""
+
+
+class PythonStep:
+    """A step with a model.py.
+
+    Raises:
+        Exception: what importing or initializing the model raises.
+    """
+
+    def __init__(self, place: StepPlace) -> None:
+        self._place = place
+        folder = str(place.version_folder)
+        self._modules = StepModules(place.version_folder, utils_for(folder))
+        model = self._modules.load()
+        with self._modules.active():
+            self._model = model()
+            if hasattr(self._model, "initialize"):
+                self._model.initialize(place.arguments())
+        self._wanted = sorted(place.plan.outputs)
+
+    def run(self, batch: Sequence[StepInput]) -> list[StepOutput]:
+        try:
+            requests = [self._request(step_input) for step_input in batch]
+            with self._modules.active():
+                responses = self._execute(requests)
+            return [self._output(response) for response in responses]
+        except WrongReturnError as error:
+            reason = str(error)
+        except BaseException as error:  # also SystemExit: the step's error must not end the others
+            reason = text_of(error)
+        message = f"Failed to process the request(s) for model '{self._place.instance}', message: {reason}"
+        pb_utils.Logger.log_error(message)  # as the stub does in the drawn form
+        return [Failure(message)] * len(batch)
+
+    def close(self) -> None:
+        if hasattr(self._model, "finalize"):
+            with self._modules.active():
+                self._model.finalize()
+
+    def _request(self, step_input: StepInput) -> Any:
+        question = step_input.question
+        return StepRequest(
+            question.parameters,
+            request_id=question.id,
+            correlation_id=question.correlation_id,
+            requested_output_names=self._wanted,
+            model_name=self._place.model,
+            model_version=int(self._place.plan.version),
+            inputs=[pb_utils.Tensor(name, array) for name, array in step_input.inputs.items()],
+            flags=question.flags,
+            timeout=question.timeout,
+        )
+
+    def _execute(self, requests: Sequence[Any]) -> Sequence[Any]:
+        returned = self._model.execute(requests)
+        if not isinstance(returned, list) and asyncio.iscoroutine(returned):
+            returned = asyncio.run(returned)
+        if not isinstance(returned, list):
+            raise WrongReturnError(f"Expected a list in the execute return, found type '{type(returned)}'.")
+        if len(returned) != len(requests):
+            raise WrongReturnError(
+                "Number of InferenceResponse objects do not match the number of InferenceRequest objects. "
+                f"InferenceRequest(s) size is:{len(requests)}, and InferenceResponse(s) size is:{len(returned)}\n"
+            )
+        for response in returned:
+            if not isinstance(response, pb_utils.InferenceResponse):
+                raise WrongReturnError(
+                    "Expected an 'InferenceResponse' object in the execute function return list, found type "
+                    f"'{type(response)}'."
+                )
+        return returned
+
+    def _output(self, response: Any) -> StepOutput:
+        if response.has_error():
+            error = response.error()
+            return Failure(error.message(), _code_of(error))
+        tensors = {tensor.name(): tensor for tensor in response.output_tensors()}
+        return {name: _normalized(tensors[name].as_numpy()) for name in self._wanted if name in tensors}
+
+
+def text_of(error: BaseException) -> str:
+    """An exception as pybind11 describes it: its deepest frame, and those that called that, up to the step's own."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    frame, frames = trace.tb_frame if trace else None, ""
+    while frame is not None and _OWN_CODE not in frame.f_code.co_filename:
+        frames += f"  {frame.f_code.co_filename}({frame.f_lineno}): {frame.f_code.co_name}\n"
+        frame = frame.f_back
+    return f"{type(error).__name__}: {error}" + (f"\n\nAt:\n{frames}" if frames else "")
+
+
+def _code_of(error: Any) -> str:
+    codes = ("UNKNOWN", "NOT_FOUND", "INVALID_ARG", "UNAVAILABLE", "UNSUPPORTED", "ALREADY_EXISTS", "CANCELLED")
+    code = error.code()
+    return next((name for name in codes if getattr(pb_utils.TritonError, name, None) == code), "INTERNAL")
+
+
+def _normalized(array: Array) -> Array:
+    """A copy, which the step cannot change any more, as the next model gets it: strings as bytes, in C order."""
+    if array.dtype.kind in "OSU":
+        flat = [item if isinstance(item, bytes) else str(item).encode() for item in array.reshape(-1).tolist()]
+        strings = np.empty(len(flat), np.object_)
+        strings[:] = flat
+        return strings.reshape(array.shape)
+    return np.array(array, order="C")

@@ -1,0 +1,88 @@
+"""Equal files of several ensembles are in memory once: libraries, and weights that variants of one pipeline share.
+
+Linux shares the pages of one file, not of equal files, and every archive is unpacked with files of its own. So before a
+library is loaded, each large file that another fused ensemble of this server has too becomes a hard link to that one.
+This is done on a multi-model endpoint only, where the folder is the container's own; where it is read-only or on
+another file system, the files stay as they are.
+"""
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+from triton_ensembles.runtime.fused.integrity import sha256_of
+from triton_ensembles.runtime.fused.plan import PLAN
+
+Files: TypeAlias = Mapping[str, tuple[int, str]]
+_LARGE = 1 << 18  # bytes; smaller files together take little memory
+_MOST_ENSEMBLES = 8  # that are looked at: their plans have to be read
+
+
+def share_files(folder: Path) -> frozenset[str]:
+    """Link the large files in the version folder ``folder`` to equal ones of ensembles that this server has loaded.
+
+    Returns:
+        Their paths. Their content is what the plan says.
+    """
+    if os.environ.get("SAGEMAKER_MULTI_MODEL") != "true":
+        return frozenset()
+    missing = {path: file for path, file in _files(folder).items() if file[0] >= _LARGE}
+    shared: set[str] = set()
+    for number, sibling in enumerate(_others(folder)):
+        if number == _MOST_ENSEMBLES or not missing:
+            break
+        for path, file in _files(sibling).items():
+            if missing.get(path) == file and _link(sibling / path, folder / path, file[1]):
+                shared.add(path)
+                del missing[path]
+    return frozenset(shared)
+
+
+def _files(folder: Path) -> Files:
+    try:
+        files = json.loads((folder / PLAN).read_bytes())["files"]
+        return {path: (size, sha256) for path, (size, sha256) in files.items()}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        # Of another build; a damaged plan of our own is refused later.
+        return {}
+
+
+def _others(folder: Path) -> Iterator[Path]:
+    """The version folders of the other Python models of this server, whose stubs are its children."""
+    folders = {folder}
+    for children in Path(f"/proc/{os.getppid()}/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # a thread that has ended
+            for process in children.read_text().split():
+                sibling = _model_of(process)
+                if sibling and sibling not in folders:
+                    folders.add(sibling)
+                    yield sibling
+
+
+def _model_of(process: str) -> Path | None:
+    """The version folder of a stub: the first argument is its model.py (python_backend r24.10, stub_launcher.cc)."""
+    with contextlib.suppress(OSError):  # it has ended
+        arguments = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+        if len(arguments) > 1 and arguments[1].endswith(b"/model.py"):
+            return Path(os.fsdecode(arguments[1])).parent
+    return None
+
+
+def _link(source: Path, target: Path, sha256: str) -> bool:
+    """Whether ``target`` is now a link to ``source``, which has this content."""
+    link = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        if source.samefile(target):  # by another instance, which has compared the content
+            return False
+        os.link(source, link)
+        if sha256_of(link) == sha256:  # the other ensemble may be loading, and refused later
+            link.replace(target)
+            return True
+    except OSError:
+        pass
+    with contextlib.suppress(OSError):
+        link.unlink()
+    return False

@@ -1,0 +1,77 @@
+"""A step of the DAG, whatever runs it: a request in, tensors or a failure out."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from triton_ensembles.runtime.backends.common.batching import Array
+from triton_ensembles.runtime.fused.messages import Failure, Question
+from triton_ensembles.runtime.fused.plan import STEPS, StepPlan
+
+
+class StepInput(NamedTuple):
+    """A request to a step.
+
+    Attributes:
+        question: the request to the ensemble that it belongs to.
+        inputs: arrays by the step's input.
+    """
+
+    question: Question
+    inputs: Mapping[str, Array]
+
+
+StepOutput = Mapping[str, Array] | Failure
+"""Arrays by the step's output, or why there are none."""
+
+
+class StepRunner(Protocol):
+    """Runs one step."""
+
+    def run(self, batch: Sequence[StepInput]) -> list[StepOutput]:
+        """One result for each request, in their order. Never raises."""
+
+    def close(self) -> None:
+        """End the step."""
+
+
+@dataclass(frozen=True)
+class StepPlace:
+    """A step as its model instance would see itself in the drawn form.
+
+    Attributes:
+        model: the name of the step's model, "bert_trt.preprocess".
+        instance: the name of the model instance, "bert_trt.preprocess_0_0".
+        folder: the step's model folder.
+    """
+
+    plan: StepPlan
+    model: str
+    instance: str
+    folder: Path
+
+    @property
+    def version_folder(self) -> Path:
+        return self.folder / self.plan.version
+
+    def arguments(self) -> dict[str, str]:
+        """``args`` of ``TritonPythonModel.initialize``."""
+        return {
+            "model_config": json.dumps({"name": self.model, **self.plan.config}),
+            "model_instance_kind": "CPU",
+            "model_instance_name": self.instance,
+            "model_instance_device_id": "0",
+            "model_repository": str(self.folder),
+            "model_version": self.plan.version,
+            "model_name": self.model,
+        }
+
+
+def place_of(plan: StepPlan, version_folder: Path, arguments: Mapping[str, Any]) -> StepPlace:
+    """The place of a step of the fused model whose ``initialize`` got ``arguments``."""
+    ensemble = arguments["model_name"]
+    model = f"{ensemble}.{plan.name}"
+    number = arguments["model_instance_name"].removeprefix(ensemble)
+    return StepPlace(plan, model, model + number, version_folder / STEPS / plan.name)

@@ -1,0 +1,209 @@
+"""The process that the steps run in.
+
+It is forked from Triton's stub, which stays small and outlives it: Triton 24.10 does not start a stub again that died,
+so that a step which is killed (by the kernel for its memory, by a fault in a library) would take the model with it.
+"""
+
+import contextlib
+import ctypes
+import gc
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Mapping, Sequence
+from mmap import mmap
+from multiprocessing.connection import Pipe
+from pathlib import Path
+from typing import Any, NoReturn
+
+import triton_python_backend_utils as pb_utils
+
+from triton_ensembles.runtime.backends.common.batching import Array
+from triton_ensembles.runtime.backends.common.model_instance import LoadError
+from triton_ensembles.runtime.fused import calls
+from triton_ensembles.runtime.fused import process_ends as kinship
+from triton_ensembles.runtime.fused.channel import Receiver, Sender, make_channel
+from triton_ensembles.runtime.fused.messages import (
+    Answer,
+    Failure,
+    Question,
+    read_answers,
+    read_questions,
+    written_answers,
+    written_questions,
+)
+from triton_ensembles.runtime.fused.plan import Plan
+
+_NO_STEP = 255  # in the byte that says which step runs
+_LOOK_SECONDS = 1.0  # how often a silent worker is looked at: a child of it may hold its end of the pipe open
+
+
+class WorkerDiedError(Exception):
+    """The worker ended by itself; the text says in which step and how. ``began``: whether a step had begun."""
+
+    def __init__(self, message: str, *, began: bool) -> None:
+        super().__init__(message)
+        self.began = began
+
+
+class Worker:
+    """A worker and its supervision, in the stub.
+
+    Args:
+        plan: of the ensemble.
+        folder: its version folder.
+        arguments: of the fused model's ``initialize``.
+    """
+
+    def __init__(self, plan: Plan, folder: Path, arguments: Mapping[str, str]) -> None:
+        self._plan, self._folder, self._arguments = plan, folder, dict(arguments)
+        self._server = os.getppid()
+        kinship.adopt_orphans()
+        self._step = mmap(-1, 1)  # shared with the worker
+        self._pid = 0
+        self._sender: Sender
+        self._receiver: Receiver
+        self._answers = calls.Answers()
+        self._answering: threading.Thread
+
+    def start(self) -> None:
+        """Fork the worker, which begins to load."""
+        questions, answers, (ours, theirs) = make_channel(), make_channel(), Pipe()
+        self._step[0] = _NO_STEP
+        gc.freeze()  # the worker's garbage collector then does not copy the pages of what is alive here
+        self._pid = os.fork()
+        if not self._pid:
+            ours.close()
+            questions[0].close()
+            answers[1].close()
+            calls.STUB.connect(theirs)
+            self._work(questions[1], answers[0])
+        theirs.close()
+        questions[1].close()
+        answers[0].close()
+        self._sender, self._receiver = questions[0], answers[1]
+        self._answering = threading.Thread(target=self._answers.serve, args=(ours,), daemon=True)
+        self._answering.start()
+
+    def wait_until_loaded(self) -> None:
+        """Raises :class:`LoadError` when the worker cannot load the steps, or dies."""
+        try:
+            error = self._receive()[0]
+        except WorkerDiedError as died:
+            raise LoadError(str(died)) from None
+        if error:
+            raise LoadError(error)
+
+    def ask(self, questions: Sequence[Question]) -> Sequence[Answer]:
+        """One answer for each question. A worker that died is started again, before or for the next questions."""
+        try:
+            try:
+                return self._asked(questions)
+            except WorkerDiedError as died:
+                if died.began:
+                    raise
+                return self._asked(questions)  # it died before a step began
+        except (WorkerDiedError, LoadError) as error:
+            name = self._arguments["model_name"]
+            return [Failure(f"in ensemble '{name}', {error}")] * len(questions)
+
+    def _asked(self, questions: Sequence[Question]) -> Sequence[Answer]:
+        if not self._pid:
+            self.start()
+            self.wait_until_loaded()
+        with contextlib.suppress(OSError):  # a worker that is gone does not answer
+            self._sender.send(*written_questions(questions))
+        return read_answers(*self._receive())
+
+    def stop(self) -> None:
+        """Let the steps finish, end the worker, and delete the metrics, some of which would outlive the stub."""
+        if self._pid:
+            with contextlib.suppress(OSError):
+                self._sender.send(None)
+            self._reap()
+        self._answering.join(_LOOK_SECONDS)
+        self._answers.close()
+
+    def _receive(self) -> tuple[Any, list[Array]]:
+        """The next message of the worker. Raises :class:`WorkerDiedError`."""
+        try:
+            while not self._receiver.poll(_LOOK_SECONDS):
+                if os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                    raise EOFError
+            return self._receiver.receive()
+        except (EOFError, OSError):
+            began = self._step[0] != _NO_STEP
+            raise WorkerDiedError(self._end(), began=began) from None
+
+    def _end(self) -> str:
+        """How the worker ended."""
+        step, status = self._step[0], self._reap()
+        who = f"the step {self._plan.steps[step].name}" if step != _NO_STEP else "the process of the steps"
+        if os.WIFSIGNALED(status):
+            return f"{who} was killed by {signal.Signals(os.WTERMSIG(status)).name}"
+        return f"{who} ended the process with exit code {os.WEXITSTATUS(status)}"
+
+    def _reap(self) -> int:
+        pid, self._pid = self._pid, 0
+        self._sender.close()
+        self._receiver.close()
+        status = os.waitpid(pid, 0)[1]
+        kinship.end_orphans()  # the steps' own processes: the next worker starts its own
+        return status
+
+    def _work(self, receiver: Receiver, sender: Sender) -> NoReturn:
+        """Run the worker until the stub closes its end. It must not return into the stub's code."""
+        code = 1
+        try:
+            kinship.end_with_stub_and_server(self._server)
+            self._forget_stub()
+            self._serve(receiver, sender)
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+
+    def _serve(self, receiver: Receiver, sender: Sender) -> None:
+        from triton_ensembles.runtime.fused.counters import Counters
+        from triton_ensembles.runtime.fused.loading import load_ensemble
+
+        try:
+            ensemble = load_ensemble(self._plan, self._folder, self._arguments, self._enter)
+        except LoadError as error:
+            sender.send(str(error))
+            return
+        with contextlib.suppress(AttributeError):  # a C library other than glibc
+            ctypes.CDLL(None).malloc_trim(0)  # what reading models took
+        counters = Counters(self._arguments, [step.name for step in self._plan.steps])
+        self._step[0] = _NO_STEP
+        sender.send("")
+        while (questions := _next(receiver)) is not None:
+            answers, counts = ensemble.answer(questions)
+            self._step[0] = _NO_STEP
+            sender.send(*written_answers(answers))
+            counters.add(counts)
+        ensemble.close()
+        counters.close()
+
+    def _forget_stub(self) -> None:
+        """The threads that send log lines and metrics to the server are in the stub, not in this process."""
+        pb_utils.Logger, pb_utils.MetricFamily = calls.Logger, calls.MetricFamily
+        for name in [name for name in sys.modules if name.partition(".")[0] == self._folder.name]:
+            del sys.modules[name]  # "1.model", as the steps' own modules are called
+
+    def _enter(self, step: int) -> None:
+        self._step[0] = min(step, _NO_STEP - 1)
+
+
+def _next(receiver: Receiver) -> Sequence[Question] | None:
+    """The next questions; None at the end."""
+    try:
+        written, arrays = receiver.receive()
+    except EOFError:
+        return None
+    return None if written is None else read_questions(written, arrays)

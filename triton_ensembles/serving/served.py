@@ -1,0 +1,227 @@
+"""Paths as a server sees them: a model repository, one model of it, or an archive of either.
+
+    served(Path("models"), scratch)            a model repository, served where it lies
+    served(Path("models/resnet"), scratch)     one model; of an ensemble, its steps beside it too
+    served(Path("model.tar.gz"), scratch)      what SageMaker would unpack, unpacked into ``scratch``
+    served(Path("ensembles/bert"), scratch)    the folder of a project's ensemble, built first
+
+    with server_of([served(path, scratch)]) as server:
+        print(server.http_url)
+
+Nothing is changed in what is served: no config is rewritten, and no model is renamed. What SageMaker's container, or
+the server on this machine, would refuse is refused before with the faults that ``check`` finds.
+"""
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from triton_ensembles.archive.manifest import FACTS, MANIFEST, one_python
+from triton_ensembles.building.build import build
+from triton_ensembles.building.built import Built
+from triton_ensembles.building.places import Places
+from triton_ensembles.building.planned.refusal import refuse_faults
+from triton_ensembles.checking.environments import environment_of, has_stub
+from triton_ensembles.checking.repository import Repository, find_repositories, is_repository
+from triton_ensembles.checking.text.unknown import UnknownValueError
+from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.files import read_json
+from triton_ensembles.ground.progress import Progress
+from triton_ensembles.ground.spelling import listed
+from triton_ensembles.project.location import ENSEMBLES
+from triton_ensembles.project.recipe.places import RECIPE
+from triton_ensembles.serving.laid_out import linked, name_of, unpacked
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.model_config import CONFIG, read_config
+from triton_ensembles.triton.ports import Ports
+from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.targets import CPU
+
+_GPUS = Path("/proc/driver/nvidia/gpus")
+
+
+@dataclass(frozen=True)
+class Served:
+    """A model repository, ready for tritonserver.
+
+    Attributes:
+        name: that of the folder or the archive, without its suffix.
+        path: what the user named.
+        repository: what tritonserver is told to serve.
+        models: the models in it, by their folders.
+        tops: those that no ensemble of it has as a step.
+        python: the minor version that the steps need, such as "3.10"; "" where it does not matter.
+        is_complete: whether the build has written its configs, so that Triton need not complete them.
+    """
+
+    name: str
+    path: Path
+    repository: Path
+    models: tuple[str, ...]
+    tops: tuple[str, ...]
+    python: str = ""
+    is_complete: bool = False
+
+
+def served(path: Path, scratch: Path, progress: Progress = lambda _: None) -> Served:
+    """The repository that ``path`` stands for.
+
+    Args:
+        scratch: a folder for what is unpacked, linked or built from it; the caller removes it after the server.
+        progress: is told what takes long.
+
+    Raises:
+        EnsembleError: there is no model, the archive cannot be unpacked, or ``check`` finds errors, all of which the
+            message has.
+    """
+    if not path.exists():
+        raise EnsembleError("there is no such file or folder", path=path)
+    if (path / RECIPE).is_file():
+        return of_built(built_of(path, progress), path)
+    refuse_no_repository(path)
+    repositories = list(find_repositories(path))  # once: there may be a hundred thousand files
+    refuse_faults(
+        path, here(), f"this cannot be served, because check finds faults in {shown(path)}", repositories=repositories
+    )
+    name = name_of(path)
+    folder = Path(tempfile.mkdtemp(dir=scratch))
+    if path.is_file():
+        progress(f"unpacking {shown(path)}")
+        repository = unpacked(path, folder)
+    else:
+        repository = linked(path, folder) if repositories[0].is_one_model else path
+    return _served(name, path, repository, repositories)
+
+
+def of_built(built: Built, folder: Path) -> Served:
+    """The repository that the build of the project's ensemble in ``folder`` has staged."""
+    return _served(built.name, folder, built.repository)
+
+
+def server_of(
+    all_served: Sequence[Served],
+    *,
+    ports: Ports | None = None,
+    arguments: Sequence[str] = (),
+    log: Path | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> TritonServer:
+    """One server for all of them, not started yet; the arguments are those of :class:`TritonServer`.
+
+    Raises:
+        EnsembleError: two have a model of the same name, or they need different Pythons.
+    """
+    refuse_shared_names(all_served)
+    return TritonServer(
+        [source.repository for source in all_served],
+        ports=ports,
+        arguments=arguments,
+        completes=not all(source.is_complete for source in all_served),
+        log=log,
+        python=one_python({source.name: source.python for source in all_served}),
+        progress=progress,
+    )
+
+
+def refuse_shared_names(all_served: Sequence[Served]) -> None:
+    """One server must not have two models of one name: Triton then loads neither of them.
+
+    Raises:
+        EnsembleError: two of the repositories have a model of the same name.
+    """
+    owners: dict[str, Served] = {}
+    for source in all_served:
+        for model in source.models:
+            owner = owners.setdefault(model, source)
+            if owner is not source:
+                raise EnsembleError(
+                    f"{shown(owner.path)} and {shown(source.path)} both have a model {model!r}, and a server loads "
+                    "neither of two models of one name",
+                    cure="serve them one at a time, or as archives of an endpoint, where each has names of its own",
+                )
+
+
+def here() -> Destination:
+    """The server on this machine."""
+    return Destination("" if _GPUS.is_dir() else CPU.name)
+
+
+def refuse_no_repository(path: Path) -> None:
+    """Raises :class:`EnsembleError` unless ``path`` is one model repository, one model, or a file."""
+    if path.is_dir() and not is_repository(path):
+        several = [shown(repository.path) for repository in find_repositories(path)]
+        if several:
+            raise EnsembleError(
+                f"there are several here: {listed(several)}", path=path, cure="name those that you want"
+            )
+        raise EnsembleError(
+            f"there is no model here: neither this folder nor one in it has a {CONFIG} or a version folder",
+            path=path,
+            cure="name the folder that holds the models' folders, one model's folder, or an archive",
+        )
+
+
+def built_of(folder: Path, progress: Progress) -> Built:
+    """The ensemble of a project, built for the server on this machine. Raises :class:`EnsembleError`."""
+    folder = folder.resolve()
+    if folder.parent.name != ENSEMBLES:
+        raise EnsembleError(
+            f"a folder with {RECIPE} is built in its project, and this one is not in {ENSEMBLES}/",
+            path=folder,
+            cure=f"move it into {ENSEMBLES}/ of a project",
+        )
+    return build(folder, CPU, Places.of(folder.parents[1]), allow_random=True, progress=progress)
+
+
+def _served(name: str, path: Path, repository: Path, read: Sequence[Repository] | None = None) -> Served:
+    """``read``: what packed environments are looked for in, unless a manifest says which Python is needed."""
+    folders = [repository / folder for folder in _folders(repository) if _is_model(repository / folder)]
+    configs = [read_config(folder / CONFIG) for folder in folders if (folder / CONFIG).is_file()]
+    steps = {step.model_name for config in configs for step in config.ensemble_scheduling.step}
+    models = tuple(folder.name for folder in folders)
+    manifest = _manifest(repository)
+    python = manifest.get("python")
+    return Served(
+        name,
+        path,
+        repository,
+        models,
+        tops=tuple(model for model in models if model not in steps) or models,
+        python=python
+        if isinstance(python, str) and python
+        else _python_of_environments(list(find_repositories(repository)) if read is None else read),
+        is_complete=manifest.keys() >= FACTS,
+    )
+
+
+def _folders(path: Path) -> list[str]:
+    with os.scandir(path) as children:
+        return sorted(child.name for child in children if child.is_dir())
+
+
+def _is_model(folder: Path) -> bool:
+    return (folder / CONFIG).is_file() or any(name.isdecimal() for name in _folders(folder))
+
+
+def _manifest(repository: Path) -> dict[str, Any]:
+    """The manifest.json of an archive; empty without one, and where the file is something else."""
+    try:
+        manifest = read_json(repository / MANIFEST)
+    except (OSError, ValueError):
+        return {}
+    return manifest if isinstance(manifest, dict) else {}
+
+
+def _python_of_environments(repositories: Sequence[Repository]) -> str:
+    """The Python of the packed environments, for steps that bring no stub; "" without any, or if they differ."""
+    pythons = set()
+    for model in (model for repository in repositories for model in repository.models_read):
+        with contextlib.suppress(UnknownValueError):
+            environment = None if has_stub(model) else environment_of(model)
+            if environment and len(environment.pythons) == 1:
+                pythons.add(environment.pythons[0])
+    return pythons.pop() if len(pythons) == 1 else ""

@@ -1,0 +1,117 @@
+"""The files that people edit, and how the served repository follows them: a folder is served itself, an archive is
+unpacked again, and an ensemble of the project is staged again."""
+
+import filecmp
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from triton_ensembles.building.planned.plan import read_inputs
+from triton_ensembles.building.planned.refusal import refuse_faults
+from triton_ensembles.ground.errors import shown
+from triton_ensembles.ground.files import files_in, remove
+from triton_ensembles.project.recipe.places import RECIPE
+from triton_ensembles.serving.laid_out import unpacked
+from triton_ensembles.serving.served import Served, here
+
+
+@dataclass(frozen=True)
+class WatchedSource:
+    """Attributes:
+    repository: what the server has.
+    written: the files and folders that people edit.
+    refresh: brings the repository up to date with them.
+    shown: a path in the repository as people know it.
+    """
+
+    repository: Path
+    written: Callable[[], Sequence[Path]]
+    refresh: Callable[[], None] = lambda: None
+    shown: Callable[[str], str] = str
+
+
+@contextmanager
+def watched_source(served_source: Served, stage: Callable[[Path], None]) -> Iterator[tuple[Served, WatchedSource]]:
+    """``found`` as it is to be served, and what is watched of it.
+
+    A folder is what the server has, so that there is nothing to refresh. An archive is checked and unpacked again. An
+    ensemble of a project is staged again, into a repository of its own: the one in build/ is what was packed.
+
+    Args:
+        stage: stages the ensemble, as it is written now, into a new folder.
+    """
+    if (served_source.path / RECIPE).is_file():
+        own = _own_folder(served_source.repository)
+        try:
+            (own / "models").mkdir(parents=True)
+            served_source = replace(served_source, repository=own / "models")
+            source = _staged(served_source, own, stage)
+            source.refresh()
+            yield served_source, source
+        finally:
+            remove(own)
+    elif served_source.path.is_dir():
+        yield served_source, WatchedSource(served_source.repository, lambda: [served_source.repository])
+    else:
+        yield served_source, _unpacked(served_source)
+
+
+def _staged(source: Served, scratch: Path, stage: Callable[[Path], None]) -> WatchedSource:
+    def written() -> list[Path]:
+        return [source.path, *read_inputs(source.path, source.path.resolve().parents[1])]
+
+    def refresh() -> None:
+        with tempfile.TemporaryDirectory(dir=scratch) as folder:
+            stage(Path(folder) / "staged")
+            follow(Path(folder) / "staged", source.repository)
+
+    return WatchedSource(source.repository, written, refresh, lambda path: path.removeprefix(f"{source.name}."))
+
+
+def _unpacked(source: Served) -> WatchedSource:
+    def refresh() -> None:
+        refuse_faults(source.path, here(), f"check finds faults in {shown(source.path)}")
+        with tempfile.TemporaryDirectory(dir=source.repository.parent) as folder:
+            follow(unpacked(source.path, Path(folder)), source.repository)
+
+    return WatchedSource(source.repository, lambda: [source.path], refresh)
+
+
+def follow(source: Path, repository: Path) -> None:
+    """Make ``repository`` equal to ``source``, whose files move there. What is equal is left alone, time stamp and all,
+    and so is the bytecode that the server has written."""
+    files = files_in(source)
+    for inner, path in files_in(repository).items():
+        if inner not in files and "__pycache__" not in inner.split("/"):
+            path.unlink()
+    for path in sorted(repository.rglob("*"), reverse=True):
+        gone = path.is_dir() and not (source / path.relative_to(repository)).is_dir()
+        if gone and path.name != "__pycache__":
+            shutil.rmtree(path)
+    for path in source.rglob("*"):
+        if path.is_dir():
+            (repository / path.relative_to(source)).mkdir(parents=True, exist_ok=True)
+    for inner, path in files.items():
+        served = repository / inner
+        if not _equal(path, served):
+            path.replace(served)
+
+
+def _equal(first: Path, second: Path) -> bool:
+    try:
+        return first.samefile(second) or filecmp.cmp(first, second, shallow=False)
+    except FileNotFoundError:
+        return False
+
+
+def _own_folder(repository: Path) -> Path:
+    """A hidden folder beside ``repository``, on its file system; those of processes that were killed are removed."""
+    prefix = f".{repository.name}.watched-"
+    for leftover in repository.parent.glob(f"{prefix}*"):
+        if not Path("/proc", leftover.name.removeprefix(prefix)).exists():
+            remove(leftover)
+    return repository.with_name(f"{prefix}{os.getpid()}")

@@ -1,0 +1,98 @@
+"""The loop of ``serve --watch``: looks twice a second, waits until nothing changes any more, and then reloads."""
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import Self
+
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.progress import Progress
+from triton_ensembles.ground.system_errors import explained
+from triton_ensembles.serving.served import Served
+from triton_ensembles.serving.watching.reload import Reloader
+from triton_ensembles.serving.watching.snapshot import Snapshot, snapshot
+from triton_ensembles.serving.watching.source import WatchedSource
+from triton_ensembles.triton.server import TritonServer
+
+_SECONDS = 0.5
+_PAUSES = 10  # looks may take a tenth of a core: a repository may have ten thousands of files
+
+
+def explicit_mode(all_served: Sequence[Served]) -> tuple[str, ...]:
+    """Flags of tritonserver, which otherwise takes no requests to load a model. After a load that failed, it would wait
+    at its end for as long as it may."""
+    models = (model for source in all_served for model in source.models)
+    return ("--model-control-mode=explicit", "--exit-timeout-secs=2", *(f"--load-model={model}" for model in models))
+
+
+class Watch:
+    """Watches ``sources`` for ``server`` in a thread of its own, as a context manager.
+
+    Attributes:
+        failure: a fault of this program that has ended the thread.
+    """
+
+    def __init__(self, sources: Sequence[WatchedSource], server: TritonServer, say: Progress) -> None:
+        self._states = [_State(source) for source in sources]
+        self._reloader = Reloader(server, self._report)
+        self._server, self._say = server, say
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.failure: BaseException | None = None
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop watching, without waiting: a load that is under way ends with the server."""
+        self._stopped.set()
+
+    def _run(self) -> None:
+        try:
+            pause = _SECONDS
+            while not self._stopped.wait(pause):
+                began = time.thread_time()
+                for state in self._states:
+                    self._look(state)
+                pause = max(_SECONDS, _PAUSES * (time.thread_time() - began))
+        except BaseException as error:
+            if not self._stopped.is_set() and self._server.alive():
+                self.failure = error
+
+    def _report(self, line: str) -> None:
+        if not self._stopped.is_set():
+            self._say(line)
+
+    def _look(self, state: "_State") -> None:
+        if not state.has_settled():
+            return
+        try:
+            state.source.refresh()
+        except (EnsembleError, OSError) as caught:
+            error = explained(caught) if isinstance(caught, OSError) else caught
+            self._report(f"not reloaded: {error or caught}")
+            return
+        before, now = state.served, snapshot(state.source.repository)
+        state.served = now
+        self._reloader.reload(state.source, before, now)
+
+
+class _State:
+    """Last look of one source, and the repository that is served from it."""
+
+    def __init__(self, source: WatchedSource) -> None:
+        self.source = source
+        self.served: Snapshot = snapshot(source.repository)
+        self._taken = self._seen = self._written()
+
+    def has_settled(self) -> bool:
+        """Whether there is a change since the last one that was taken, and nothing has changed since the last look."""
+        before, self._seen = self._seen, self._written()
+        if self._seen == self._taken or self._seen != before:
+            return False
+        self._taken = self._seen
+        return True
+
+    def _written(self) -> list[Snapshot]:
+        return [snapshot(path) for path in self.source.written()]
