@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.checking.served import PATIENCE, LoadResult, ModelLoader
+from tests.checking.served import PATIENCE, LoadResult, ModelLoader, server_results
 from triton_ensembles.archive.folder import read_folder
 from triton_ensembles.checking.checker import check_repositories
 from triton_ensembles.checking.explanation import explain
@@ -23,16 +23,9 @@ DEADLY = [rule for rule in RULES if rule.server is Server.DIES]
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LoadResult]:
     """What the server says about every example, by the name of its model."""
-    folder = tmp_path_factory.mktemp("parity")
-    repository = folder / "models"
-    names = []
-    for rule in [*TESTED, *DEADLY]:
-        if rule.bad and rule in TESTED:
-            names.append(stage(rule.bad, repository, f"{rule.id}-bad"))
-        if rule.good and rule.good_loads:
-            names.append(stage(rule.good, repository, f"{rule.id}-good"))
-    with ModelLoader(repository, folder) as server:
-        return server.load_all(names)
+    examples = {f"{rule.id}-bad": rule.bad for rule in TESTED if rule.bad}
+    examples |= {f"{rule.id}-good": rule.good for rule in [*TESTED, *DEADLY] if rule.good and rule.good_loads}
+    return server_results(examples, tmp_path_factory.mktemp("parity"))
 
 
 @pytest.mark.verdicts
