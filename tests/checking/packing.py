@@ -108,12 +108,27 @@ def write(path: Path, files: Mapping[str, Content]) -> Path:
     return path
 
 
+def write_folder(folder: Path, files: Mapping[str, Content]) -> Path:
+    """Write the files of a repository, or of its recipe, into ``folder``; None is a folder."""
+    for name, content in files.items():
+        path, data = folder / name, content.encode() if isinstance(content, str) else content
+        (path if data is None else path.parent).mkdir(parents=True, exist_ok=True)
+        if isinstance(data, bytes):
+            path.write_bytes(data)
+    return folder
+
+
 def repositories(*paths: Path) -> list[Repository]:
     return [repository for path in paths for repository in find_repositories(path)]
 
 
 def faults(*paths: Path, **target: str) -> list[Fault]:
     return sorted(check_repositories(repositories(*paths), Destination(**target)), key=Fault.sort_key)
+
+
+def code_faults(folder: Path, model_py: str | bytes, **target: str) -> list[Fault]:
+    """The faults of an archive in ``folder`` whose only step has this model.py."""
+    return faults(write(folder / "a.tar.gz", {**members("a"), "a.step/1/model.py": model_py}), **target)
 
 
 def rules(*paths: Path, **target: str) -> set[str]:
