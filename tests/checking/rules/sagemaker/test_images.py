@@ -195,7 +195,7 @@ def test_a_plan_of_another_tensorrt(built: str, image: str, faulty: bool, tmp_pa
 )
 def test_a_pipeline_of_a_newer_dali(record: dict[str, object], faulty: bool, tmp_path: Path) -> None:
     """Otherwise the image's DALI fails on unknown operators."""
-    manifest = json.dumps({"artifacts": {"images/1/model.dali": record}})
+    manifest = json.dumps({"ensemble": "one", "artifacts": {"images/1/model.dali": record}})
     found = faults(write(tmp_path / "a.tar.gz", {**DALI, "manifest.json": manifest}), image="24.09")
     assert [fault.rule for fault in found] == ["pipeline-dali"] * faulty
     assert all(fault.place.path.endswith("one.images/1/model.dali") for fault in found)
