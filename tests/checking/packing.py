@@ -7,9 +7,10 @@ import tarfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from triton_ensembles.archive.folder import read_folder
 from triton_ensembles.checking.checker import check_repositories
 from triton_ensembles.checking.fault import Fault
-from triton_ensembles.checking.repository import Repository, find_repositories
+from triton_ensembles.checking.repository import Form, Repository, find_repositories
 from triton_ensembles.triton.destination import Destination
 
 Content = str | bytes | tarfile.TarInfo | None
@@ -124,6 +125,11 @@ def repositories(*paths: Path) -> list[Repository]:
 
 def faults(*paths: Path, **target: str) -> list[Fault]:
     return sorted(check_repositories(repositories(*paths), Destination(**target)), key=Fault.sort_key)
+
+
+def folder_faults(folder: Path, destination: Destination) -> list[Fault]:
+    """The faults of a folder that is a repository, also where no model is found in it."""
+    return list(check_repositories([Repository(folder, folder.name, Form.FOLDER, read_folder(folder))], destination))
 
 
 def code_faults(folder: Path, model_py: str | bytes, **target: str) -> list[Fault]:

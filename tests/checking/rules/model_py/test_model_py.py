@@ -170,6 +170,7 @@ def test_deep_and_odd_files_end_soon(code: str, tmp_path: Path) -> None:
         (_class("    def execute(self, requests):\n        self.queue.put(requests)\n\n    queue: object\n"), []),
         (_class("    def execute(self, requests):\n        return []\n"), ["model-py-returns-no-list"]),
         (_class("    def execute(self, requests):\n        raise ValueError\n"), []),
+        (f"{MODEL_PY}\n    @staticmethod\n    def auto_complete_config(x): ...\n", ["model-py-auto-complete"]),
     ],
 )  # fmt: skip
 def test_names_arguments_files_and_answers(code: str, expected: list[str], tmp_path: Path) -> None:
