@@ -29,9 +29,7 @@ def test_a_verdict_is_about_a_model_and_its_steps(path: str, changes: bool, tmp_
     assert verdicts.digest_of(tmp_path, "user", completes=True) != verdicts.digest_of(tmp_path, "user", completes=False)
 
 
-def test_a_verdict_that_the_server_no_longer_gives_is_a_failure(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_another_verdict_of_the_server_is_a_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Otherwise the file and the server part ways, and the suite stays green."""
     data = json.loads(verdicts.FILE.read_text())
     if data["judge"] != verdicts.judge():
