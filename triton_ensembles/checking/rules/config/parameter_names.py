@@ -45,12 +45,9 @@ def parameter_misspelled(model: Model) -> Iterator[Finding]:
     for key in sorted(model.config.parameters):
         meant = None if key in known else nearest(key, known)
         if meant and meant not in model.config.parameters and not _is_own(model, key):
-            yield Finding(
-                model.at("parameters", key, "key"),
-                f"Triton knows no parameter '{key}'",
-                "Triton ignores it",
-                f'did you mean key: "{meant}"?',
-            )
+            message = f"Triton knows no parameter '{key}'"
+            effect = "Triton ignores it"
+            yield Finding(model.at("parameters", key, "key"), message, effect, f'did you mean key: "{meant}"?')
 
 
 def _is_own(model: Model, key: str) -> bool:

@@ -75,11 +75,9 @@ def initial_state_twice(model: Model) -> Iterator[Finding]:
     names = [state.input_name if len(state.initial_state) == 1 else "" for state in states]
     for index, name in repeated(names):
         if name:
-            yield Finding(
-                model.at("sequence_batching", "state", index, "input_name"),
-                f"two states give the input '{name}' its initial value",
-                cure="give each state its own input",
-            )
+            message = f"two states give the input '{name}' its initial value"
+            cure = "give each state its own input"
+            yield Finding(model.at("sequence_batching", "state", index, "input_name"), message, cure=cure)
 
 
 @rule(
@@ -98,12 +96,9 @@ def initial_state_dims(model: Model) -> Iterator[Finding]:
             words = f"'initial_state' dim for input name '{state.input_name}' doesn't match 'state' dim description"
         else:
             continue
-        yield Finding(
-            model.at(*path, "dims"),
-            f"initial_state has dims {dims}, and its state {state_dims}",
-            f"Triton refuses it: {words}",
-            "write a fixed dim for each of the state's",
-        )
+        message = f"initial_state has dims {dims}, and its state {state_dims}"
+        effect = f"Triton refuses it: {words}"
+        yield Finding(model.at(*path, "dims"), message, effect, "write a fixed dim for each of the state's")
 
 
 @rule(

@@ -78,11 +78,9 @@ def tensor_dim_invalid(model: Model) -> Iterator[Finding]:
         for dims, path in paths:
             for axis, dim in enumerate(dims):
                 if dim < 1 and dim != VARIABLE:
-                    yield Finding(
-                        model.at(kind, index, *path, axis),
-                        f"{kind} '{tensor.name}' has a dimension of {dim}",
-                        cure="write -1 for an axis of any length; dims do not include the batch axis",
-                    )
+                    message = f"{kind} '{tensor.name}' has a dimension of {dim}"
+                    cure = "write -1 for an axis of any length; dims do not include the batch axis"
+                    yield Finding(model.at(kind, index, *path, axis), message, cure=cure)
 
 
 @rule(
@@ -99,11 +97,9 @@ def reshape_size_differs(model: Model) -> Iterator[Finding]:
         if any(dim < 1 and dim != VARIABLE for dim in (*tensor.dims, *shape)):
             continue
         if not reshapes(list(tensor.dims), shape):
-            yield Finding(
-                model.at(kind, index, "reshape", "shape"),
-                f"{kind} '{tensor.name}' has dims {list(tensor.dims)} and is reshaped to {shape}",
-                cure="make the products equal, also those of the parts between axes of variable size",
-            )
+            message = f"{kind} '{tensor.name}' has dims {list(tensor.dims)} and is reshaped to {shape}"
+            cure = "make the products equal, also those of the parts between axes of variable size"
+            yield Finding(model.at(kind, index, "reshape", "shape"), message, cure=cure)
 
 
 def reshapes(dims: list[int], shape: list[int]) -> bool:
@@ -136,11 +132,9 @@ def format_needs_3_dims(model: Model) -> Iterator[Finding]:
     for index, tensor in enumerate(model.config.input):
         if tensor.format in (tensor.FORMAT_NHWC, tensor.FORMAT_NCHW) and len(tensor.dims) != 3 and tensor.dims:
             name = tensor.Format.Name(tensor.format)
-            yield Finding(
-                model.at("input", index, "format"),
-                f"input '{tensor.name}' is {name} with {len(tensor.dims)} dims",
-                cure="write three dims without the batch axis, or delete format",
-            )
+            message = f"input '{tensor.name}' is {name} with {len(tensor.dims)} dims"
+            cure = "write three dims without the batch axis, or delete format"
+            yield Finding(model.at("input", index, "format"), message, cure=cure)
 
 
 @rule(

@@ -26,14 +26,10 @@ def tensors_missing(model: Model) -> Iterator[Finding]:
         return
     missing = [kind for kind in ("input", "output") if not getattr(model.config, kind)]
     if missing:
-        yield Finding(
-            model.at(),
-            f"this config.pbtxt has no {' and no '.join(missing)}",
-            "Triton loads it, and "
-            + (
-                "refuses every request with an input: expected 0 inputs"
-                if "input" in missing
-                else "answers without any output"
-            ),
-            f'write {missing[0]} [ {{ name: "…", data_type: TYPE_…, dims: [ … ] }} ]',
+        effect = "Triton loads it, and " + (
+            "refuses every request with an input: expected 0 inputs"
+            if "input" in missing
+            else "answers without any output"
         )
+        cure = f'write {missing[0]} [ {{ name: "…", data_type: TYPE_…, dims: [ … ] }} ]'
+        yield Finding(model.at(), f"this config.pbtxt has no {' and no '.join(missing)}", effect, cure)

@@ -44,12 +44,10 @@ GOOD = _example()
 def fil_model_type(model: Model) -> Iterator[Finding]:
     if backend_of(model).name == "fil" and (type := _type(model)) not in _FILES:
         meant = nearest(type, _FILES)
-        yield Finding(
-            model.at("parameters", _TYPE, "value", "string_value"),
-            f"'{type}' is no {_TYPE} of the FIL backend",
-            f"Triton refuses it: {type} not recognized as a valid serialization format.",
-            f'write string_value: "{meant}"' if meant else f"it is one of {choices(_FILES)}",
-        )
+        message = f"'{type}' is no {_TYPE} of the FIL backend"
+        effect = f"Triton refuses it: {type} not recognized as a valid serialization format."
+        cure = f'write string_value: "{meant}"' if meant else f"it is one of {choices(_FILES)}"
+        yield Finding(model.at("parameters", _TYPE, "value", "string_value"), message, effect, cure)
 
 
 @rule(
@@ -69,14 +67,13 @@ def fil_model_file(model: Model) -> Iterator[Finding]:
         if not model.get(join(folder, _FILES[type])):
             there = {name: kind for kind, name in _FILES.items() if model.get(join(folder, name))}
             present = next(iter(there), "")
-            yield Finding(
-                model.place(folder),
-                f"version {number} has no {_FILES[type]}, the file of {_TYPE} {type}",
-                "Triton does not load the model",
+            message = f"version {number} has no {_FILES[type]}, the file of {_TYPE} {type}"
+            cure = (
                 f'write {_TYPE} "{there[present]}" for {present}'
                 if present
-                else f"call the model's file {_FILES[type]}, or name it with default_model_filename",
+                else f"call the model's file {_FILES[type]}, or name it with default_model_filename"
             )
+            yield Finding(model.place(folder), message, "Triton does not load the model", cure)
 
 
 @rule(
@@ -90,19 +87,14 @@ def fil_input(model: Model) -> Iterator[Finding]:
         return
     types = {tensor.name: tensor.data_type for tensor in model.config.input}
     if _INPUT not in types:
-        yield Finding(
-            model.at("input", 0, "name"),
-            f"the FIL backend reads {_INPUT}, and this model has {listed(types)}",
-            "every request fails: the backend does not find its input",
-            f'write name: "{_INPUT}"',
-        )
+        message = f"the FIL backend reads {_INPUT}, and this model has {listed(types)}"
+        effect = "every request fails: the backend does not find its input"
+        yield Finding(model.at("input", 0, "name"), message, effect, f'write name: "{_INPUT}"')
     elif types[_INPUT] not in (DataType.TYPE_FP32, DataType.TYPE_INVALID):
-        yield Finding(
-            model.at("input", list(types).index(_INPUT), "data_type"),
-            f"{_INPUT} is {type_name(types[_INPUT])}, and the FIL backend reads TYPE_FP32",
-            "every request fails: the backend does not read another type",
-            "write data_type: TYPE_FP32",
-        )
+        message = f"{_INPUT} is {type_name(types[_INPUT])}, and the FIL backend reads TYPE_FP32"
+        effect = "every request fails: the backend does not read another type"
+        cure = "write data_type: TYPE_FP32"
+        yield Finding(model.at("input", list(types).index(_INPUT), "data_type"), message, effect, cure)
 
 
 def _type(model: Model) -> str:

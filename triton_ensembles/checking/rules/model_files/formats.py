@@ -96,9 +96,6 @@ def file_lfs_pointer(model: Model) -> Iterator[Finding]:
                 looked_at += model.repository.form is not Form.ARCHIVE and entry.data is None
                 small_file = file_of(model, path)
                 if small_file and small_file.is_pointer:
-                    yield Finding(
-                        model.place(path),
-                        f"'{name}' is a pointer of Git LFS, not the file itself",
-                        "whatever reads it fails or reads a text of three lines",
-                        small_file.cure,
-                    )
+                    message = f"'{name}' is a pointer of Git LFS, not the file itself"
+                    effect = "whatever reads it fails or reads a text of three lines"
+                    yield Finding(model.place(path), message, effect, small_file.cure)

@@ -98,12 +98,9 @@ def plan_tensorrt(model: Model, destination: Destination) -> Iterator[Finding]:
         built = _fact(record, "tensorrt")
         if not built or agree(built, image.tensorrt):  # tensorrt.__version__ may leave the build out
             continue
-        yield Finding(
-            place,
-            f"this plan was built with TensorRT {built}, and Triton {image.release} has TensorRT {image.tensorrt}",
-            "TensorRT does not deserialize a plan of another version, so Triton does not load the model",
-            f"build the plan in the image tritonserver:{image.release}-py3",
-        )
+        message = f"this plan was built with TensorRT {built}, and Triton {image.release} has TensorRT {image.tensorrt}"
+        effect = "TensorRT does not deserialize a plan of another version, so Triton does not load the model"
+        yield Finding(place, message, effect, f"build the plan in the image tritonserver:{image.release}-py3")
 
 
 @rule(
@@ -121,12 +118,9 @@ def plan_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
         if instance and instance.gpu and not _fact(record, "compute_capability"):
             unknown.append("the GPU that it was built on is unknown")
         if unknown:
-            yield Finding(
-                place,
-                f"it is unknown whether this plan loads: {' and '.join(unknown)}",
-                "TensorRT loads a plan only in the version, and on the GPU architecture, that built it",
-                "build plans in the image and on the instance type that serve them",
-            )
+            message = f"it is unknown whether this plan loads: {' and '.join(unknown)}"
+            effect = "TensorRT loads a plan only in the version, and on the GPU architecture, that built it"
+            yield Finding(place, message, effect, "build plans in the image and on the instance type that serve them")
 
 
 @rule(
@@ -187,12 +181,10 @@ def image_none_fits(repositories: tuple[Repository, ...], destination: Destinati
     pairs = ((a, b) for n, a in enumerate(needs) for b in needs[:n] if not set(a.releases) & set(b.releases))
     pair = next(pairs, None)
     shown = [pair[1], pair[0]] if pair else list({need.why: need for need in needs}.values())
-    yield Finding(
-        shown[-1].place,
-        "no release of Triton has everything that these archives need: " + "; ".join(map(str, shown)),
-        "an endpoint has one image: one of these models does not load in it, or gives wrong answers",
-        "pack the environment for another Python, convert the TensorFlow model to ONNX, or use two endpoints",
-    )
+    message = "no release of Triton has everything that these archives need: " + "; ".join(map(str, shown))
+    effect = "an endpoint has one image: one of these models does not load in it, or gives wrong answers"
+    cure = "pack the environment for another Python, convert the TensorFlow model to ONNX, or use two endpoints"
+    yield Finding(shown[-1].place, message, effect, cure)
 
 
 @dataclass(frozen=True)

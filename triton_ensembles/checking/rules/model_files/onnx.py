@@ -44,12 +44,10 @@ def onnx_tensor_name(model: Model) -> Iterator[Finding]:
                     meant = nearest(tensor.name, known - {written.name for written in declared}) or nearest(
                         tensor.name, known
                     )
-                    yield Finding(
-                        model.at(kind, number, "name"),
-                        f"{path} has no {kind} '{tensor.name}'; it has {listed(known) or 'none'}",
-                        f"Triton does not load the model: unexpected inference {kind} '{tensor.name}'",
-                        f'write name: "{meant}"' if meant else "write the names that the file has",
-                    )
+                    message = f"{path} has no {kind} '{tensor.name}'; it has {listed(known) or 'none'}"
+                    effect = f"Triton does not load the model: unexpected inference {kind} '{tensor.name}'"
+                    cure = f'write name: "{meant}"' if meant else "write the names that the file has"
+                    yield Finding(model.at(kind, number, "name"), message, effect, cure)
             named = {tensor.name for tensor in declared} | _others(model)
             lacking = [name for name in sorted(known - named) if name] if kind == "input" else []
             if lacking and all(tensor.name in known for tensor in declared):
@@ -166,13 +164,12 @@ def onnx_external_data(model: Model) -> Iterator[Finding]:
                 message = f"{path} needs {size} bytes of '{location}', which has {entry.size}"
             else:
                 continue
-            yield Finding(
-                model.place(folder if entry is None else inner),
-                message,
-                "ONNX Runtime cannot load it, so Triton does not load the model",
+            effect = "ONNX Runtime cannot load it, so Triton does not load the model"
+            cure = (
                 f"copy {location} into the folder of the ONNX file, or save the model as one file with "
-                "onnx.save(model, path, save_as_external_data=False)",
+                "onnx.save(model, path, save_as_external_data=False)"
             )
+            yield Finding(model.place(folder if entry is None else inner), message, effect, cure)
 
 
 @rule(
@@ -187,13 +184,11 @@ def onnx_license(model: Model) -> Iterator[Finding]:
     for path, text in (named or _licenses_in_manifest(model)).items():
         name = " ".join(text.split())[:80]
         copyleft = "GPL" in name.upper()
-        yield Finding(
-            model.place(path),
-            f"the metadata of this model name a license: {name}",
-            "it is for you to keep"
-            + (": who lets others use it over a network may have to offer them the source" * copyleft),
-            "change nothing if you may use the model so; docs/ensembles.md has more about detectors",
+        effect = "it is for you to keep" + (
+            ": who lets others use it over a network may have to offer them the source" * copyleft
         )
+        cure = "change nothing if you may use the model so; docs/ensembles.md has more about detectors"
+        yield Finding(model.place(path), f"the metadata of this model name a license: {name}", effect, cure)
 
 
 def _licenses_in_manifest(model: Model) -> dict[str, str]:

@@ -30,11 +30,8 @@ def backend_missing(model: Model) -> Iterator[Finding]:
     recipe = model.repository.recipe
     if recipe and recipe.makes_version_of(model.folder):
         return
-    yield Finding(
-        model.at(),
-        "neither a backend nor a platform is given, and no file of the version folder determines one",
-        cure='write backend: "…", such as "python" or "onnxruntime"',
-    )
+    message = "neither a backend nor a platform is given, and no file of the version folder determines one"
+    yield Finding(model.at(), message, cure='write backend: "…", such as "python" or "onnxruntime"')
 
 
 @rule(
@@ -71,13 +68,11 @@ def platform_backend_clash(model: Model) -> Iterator[Finding]:
     if model.config.platform == ENSEMBLE or not allowed or backend.platform in allowed:
         return
     present = f"platform '{backend.platform}'" if backend.platform else "no platform"
-    yield Finding(
-        model.at("platform") if backend.platform else model.at("backend"),
-        f"backend '{backend.name}' requires platform {choices(allowed)}, and here is {present}",
-        cure=f'write platform: "{allowed[0]}", or delete platform'
-        if backend.platform
-        else f'write platform: "{allowed[0]}"',
+    message = f"backend '{backend.name}' requires platform {choices(allowed)}, and here is {present}"
+    cure = (
+        f'write platform: "{allowed[0]}", or delete platform' if backend.platform else f'write platform: "{allowed[0]}"'
     )
+    yield Finding(model.at("platform") if backend.platform else model.at("backend"), message, cure=cure)
 
 
 @rule(
@@ -105,12 +100,10 @@ def backend_unknown(model: Model, destination: Destination) -> Iterator[Finding]
     if destination.image:  # image-backend-unknown reports it more precisely
         return
     if not backend_meant(name) and not _is_available(model) and not model.is_ensemble:
-        yield Finding(
-            model.at("backend"),
-            f"no image of Triton that NVIDIA publishes has a backend '{name}'",
-            f"a server without it refuses the model: unable to find backend library for backend '{name}'",
-            f"put libtriton_{name}.so into the model's folder, or make sure that the server has the backend",
-        )
+        message = f"no image of Triton that NVIDIA publishes has a backend '{name}'"
+        effect = f"a server without it refuses the model: unable to find backend library for backend '{name}'"
+        cure = f"put libtriton_{name}.so into the model's folder, or make sure that the server has the backend"
+        yield Finding(model.at("backend"), message, effect, cure)
 
 
 def _is_available(model: Model) -> bool:
@@ -172,11 +165,8 @@ def ensemble_backend(model: Model) -> Iterator[Finding]:
     config = model.config
     if config.platform == ENSEMBLE and (config.backend or backend_of(model).name):
         field = "backend" if config.backend else "default_model_filename"
-        yield Finding(
-            model.at(field),
-            f"an ensemble cannot have {field}",
-            cure="delete the line; work that no step does needs its own step",
-        )
+        message = f"an ensemble cannot have {field}"
+        yield Finding(model.at(field), message, cure="delete the line; work that no step does needs its own step")
 
 
 @rule(
