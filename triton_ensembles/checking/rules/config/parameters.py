@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from triton_ensembles.archive.tar import safe_path
 from triton_ensembles.archive.tree import join
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.examples import IDENTITY, io_tensor, parameter, python_model
 from triton_ensembles.checking.rule import Example, Finding, Model, Server, rule
 
@@ -24,13 +23,10 @@ _LABELLED = io_tensor("Y", more='label_filename: "labels.txt"')
     words="failed to open text file for read …",
 )
 def label_file_missing(model: Model) -> Iterator[Finding]:
-    recipe = model.repository.recipe
     for index, output in enumerate(model.config.output):
         name = output.label_filename
         path = safe_path(name.lstrip("/"))  # core joins it to the model's folder, also when it begins with /
-        if not name or model.get(path) or _is_elsewhere(model, name):
-            continue
-        if recipe and recipe.makes(f"{model.folder}/{path}"):
+        if not name or model.get(path) or _is_elsewhere(model, name) or model.is_made(path):
             continue
         message = f"there is no file {path or name} in the folder of '{model.name}'"
         cure = f"put it into {model.folder}/ (not into a version folder)"
@@ -85,7 +81,7 @@ def metric_tag_name(model: Model) -> Iterator[Finding]:
 )
 def force_cpu_only_value(model: Model) -> Iterator[Finding]:
     key = "FORCE_CPU_ONLY_INPUT_TENSORS"
-    if key not in model.config.parameters or backend_of(model).name != "python":
+    if key not in model.config.parameters or model.backend.name != "python":
         return
     value = model.config.parameters[key].string_value
     if value not in ("yes", "no"):

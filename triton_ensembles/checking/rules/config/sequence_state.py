@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.examples import IDENTITY, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule, items
 from triton_ensembles.checking.raw_files import missing_or_short
@@ -45,7 +44,7 @@ def _initial_states(model: Model) -> Iterable[tuple[Path, Any]]:
 def _python_states(model: Model) -> Iterator[tuple[Path, Any]]:
     """The states of a Python model that have no initial_state."""
     for path, state in items("sequence_batching.state")(model):
-        if not state.initial_state and backend_of(model).name == "python":
+        if not state.initial_state and model.backend.name == "python":
             yield path, state
 
 

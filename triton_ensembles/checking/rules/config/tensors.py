@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.completion import left_out
 from triton_ensembles.checking.examples import COMPLETING, X, Y, io_tensor, plan_model, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule
@@ -38,7 +37,7 @@ def _tensors_without_batching(model: Model) -> Iterable[tuple[Path, Any]]:
 
 def _is_plan(model: Model) -> bool:
     """Whether it is a TensorRT plan, or its backend is not known, which backend-missing reports."""
-    backend = backend_of(model)
+    backend = model.backend
     return backend.platform == TENSORRT_PLATFORM or not (backend.name or model.is_ensemble)
 
 
@@ -56,7 +55,7 @@ def config_completed(model: Model) -> Iterator[Finding]:
     if fields:
         yield Finding(
             model.at(),
-            f"this config leaves {listed(fields)} to the {backend_of(model).name} backend, so they are not checked",
+            f"this config leaves {listed(fields)} to the {model.backend.name} backend, so they are not checked",
             "Triton completes the config by default; with --disable-auto-complete-config it refuses the model, or "
             "every request to it",
             "write them; GET /v2/models/<name>/config of a running server prints the completed configuration",

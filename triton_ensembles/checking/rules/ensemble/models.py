@@ -46,7 +46,7 @@ def step_version_not_served(model: Model) -> Iterator[Finding]:
     for item in steps(model):
         with suppress(UnknownValueError):
             version = item.message.model_version
-            served = item.model.served_versions() if item.model and version != -1 else []
+            served = item.model.served_versions if item.model and version != -1 else []
             if not served or version in served:
                 continue
             is_written = model.file.has(*item.path, "model_version")
@@ -176,7 +176,8 @@ def _nested(name: str, model: str, folder: str = "") -> Example:
 )
 def ensemble_of_itself(model: Model) -> Iterator[Finding]:
     """Reported once for each cycle: at the ensemble whose name comes first."""
-    if model.folder not in _first_of_rings(model.repository):
+    firsts = model.repository.once("first of rings", lambda: _first_of_rings(model.repository))
+    if model.folder not in firsts:
         return
     for item in steps(model):
         if ring := _ring(model, item):
@@ -187,13 +188,8 @@ def ensemble_of_itself(model: Model) -> Iterator[Finding]:
 
 def _first_of_rings(repository: Repository) -> set[str]:
     """The first by name of each group of ensembles that are steps of each other."""
-    key = "first of rings"
-    if key not in repository.cache:
-        below = {user.folder: {item.message.model_name for item in steps(user)} for user in repository.ensembles}
-        repository.cache[key] = {
-            min(group) for group in _groups(below) if len(group) > 1 or group[0] in below[group[0]]
-        }
-    return set(repository.cache[key])
+    below = {user.folder: {item.message.model_name for item in steps(user)} for user in repository.ensembles}
+    return {min(group) for group in _groups(below) if len(group) > 1 or group[0] in below[group[0]]}
 
 
 def _groups(below: Mapping[str, set[str]]) -> Iterator[list[str]]:

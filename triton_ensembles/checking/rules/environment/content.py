@@ -19,14 +19,16 @@ _CONDA_FOREIGN = ("osx-64", "osx-arm64", "win-64", "win-arm64")
 
 
 def _without_stub(repository: Repository, packed: Environment) -> list[str]:
-    key = "users of environments without a stub"
-    if key not in repository.cache:
-        users: dict[str, list[str]] = defaultdict(list)
-        for model in repository.models:
-            if (named := reference(model)) and not has_stub(model):
-                users[named.path].append(model.folder)
-        repository.cache[key] = users
-    return list(repository.cache[key].get(packed.path, ()))
+    return repository.once("users of environments without a stub", lambda: _users(repository)).get(packed.path, [])
+
+
+def _users(repository: Repository) -> dict[str, list[str]]:
+    """The models without a stub that name each environment, by its path."""
+    users: dict[str, list[str]] = defaultdict(list)
+    for model in repository.models:
+        if (named := reference(model)) and not has_stub(model):
+            users[named.path].append(model.folder)
+    return users
 
 
 @rule(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from triton_ensembles.archive.tree import Kind, is_archive
+from triton_ensembles.archive.tree import Kind, Tree, is_archive
 from triton_ensembles.checking.environments import (
     MODEL_FOLDER,
     PARAMETER,
@@ -42,11 +42,7 @@ def environment_missing(model: Model) -> Iterator[Finding]:
     if named.path and tree.get(named.path):
         return
     folder = named.path.rpartition("/")[0]
-    cache, key = model.repository.cache, "what may be an environment"
-    if key not in cache:
-        cache[key] = [path for path, entry in tree.entries.items() if is_archive(path) and not entry.is_folder]
-        cache[key] += [path.removesuffix("/bin/activate") for path in tree.entries if path.endswith("/bin/activate")]
-    there = cache[key]
+    there = model.repository.once("what may be an environment", lambda: _candidates(tree))
     meant = nearest(named.path, [path for path in there if path.rpartition("/")[0] == folder]) or (
         there[0] if len(there) == 1 else None
     )
@@ -208,6 +204,12 @@ def environment_stored_twice(repository: Repository) -> Iterator[Finding]:
                 "store it once, and name that one in every step: "
                 f'"{MODEL_FOLDER}/../{paths[0].rpartition("/")[2]}" for one at the root of the repository',
             )
+
+
+def _candidates(tree: Tree) -> list[str]:
+    """The paths of archives, and of folders with a bin/activate."""
+    archives = [path for path, entry in tree.entries.items() if is_archive(path) and not entry.is_folder]
+    return archives + [path.removesuffix("/bin/activate") for path in tree.entries if path.endswith("/bin/activate")]
 
 
 def _written(model: Model, path: str) -> str:

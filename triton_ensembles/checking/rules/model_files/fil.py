@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import join
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.examples import io_tensor, parameter, python_model
 from triton_ensembles.checking.rule import Example, Finding, Model, Server, rule
 from triton_ensembles.checking.tensors import type_name
@@ -42,7 +41,7 @@ GOOD = _example()
     good_loads=False,
 )
 def fil_model_type(model: Model) -> Iterator[Finding]:
-    if backend_of(model).name == "fil" and (type := _type(model)) not in _FILES:
+    if model.backend.name == "fil" and (type := _type(model)) not in _FILES:
         meant = nearest(type, _FILES)
         message = f"'{type}' is no {_TYPE} of the FIL backend"
         effect = f"Triton refuses it: {type} not recognized as a valid serialization format."
@@ -57,12 +56,11 @@ def fil_model_type(model: Model) -> Iterator[Finding]:
     good_loads=False,
 )
 def fil_model_file(model: Model) -> Iterator[Finding]:
-    recipe = model.repository.recipe
-    if not model.has_config or backend_of(model).name != "fil" or model.config.default_model_filename:
+    if not model.has_config or model.backend.name != "fil" or model.config.default_model_filename:
         return
-    if (type := _type(model)) not in _FILES or (recipe and recipe.makes_version_of(model.folder)):
+    if (type := _type(model)) not in _FILES or model.is_version_made:
         return
-    for number in model.served_versions():
+    for number in model.served_versions:
         folder = model.versions[number]
         if not model.get(join(folder, _FILES[type])):
             there = {name: kind for kind, name in _FILES.items() if model.get(join(folder, name))}
@@ -83,7 +81,7 @@ def fil_model_file(model: Model) -> Iterator[Finding]:
     good_loads=False,
 )
 def fil_input(model: Model) -> Iterator[Finding]:
-    if backend_of(model).name != "fil" or not model.config.input:
+    if model.backend.name != "fil" or not model.config.input:
         return
     types = {tensor.name: tensor.data_type for tensor in model.config.input}
     if _INPUT not in types:

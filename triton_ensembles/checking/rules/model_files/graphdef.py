@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.examples import GRAPH_IDENTITY, X, io_tensor, python_model
 from triton_ensembles.checking.loaded_files import files_read
 from triton_ensembles.checking.model_files.file import ModelFile
@@ -88,7 +87,7 @@ def graphdef_tensor_dims(model: Model) -> Iterator[Finding]:
 
 
 def _files(model: Model) -> Iterator[tuple[str, ModelFile]]:
-    if backend_of(model).platform == "tensorflow_graphdef":
+    if model.backend.platform == "tensorflow_graphdef":
         yield from ((path, file) for path, file in files_read(model, "tensorflow") if file.inputs is not None)
 
 

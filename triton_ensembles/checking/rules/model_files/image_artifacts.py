@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from triton_ensembles.archive.manifest import MANIFEST
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.built_for import is_for_own_server, manifest
 from triton_ensembles.checking.environments import environment_of, has_stub, used_environments
 from triton_ensembles.checking.packages import packages_of
@@ -51,14 +50,14 @@ def _fact(record: dict[str, Any], key: str) -> str:
 def _files(model: Model, default: str) -> Iterator[tuple[Place, dict[str, Any]]]:
     """The model's file in each version that is served, and its record in the manifest."""
     name = model.config.default_model_filename or default
-    for number in model.served_versions():
+    for number in model.served_versions:
         path = f"{model.versions[number]}/{name}"
         if model.get(path):
             yield model.place(path), _artifact(model, path)
 
 
 def _plans(model: Model) -> Iterator[tuple[Place, dict[str, Any]]]:
-    if backend_of(model).name == "tensorrt" and model.repository.form is not Form.SOURCE:
+    if model.backend.name == "tensorrt" and model.repository.form is not Form.SOURCE:
         yield from _files(model, "model.plan")
 
 
@@ -130,7 +129,7 @@ def plan_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
 )
 def pipeline_dali(model: Model, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
-    if image is None or not image.dali or backend_of(model).name != "dali" or is_cpu_image(destination):
+    if image is None or not image.dali or model.backend.name != "dali" or is_cpu_image(destination):
         return
     for place, record in _files(model, "model.dali"):
         tools = _table(record, "made_from", "tools").items()
@@ -206,7 +205,7 @@ def _requirements(repository: Repository) -> Iterator[Requirement]:
         return
     seen: set[str] = set()
     for model in repository.models:
-        if backend_of(model).name == "tensorflow" and "tensorflow" not in seen:
+        if model.backend.name == "tensorflow" and "tensorflow" not in seen:
             seen.add("tensorflow")
             yield _requirement(
                 model.at("platform"), "the TensorFlow backend", [r for r in known if r.tensorflow == "yes"]

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from triton_ensembles.archive.tree import Kind, join
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.built_for import manifest
 from triton_ensembles.checking.examples import (
     ONNX_EXTERNAL,
@@ -144,16 +143,11 @@ def onnx_tensor_dims_fixed(model: Model) -> Iterator[Finding]:
     words="cannot load model.onnx",
 )
 def onnx_external_data(model: Model) -> Iterator[Finding]:
-    recipe = model.repository.recipe
     for path, file in _onnx_files(model):
         folder = path.rpartition("/")[0]
         for location, size in sorted(file.external.items()):
             inner = posixpath.normpath(join(folder, location))
-            if (
-                location.startswith("/")
-                or inner.startswith("../")
-                or (recipe and recipe.makes(f"{model.folder}/{inner}"))
-            ):
+            if location.startswith("/") or inner.startswith("../") or model.is_made(inner):
                 continue
             entry = model.get(inner)
             if entry is None:
@@ -207,9 +201,9 @@ def _licenses_in_manifest(model: Model) -> dict[str, str]:
 
 def _onnx_files(model: Model) -> Iterator[tuple[str, ModelFile]]:
     """The ONNX files that this model may load: in ensembles/, a step has one file for each target."""
-    paths = [path for path, _ in loaded_files(model)] if backend_of(model).name == "onnxruntime" else []
+    paths = [path for path, _ in loaded_files(model)] if model.backend.name == "onnxruntime" else []
     if model.repository.form is Form.SOURCE:
-        folders = [model.versions[number] for number in model.served_versions()]
+        folders = [model.versions[number] for number in model.served_versions]
         files = [join(folder, name) for folder in folders for name in model.children(folder)]
         paths += [path for path in files if path.endswith(".onnx") and path not in paths]
     for path in paths:
@@ -221,7 +215,7 @@ def _onnx_files(model: Model) -> Iterator[tuple[str, ModelFile]]:
 def _files(model: Model) -> Iterator[tuple[str, ModelFile]]:
     """Files whose tensors the config has to match. A config without inputs or outputs is completed from the file."""
     config = model.config
-    if not config.input or not config.output or backend_of(model).name != "onnxruntime":
+    if not config.input or not config.output or model.backend.name != "onnxruntime":
         return
     for path, file in _onnx_files(model):
         if file.inputs is not None and file.outputs is not None:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.examples import TORCHSCRIPT, X, Y, io_tensor, python_model
 from triton_ensembles.checking.loaded_files import file_of, loaded_files
 from triton_ensembles.checking.rule import Example, Finding, Model, Server, Severity, rule
@@ -33,7 +32,7 @@ GOOD = _torch(inputs=io_tensor("X__0"), outputs=f"{io_tensor('Y__0')}, {io_tenso
 
 
 def _is_torch(model: Model) -> bool:
-    return backend_of(model).name == "pytorch" and model.config.runtime in ("", "libtriton_pytorch.so")
+    return model.backend.name == "pytorch" and model.config.runtime in ("", "libtriton_pytorch.so")
 
 
 @rule(

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.examples import IDENTITY, python_model
 from triton_ensembles.checking.rule import Example, Finding, Model, Server, rule
 
@@ -20,7 +19,7 @@ GOOD = _called("my_model.py")
 
 def _name(model: Model) -> str:
     """The default_model_filename of a Python model, "" if it has none."""
-    return model.config.default_model_filename if backend_of(model).name == "python" else ""
+    return model.config.default_model_filename if model.backend.name == "python" else ""
 
 
 @rule("The file of a Python model has no blanks in its name", bad=_called("my model.py"), server=Server.DIES)

@@ -87,7 +87,7 @@ def model_py_newer_syntax(model: Model, destination: Destination) -> Iterator[Fi
 )
 def model_py_unread(model: Model) -> Iterator[Finding]:
     name = model.config.default_model_filename or MODEL_PY
-    for number in model.served_versions() if is_python(model) else ():
+    for number in model.served_versions if is_python(model) else ():
         path = join(model.versions[number], name)
         entry = model.get(path)
         if entry and entry.kind is Kind.FILE and entry.size and entry.data is None:
@@ -124,7 +124,7 @@ def python_unread(repository: Repository) -> Iterator[Finding]:
     for model in repository.models:
         with suppress(UnknownValueError):
             deque(every_file(model), 0)
-    unread = unread_files(repository)
+    unread = list(unread_files(repository))
     if unread:
         several = f"{len(unread)} of the Python files here were not read: {most_of(unread, 20)}"
         message = several if len(unread) > 1 else "this Python file was not read"

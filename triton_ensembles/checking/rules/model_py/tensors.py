@@ -142,11 +142,8 @@ def _misnamed(model: Model, needed: bool) -> Iterator[Finding]:
 
 def _needed_outputs(model: Model) -> set[str]:
     """The outputs that another step of an ensemble of the repository reads."""
-    key = "outputs that steps read"
-    if key not in model.repository.cache:
-        model.repository.cache[key] = _read_outputs(model.repository)
-    outputs: set[str] = model.repository.cache[key].get(model.name, set())
-    return outputs & {output.name for output in model.config.output}
+    outputs = model.repository.once("outputs that steps read", lambda: _read_outputs(model.repository))
+    return outputs.get(model.name, set()) & {output.name for output in model.config.output}
 
 
 def _read_outputs(repository: Repository) -> dict[str, set[str]]:

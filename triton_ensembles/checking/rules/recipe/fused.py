@@ -9,7 +9,7 @@ from itertools import combinations
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from triton_ensembles.checking.backend import backend_of
+from triton_ensembles.checking.ensemble_steps import step_names
 from triton_ensembles.checking.environments import PARAMETER
 from triton_ensembles.checking.examples import SCALE, ensemble, python_model, script_for, script_model, step
 from triton_ensembles.checking.python.source import UTILS, every_file
@@ -66,14 +66,7 @@ _INNER = Example(
 
 def _is_step(model: Model, destination: Destination) -> bool:
     """Whether the fused model would run ``model``."""
-    cache, key = model.repository.cache, "models of steps"
-    if key not in cache:
-        ensembles = model.repository.ensembles
-        cache[key] = {
-            use.model_name for ensemble_model in ensembles for use in ensemble_model.config.ensemble_scheduling.step
-        }
-    uses = cache[key]
-    return destination.device == "fused" and model.folder in uses
+    return destination.device == "fused" and model.folder in step_names(model.repository)
 
 
 @rule("A step of a fused ensemble is not decoupled", bad=_STREAM)
@@ -126,7 +119,7 @@ def fused_sender(model: Model, destination: Destination) -> Iterator[Finding]:
 
 @rule("Every step of a fused ensemble has an engine or a model.py", bad=_REPEAT, server=Server.UNTESTED)
 def fused_backend(model: Model, destination: Destination) -> Iterator[Finding]:
-    backend = backend_of(model).name
+    backend = model.backend.name
     if not _is_step(model, destination) or not backend or backend == "python" or backend in ENGINES:
         return
     if backend_meant(backend):  # backend-misspelt reports it

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import Entry, Kind
 from triton_ensembles.artifacts.environment.pins import LINE, LONGEST_LOCK
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.recipe_files import environment_file, environment_files, project_of, recipe_of
 from triton_ensembles.checking.rule import Destination, Finding, Form, Place, Repository, Severity, rule
 from triton_ensembles.ground.errors import EnsembleError, shown
@@ -148,7 +147,7 @@ def recipe_environment_step(repository: Repository) -> Iterator[Finding]:
     recipe = recipe_of(repository)
     for step in [step for environment in recipe.environments.values() for step in environment.steps] if recipe else ():
         model = repository.model(step)
-        backend = backend_of(model).name if model and model.has_config else ""
+        backend = model.backend.name if model and model.has_config else ""
         if model and (model.is_ensemble or (backend in KNOWN and backend != "python")):
             message = f"'{step}' gets an environment, and it is " + (
                 "an ensemble" if model.is_ensemble else f"a model of the {backend} backend"

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.ensemble_steps import step_names
 from triton_ensembles.checking.examples import IDENTITY, ensemble, python_model, step
 from triton_ensembles.checking.rule import (
@@ -36,7 +35,7 @@ def _named(name: str) -> Example:
 def _is_named_python(model: Model) -> bool:
     """Whether this is a Python model whose name is that of a folder, and not that of an archive."""
     named = model.root != "" or model.repository.form is not Form.ARCHIVE
-    return named and backend_of(model).name == "python"
+    return named and model.backend.name == "python"
 
 
 def _shell_syntax(model: Model) -> re.Match[str] | None:
@@ -101,7 +100,7 @@ def model_name_in_url(model: Model) -> Iterator[Finding]:
     strange = re.search(r"[^A-Za-z0-9_.~-]", model.folder)
     if not strange or model.repository.form is not Form.FOLDER or model.repository.is_one_model:
         return
-    if backend_of(model).name == "python" and (_shell_syntax(model) or not _is_stub_name(model.folder)):
+    if model.backend.name == "python" and (_shell_syntax(model) or not _is_stub_name(model.folder)):
         return  # the rules above report it
     if model.folder in step_names(model.repository):
         return
@@ -139,11 +138,7 @@ def ensemble_folder_name(repository: Repository) -> Iterator[Finding]:
     """In ensembles/: the build calls its steps ``<ensemble>.<step>``."""
     name = repository.path.resolve().name
     match = SHELL_SYNTAX.search(name) or re.search(r"[^\x00-\x7f]", name)
-    if (
-        match
-        and repository.form is Form.SOURCE
-        and any(backend_of(model).name == "python" for model in repository.models)
-    ):
+    if match and repository.form is Form.SOURCE and any(model.backend.name == "python" for model in repository.models):
         message = f"the name of this ensemble contains {match.group()!r}, and the build calls its steps {name}.<step>"
         effect = f"no Python step with such a name starts: {_WAITS}"
         yield Finding(repository.place(), message, effect, f"rename the folder: {_SAFE}")
@@ -155,7 +150,7 @@ def sagemaker_stub_name_in_shell(repository: Repository) -> Iterator[Finding]:
     match = SHELL_SYNTAX.search(name)
     if not match or repository.form is not Form.ARCHIVE:
         return
-    if any(backend_of(model).name == "python" and not model.is_ensemble for model in served_models(repository)):
+    if any(model.backend.name == "python" and not model.is_ensemble for model in served_models(repository)):
         message = f"the name of this archive contains {match.group()!r}, and its model is a Python model"
         effect = (
             "SageMaker names the model after the archive, and Triton starts its stub by a shell command that has "
@@ -169,4 +164,4 @@ def _is_stub_name(name: str) -> bool:
 
 
 def _has_python(repository: Repository) -> bool:
-    return any(backend_of(model).name == "python" for model in repository.models)
+    return any(model.backend.name == "python" for model in repository.models)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from triton_ensembles.checking.backend import backend_of, has_library
+from triton_ensembles.checking.backend import has_library
 from triton_ensembles.checking.examples import ONNX_IDENTITY, SCALE, X, Y, ensemble, python_model
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Severity, rule
 from triton_ensembles.ground.spelling import choices, listed, nearest
@@ -25,10 +25,7 @@ def backend_missing(model: Model) -> Iterator[Finding]:
     config = model.config
     if not model.has_config or model.is_ensemble:
         return
-    if backend_of(model).name or config.platform:
-        return
-    recipe = model.repository.recipe
-    if recipe and recipe.makes_version_of(model.folder):
+    if model.backend.name or config.platform or model.is_version_made:
         return
     message = "neither a backend nor a platform is given, and no file of the version folder determines one"
     yield Finding(model.at(), message, cure='write backend: "…", such as "python" or "onnxruntime"')
@@ -41,7 +38,7 @@ def backend_missing(model: Model) -> Iterator[Finding]:
 )
 def platform_unknown(model: Model) -> Iterator[Finding]:
     platform = model.config.platform
-    if not platform or platform == ENSEMBLE or backend_of(model).name:
+    if not platform or platform == ENSEMBLE or model.backend.name:
         return
     if model.config.HasField("ensemble_scheduling"):
         return  # ensemble-platform reports it
@@ -63,7 +60,7 @@ def platform_unknown(model: Model) -> Iterator[Finding]:
     words="unexpected 'platform' and 'backend' pair, got:…",
 )
 def platform_backend_clash(model: Model) -> Iterator[Finding]:
-    backend = backend_of(model)
+    backend = model.backend
     allowed = PLATFORM_OF.get(backend.name)
     if model.config.platform == ENSEMBLE or not allowed or backend.platform in allowed:
         return
@@ -125,7 +122,7 @@ def runtime_missing(model: Model) -> Iterator[Finding]:
     runtime = model.config.runtime
     if not runtime or model.is_ensemble:
         return
-    python_itself = runtime == "model.py" and backend_of(model).name == "python"
+    python_itself = runtime == "model.py" and model.backend.name == "python"
     if not python_itself and (runtime == "model.py" or _LIBRARY.fullmatch(runtime) or has_library(model, runtime)):
         return
     yield Finding(
@@ -163,7 +160,7 @@ def ensemble_platform(model: Model) -> Iterator[Finding]:
 )
 def ensemble_backend(model: Model) -> Iterator[Finding]:
     config = model.config
-    if config.platform == ENSEMBLE and (config.backend or backend_of(model).name):
+    if config.platform == ENSEMBLE and (config.backend or model.backend.name):
         field = "backend" if config.backend else "default_model_filename"
         message = f"an ensemble cannot have {field}"
         yield Finding(model.at(field), message, cure="delete the line; work that no step does needs its own step")

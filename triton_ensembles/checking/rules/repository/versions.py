@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import join
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.examples import IDENTITY, python_model
 from triton_ensembles.checking.repository import NOT_VERSIONS
 from triton_ensembles.checking.rule import Example, Finding, Form, Model, Server, Severity, rule
@@ -53,9 +52,7 @@ def model_folder_renamed(model: Model) -> Iterator[Finding]:
     words=NO_VERSION,
 )
 def version_not_available(model: Model) -> Iterator[Finding]:
-    recipe = model.repository.recipe
-    is_made = recipe is not None and recipe.makes_version_of(model.folder)
-    if not model.has_config or model.served_versions() or (is_made and not model.versions):
+    if not model.has_config or model.served_versions or (model.is_version_made and not model.versions):
         return
     effect = f"Triton does not load it: {NO_VERSION} '{model.name}'"
     if model.versions:
@@ -85,12 +82,12 @@ def version_not_available(model: Model) -> Iterator[Finding]:
     good=Example(python_model(), {"1/model.py": IDENTITY, "2/model.py": IDENTITY}),
 )
 def version_folder_ignored(model: Model) -> Iterator[Finding]:
-    if not model.served_versions():
+    if not model.served_versions:
         return
     for name in _folders(model):
         if re.fullmatch(r"0+[0-9]+|[vV][0-9]+", name):
             message = f"'{name}' is not a valid version folder"
-            effect = f"Triton ignores it and serves version {model.served_versions()[0]}"
+            effect = f"Triton ignores it and serves version {model.served_versions[0]}"
             yield Finding(model.place(name), message, effect, f"rename it to {name.lstrip('vV0') or '0'}, or delete it")
 
 
@@ -103,7 +100,7 @@ def version_folder_ignored(model: Model) -> Iterator[Finding]:
 def version_folder_unreadable(model: Model) -> Iterator[Finding]:
     if not model.has_config:
         return
-    for number in model.served_versions():
+    for number in model.served_versions:
         name = model.versions[number]
         if (name != str(number) or number < 0) and not model.is_ensemble:
             message = f"Triton takes the folder '{name}' for version {number} and then looks for a folder '{number}'"
@@ -135,7 +132,7 @@ def version_folder_too_large(model: Model) -> Iterator[Finding]:
 )
 def version_missing(model: Model) -> Iterator[Finding]:
     for index, number in enumerate(model.config.version_policy.specific.versions):
-        if number not in model.versions and model.served_versions():
+        if number not in model.versions and model.served_versions:
             message = f"there is no version {number}"
             effect = "Triton logs 'the version directory is not present' and serves the others"
             cure = f"make the folder {number}/, or remove the number"
@@ -150,14 +147,14 @@ def version_missing(model: Model) -> Iterator[Finding]:
     server=Server.DIES,
 )
 def model_file_missing(model: Model) -> Iterator[Finding]:
-    backend = backend_of(model)
+    backend = model.backend
     recipe = model.repository.recipe
     config = model.config
     if not model.has_config or not backend.file or model.is_ensemble or config.cc_model_filenames:
         return
     if backend.name not in LOADS_FILE:
         return
-    for number in model.served_versions():
+    for number in model.served_versions:
         folder = model.versions[number]
         files = (backend.file, *FALLBACK_FILES.get(backend.name, ()))
         if any(model.get(join(folder, name)) for name in files):

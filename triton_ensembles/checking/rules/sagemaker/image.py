@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from triton_ensembles.checking.backend import backend_of, has_library
+from triton_ensembles.checking.backend import has_library
 from triton_ensembles.checking.built_for import is_for_own_server
 from triton_ensembles.checking.examples import GRAPH_IDENTITY, ONNX_IDENTITY, python_model
 from triton_ensembles.checking.rule import (
@@ -201,7 +201,7 @@ def _backends(repository: Repository, destination: Destination) -> frozenset[str
 
 
 def _backend(model: Model) -> str:
-    return ENSEMBLE if model.is_ensemble else backend_of(model).name
+    return ENSEMBLE if model.is_ensemble else model.backend.name
 
 
 def _is_plain(image: str) -> bool:
