@@ -31,12 +31,9 @@ def _both(model: Model) -> Iterable[tuple[Path, Any]]:
 def batch_io_kind_unknown(model: Model) -> Iterator[Finding]:
     for path, item in _both(model):
         if item.kind not in item.Kind.values():
-            yield Finding(
-                model.at(*path, "kind"),
-                f"there is no kind {item.kind} of {path[0]}",
-                f"Triton refuses it: unknown {str(path[0]).replace('_', ' ')} kind",
-                f"write kind: {choices(item.Kind.keys())}".replace("'", ""),
-            )
+            effect = f"Triton refuses it: unknown {str(path[0]).replace('_', ' ')} kind"
+            cure = f"write kind: {choices(item.Kind.keys())}".replace("'", "")
+            yield Finding(model.at(*path, "kind"), f"there is no kind {item.kind} of {path[0]}", effect, cure)
 
 
 @rule(
@@ -82,11 +79,8 @@ def batch_output_target_unknown(model: Model) -> Iterator[Finding]:
 def batch_output_target_twice(model: Model) -> Iterator[Finding]:
     for index, item in enumerate(model.config.batch_output):
         for number, name in repeated(item.target_name):
-            yield Finding(
-                model.at("batch_output", index, "target_name", number),
-                f"target '{name}' is named twice",
-                cure="delete one of the two",
-            )
+            message = f"target '{name}' is named twice"
+            yield Finding(model.at("batch_output", index, "target_name", number), message, cure="delete one of the two")
 
 
 def _unknown(place: Place, kind: str, name: str, known: list[str]) -> Finding:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.examples import parameter, python_model
 from triton_ensembles.checking.python.source import every_file
 from triton_ensembles.checking.rule import Finding, Model, Severity, rule
@@ -41,16 +40,13 @@ PARAMETERS = {
     good=python_model(parameter("FORCE_CPU_ONLY_INPUT_TENSORS", "no"), parameter("threshold", "0.5")),
 )
 def parameter_misspelled(model: Model) -> Iterator[Finding]:
-    known = (*PARAMETERS.get(backend_of(model).name, ()), *OF_EVERY_MODEL)
+    known = (*PARAMETERS.get(model.backend.name, ()), *OF_EVERY_MODEL)
     for key in sorted(model.config.parameters):
         meant = None if key in known else nearest(key, known)
         if meant and meant not in model.config.parameters and not _is_own(model, key):
-            yield Finding(
-                model.at("parameters", key, "key"),
-                f"Triton knows no parameter '{key}'",
-                "Triton ignores it",
-                f'did you mean key: "{meant}"?',
-            )
+            message = f"Triton knows no parameter '{key}'"
+            effect = "Triton ignores it"
+            yield Finding(model.at("parameters", key, "key"), message, effect, f'did you mean key: "{meant}"?')
 
 
 def _is_own(model: Model, key: str) -> bool:

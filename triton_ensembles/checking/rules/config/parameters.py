@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from triton_ensembles.archive.tar import safe_path
 from triton_ensembles.archive.tree import join
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.examples import IDENTITY, io_tensor, parameter, python_model
 from triton_ensembles.checking.rule import Example, Finding, Model, Server, rule
 
@@ -24,19 +23,14 @@ _LABELLED = io_tensor("Y", more='label_filename: "labels.txt"')
     words="failed to open text file for read …",
 )
 def label_file_missing(model: Model) -> Iterator[Finding]:
-    recipe = model.repository.recipe
     for index, output in enumerate(model.config.output):
         name = output.label_filename
         path = safe_path(name.lstrip("/"))  # core joins it to the model's folder, also when it begins with /
-        if not name or model.get(path) or _is_elsewhere(model, name):
+        if not name or model.get(path) or _is_elsewhere(model, name) or model.is_made(path):
             continue
-        if recipe and recipe.makes(f"{model.folder}/{path}"):
-            continue
-        yield Finding(
-            model.at("output", index, "label_filename"),
-            f"there is no file {path or name} in the folder of '{model.name}'",
-            cure=f"put it into {model.folder}/ (not into a version folder)",
-        )
+        message = f"there is no file {path or name} in the folder of '{model.name}'"
+        cure = f"put it into {model.folder}/ (not into a version folder)"
+        yield Finding(model.at("output", index, "label_filename"), message, cure=cure)
 
 
 @rule(
@@ -51,12 +45,9 @@ def label_file_is_folder(model: Model) -> Iterator[Finding]:
         path = safe_path(output.label_filename.lstrip("/"))
         entry = model.get(path) if path else None
         if entry is not None and entry.is_folder:
-            yield Finding(
-                model.at("output", index, "label_filename"),
-                f"{path} is a folder",
-                "tritonserver aborts when it loads the model",
-                "name the file with the labels",
-            )
+            message = f"{path} is a folder"
+            effect = "tritonserver aborts when it loads the model"
+            yield Finding(model.at("output", index, "label_filename"), message, effect, "name the file with the labels")
 
 
 def _is_elsewhere(model: Model, name: str) -> bool:
@@ -75,12 +66,10 @@ def _is_elsewhere(model: Model, name: str) -> bool:
 def metric_tag_name(model: Model) -> Iterator[Finding]:
     for key in sorted(model.config.metric_tags):
         if not _LABEL.match(key):
-            yield Finding(
-                model.at("metric_tags", key, "key"),
-                f"'{key}' is not a valid name for a metric tag",
-                "tritonserver crashes when it loads the model",
-                f'write key: "{re.sub(r"[^A-Za-z0-9_]", "_", key).lstrip("_0123456789") or "tag"}"',
-            )
+            message = f"'{key}' is not a valid name for a metric tag"
+            effect = "tritonserver crashes when it loads the model"
+            cure = f'write key: "{re.sub(r"[^A-Za-z0-9_]", "_", key).lstrip("_0123456789") or "tag"}"'
+            yield Finding(model.at("metric_tags", key, "key"), message, effect, cure)
 
 
 @rule(
@@ -92,15 +81,12 @@ def metric_tag_name(model: Model) -> Iterator[Finding]:
 )
 def force_cpu_only_value(model: Model) -> Iterator[Finding]:
     key = "FORCE_CPU_ONLY_INPUT_TENSORS"
-    if key not in model.config.parameters or backend_of(model).name != "python":
+    if key not in model.config.parameters or model.backend.name != "python":
         return
     value = model.config.parameters[key].string_value
     if value not in ("yes", "no"):
-        yield Finding(
-            model.at("parameters", key, "value", "string_value"),
-            f"{key} is '{value}'",
-            cure=f'write string_value: "{"yes" if value.lower() in ("true", "1", "on") else "no"}"',
-        )
+        cure = f'write string_value: "{"yes" if value.lower() in ("true", "1", "on") else "no"}"'
+        yield Finding(model.at("parameters", key, "value", "string_value"), f"{key} is '{value}'", cure=cure)
 
 
 @rule(
@@ -116,9 +102,7 @@ def batch_strategy_missing(model: Model) -> Iterator[Finding]:
         return
     value = model.config.parameters[key].string_value
     if not value.startswith("/"):
-        yield Finding(
-            model.at("parameters", key, "value", "string_value"),
-            f"{key} is not an absolute path",
-            f"Triton looks for it in the working folder of the server: Batching library path not found: {value}",
-            "also name the folder, or name the library batchstrategy.so and put it into the model's folder",
-        )
+        message = f"{key} is not an absolute path"
+        effect = f"Triton looks for it in the working folder of the server: Batching library path not found: {value}"
+        cure = "also name the folder, or name the library batchstrategy.so and put it into the model's folder"
+        yield Finding(model.at("parameters", key, "value", "string_value"), message, effect, cure)

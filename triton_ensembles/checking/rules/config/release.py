@@ -52,12 +52,9 @@ def model_metrics_incomplete(model: Model, destination: Destination) -> Iterator
         ]
         for lacks, field, words in lacking:
             if lacks and destination.release >= (24, 11):
-                yield Finding(
-                    model.at("model_metrics", "metric_control", index),
-                    f"metric_control {index} has no {field}",
-                    f"Triton refuses it: {words}",
-                    f"write {field}: …",
-                )
+                message = f"metric_control {index} has no {field}"
+                effect = f"Triton refuses it: {words}"
+                yield Finding(model.at("model_metrics", "metric_control", index), message, effect, f"write {field}: …")
 
 
 @rule(
@@ -72,13 +69,12 @@ def tensor_too_large(model: Model) -> Iterator[Finding]:
     for index, tensor in enumerate(model.config.input):
         large = [dim for dim in tensor.dims if dim > 1]
         if tensor.dims and min(tensor.dims) > 0 and (len(large) > 62 or math.prod(large) >= 2**63):
-            yield Finding(
-                model.at("input", index, "dims"),
-                f"input '{tensor.name}' would have 2^{sum(map(math.log2, large)):.0f} elements",
+            message = f"input '{tensor.name}' would have 2^{sum(map(math.log2, large)):.0f} elements"
+            effect = (
                 "Triton refuses it since release 26.03 "
-                f"(element count for tensor '{tensor.name}' exceeds maximum size); older releases miscount",
-                "write -1 for an axis of any length",
+                f"(element count for tensor '{tensor.name}' exceeds maximum size); older releases miscount"
             )
+            yield Finding(model.at("input", index, "dims"), message, effect, "write -1 for an axis of any length")
 
 
 @rule(

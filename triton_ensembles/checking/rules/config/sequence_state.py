@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.examples import IDENTITY, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule, items
 from triton_ensembles.checking.raw_files import missing_or_short
@@ -45,7 +44,7 @@ def _initial_states(model: Model) -> Iterable[tuple[Path, Any]]:
 def _python_states(model: Model) -> Iterator[tuple[Path, Any]]:
     """The states of a Python model that have no initial_state."""
     for path, state in items("sequence_batching.state")(model):
-        if not state.initial_state and backend_of(model).name == "python":
+        if not state.initial_state and model.backend.name == "python":
             yield path, state
 
 
@@ -75,11 +74,9 @@ def initial_state_twice(model: Model) -> Iterator[Finding]:
     names = [state.input_name if len(state.initial_state) == 1 else "" for state in states]
     for index, name in repeated(names):
         if name:
-            yield Finding(
-                model.at("sequence_batching", "state", index, "input_name"),
-                f"two states give the input '{name}' its initial value",
-                cure="give each state its own input",
-            )
+            message = f"two states give the input '{name}' its initial value"
+            cure = "give each state its own input"
+            yield Finding(model.at("sequence_batching", "state", index, "input_name"), message, cure=cure)
 
 
 @rule(
@@ -98,12 +95,9 @@ def initial_state_dims(model: Model) -> Iterator[Finding]:
             words = f"'initial_state' dim for input name '{state.input_name}' doesn't match 'state' dim description"
         else:
             continue
-        yield Finding(
-            model.at(*path, "dims"),
-            f"initial_state has dims {dims}, and its state {state_dims}",
-            f"Triton refuses it: {words}",
-            "write a fixed dim for each of the state's",
-        )
+        message = f"initial_state has dims {dims}, and its state {state_dims}"
+        effect = f"Triton refuses it: {words}"
+        yield Finding(model.at(*path, "dims"), message, effect, "write a fixed dim for each of the state's")
 
 
 @rule(

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.completion import left_out
 from triton_ensembles.checking.examples import COMPLETING, X, Y, io_tensor, plan_model, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule
@@ -38,7 +37,7 @@ def _tensors_without_batching(model: Model) -> Iterable[tuple[Path, Any]]:
 
 def _is_plan(model: Model) -> bool:
     """Whether it is a TensorRT plan, or its backend is not known, which backend-missing reports."""
-    backend = backend_of(model)
+    backend = model.backend
     return backend.platform == TENSORRT_PLATFORM or not (backend.name or model.is_ensemble)
 
 
@@ -56,7 +55,7 @@ def config_completed(model: Model) -> Iterator[Finding]:
     if fields:
         yield Finding(
             model.at(),
-            f"this config leaves {listed(fields)} to the {backend_of(model).name} backend, so they are not checked",
+            f"this config leaves {listed(fields)} to the {model.backend.name} backend, so they are not checked",
             "Triton completes the config by default; with --disable-auto-complete-config it refuses the model, or "
             "every request to it",
             "write them; GET /v2/models/<name>/config of a running server prints the completed configuration",
@@ -78,11 +77,9 @@ def tensor_dim_invalid(model: Model) -> Iterator[Finding]:
         for dims, path in paths:
             for axis, dim in enumerate(dims):
                 if dim < 1 and dim != VARIABLE:
-                    yield Finding(
-                        model.at(kind, index, *path, axis),
-                        f"{kind} '{tensor.name}' has a dimension of {dim}",
-                        cure="write -1 for an axis of any length; dims do not include the batch axis",
-                    )
+                    message = f"{kind} '{tensor.name}' has a dimension of {dim}"
+                    cure = "write -1 for an axis of any length; dims do not include the batch axis"
+                    yield Finding(model.at(kind, index, *path, axis), message, cure=cure)
 
 
 @rule(
@@ -99,11 +96,9 @@ def reshape_size_differs(model: Model) -> Iterator[Finding]:
         if any(dim < 1 and dim != VARIABLE for dim in (*tensor.dims, *shape)):
             continue
         if not reshapes(list(tensor.dims), shape):
-            yield Finding(
-                model.at(kind, index, "reshape", "shape"),
-                f"{kind} '{tensor.name}' has dims {list(tensor.dims)} and is reshaped to {shape}",
-                cure="make the products equal, also those of the parts between axes of variable size",
-            )
+            message = f"{kind} '{tensor.name}' has dims {list(tensor.dims)} and is reshaped to {shape}"
+            cure = "make the products equal, also those of the parts between axes of variable size"
+            yield Finding(model.at(kind, index, "reshape", "shape"), message, cure=cure)
 
 
 def reshapes(dims: list[int], shape: list[int]) -> bool:
@@ -136,11 +131,9 @@ def format_needs_3_dims(model: Model) -> Iterator[Finding]:
     for index, tensor in enumerate(model.config.input):
         if tensor.format in (tensor.FORMAT_NHWC, tensor.FORMAT_NCHW) and len(tensor.dims) != 3 and tensor.dims:
             name = tensor.Format.Name(tensor.format)
-            yield Finding(
-                model.at("input", index, "format"),
-                f"input '{tensor.name}' is {name} with {len(tensor.dims)} dims",
-                cure="write three dims without the batch axis, or delete format",
-            )
+            message = f"input '{tensor.name}' is {name} with {len(tensor.dims)} dims"
+            cure = "write three dims without the batch axis, or delete format"
+            yield Finding(model.at("input", index, "format"), message, cure=cure)
 
 
 @rule(

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.examples import python_model
 from triton_ensembles.checking.rule import Finding, Model, Severity, rule
 from triton_ensembles.triton.model_config import CONFIG
@@ -22,18 +21,14 @@ def tensors_missing(model: Model) -> Iterator[Finding]:
     entry = model.get(CONFIG)
     if entry is None or entry.data is None or model.file.faults:  # what seems to be missing may be there
         return
-    if model.is_ensemble or backend_of(model).name not in _BACKENDS:
+    if model.is_ensemble or model.backend.name not in _BACKENDS:
         return
     missing = [kind for kind in ("input", "output") if not getattr(model.config, kind)]
     if missing:
-        yield Finding(
-            model.at(),
-            f"this config.pbtxt has no {' and no '.join(missing)}",
-            "Triton loads it, and "
-            + (
-                "refuses every request with an input: expected 0 inputs"
-                if "input" in missing
-                else "answers without any output"
-            ),
-            f'write {missing[0]} [ {{ name: "…", data_type: TYPE_…, dims: [ … ] }} ]',
+        effect = "Triton loads it, and " + (
+            "refuses every request with an input: expected 0 inputs"
+            if "input" in missing
+            else "answers without any output"
         )
+        cure = f'write {missing[0]} [ {{ name: "…", data_type: TYPE_…, dims: [ … ] }} ]'
+        yield Finding(model.at(), f"this config.pbtxt has no {' and no '.join(missing)}", effect, cure)

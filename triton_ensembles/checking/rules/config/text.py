@@ -123,24 +123,18 @@ def config_not_utf8(model: Model) -> Iterator[Finding]:
 def config_too_large(model: Model) -> Iterator[Finding]:
     entry = model.get("config.pbtxt")
     if entry is not None and entry.size > LARGEST_CONFIG:
-        yield Finding(
-            model.place("config.pbtxt"),
-            f"config.pbtxt is {entry.size} bytes long",
-            "Triton reads it, but this checker does not: nothing of this model is checked",
-            "put labels and weights into separate files",
-        )
+        message = f"config.pbtxt is {entry.size} bytes long"
+        effect = "Triton reads it, but this checker does not: nothing of this model is checked"
+        yield Finding(model.place("config.pbtxt"), message, effect, "put labels and weights into separate files")
 
 
 @rule("config.pbtxt is a readable file", source="core r24.10 filesystem/implementations/local.h ReadTextFile")
 def config_unreadable(model: Model) -> Iterator[Finding]:
     entry = model.get("config.pbtxt")
     if entry is not None and not entry.is_folder and entry.data is None and entry.size <= LARGEST_CONFIG:
-        yield Finding(
-            model.place("config.pbtxt"),
-            "config.pbtxt is not a readable file",
-            "Triton fails to open it; nothing of this model is checked",
-            "put the file itself there",
-        )
+        message = "config.pbtxt is not a readable file"
+        effect = "Triton fails to open it; nothing of this model is checked"
+        yield Finding(model.place("config.pbtxt"), message, effect, "put the file itself there")
 
 
 @rule(
@@ -152,9 +146,5 @@ def config_unreadable(model: Model) -> Iterator[Finding]:
 def config_is_folder(model: Model) -> Iterator[Finding]:
     entry = model.get("config.pbtxt")
     if entry is not None and entry.is_folder:
-        yield Finding(
-            model.place("config.pbtxt"),
-            "config.pbtxt is a folder",
-            "tritonserver aborts",
-            "replace the folder by the file",
-        )
+        message = "config.pbtxt is a folder"
+        yield Finding(model.place("config.pbtxt"), message, "tritonserver aborts", "replace the folder by the file")

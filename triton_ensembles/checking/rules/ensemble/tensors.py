@@ -188,12 +188,10 @@ def ensemble_batch_too_large(model: Model) -> Iterator[Finding]:
         rows, most = fixed.dims[0], batching.model.config.max_batch_size
         if rows > most and same_shape(fixed.dims[1:], batching.dims):
             seen.add(batching.who)
-            yield Finding(
-                batching.at,
-                f"the tensor '{name}' has {rows} rows for {fixed.who}, and {batching.who} takes at most {most}",
-                f"Triton loads it, and refuses every request: inference request batch-size must be <= {most}",
-                f"let {batching.who} take {rows} (max_batch_size), or let {fixed.who} batch",
-            )
+            message = f"the tensor '{name}' has {rows} rows for {fixed.who}, and {batching.who} takes at most {most}"
+            effect = f"Triton loads it, and refuses every request: inference request batch-size must be <= {most}"
+            cure = f"let {batching.who} take {rows} (max_batch_size), or let {fixed.who} batch"
+            yield Finding(batching.at, message, effect, cure)
 
 
 @rule(
@@ -256,11 +254,8 @@ def ensemble_decoupled_mix(model: Model) -> Iterator[Finding]:
         item = ready.popleft()
         sources = {labels[name] for name in item.message.input_map.values()}
         if len(sources) > 1:
-            yield Finding(
-                model.at(*item.path),
-                f"step {item.number} ('{item.message.model_name}') mixes tensors of a decoupled step with others",
-                cure=cure,
-            )
+            message = f"step {item.number} ('{item.message.model_name}') mixes tensors of a decoupled step with others"
+            yield Finding(model.at(*item.path), message, cure=cure)
         label = max(sources, default=0)
         if item.model and item.model.config.model_transaction_policy.decoupled:
             newest += 1
@@ -273,8 +268,5 @@ def ensemble_decoupled_mix(model: Model) -> Iterator[Finding]:
                     if not lacking[reader.number]:
                         ready.append(reader)
     if len({labels[tensor.name] for tensor in model.config.output if tensor.name in labels}) > 1:
-        yield Finding(
-            model.at("output"),
-            "the outputs come from different decoupled steps, or from one and from others",
-            cure=cure,
-        )
+        message = "the outputs come from different decoupled steps, or from one and from others"
+        yield Finding(model.at("output"), message, cure=cure)

@@ -19,14 +19,16 @@ _CONDA_FOREIGN = ("osx-64", "osx-arm64", "win-64", "win-arm64")
 
 
 def _without_stub(repository: Repository, packed: Environment) -> list[str]:
-    key = "users of environments without a stub"
-    if key not in repository.cache:
-        users: dict[str, list[str]] = defaultdict(list)
-        for model in repository.models:
-            if (named := reference(model)) and not has_stub(model):
-                users[named.path].append(model.folder)
-        repository.cache[key] = users
-    return list(repository.cache[key].get(packed.path, ()))
+    return repository.once("users of environments without a stub", lambda: _users(repository)).get(packed.path, [])
+
+
+def _users(repository: Repository) -> dict[str, list[str]]:
+    """The models without a stub that name each environment, by its path."""
+    users: dict[str, list[str]] = defaultdict(list)
+    for model in repository.models:
+        if (named := reference(model)) and not has_stub(model):
+            users[named.path].append(model.folder)
+    return users
 
 
 @rule(
@@ -109,12 +111,9 @@ def environment_without_numpy(repository: Repository) -> Iterator[Finding]:
     for packed in used_environments(repository):
         if packed.tree.problems or not packed.has_library or not packed.site_packages or "numpy" in packed.modules:
             continue
-        yield Finding(
-            place_in(repository, packed),
-            "the environment has no numpy",
-            "the steps do not start: triton_python_backend_utils imports it: No module named 'numpy'",
-            "add numpy 1.26.4 to it and pack it again",
-        )
+        message = "the environment has no numpy"
+        effect = "the steps do not start: triton_python_backend_utils imports it: No module named 'numpy'"
+        yield Finding(place_in(repository, packed), message, effect, "add numpy 1.26.4 to it and pack it again")
 
 
 @rule(
@@ -127,12 +126,10 @@ def environment_without_numpy(repository: Repository) -> Iterator[Finding]:
 def environment_editable(repository: Repository) -> Iterator[Finding]:
     for packed in used_environments(repository):
         for path, problem in _editable(packed):
-            yield Finding(
-                place_in(repository, packed, path),
-                f"{problem}, which is not in the packed environment",
-                "its import fails in the step: ModuleNotFoundError (or: Stub process is not healthy)",
-                "install the package itself into the environment (pip install ., without -e) and pack it again",
-            )
+            message = f"{problem}, which is not in the packed environment"
+            effect = "its import fails in the step: ModuleNotFoundError (or: Stub process is not healthy)"
+            cure = "install the package itself into the environment (pip install ., without -e) and pack it again"
+            yield Finding(place_in(repository, packed, path), message, effect, cure)
 
 
 def _editable(packed: Environment) -> Iterator[tuple[str, str]]:
@@ -234,13 +231,12 @@ def environment_platform(repository: Repository, destination: Destination) -> It
         foreign = [(path, tag) for path, tag in tags_of(packed) if _is_foreign(tag, machine)]
         if foreign:
             path, tag = foreign[0]
-            yield Finding(
-                place_in(repository, packed, path),
-                f"this package was built for {tag.rpartition('-')[2]}"
-                + (f" (and {len(foreign) - 1} more such packages)" if len(foreign) > 1 else ""),
-                f"its libraries cannot be loaded on Linux with {machine}: ImportError or Exec format error",
-                f"pack the environment on Linux with {machine} (for example in a container)",
+            message = f"this package was built for {tag.rpartition('-')[2]}" + (
+                f" (and {len(foreign) - 1} more such packages)" if len(foreign) > 1 else ""
             )
+            effect = f"its libraries cannot be loaded on Linux with {machine}: ImportError or Exec format error"
+            cure = f"pack the environment on Linux with {machine} (for example in a container)"
+            yield Finding(place_in(repository, packed, path), message, effect, cure)
 
 
 @rule(

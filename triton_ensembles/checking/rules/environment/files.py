@@ -80,12 +80,9 @@ def environment_file_without_numpy(repository: Repository) -> Iterator[Finding]:
     for path, spec, steps in packed_files(repository):
         named = {name for name, *_ in _requirements(spec)}
         if "numpy" not in named and "numpy" not in (_locked(repository, spec) or ()) and named <= _WITHOUT_NUMPY:
-            yield Finding(
-                Place(path),
-                "this asks for no numpy, and nothing in it brings numpy along",
-                f"the build refuses it, because {most_of(steps)} would not start: No module named 'numpy'",
-                "add numpy==1.26.4",
-            )
+            message = "this asks for no numpy, and nothing in it brings numpy along"
+            effect = f"the build refuses it, because {most_of(steps)} would not start: No module named 'numpy'"
+            yield Finding(Place(path), message, effect, "add numpy==1.26.4")
 
 
 @rule(
@@ -98,12 +95,9 @@ def environment_file_numpy(repository: Repository, destination: Destination) -> 
     for path, spec, _ in packed_files(repository) if release and release.reads_numpy2 is False else ():
         for name, versions, text, line in _requirements(spec):
             if release and name == "numpy" and versions and _reads_only_2(versions):
-                yield Finding(
-                    Place(path, line),
-                    f"this requires {text}, and Triton {release.release} supports only numpy 1",
-                    _gives_garbage(),
-                    "write numpy==1.26.4, or use an image of 24.11 or later",
-                )
+                message = f"this requires {text}, and Triton {release.release} supports only numpy 1"
+                cure = "write numpy==1.26.4, or use an image of 24.11 or later"
+                yield Finding(Place(path, line), message, _gives_garbage(), cure)
 
 
 @rule(
@@ -180,14 +174,13 @@ def environment_file_versions(repository: Repository) -> Iterator[Finding]:
             before, written_before = together.get(name, (SpecifierSet(), ""))
             together[name] = (before & versions, text)
             if not _can_hold(before & versions):
-                yield Finding(
-                    Place(path, line),
+                message = (
                     f"no version of {name} is both {written_before} and {text}"
                     if written_before
-                    else f"no version of {name} is {text}",
-                    "the build cannot install it",
-                    "keep one of the lines" if written_before else "correct its versions",
+                    else f"no version of {name} is {text}"
                 )
+                cure = "keep one of the lines" if written_before else "correct its versions"
+                yield Finding(Place(path, line), message, "the build cannot install it", cure)
 
 
 @rule(
@@ -202,12 +195,10 @@ def environment_file_of_conda(repository: Repository) -> Iterator[Finding]:
             if package.name in _OF_CONDA:
                 pypi_name = _OF_CONDA[package.name]
                 has_it = "has it under another name" if pypi_name else "does not"
-                yield Finding(
-                    Place(path, package.line),
-                    f"conda has a package '{package.name}', and PyPI {has_it}",
-                    "the build refuses it wherever no conda channel is reachable",
-                    f"write {pypi_name}" if pypi_name else "remove it: the packages of PyPI bring what they need",
-                )
+                message = f"conda has a package '{package.name}', and PyPI {has_it}"
+                effect = "the build refuses it wherever no conda channel is reachable"
+                cure = f"write {pypi_name}" if pypi_name else "remove it: the packages of PyPI bring what they need"
+                yield Finding(Place(path, package.line), message, effect, cure)
 
 
 @rule(
@@ -224,9 +215,6 @@ def environment_file_excluded(repository: Repository) -> Iterator[Finding]:
         for name, _, _, line in _requirements(spec):
             module = f"lib/python3.11/site-packages/{re.sub('-', '_', name)}/__init__.py"
             if pattern := next((glob for glob in globs.get(tuple(steps), ()) if fnmatch(module, glob)), None):
-                yield Finding(
-                    Place(path, line),
-                    f"the recipe leaves out '{name}' by exclude = [\"{pattern}\"]",
-                    f"the build refuses it: nothing is left of {name} in the packed environment",
-                    "remove the line here, or patterns from exclude",
-                )
+                message = f"the recipe leaves out '{name}' by exclude = [\"{pattern}\"]"
+                effect = f"the build refuses it: nothing is left of {name} in the packed environment"
+                yield Finding(Place(path, line), message, effect, "remove the line here, or patterns from exclude")

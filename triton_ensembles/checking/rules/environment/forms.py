@@ -47,9 +47,7 @@ def environment_folder(model: Model, destination: Destination) -> Iterator[Findi
         return
     entry = model.repository.tree.get(named.path)
     if entry and entry.is_folder:
-        yield Finding(
-            model.at("parameters", PARAMETER, "value", "string_value"),
-            f"'{named.path}' is a folder, and Triton {destination.release_name} takes only a .tar.gz",
-            "Triton refuses it: archive_read_open_filename() failed",
-            'use 23.07 or later, or wheels beside model.py (kind = "wheels" in the recipe), or conda-pack\'s .tar.gz',
-        )
+        message = f"'{named.path}' is a folder, and Triton {destination.release_name} takes only a .tar.gz"
+        effect = "Triton refuses it: archive_read_open_filename() failed"
+        cure = 'use 23.07 or later, or wheels beside model.py (kind = "wheels" in the recipe), or conda-pack\'s .tar.gz'
+        yield Finding(model.at("parameters", PARAMETER, "value", "string_value"), message, effect, cure)

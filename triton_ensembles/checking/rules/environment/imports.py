@@ -84,13 +84,12 @@ def environment_import_unnamed(repository: Repository) -> Iterator[Finding]:
                 names = {normal_name(unnamed.package), normal_name(provider)}
                 known = names & {*named, *(f"python-{name}" for name in named)}
                 if unnamed.package not in standard_library() and unnamed.package != "numpy" and not known:
-                    yield Finding(
-                        file.place(unnamed),
-                        f"{path} does not name '{unnamed.package}'",
+                    message = f"{path} does not name '{unnamed.package}'"
+                    effect = (
                         "another package may install it today; once it does not, the step fails with "
-                        f"ModuleNotFoundError: No module named '{unnamed.package}'",
-                        f"add {provider} with its version to {path}",
+                        f"ModuleNotFoundError: No module named '{unnamed.package}'"
                     )
+                    yield Finding(file.place(unnamed), message, effect, f"add {provider} with its version to {path}")
 
 
 @rule(

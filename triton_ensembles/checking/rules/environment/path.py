@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from triton_ensembles.archive.tree import Kind, is_archive
+from triton_ensembles.archive.tree import Kind, Tree, is_archive
 from triton_ensembles.checking.environments import (
     MODEL_FOLDER,
     PARAMETER,
@@ -42,19 +42,12 @@ def environment_missing(model: Model) -> Iterator[Finding]:
     if named.path and tree.get(named.path):
         return
     folder = named.path.rpartition("/")[0]
-    cache, key = model.repository.cache, "what may be an environment"
-    if key not in cache:
-        cache[key] = [path for path, entry in tree.entries.items() if is_archive(path) and not entry.is_folder]
-        cache[key] += [path.removesuffix("/bin/activate") for path in tree.entries if path.endswith("/bin/activate")]
-    there = cache[key]
+    there = model.repository.once("what may be an environment", lambda: _candidates(tree))
     meant = nearest(named.path, [path for path in there if path.rpartition("/")[0] == folder]) or (
         there[0] if len(there) == 1 else None
     )
-    yield Finding(
-        _place(model),
-        f"there is no file or folder '{named.path or '.'}' in the repository",
-        cure=f'did you mean "{_written(model, meant)}"?' if meant else "pack it there, or correct the path",
-    )
+    cure = f'did you mean "{_written(model, meant)}"?' if meant else "pack it there, or correct the path"
+    yield Finding(_place(model), f"there is no file or folder '{named.path or '.'}' in the repository", cure=cure)
 
 
 @rule(
@@ -66,12 +59,9 @@ def environment_missing(model: Model) -> Iterator[Finding]:
 def environment_outside(model: Model) -> Iterator[Finding]:
     named = reference(model)
     if named and named.location is Location.OUTSIDE:
-        yield Finding(
-            _place(model),
-            "the path points outside the repository",
-            f"Triton refuses it: {_NOT_FOUND}; an instance has only what is in the archive",
-            f'put the environment into the model\'s folder: "{MODEL_FOLDER}/env.tar.gz"',
-        )
+        effect = f"Triton refuses it: {_NOT_FOUND}; an instance has only what is in the archive"
+        cure = f'put the environment into the model\'s folder: "{MODEL_FOLDER}/env.tar.gz"'
+        yield Finding(_place(model), "the path points outside the repository", effect, cure)
 
 
 @rule(
@@ -86,12 +76,11 @@ def environment_relative(model: Model) -> Iterator[Finding]:
         return
     name = named.written.rpartition("/")[2] or "env.tar.gz"
     dollars = " (with two $ signs)" if "TRITON_MODEL" in named.written else ""
-    yield Finding(
-        _place(model),
+    message = (
         f"'{named.written[:100]}' is not the path of a file in the model's folder: Triton looks for it in the folder "
-        "in which it was started",
-        cure=f'write string_value: "{MODEL_FOLDER}/{name}"{dollars}',
+        "in which it was started"
     )
+    yield Finding(_place(model), message, cure=f'write string_value: "{MODEL_FOLDER}/{name}"{dollars}')
 
 
 @rule(
@@ -103,12 +92,9 @@ def environment_relative(model: Model) -> Iterator[Finding]:
 def environment_absolute(model: Model) -> Iterator[Finding]:
     named = reference(model)
     if named and named.location is Location.ABSOLUTE:
-        yield Finding(
-            _place(model),
-            f"'{named.written[:100]}' is an absolute path",
-            f"Triton refuses it unless the image has this file: {_NOT_FOUND}",
-            f'put the environment into the model\'s folder: "{MODEL_FOLDER}/env.tar.gz"',
-        )
+        message = f"'{named.written[:100]}' is an absolute path"
+        cure = f'put the environment into the model\'s folder: "{MODEL_FOLDER}/env.tar.gz"'
+        yield Finding(_place(model), message, f"Triton refuses it unless the image has this file: {_NOT_FOUND}", cure)
 
 
 @rule(
@@ -151,19 +137,14 @@ def environment_format(model: Model) -> Iterator[Finding]:
         return
     if entry.kind is Kind.OTHER:
         if model.repository.form is not Form.ARCHIVE:  # where sagemaker-device says it
-            yield Finding(
-                model.repository.place(named.path),
-                "this is a device or pipe, and it should be the packed environment",
-                "reading it never ends, and neither does the load",
-                "pack the environment: conda-pack -o env.tar.gz",
-            )
+            message = "this is a device or pipe, and it should be the packed environment"
+            effect = "reading it never ends, and neither does the load"
+            cure = "pack the environment: conda-pack -o env.tar.gz"
+            yield Finding(model.repository.place(named.path), message, effect, cure)
         return
     if named.path.endswith(_WRONG_SUFFIXES):
-        yield Finding(
-            _place(model),
-            f"'{named.path}' is not a .tar.gz",
-            cure="pack it as a .tar.gz: conda-pack -o env.tar.gz, or tar -C <environment> -czf env.tar.gz .",
-        )
+        cure = "pack it as a .tar.gz: conda-pack -o env.tar.gz, or tar -C <environment> -czf env.tar.gz ."
+        yield Finding(_place(model), f"'{named.path}' is not a .tar.gz", cure=cure)
     nested = tree.nested(named.path)
     for problem in nested.problems if nested else ():
         yield Finding(
@@ -223,6 +204,12 @@ def environment_stored_twice(repository: Repository) -> Iterator[Finding]:
                 "store it once, and name that one in every step: "
                 f'"{MODEL_FOLDER}/../{paths[0].rpartition("/")[2]}" for one at the root of the repository',
             )
+
+
+def _candidates(tree: Tree) -> list[str]:
+    """The paths of archives, and of folders with a bin/activate."""
+    archives = [path for path, entry in tree.entries.items() if is_archive(path) and not entry.is_folder]
+    return archives + [path.removesuffix("/bin/activate") for path in tree.entries if path.endswith("/bin/activate")]
 
 
 def _written(model: Model, path: str) -> str:

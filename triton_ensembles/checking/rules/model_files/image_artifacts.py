@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from triton_ensembles.archive.manifest import MANIFEST
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.built_for import is_for_own_server, manifest
 from triton_ensembles.checking.environments import environment_of, has_stub, used_environments
 from triton_ensembles.checking.packages import packages_of
@@ -51,14 +50,14 @@ def _fact(record: dict[str, Any], key: str) -> str:
 def _files(model: Model, default: str) -> Iterator[tuple[Place, dict[str, Any]]]:
     """The model's file in each version that is served, and its record in the manifest."""
     name = model.config.default_model_filename or default
-    for number in model.served_versions():
+    for number in model.served_versions:
         path = f"{model.versions[number]}/{name}"
         if model.get(path):
             yield model.place(path), _artifact(model, path)
 
 
 def _plans(model: Model) -> Iterator[tuple[Place, dict[str, Any]]]:
-    if backend_of(model).name == "tensorrt" and model.repository.form is not Form.SOURCE:
+    if model.backend.name == "tensorrt" and model.repository.form is not Form.SOURCE:
         yield from _files(model, "model.plan")
 
 
@@ -98,12 +97,9 @@ def plan_tensorrt(model: Model, destination: Destination) -> Iterator[Finding]:
         built = _fact(record, "tensorrt")
         if not built or agree(built, image.tensorrt):  # tensorrt.__version__ may leave the build out
             continue
-        yield Finding(
-            place,
-            f"this plan was built with TensorRT {built}, and Triton {image.release} has TensorRT {image.tensorrt}",
-            "TensorRT does not deserialize a plan of another version, so Triton does not load the model",
-            f"build the plan in the image tritonserver:{image.release}-py3",
-        )
+        message = f"this plan was built with TensorRT {built}, and Triton {image.release} has TensorRT {image.tensorrt}"
+        effect = "TensorRT does not deserialize a plan of another version, so Triton does not load the model"
+        yield Finding(place, message, effect, f"build the plan in the image tritonserver:{image.release}-py3")
 
 
 @rule(
@@ -121,12 +117,9 @@ def plan_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
         if instance and instance.gpu and not _fact(record, "compute_capability"):
             unknown.append("the GPU that it was built on is unknown")
         if unknown:
-            yield Finding(
-                place,
-                f"it is unknown whether this plan loads: {' and '.join(unknown)}",
-                "TensorRT loads a plan only in the version, and on the GPU architecture, that built it",
-                "build plans in the image and on the instance type that serve them",
-            )
+            message = f"it is unknown whether this plan loads: {' and '.join(unknown)}"
+            effect = "TensorRT loads a plan only in the version, and on the GPU architecture, that built it"
+            yield Finding(place, message, effect, "build plans in the image and on the instance type that serve them")
 
 
 @rule(
@@ -136,7 +129,7 @@ def plan_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
 )
 def pipeline_dali(model: Model, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
-    if image is None or not image.dali or backend_of(model).name != "dali" or is_cpu_image(destination):
+    if image is None or not image.dali or model.backend.name != "dali" or is_cpu_image(destination):
         return
     for place, record in _files(model, "model.dali"):
         tools = _table(record, "made_from", "tools").items()
@@ -187,12 +180,10 @@ def image_none_fits(repositories: tuple[Repository, ...], destination: Destinati
     pairs = ((a, b) for n, a in enumerate(needs) for b in needs[:n] if not set(a.releases) & set(b.releases))
     pair = next(pairs, None)
     shown = [pair[1], pair[0]] if pair else list({need.why: need for need in needs}.values())
-    yield Finding(
-        shown[-1].place,
-        "no release of Triton has everything that these archives need: " + "; ".join(map(str, shown)),
-        "an endpoint has one image: one of these models does not load in it, or gives wrong answers",
-        "pack the environment for another Python, convert the TensorFlow model to ONNX, or use two endpoints",
-    )
+    message = "no release of Triton has everything that these archives need: " + "; ".join(map(str, shown))
+    effect = "an endpoint has one image: one of these models does not load in it, or gives wrong answers"
+    cure = "pack the environment for another Python, convert the TensorFlow model to ONNX, or use two endpoints"
+    yield Finding(shown[-1].place, message, effect, cure)
 
 
 @dataclass(frozen=True)
@@ -214,7 +205,7 @@ def _requirements(repository: Repository) -> Iterator[Requirement]:
         return
     seen: set[str] = set()
     for model in repository.models:
-        if backend_of(model).name == "tensorflow" and "tensorflow" not in seen:
+        if model.backend.name == "tensorflow" and "tensorflow" not in seen:
             seen.add("tensorflow")
             yield _requirement(
                 model.at("platform"), "the TensorFlow backend", [r for r in known if r.tensorflow == "yes"]

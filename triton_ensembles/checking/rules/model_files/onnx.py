@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from triton_ensembles.archive.tree import Kind, join
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.built_for import manifest
 from triton_ensembles.checking.examples import (
     ONNX_EXTERNAL,
@@ -44,12 +43,10 @@ def onnx_tensor_name(model: Model) -> Iterator[Finding]:
                     meant = nearest(tensor.name, known - {written.name for written in declared}) or nearest(
                         tensor.name, known
                     )
-                    yield Finding(
-                        model.at(kind, number, "name"),
-                        f"{path} has no {kind} '{tensor.name}'; it has {listed(known) or 'none'}",
-                        f"Triton does not load the model: unexpected inference {kind} '{tensor.name}'",
-                        f'write name: "{meant}"' if meant else "write the names that the file has",
-                    )
+                    message = f"{path} has no {kind} '{tensor.name}'; it has {listed(known) or 'none'}"
+                    effect = f"Triton does not load the model: unexpected inference {kind} '{tensor.name}'"
+                    cure = f'write name: "{meant}"' if meant else "write the names that the file has"
+                    yield Finding(model.at(kind, number, "name"), message, effect, cure)
             named = {tensor.name for tensor in declared} | _others(model)
             lacking = [name for name in sorted(known - named) if name] if kind == "input" else []
             if lacking and all(tensor.name in known for tensor in declared):
@@ -146,16 +143,11 @@ def onnx_tensor_dims_fixed(model: Model) -> Iterator[Finding]:
     words="cannot load model.onnx",
 )
 def onnx_external_data(model: Model) -> Iterator[Finding]:
-    recipe = model.repository.recipe
     for path, file in _onnx_files(model):
         folder = path.rpartition("/")[0]
         for location, size in sorted(file.external.items()):
             inner = posixpath.normpath(join(folder, location))
-            if (
-                location.startswith("/")
-                or inner.startswith("../")
-                or (recipe and recipe.makes(f"{model.folder}/{inner}"))
-            ):
+            if location.startswith("/") or inner.startswith("../") or model.is_made(inner):
                 continue
             entry = model.get(inner)
             if entry is None:
@@ -166,13 +158,12 @@ def onnx_external_data(model: Model) -> Iterator[Finding]:
                 message = f"{path} needs {size} bytes of '{location}', which has {entry.size}"
             else:
                 continue
-            yield Finding(
-                model.place(folder if entry is None else inner),
-                message,
-                "ONNX Runtime cannot load it, so Triton does not load the model",
+            effect = "ONNX Runtime cannot load it, so Triton does not load the model"
+            cure = (
                 f"copy {location} into the folder of the ONNX file, or save the model as one file with "
-                "onnx.save(model, path, save_as_external_data=False)",
+                "onnx.save(model, path, save_as_external_data=False)"
             )
+            yield Finding(model.place(folder if entry is None else inner), message, effect, cure)
 
 
 @rule(
@@ -187,13 +178,11 @@ def onnx_license(model: Model) -> Iterator[Finding]:
     for path, text in (named or _licenses_in_manifest(model)).items():
         name = " ".join(text.split())[:80]
         copyleft = "GPL" in name.upper()
-        yield Finding(
-            model.place(path),
-            f"the metadata of this model name a license: {name}",
-            "it is for you to keep"
-            + (": who lets others use it over a network may have to offer them the source" * copyleft),
-            "change nothing if you may use the model so; docs/ensembles.md has more about detectors",
+        effect = "it is for you to keep" + (
+            ": who lets others use it over a network may have to offer them the source" * copyleft
         )
+        cure = "change nothing if you may use the model so; docs/ensembles.md has more about detectors"
+        yield Finding(model.place(path), f"the metadata of this model name a license: {name}", effect, cure)
 
 
 def _licenses_in_manifest(model: Model) -> dict[str, str]:
@@ -212,9 +201,9 @@ def _licenses_in_manifest(model: Model) -> dict[str, str]:
 
 def _onnx_files(model: Model) -> Iterator[tuple[str, ModelFile]]:
     """The ONNX files that this model may load: in ensembles/, a step has one file for each target."""
-    paths = [path for path, _ in loaded_files(model)] if backend_of(model).name == "onnxruntime" else []
+    paths = [path for path, _ in loaded_files(model)] if model.backend.name == "onnxruntime" else []
     if model.repository.form is Form.SOURCE:
-        folders = [model.versions[number] for number in model.served_versions()]
+        folders = [model.versions[number] for number in model.served_versions]
         files = [join(folder, name) for folder in folders for name in model.children(folder)]
         paths += [path for path in files if path.endswith(".onnx") and path not in paths]
     for path in paths:
@@ -226,7 +215,7 @@ def _onnx_files(model: Model) -> Iterator[tuple[str, ModelFile]]:
 def _files(model: Model) -> Iterator[tuple[str, ModelFile]]:
     """Files whose tensors the config has to match. A config without inputs or outputs is completed from the file."""
     config = model.config
-    if not config.input or not config.output or backend_of(model).name != "onnxruntime":
+    if not config.input or not config.output or model.backend.name != "onnxruntime":
         return
     for path, file in _onnx_files(model):
         if file.inputs is not None and file.outputs is not None:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.examples import TORCHSCRIPT, X, Y, io_tensor, python_model
 from triton_ensembles.checking.loaded_files import file_of, loaded_files
 from triton_ensembles.checking.rule import Example, Finding, Model, Server, Severity, rule
@@ -33,7 +32,7 @@ GOOD = _torch(inputs=io_tensor("X__0"), outputs=f"{io_tensor('Y__0')}, {io_tenso
 
 
 def _is_torch(model: Model) -> bool:
-    return backend_of(model).name == "pytorch" and model.config.runtime in ("", "libtriton_pytorch.so")
+    return model.backend.name == "pytorch" and model.config.runtime in ("", "libtriton_pytorch.so")
 
 
 @rule(
@@ -98,12 +97,10 @@ def pytorch_tensor_number_twice(model: Model) -> Iterator[Finding]:
 def pytorch_tensors_missing(model: Model) -> Iterator[Finding]:
     for kind in ("input", "output"):
         if model.has_config and _is_torch(model) and not getattr(model.config, kind):
-            yield Finding(
-                model.at(),
-                f"this TorchScript model has no {kind} in its config.pbtxt, and Triton completes none",
-                f"Triton refuses it: model configuration must contain at least one {kind}, none were specified",
-                f'write {kind} [ {{ name: "{kind.upper()}__0", data_type: TYPE_…, dims: [ … ] }} ]',
-            )
+            message = f"this TorchScript model has no {kind} in its config.pbtxt, and Triton completes none"
+            effect = f"Triton refuses it: model configuration must contain at least one {kind}, none were specified"
+            cure = f'write {kind} [ {{ name: "{kind.upper()}__0", data_type: TYPE_…, dims: [ … ] }} ]'
+            yield Finding(model.at(), message, effect, cure)
 
 
 @rule(
@@ -154,13 +151,12 @@ def pytorch_strings(model: Model) -> Iterator[Finding]:
     for kind, index, tensor in tensors(model) if _is_torch(model) else ():
         dims = tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims
         if tensor.data_type == DataType.TYPE_STRING and len(dims) + batching > 1:
-            yield Finding(
-                model.at(kind, index, "dims"),
-                f"{kind} '{tensor.name}' of strings has {len(dims) + batching} axes"
-                + (", the batch axis among them" if batching else ""),
-                "Triton refuses it: Triton only supports 1 dimensional List of String",
-                "write reshape { shape: [ ] } beside dims: [ 1 ]" if batching else "write dims: [ -1 ]",
+            message = f"{kind} '{tensor.name}' of strings has {len(dims) + batching} axes" + (
+                ", the batch axis among them" if batching else ""
             )
+            effect = "Triton refuses it: Triton only supports 1 dimensional List of String"
+            cure = "write reshape { shape: [ ] } beside dims: [ 1 ]" if batching else "write dims: [ -1 ]"
+            yield Finding(model.at(kind, index, "dims"), message, effect, cure)
 
 
 @rule(
@@ -202,12 +198,9 @@ def pytorch_control_names(model: Model) -> Iterator[Finding]:
 
 
 def _unnumbered(model: Model, name: str, why: str, *path: str | int) -> Finding:
-    return Finding(
-        model.at(*path),
-        f"'{name}' does not end in __ and a number, and {why}",
-        "Triton refuses it: does not follow the <name>__<index> naming convention",
-        f"call it {name or 'STATE'}__<its index among the model's tensors>",
-    )
+    effect = "Triton refuses it: does not follow the <name>__<index> naming convention"
+    cure = f"call it {name or 'STATE'}__<its index among the model's tensors>"
+    return Finding(model.at(*path), f"'{name}' does not end in __ and a number, and {why}", effect, cure)
 
 
 def arguments_of(model: Model) -> tuple[str, ...]:

@@ -44,12 +44,9 @@ def torchscript_inputs(model: Model) -> Iterator[Finding]:
         elif (
             count == len(names) and not set(names) <= set(arguments) and indexes and sorted(indexes) != [*range(count)]
         ):
-            yield Finding(
-                model.at("input"),
-                f"the inputs {listed(names)} are arguments {', '.join(map(str, indexes))}, and {takes}",
-                "an argument without a value makes every request fail",
-                f"number them from 0 to {len(arguments) - 1}",
-            )
+            message = f"the inputs {listed(names)} are arguments {', '.join(map(str, indexes))}, and {takes}"
+            effect = "an argument without a value makes every request fail"
+            yield Finding(model.at("input"), message, effect, f"number them from 0 to {len(arguments) - 1}")
 
 
 @rule("forward() in TorchScript takes tensors, lists of strings, or one dictionary of tensors", server=Server.UNTESTED)
@@ -61,12 +58,8 @@ def torchscript_argument_types(model: Model) -> Iterator[Finding]:
             (name, kind), *_ = arguments
             if kind != _DICTIONARY:
                 effect = "every request fails: Triton gives it the tensors by their names"
-                yield Finding(
-                    model.at("input"),
-                    f"forward() in {path} takes '{name}', a {kind}, not a {_DICTIONARY}",
-                    effect,
-                    cure,
-                )
+                message = f"forward() in {path} takes '{name}', a {kind}, not a {_DICTIONARY}"
+                yield Finding(model.at("input"), message, effect, cure)
             continue
         for name, kind in arguments:
             if kind == _TENSOR or kind.startswith("List["):
@@ -112,13 +105,12 @@ def torchscript_result_types(model: Model) -> Iterator[Finding]:
     for path, file in _files(model):
         results = file.results or ()
         if odd := _odd(results):
-            yield Finding(
-                model.at("output"),
-                f"forward() in {path} returns {odd}" + (" among others" if len(results) > 1 else ""),
+            message = f"forward() in {path} returns {odd}" + (" among others" if len(results) > 1 else "")
+            effect = (
                 "every request fails: output must be of type Tensor, List[str] or Tuple containing one of these two "
-                "types",
-                "return a tensor, or a tuple of tensors",
+                "types"
             )
+            yield Finding(model.at("output"), message, effect, "return a tensor, or a tuple of tensors")
             continue
         for number, index in _positions(names, []):
             tensor = model.config.output[number]

@@ -34,14 +34,13 @@ def model_py_array_dtype(model: Model) -> Iterator[Finding]:
     for file, call, dtype in _tensors(model):
         when = flow_of(file).when(call, loops_run=True)
         if dtype in (TEXTS, COMPLEX) and when is not When.PERHAPS:
-            yield Finding(
-                file.place(call),
-                f"this array has the dtype {dtype}, which Triton does not take",
-                f"{when.effect}: NumPy dtype is not supported",
+            message = f"this array has the dtype {dtype}, which Triton does not take"
+            cure = (
                 "make it an array of objects: astype(object), or np.array(…, dtype=object)"
                 if dtype == TEXTS
-                else "send its real and imaginary parts",
+                else "send its real and imaginary parts"
             )
+            yield Finding(file.place(call), message, f"{when.effect}: NumPy dtype is not supported", cure)
 
 
 @rule(

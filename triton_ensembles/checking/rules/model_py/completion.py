@@ -32,12 +32,9 @@ def model_py_completion_differs(model: Model) -> Iterator[Finding]:
             for call, values in _calls(flow_of(file), method):
                 message = _contradiction(model, call, values)
                 if message:
-                    yield Finding(
-                        file.place(call),
-                        message,
-                        "a server that completes configs, which is the default, does not load the model",
-                        "make auto_complete_config and config.pbtxt agree, or delete it from config.pbtxt",
-                    )
+                    effect = "a server that completes configs, which is the default, does not load the model"
+                    cure = "make auto_complete_config and config.pbtxt agree, or delete it from config.pbtxt"
+                    yield Finding(file.place(call), message, effect, cure)
 
 
 def _methods(module: ast.Module | None) -> Iterator[Function]:

@@ -136,12 +136,10 @@ def model_py_output_config(model: Model) -> Iterator[Finding]:
             for name in texts_of(file, argument(call, 1, "name")) or ():
                 if name not in known | completed:
                     meant = nearest(name, known)
-                    yield Finding(
-                        file.place(call),
-                        f"the config has no output '{name}'; it has {listed(known)}",
-                        f"{when.effect}: TypeError: 'NoneType' object is not subscriptable",
-                        f"did you mean '{meant}'?" if meant else "write one of these names",
-                    )
+                    message = f"the config has no output '{name}'; it has {listed(known)}"
+                    effect = f"{when.effect}: TypeError: 'NoneType' object is not subscriptable"
+                    cure = f"did you mean '{meant}'?" if meant else "write one of these names"
+                    yield Finding(file.place(call), message, effect, cure)
 
 
 @rule(
@@ -161,9 +159,6 @@ def model_py_type_name(model: Model) -> Iterator[Finding]:
                 continue
             usual = {"TYPE_BYTES": "TYPE_STRING", "BYTES": "TYPE_STRING"}.get(data_type)
             meant = usual or (f"TYPE_{data_type}" if f"TYPE_{data_type}" in _TYPES else nearest(data_type, _TYPES))
-            yield Finding(
-                file.place(call),
-                f"triton_string_to_numpy knows no type '{data_type}'",
-                f"{when.effect}: KeyError: '{data_type}'",
-                f"write '{meant}'" if meant else f"it knows {listed(_TYPES, 15)}",
-            )
+            message = f"triton_string_to_numpy knows no type '{data_type}'"
+            cure = f"write '{meant}'" if meant else f"it knows {listed(_TYPES, 15)}"
+            yield Finding(file.place(call), message, f"{when.effect}: KeyError: '{data_type}'", cure)

@@ -98,13 +98,12 @@ def model_py_open_files(model: Model) -> Iterator[Finding]:
                 continue
             for call, name in file.calls(execute):
                 if name == "open" and call not in managed:
-                    yield Finding(
-                        file.place(call),
-                        "execute opens a file here and never closes it",
+                    effect = (
                         "every request leaves a file open; once the process has too many (often 1024), requests fail "
-                        "with OSError: Too many open files, unless the garbage collector closes them in time",
-                        "read it once in initialize, write with pb_utils.Logger, or use: with open(…) as file:",
+                        "with OSError: Too many open files, unless the garbage collector closes them in time"
                     )
+                    cure = "read it once in initialize, write with pb_utils.Logger, or use: with open(…) as file:"
+                    yield Finding(file.place(call), "execute opens a file here and never closes it", effect, cure)
 
 
 def _is_true(node: ast.expr) -> bool:

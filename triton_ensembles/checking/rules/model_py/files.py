@@ -62,12 +62,11 @@ def model_py_relative_import(model: Model) -> Iterator[Finding]:
                 )
             folder = file.path.rpartition("/")[0]
             for name in _missing(model, folder, node) if node.level == 1 else ():
-                yield Finding(
-                    file.place(node),
-                    f"there is no '{name}' in the folder '{folder}'",
-                    f"{'ModuleNotFoundError' if node.module else 'ImportError'}, and Triton does not load the model",
-                    f"add {name}.py to the folder, or correct the name",
+                message = f"there is no '{name}' in the folder '{folder}'"
+                effect = (
+                    f"{'ModuleNotFoundError' if node.module else 'ImportError'}, and Triton does not load the model"
                 )
+                yield Finding(file.place(node), message, effect, f"add {name}.py to the folder, or correct the name")
 
 
 def _missing(model: Model, folder: str, node: ast.ImportFrom) -> list[str]:
@@ -81,12 +80,10 @@ def _missing(model: Model, folder: str, node: ast.ImportFrom) -> list[str]:
 
 
 def _finding(file: PythonFile, call: ast.Call, name: str) -> Finding:
-    return Finding(
-        file.place(call),
-        f"'{name}' is a relative path",
-        "Python looks for it in the folder that tritonserver was started in, not beside model.py: FileNotFoundError",
-        f"open {_IN_VERSION.format(name=name)}",
+    effect = (
+        "Python looks for it in the folder that tritonserver was started in, not beside model.py: FileNotFoundError"
     )
+    return Finding(file.place(call), f"'{name}' is a relative path", effect, f"open {_IN_VERSION.format(name=name)}")
 
 
 def _relative(model: Model) -> Iterator[tuple[PythonFile, ast.Call, str]]:

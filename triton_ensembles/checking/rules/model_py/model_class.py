@@ -56,11 +56,8 @@ def model_py_syntax(model: Model, destination: Destination) -> Iterator[Finding]
         if known and known.broken:
             continue  # model-file-broken: it is no Python at all
         if file.error and _python_of(model, destination) <= _OWN_PYTHON:
-            yield Finding(
-                file.place(file.error),
-                f"this is not valid Python: {file.error.message}",
-                cure="correct this line, or an unclosed bracket or quote above it",
-            )
+            cure = "correct this line, or an unclosed bracket or quote above it"
+            yield Finding(file.place(file.error), f"this is not valid Python: {file.error.message}", cure=cure)
 
 
 @rule(
@@ -90,16 +87,13 @@ def model_py_newer_syntax(model: Model, destination: Destination) -> Iterator[Fi
 )
 def model_py_unread(model: Model) -> Iterator[Finding]:
     name = model.config.default_model_filename or MODEL_PY
-    for number in model.served_versions() if is_python(model) else ():
+    for number in model.served_versions if is_python(model) else ():
         path = join(model.versions[number], name)
         entry = model.get(path)
         if entry and entry.kind is Kind.FILE and entry.size and entry.data is None:
-            yield Finding(
-                model.place(path),
-                f"{name} was not read: it has {entry.size} bytes",
-                "nothing of its code was checked",
-                "put data into a file beside it, and read that in initialize",
-            )
+            message = f"{name} was not read: it has {entry.size} bytes"
+            cure = "put data into a file beside it, and read that in initialize"
+            yield Finding(model.place(path), message, "nothing of its code was checked", cure)
 
 
 @rule(
@@ -130,15 +124,13 @@ def python_unread(repository: Repository) -> Iterator[Finding]:
     for model in repository.models:
         with suppress(UnknownValueError):
             deque(every_file(model), 0)
-    unread = unread_files(repository)
+    unread = list(unread_files(repository))
     if unread:
         several = f"{len(unread)} of the Python files here were not read: {most_of(unread, 20)}"
-        yield Finding(
-            repository.place(unread[0]),
-            several if len(unread) > 1 else "this Python file was not read",
-            f"nothing of {'their' if len(unread) > 1 else 'its'} code was checked",
-            "move data and generated code out of them, or check the models in groups",
-        )
+        message = several if len(unread) > 1 else "this Python file was not read"
+        effect = f"nothing of {'their' if len(unread) > 1 else 'its'} code was checked"
+        cure = "move data and generated code out of them, or check the models in groups"
+        yield Finding(repository.place(unread[0]), message, effect, cure)
 
 
 @rule(
@@ -156,12 +148,9 @@ def model_py_no_execute(model: Model) -> Iterator[Finding]:
             continue
         methods = [method.name for method in node.body if isinstance(method, Function)]
         meant = nearest("execute", methods)
-        yield Finding(
-            file.place(node),
-            f"{CLASS} has no method execute",
-            "the model loads, and every request fails: does not implement `execute` method",
-            f"rename {meant} to execute" if meant else "write def execute(self, requests):",
-        )
+        effect = "the model loads, and every request fails: does not implement `execute` method"
+        cure = f"rename {meant} to execute" if meant else "write def execute(self, requests):"
+        yield Finding(file.place(node), f"{CLASS} has no method execute", effect, cure)
 
 
 @rule(
@@ -196,12 +185,9 @@ def model_py_async_initialize(model: Model) -> Iterator[Finding]:
     for file, node in _classes(model):
         for method in _functions(node, "initialize"):
             if isinstance(method, ast.AsyncFunctionDef) and not method.decorator_list:
-                yield Finding(
-                    file.place(method),
-                    "initialize is a coroutine (async def), and Triton awaits only execute",
-                    "the model loads without it: nothing in it ever runs",
-                    "write def initialize(self, args):",
-                )
+                message = "initialize is a coroutine (async def), and Triton awaits only execute"
+                effect = "the model loads without it: nothing in it ever runs"
+                yield Finding(file.place(method), message, effect, "write def initialize(self, args):")
 
 
 @rule(
@@ -248,12 +234,10 @@ def _uncallable(model: Model, name: str, argument: str, effect: str) -> Iterator
             takes = len(positional(method))
             arguments = f"{takes} argument" + ("s" if takes != 1 else "")
             passed = (["self"] if own else []) + ([argument] if argument else [])
-            yield Finding(
-                file.place(method),
-                f"{name} takes {arguments}, and Triton calls it with {len(passed)} ({' and '.join(passed) or 'none'})",
-                effect,
-                f"write def {name}({', '.join(passed)}):",
+            message = (
+                f"{name} takes {arguments}, and Triton calls it with {len(passed)} ({' and '.join(passed) or 'none'})"
             )
+            yield Finding(file.place(method), message, effect, f"write def {name}({', '.join(passed)}):")
 
 
 def _own_arguments(method: Function, on_class: bool = False) -> int | None:

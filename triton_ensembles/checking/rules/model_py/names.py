@@ -166,12 +166,9 @@ def model_py_logger(model: Model) -> Iterator[Finding]:
             if node.attr in (*_LOGGER, "LogLevel") or node.attr.startswith("__") or when is When.PERHAPS:
                 continue
             meant = _USUAL_OF_LOGGER.get(node.attr) or nearest(f"log_{node.attr}", _LOGGER) or "log_info"
-            yield Finding(
-                file.place(node),
-                f"pb_utils.Logger has no '{node.attr}'",
-                f"{when.effect}: type object 'Logger' has no attribute '{node.attr}'",
-                f"write pb_utils.Logger.{meant}(…)",
-            )
+            message = f"pb_utils.Logger has no '{node.attr}'"
+            effect = f"{when.effect}: type object 'Logger' has no attribute '{node.attr}'"
+            yield Finding(file.place(node), message, effect, f"write pb_utils.Logger.{meant}(…)")
 
 
 def _taken(file: PythonFile) -> Iterator[tuple[ast.AST, str]]:

@@ -32,12 +32,9 @@ def model_py_arguments_of_process(model: Model) -> Iterator[Finding]:
     for file, node, key in _taken(model, _ARGUMENTS):
         when = flow_of(file).when(node)
         if isinstance(key, ast.Constant) and isinstance(key.value, int) and key.value > 0 and when.is_certain:
-            yield Finding(
-                file.place(node),
-                f"sys.argv has no element {key.value}: the stub gets no arguments",
-                f"{when.effect}: IndexError: list index out of range",
-                "write a parameter into config.pbtxt, and read it from args['model_config']",
-            )
+            message = f"sys.argv has no element {key.value}: the stub gets no arguments"
+            cure = "write a parameter into config.pbtxt, and read it from args['model_config']"
+            yield Finding(file.place(node), message, f"{when.effect}: IndexError: list index out of range", cure)
 
 
 @rule(
@@ -54,13 +51,12 @@ def model_py_environment_variable(model: Model) -> Iterator[Finding]:
         if not name or not when.is_certain or _USUAL.match(name) or (file.path, name) in seen:
             continue
         seen.add((file.path, name))
-        yield Finding(
-            file.place(node),
-            f"'{name}' is an environment variable that neither Triton nor SageMaker sets",
-            f"{when.effect}, unless somebody sets it: KeyError: '{name}'",
+        message = f"'{name}' is an environment variable that neither Triton nor SageMaker sets"
+        cure = (
             f"write os.environ.get({name!r}, …), or a parameter in config.pbtxt; or set it in the Environment of the "
-            "SageMaker model",
+            "SageMaker model"
         )
+        yield Finding(file.place(node), message, f"{when.effect}, unless somebody sets it: KeyError: '{name}'", cure)
 
 
 def _taken(model: Model, holder: str) -> Iterator[tuple[PythonFile, ast.Subscript, ast.expr]]:

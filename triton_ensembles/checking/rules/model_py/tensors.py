@@ -63,13 +63,12 @@ def model_py_input_name(model: Model) -> Iterator[Finding]:
             continue
         for name in names or ():
             if name not in known | completed_names(file):
-                yield Finding(
-                    file.place(call),
-                    f"the config has no input '{name}'; it has {listed(known)}",
+                message = f"the config has no input '{name}'; it has {listed(known)}"
+                effect = (
                     f"{function.rpartition('.')[2]} returns None, and the request fails where it is used: "
-                    "'NoneType' object has no attribute 'as_numpy'",
-                    _corrected(file, call, name, nearest(name, known)),
+                    "'NoneType' object has no attribute 'as_numpy'"
                 )
+                yield Finding(file.place(call), message, effect, _corrected(file, call, name, nearest(name, known)))
 
 
 @rule(
@@ -91,12 +90,10 @@ def model_py_input_number(model: Model) -> Iterator[Finding]:
                 continue
             is_request = types_of(file).kind(call.func.value) is Kind.REQUEST
             if is_request and not completed_names(file) and _runs(file, call):
-                yield Finding(
-                    file.place(call),
-                    f"this takes input {number.value} of the request, counted from 0, and the config has {most}",
-                    "the model loads, and every request fails: IndexError: list index out of range",
-                    "take inputs by their names: pb_utils.get_input_tensor_by_name(request, name)",
-                )
+                message = f"this takes input {number.value} of the request, counted from 0, and the config has {most}"
+                effect = "the model loads, and every request fails: IndexError: list index out of range"
+                cure = "take inputs by their names: pb_utils.get_input_tensor_by_name(request, name)"
+                yield Finding(file.place(call), message, effect, cure)
 
 
 @rule(
@@ -138,21 +135,15 @@ def _misnamed(model: Model, needed: bool) -> Iterator[Finding]:
             for call, names in _tensors(file):
                 for name in names or () if _runs(file, call) else ():
                     if name not in known | completed_names(file):
-                        yield Finding(
-                            file.place(call),
-                            f"the config has no output '{name}'; it has {listed(known)}",
-                            _STEP_FAILS if needed else _DROPPED,
-                            _corrected(file, call, name, nearest(name, known)),
-                        )
+                        message = f"the config has no output '{name}'; it has {listed(known)}"
+                        cure = _corrected(file, call, name, nearest(name, known))
+                        yield Finding(file.place(call), message, _STEP_FAILS if needed else _DROPPED, cure)
 
 
 def _needed_outputs(model: Model) -> set[str]:
     """The outputs that another step of an ensemble of the repository reads."""
-    key = "outputs that steps read"
-    if key not in model.repository.cache:
-        model.repository.cache[key] = _read_outputs(model.repository)
-    outputs: set[str] = model.repository.cache[key].get(model.name, set())
-    return outputs & {output.name for output in model.config.output}
+    outputs = model.repository.once("outputs that steps read", lambda: _read_outputs(model.repository))
+    return outputs.get(model.name, set()) & {output.name for output in model.config.output}
 
 
 def _read_outputs(repository: Repository) -> dict[str, set[str]]:
@@ -184,12 +175,11 @@ def model_py_output_missing(model: Model) -> Iterator[Finding]:
             continue
         for number, output in enumerate(model.config.output):
             if output.name not in outputs and output.name:
-                yield Finding(
-                    model.at("output", number, "name"),
-                    f"{first.path} never makes the output '{output.name}'; it makes {listed(outputs)}",
-                    _DROPPED,
-                    f'add pb_utils.Tensor("{output.name}", …) to the response, or delete the output from config.pbtxt',
+                message = f"{first.path} never makes the output '{output.name}'; it makes {listed(outputs)}"
+                cure = (
+                    f'add pb_utils.Tensor("{output.name}", …) to the response, or delete the output from config.pbtxt'
                 )
+                yield Finding(model.at("output", number, "name"), message, _DROPPED, cure)
 
 
 def _runs(file: PythonFile, call: ast.Call) -> bool:

@@ -9,7 +9,7 @@ from itertools import combinations
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from triton_ensembles.checking.backend import backend_of
+from triton_ensembles.checking.ensemble_steps import step_names
 from triton_ensembles.checking.environments import PARAMETER
 from triton_ensembles.checking.examples import SCALE, ensemble, python_model, script_for, script_model, step
 from triton_ensembles.checking.python.source import UTILS, every_file
@@ -66,36 +66,23 @@ _INNER = Example(
 
 def _is_step(model: Model, destination: Destination) -> bool:
     """Whether the fused model would run ``model``."""
-    cache, key = model.repository.cache, "models of steps"
-    if key not in cache:
-        ensembles = model.repository.ensembles
-        cache[key] = {
-            use.model_name for ensemble_model in ensembles for use in ensemble_model.config.ensemble_scheduling.step
-        }
-    uses = cache[key]
-    return destination.device == "fused" and model.folder in uses
+    return destination.device == "fused" and model.folder in step_names(model.repository)
 
 
 @rule("A step of a fused ensemble is not decoupled", bad=_STREAM)
 def fused_decoupled(model: Model, destination: Destination) -> Iterator[Finding]:
     if _is_step(model, destination) and model.config.model_transaction_policy.decoupled:
-        yield Finding(
-            model.at("model_transaction_policy", "decoupled"),
-            f"the step {model.folder} is decoupled, so the ensemble cannot be fused",
-            "a decoupled model may answer a request many times, and a fused one answers it once",
-            _CURE,
-        )
+        message = f"the step {model.folder} is decoupled, so the ensemble cannot be fused"
+        effect = "a decoupled model may answer a request many times, and a fused one answers it once"
+        yield Finding(model.at("model_transaction_policy", "decoupled"), message, effect, _CURE)
 
 
 @rule("A step of a fused ensemble has no sequences", bad=_SEQUENCE)
 def fused_sequence(model: Model, destination: Destination) -> Iterator[Finding]:
     if _is_step(model, destination) and model.config.HasField("sequence_batching"):
-        yield Finding(
-            model.at("sequence_batching"),
-            f"the step {model.folder} keeps state (sequence_batching), so the ensemble cannot be fused",
-            "Triton would send requests of one sequence to different instances of the fused model",
-            _CURE,
-        )
+        message = f"the step {model.folder} keeps state (sequence_batching), so the ensemble cannot be fused"
+        effect = "Triton would send requests of one sequence to different instances of the fused model"
+        yield Finding(model.at("sequence_batching"), message, effect, _CURE)
 
 
 @rule("A step of a fused ensemble calls no other models", bad=_CALLER)
@@ -124,17 +111,15 @@ def fused_sender(model: Model, destination: Destination) -> Iterator[Finding]:
     for file in every_file(model):
         for call, name in file.calls():
             if name.endswith(".get_response_sender"):
-                yield Finding(
-                    file.place(call),
-                    f"the step {model.folder} sends its responses itself, so the ensemble cannot be fused",
-                    "in a fused ensemble only what execute returns reaches the next step",
-                    "return a list with one InferenceResponse for each request",
-                )
+                message = f"the step {model.folder} sends its responses itself, so the ensemble cannot be fused"
+                effect = "in a fused ensemble only what execute returns reaches the next step"
+                cure = "return a list with one InferenceResponse for each request"
+                yield Finding(file.place(call), message, effect, cure)
 
 
 @rule("Every step of a fused ensemble has an engine or a model.py", bad=_REPEAT, server=Server.UNTESTED)
 def fused_backend(model: Model, destination: Destination) -> Iterator[Finding]:
-    backend = backend_of(model).name
+    backend = model.backend.name
     if not _is_step(model, destination) or not backend or backend == "python" or backend in ENGINES:
         return
     if backend_meant(backend):  # backend-misspelt reports it
@@ -142,12 +127,9 @@ def fused_backend(model: Model, destination: Destination) -> Iterator[Finding]:
     recipe = model.repository.recipe
     if recipe and (recipe.recipe is None or any(recipe.recipe.model_for(model.folder, engine) for engine in ENGINES)):
         return
-    yield Finding(
-        model.place(),
-        f"the step {model.folder} cannot be fused: there is no engine for the backend {backend}",
-        "a fused ensemble brings its engines, and can bring those of " + ", ".join(ENGINES),
-        "add a file of the model that one of them loads, or " + _CURE,
-    )
+    message = f"the step {model.folder} cannot be fused: there is no engine for the backend {backend}"
+    effect = "a fused ensemble brings its engines, and can bring those of " + ", ".join(ENGINES)
+    yield Finding(model.place(), message, effect, "add a file of the model that one of them loads, or " + _CURE)
 
 
 @rule("The steps of a fused ensemble share one Python environment")
@@ -185,9 +167,6 @@ def fused_environments(repository: Repository, destination: Destination) -> Iter
 @rule("A step of a fused ensemble is not an ensemble itself", bad=_INNER)
 def fused_nested(model: Model, destination: Destination) -> Iterator[Finding]:
     if _is_step(model, destination) and model.is_ensemble:
-        yield Finding(
-            model.place(),
-            f"the step {model.folder} is an ensemble itself, and cannot be fused",
-            "the build fuses the steps of one ensemble",
-            "write its steps into the outer ensemble",
-        )
+        message = f"the step {model.folder} is an ensemble itself, and cannot be fused"
+        effect = "the build fuses the steps of one ensemble"
+        yield Finding(model.place(), message, effect, "write its steps into the outer ensemble")

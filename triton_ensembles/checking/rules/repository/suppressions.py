@@ -22,12 +22,9 @@ GOOD = python_model(f"# check: ignore[version-missing] version 2 comes with the 
 def suppression_incomplete(repository: Repository) -> Iterator[Finding]:
     for comment in suppressions_of(repository):
         if not comment.rules or not comment.reason:
-            yield Finding(
-                _place(comment),
-                f"this comment has no {'reason' if comment.rules else 'rule in brackets'}",
-                "it accepts nothing",
-                f"write # check: ignore[{', '.join(comment.rules) or 'rule-id'}] and why the fault may stay",
-            )
+            message = f"this comment has no {'reason' if comment.rules else 'rule in brackets'}"
+            cure = f"write # check: ignore[{', '.join(comment.rules) or 'rule-id'}] and why the fault may stay"
+            yield Finding(_place(comment), message, "it accepts nothing", cure)
 
 
 @rule(
@@ -53,12 +50,8 @@ def suppression_unused(found: Found) -> Iterator[Finding]:
     for comment, name in found.unused:
         known = REGISTERED.get(name)
         if known and not known.reads_destination and comment.path not in found.broken:
-            yield Finding(
-                _place(comment),
-                f"there is no fault '{name}' here",
-                "the comment accepts nothing",
-                "delete it; it has to end the line of the fault, or stand alone on the line before",
-            )
+            cure = "delete it; it has to end the line of the fault, or stand alone on the line before"
+            yield Finding(_place(comment), f"there is no fault '{name}' here", "the comment accepts nothing", cure)
 
 
 def _place(comment: Suppression) -> Place:

@@ -30,14 +30,13 @@ def endpoint_shared_step(repositories: tuple[Repository, ...]) -> Iterator[Findi
         (model.folder, model.place()) for repository in archives(repositories) for model in inner_models(repository)
     )
     for name, place, elsewhere in _repeated(steps):
-        yield Finding(
-            place,
-            f"the step '{name}' is also in {elsewhere}",
+        effect = (
             "loading or unloading one archive reloads the ensembles of the others, and a Python step whose folder "
             "has changed (its first load writes 1/__pycache__), which takes seconds; before 24.04 the metrics of "
-            "such steps are added up",
-            f"give the steps of every archive unique names, such as <ensemble>.{name} (the command build does)",
+            "such steps are added up"
         )
+        cure = f"give the steps of every archive unique names, such as <ensemble>.{name} (the command build does)"
+        yield Finding(place, f"the step '{name}' is also in {elsewhere}", effect, cure)
 
 
 @rule(
@@ -47,13 +46,12 @@ def endpoint_shared_step(repositories: tuple[Repository, ...]) -> Iterator[Findi
 )
 def endpoint_same_target_model(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
     for name, place, elsewhere in _repeated((archive.path.name, archive.place()) for archive in archives(repositories)):
-        yield Finding(
-            place,
-            f"this archive has the same name as {elsewhere}: '{name}'",
+        message = f"this archive has the same name as {elsewhere}: '{name}'"
+        effect = (
             "in one folder of S3 one overwrites the other, and an endpoint keeps serving the archive that it has "
-            "downloaded; they are two models only in different folders below the endpoint's prefix",
-            "give each archive a unique name, and a changed one a new name",
+            "downloaded; they are two models only in different folders below the endpoint's prefix"
         )
+        yield Finding(place, message, effect, "give each archive a unique name, and a changed one a new name")
 
 
 @rule(
@@ -99,12 +97,9 @@ def endpoint_mixed_targets(repositories: tuple[Repository, ...]) -> Iterator[Fin
         values = sorted(by_value, key=lambda value: -len(by_value[value]))
         first = [repository.place() for repository in by_value[values[0]]] if values else []
         for value in values[1:]:
-            yield Finding(
-                by_value[value][0].place(MANIFEST),
-                f"this archive is built for the {name} {value}, and {_listed(first)} for {values[0]}",
-                effect,
-                "build them all for the same target: --target",
-            )
+            message = f"this archive is built for the {name} {value}, and {_listed(first)} for {values[0]}"
+            cure = "build them all for the same target: --target"
+            yield Finding(by_value[value][0].place(MANIFEST), message, effect, cure)
 
 
 def _repeated(named: Iterable[tuple[str, Place]]) -> Iterator[tuple[str, Place, str]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from triton_ensembles.checking.backend import backend_of, has_library
+from triton_ensembles.checking.backend import has_library
 from triton_ensembles.checking.built_for import is_for_own_server
 from triton_ensembles.checking.examples import GRAPH_IDENTITY, ONNX_IDENTITY, python_model
 from triton_ensembles.checking.rule import (
@@ -50,12 +50,10 @@ def image_not_on_sagemaker(destination: Destination) -> Iterator[Finding]:
     known = [release.release for release in releases().values() if release.sagemaker]
     earlier = [name for name in known if name < image.release]
     around = known[max(len(earlier) - 1, 0) : len(earlier) + 1]
-    yield Finding(
-        Place(destination.image),
-        f"it is unknown whether SageMaker has an image of Triton {image.release} (it has {' and '.join(around)})",
-        "AWS publishes images of only some of NVIDIA's releases, and not in all regions at the same time",
-        "look it up in AWS's list of Deep Learning Containers (sagemaker-tritonserver)",
-    )
+    message = f"it is unknown whether SageMaker has an image of Triton {image.release} (it has {' and '.join(around)})"
+    effect = "AWS publishes images of only some of NVIDIA's releases, and not in all regions at the same time"
+    cure = "look it up in AWS's list of Deep Learning Containers (sagemaker-tritonserver)"
+    yield Finding(Place(destination.image), message, effect, cure)
 
 
 @rule(
@@ -96,13 +94,12 @@ def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
             else f"choose the complete image, which also runs on CPU instances: --image {release}-py3",
         )
     elif having and image:
-        yield Finding(
-            place,
-            f"the image of Triton {image.release} has no {backend} backend, which '{model.folder}' needs",
-            refusal,
+        message = f"the image of Triton {image.release} has no {backend} backend, which '{model.folder}' needs"
+        cure = (
             f"use an image from {having[0]} to {having[-1]}, or convert the model to ONNX "
-            '(platform: "onnxruntime_onnx")' + ("" if is_cpu_image(destination) else " or TensorRT"),
+            '(platform: "onnxruntime_onnx")' + ("" if is_cpu_image(destination) else " or TensorRT")
         )
+        yield Finding(place, message, refusal, cure)
 
 
 @rule(
@@ -123,25 +120,21 @@ def image_backend_unknown(model: Model, destination: Destination) -> Iterator[Fi
         return
     if backend_meant(backend):  # backend-misspelt reports it
         return
-    yield Finding(
-        model.at("backend"),
-        f"the images that NVIDIA builds have no backend '{backend}'",
+    effect = (
         f"unless the image was built with it, Triton refuses the model: unable to find backend library for "
-        f"backend '{backend}'",
-        f"the images have {listed(known)}; any other backend has to be added to the image",
+        f"backend '{backend}'"
     )
+    cure = f"the images have {listed(known)}; any other backend has to be added to the image"
+    yield Finding(model.at("backend"), f"the images that NVIDIA builds have no backend '{backend}'", effect, cure)
 
 
 @rule("The GPUs of the instance type are known", source="instances.csv", severity=Severity.WARNING)
 def instance_unknown(destination: Destination) -> Iterator[Finding]:
     if not destination.instance or instance_of(destination.instance):
         return
-    yield Finding(
-        Place(destination.instance),
-        f"the GPUs of the instance type '{destination.instance}' are unknown",
-        "nothing that depends on the GPU was checked",
-        "compare the models with AWS's page of the instance type yourself",
-    )
+    message = f"the GPUs of the instance type '{destination.instance}' are unknown"
+    cure = "compare the models with AWS's page of the instance type yourself"
+    yield Finding(Place(destination.instance), message, "nothing that depends on the GPU was checked", cure)
 
 
 @rule(
@@ -175,20 +168,15 @@ def instance_without_gpu(model: Model, destination: Destination) -> Iterator[Fin
     if not reason:
         return
     if _backend(model) == "tensorrt":
-        yield Finding(
-            model.at("platform") if model.config.platform else model.at("backend"),
-            f"'{model.folder}' is a TensorRT plan, and {reason}",
-            "Triton refuses it: the tensorrt backend runs only on a GPU, and the image for CPU instances has none",
-            'use the ONNX model that the plan was made from: platform: "onnxruntime_onnx"',
-        )
+        message = f"'{model.folder}' is a TensorRT plan, and {reason}"
+        effect = "Triton refuses it: the tensorrt backend runs only on a GPU, and the image for CPU instances has none"
+        cure = 'use the ONNX model that the plan was made from: platform: "onnxruntime_onnx"'
+        yield Finding(model.at("platform") if model.config.platform else model.at("backend"), message, effect, cure)
         return
     for number, group in enumerate(model.config.instance_group):
         if group.kind == ModelInstanceGroup.KIND_GPU:
-            yield Finding(
-                model.at("instance_group", number, "kind"),
-                f"the instance group is KIND_GPU, and {reason}",
-                cure="write kind: KIND_CPU",
-            )
+            message = f"the instance group is KIND_GPU, and {reason}"
+            yield Finding(model.at("instance_group", number, "kind"), message, cure="write kind: KIND_CPU")
 
 
 def _reason_without_gpu(model: Model, destination: Destination) -> str:
@@ -213,7 +201,7 @@ def _backends(repository: Repository, destination: Destination) -> frozenset[str
 
 
 def _backend(model: Model) -> str:
-    return ENSEMBLE if model.is_ensemble else backend_of(model).name
+    return ENSEMBLE if model.is_ensemble else model.backend.name
 
 
 def _is_plain(image: str) -> bool:

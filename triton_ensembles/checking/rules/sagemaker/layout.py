@@ -67,12 +67,10 @@ def sagemaker_no_model(repository: Repository) -> Iterator[Finding]:
         sagemaker_wrapped_archive.find(repository)
     ):
         return
-    yield Finding(
-        repository.place(),
-        "there is no model in this archive: no folder at its root has a config.pbtxt or a version folder",
-        "Triton refuses it at the first request: at least one version must be available under the version policy",
-        f"pack a model repository: tar -C <the folder whose folders are the models> -czf {repository.path.name} .",
-    )
+    message = "there is no model in this archive: no folder at its root has a config.pbtxt or a version folder"
+    effect = "Triton refuses it at the first request: at least one version must be available under the version policy"
+    cure = f"pack a model repository: tar -C <the folder whose folders are the models> -czf {repository.path.name} ."
+    yield Finding(repository.place(), message, effect, cure)
 
 
 @rule(
@@ -164,13 +162,11 @@ def sagemaker_ensemble_not_seen(model: Model, destination: Destination) -> Itera
         return
     place = model.at("platform") if model.config.platform else model.at("ensemble_scheduling")
     written = model.file.line_text(place) if model.config.platform else ""
-    yield Finding(
-        place,
-        f"SageMaker does not recognize this as the ensemble: it looks for the text {_LINE}"
-        + (f", and here is {written[:80]}" if written else ", and there is none"),
-        "it serves the last folder in the order in which the file system lists them, which may be a step",
-        f"write {_LINE}",
+    message = f"SageMaker does not recognize this as the ensemble: it looks for the text {_LINE}" + (
+        f", and here is {written[:80]}" if written else ", and there is none"
     )
+    effect = "it serves the last folder in the order in which the file system lists them, which may be a step"
+    yield Finding(place, message, effect, f"write {_LINE}")
 
 
 @rule(
@@ -211,10 +207,9 @@ def sagemaker_many_models(repository: Repository, destination: Destination) -> I
     if not is_packed(repository, destination) or is_of_gateway(repository):
         return
     if not repository.is_one_model and len(repository.models) > 5:
-        yield Finding(
-            Place(repository.shown),
-            f"the archive has {len(repository.models)} folders",
+        message = f"the archive has {len(repository.models)} folders"
+        effect = (
             "Triton logs a warning: Several model directories found. If using ensemble, smaller ensembles are "
-            "recommended for better memory management (SageMaker loads and unloads an archive as a whole)",
-            "split the ensemble if parts of it are also used alone",
+            "recommended for better memory management (SageMaker loads and unloads an archive as a whole)"
         )
+        yield Finding(Place(repository.shown), message, effect, "split the ensemble if parts of it are also used alone")

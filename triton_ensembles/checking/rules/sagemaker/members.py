@@ -132,13 +132,12 @@ def sagemaker_bytecode(repository: Repository) -> Iterator[Finding]:
         )
         if folders:
             more = f" (and {len(folders) - 1} more such folders)" if len(folders) > 1 else ""
-            yield Finding(
-                repository.place(folders[0]),
-                f"this is bytecode from an earlier run of the model{more}",
+            message = f"this is bytecode from an earlier run of the model{more}"
+            effect = (
                 "the stub uses it only if its Python and the time of the source match; otherwise it writes its own, "
-                "which changes the model's folder, and a later load of the same step name reloads the step",
-                "exclude it: tar --exclude=__pycache__",
+                "which changes the model's folder, and a later load of the same step name reloads the step"
             )
+            yield Finding(repository.place(folders[0]), message, effect, "exclude it: tar --exclude=__pycache__")
 
 
 def _is_of_packages(tree: Tree, folder: str) -> bool:
@@ -164,12 +163,9 @@ def sagemaker_target_model(repository: Repository) -> Iterator[Finding]:
         if len(name) <= LONGEST_TARGET_MODEL
         else "it is too long"
     )
-    yield Finding(
-        repository.place(),
-        f"no request can name this archive: {why}",
-        "InvokeEndpoint refuses the header X-Amzn-SageMaker-Target-Model: ValidationError",
-        "use printable ASCII characters, at most 1024 including the folder in S3, and no space at the start",
-    )
+    effect = "InvokeEndpoint refuses the header X-Amzn-SageMaker-Target-Model: ValidationError"
+    cure = "use printable ASCII characters, at most 1024 including the folder in S3, and no space at the start"
+    yield Finding(repository.place(), f"no request can name this archive: {why}", effect, cure)
 
 
 @rule(
@@ -185,11 +181,10 @@ def sagemaker_stub_name(repository: Repository, destination: Destination) -> Ite
         return
     if any(model.get("1/model.py") and not model.is_ensemble for model in served_models(repository)):
         since = destination.release >= (25, 8)
-        yield Finding(
-            repository.place(),
-            f"the name of this archive contains {match.group()!r}, and its model is a Python model",
+        message = f"the name of this archive contains {match.group()!r}, and its model is a Python model"
+        effect = (
             "SageMaker names the model after the archive, and its stub after the model; Triton refuses it"
             + ("" if since else " since release 25.08")
-            + ": Invalid stub name",
-            "use letters, digits, '.', '-' and '_'",
+            + ": Invalid stub name"
         )
+        yield Finding(repository.place(), message, effect, "use letters, digits, '.', '-' and '_'")

@@ -127,13 +127,12 @@ def sagemaker_bls(model: Model, destination: Destination) -> Iterator[Finding]:
 def sagemaker_row_too_large(repository: Repository, destination: Destination) -> Iterator[Finding]:
     for model, size in _rows(repository, destination):
         if size > LARGEST_BODY:
-            yield Finding(
-                model.at("input"),
-                f"one row of the inputs is {_mb(size)}, and a request to SageMaker is at most {_mb(LARGEST_BODY)}",
-                "InvokeEndpoint refuses every request: ValidationError",
+            message = f"one row of the inputs is {_mb(size)}, and a request to SageMaker is at most {_mb(LARGEST_BODY)}"
+            cure = (
                 "send it compressed (an image as JPEG, decoded by the first step), in a smaller data type, or as an "
-                "address in S3",
+                "address in S3"
             )
+            yield Finding(model.at("input"), message, "InvokeEndpoint refuses every request: ValidationError", cure)
 
 
 @rule(
