@@ -119,12 +119,9 @@ def write_folder(folder: Path, files: Mapping[str, Content]) -> Path:
     return folder
 
 
-def repositories(*paths: Path) -> list[Repository]:
-    return [repository for path in paths for repository in find_repositories(path)]
-
-
 def faults(*paths: Path, **target: str) -> list[Fault]:
-    return sorted(check_repositories(repositories(*paths), Destination(**target)), key=Fault.sort_key)
+    repositories = [repository for path in paths for repository in find_repositories(path)]
+    return sorted(check_repositories(repositories, Destination(**target)), key=Fault.sort_key)
 
 
 def folder_faults(folder: Path, destination: Destination) -> list[Fault]:

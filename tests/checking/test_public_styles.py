@@ -8,26 +8,17 @@ from pathlib import Path
 import pytest
 
 from tests.checking.served import server_results
+from triton_ensembles.checking import examples
 from triton_ensembles.checking.checker import check
-from triton_ensembles.checking.examples import (
-    COMPLETING,
-    IDENTITY,
-    ONNX_IDENTITY,
-    TORCHSCRIPT,
-    X,
-    Y,
-    ensemble,
-    io_tensor,
-    python_model,
-    step,
-)
+from triton_ensembles.checking.examples import X, Y, ensemble, io_tensor, python_model, step
 from triton_ensembles.checking.fault import Fault, Severity
 from triton_ensembles.checking.rule import Example
 
 # The test server has the python backend only: of the others it says this when nothing else is wrong.
 NO_LIBRARY = "unable to find backend library"
 CPU = "instance_group [ { kind: KIND_CPU } ]"
-DYNAMIC, ONNX = "dynamic_batching", ONNX_IDENTITY
+DYNAMIC = "dynamic_batching"
+IDENTITY, COMPLETING, ONNX = examples.IDENTITY, examples.COMPLETING, examples.ONNX_IDENTITY
 ALL = COMPLETING.replace(
     "return config",
     'config.add_output({"name": "Y", "data_type": "TYPE_FP32", "dims": [4]})\n'
@@ -44,11 +35,10 @@ def lists(name: str, *tensors: str) -> str:
     return f"{name} [\n  {', '.join(tensors)}\n]\n"
 
 
+BOTH = lists("input", X) + lists("output", Y)
+MANY = ", ".join(io_tensor(f"Y{number}") for number in range(5000))
 STYLES: Mapping[str, Example] = {
-    "python-complete": example(
-        'name: "python-complete"\nbackend: "python"\n\n' + lists("input", X) + lists("output", Y) + CPU,
-        model_py=IDENTITY,
-    ),
+    "python-complete": example(f'name: "python-complete"\nbackend: "python"\n\n{BOTH}{CPU}', model_py=IDENTITY),
     "python-autocompletes": example('backend: "python"\n', model_py=ALL),
     "python-autocompletes-the-rest": example(python_model(inputs='{ name: "X" }'), model_py=COMPLETING),
     "python-autocompletes-more": example(python_model(inputs=io_tensor("W")), model_py=COMPLETING),
@@ -57,12 +47,10 @@ STYLES: Mapping[str, Example] = {
     "python-without-max-batch": example(
         'backend: "python"\n' + lists("input", X) + "dynamic_batching { preferred_batch_size: [ 4 ] }", model_py=ALL
     ),
-    "ensemble-of-autocompleted": Example(
-        ensemble(
-            step("python-autocompletes", {"X": "X"}, {"Y": "Z"}),
-            step("python-autocompletes-more", {"X": "Z", "W": "X"}, {"Y": "Y"}),
-        ),
-    ),
+    "ensemble-of-autocompleted": Example(ensemble(
+        step("python-autocompletes", {"X": "X"}, {"Y": "Z"}),
+        step("python-autocompletes-more", {"X": "Z", "W": "X"}, {"Y": "Y"}),
+    )),
     "onnx-without-tensors": example('name: "onnx-without-tensors"\nplatform: "onnxruntime_onnx"\n', model_onnx=ONNX),
     "onnx-only-batching": example(f'backend: "onnxruntime"\nmax_batch_size: 16\n{DYNAMIC} {{ }}\n', model_onnx=ONNX),
     "onnx-without-inputs": example('platform: "onnxruntime_onnx"\n' + lists("output", Y), model_onnx=ONNX),
@@ -75,14 +63,12 @@ STYLES: Mapping[str, Example] = {
         dali_py="import nvidia.dali as dali\n",
     ),
     "dali-autoconfig": example('backend: "dali"\nmax_batch_size: 8\n' + lists("input", '{ name: "IN" }'), dali_py="#"),
-    "identity": Example(
-        'backend: "identity"\nmax_batch_size: 1\n' + lists("input", X) + lists("output", Y) + CPU, {"1": None}
-    ),
+    "identity": example(f'backend: "identity"\nmax_batch_size: 1\n{BOTH}{CPU}'),
     "pytorch": example(
         'platform: "pytorch_libtorch"\nmax_batch_size: 1024\n'
         + lists("input", '{ name: "input__0"\n data_type: TYPE_FP32\n dims: [ 3, 224, 224 ] }')
         + lists("output", io_tensor("output__0", dims="1, 1000 ,1, 1", more="reshape { shape: [ 1, 1000 ] }")),
-        model_pt=TORCHSCRIPT,
+        model_pt=examples.TORCHSCRIPT,
     ),
     "vllm": Example('backend: "vllm"\ninstance_group [ { count: 1 kind: KIND_MODEL } ]\n', {"1/model.json": "{ }"}),
     "forest": Example(
@@ -96,11 +82,9 @@ STYLES: Mapping[str, Example] = {
         'platform: "tensorflow_savedmodel"\nmax_batch_size: 8\n', {"1/model.savedmodel/saved_model.pb": "\x08\x01"}
     ),
     "openvino": example('backend: "openvino"\n', model_xml="<net/>", model_bin=""),
-    "stateful": Example('backend: "stateful"\n' + lists("input", X) + lists("output", Y), {"1": None}),
+    "stateful": example(f'backend: "stateful"\n{BOTH}'),
     "metric-tags": example(python_model('metric_tags { key: "" value: "" }'), model_py=IDENTITY),
-    "many-tensors": example(
-        python_model(outputs=", ".join(io_tensor(f"Y{n}") for n in range(5000))), model_py=IDENTITY
-    ),
+    "many-tensors": example(python_model(outputs=MANY), model_py=IDENTITY),
     "llm-template": Example(
         'name: "llm-template"\nbackend: "${triton_backend}"\nmax_batch_size: ${triton_max_batch_size}\n\n'
         "model_transaction_policy {\n  decoupled: ${decoupled_mode}\n}\n"

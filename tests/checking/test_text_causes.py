@@ -103,11 +103,7 @@ def test_a_placeholder_in_a_string_that_the_server_loads_is_a_warning(tmp_path: 
         ("<!DOCTYPE html>\n<html></html>", "config-other-format", "HTML"),
         ("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "config-other-format", "LFS"),
         ("```\n" + MODEL + "```\n", "config-other-format", "Markdown"),
-        (
-            MODEL.replace(BATCH, f"<<<<<<< HEAD\n{BATCH}\n=======\n>>>>>>> main"),
-            "config-other-format",
-            "merge conflict",
-        ),
+        (MODEL.replace(BATCH, f"<<<<<<< HEAD\n{BATCH}\n>>>>>>> main"), "config-other-format", "merge conflict"),
         (MODEL.replace('name: "X", data_type', '"name": "X", "data_type"'), "config-other-format", "quotes"),
         (MODEL.replace(": ", " = "), "config-syntax", "'='"),
         (MODEL.replace(BATCH, "max_batch_size == 8"), "config-syntax", "'='"),

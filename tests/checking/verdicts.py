@@ -95,7 +95,7 @@ def digest_of(repository: Path, name: str, completes: bool) -> str:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    return (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return (path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts)
 
 
 def _digest(folder: Path) -> str:

@@ -12,17 +12,7 @@ import tritonclient.http as http
 
 from tests.checking.packing import write_folder
 from tests.commands.projects import run_in
-from tests.starter.repositories import (
-    ENSEMBLE,
-    LABEL,
-    TEXT,
-    X,
-    write,
-    write_ensemble,
-    write_network,
-    write_repository,
-    write_step,
-)
+from tests.starter.repositories import LABEL, TEXT, X, write_ensemble, write_network, write_repository, write_step
 from triton_ensembles.building.build import build
 from triton_ensembles.building.packed.staging import stage
 from triton_ensembles.building.places import Places
@@ -40,9 +30,8 @@ _ENVIRONMENT = 'parameters {{ key: "EXECUTION_ENV_PATH" value {{ string_value: "
 def plain(folder: Path) -> Path:
     """A repository beside the code of a client."""
     write_repository(folder / "deploy" / "model_repository")
-    write(folder / "deploy" / "model_repository" / "README.md", "how to deploy")
-    write(folder / "client" / "client.py", "import tritonclient")
-    return folder
+    readme = "deploy/model_repository/README.md"
+    return write_folder(folder, {readme: "how to deploy", "client/client.py": "import tritonclient"})
 
 
 def archive(folder: Path) -> Path:
@@ -76,8 +65,7 @@ def pictures(folder: Path) -> Path:
     write_step(folder / "models" / "decode", PICTURE, X, answer, imports="import io\nfrom PIL import Image\n")
     write_ensemble(folder / "models" / "decoder", PICTURE, X, "decode IMAGE X")
     pins = "# also of the client\ntritonclient[all]\npillow==11.0.0  # the newest then\n-r more.txt\n"
-    write(folder / "requirements.txt", pins)
-    return folder
+    return write_folder(folder, {"requirements.txt": pins})
 
 
 def one_of_several(folder: Path) -> Path:
@@ -142,10 +130,10 @@ def test_what_was_assumed_is_said_line_by_line(project: Path) -> None:
     *lines, last = said(project, "plain")
     assert [line.partition("/deploy")[2] or line for line in lines] == [
         "/model_repository",
-        f"assumed: {ENSEMBLE} is the ensemble; its steps are pre, net and post",
+        "assumed: pipeline is the ensemble; its steps are pre, net and post",
         "assumed: left out, for they are no models: README.md",
         f"assumed: provided weights: net/1/model.onnx  0.0 MB  sha256 {sha256}",
-        f"assumed: {ENSEMBLE}/examples/made_up.json is a request that was made up from config.pbtxt: replace it by a "
+        "assumed: pipeline/examples/made_up.json is a request that was made up from config.pbtxt: replace it by a "
         "real one",
     ]
     assert last.endswith("ensembles/plain is ready: build.py demo plain")
@@ -169,9 +157,8 @@ def test_a_single_model_becomes_an_ensemble_of_one_step_with_the_tensors_of_its_
 def test_environments_beside_the_models_are_packed_under_the_new_names(tmp_path: Path) -> None:
     models = tmp_path / "models"
     write_repository(models, more=_ENVIRONMENT.format("../env.tar.gz"))
-    write(models / "env.tar.gz", "packed")
-    write(models / "pre" / "venv" / "bin" / "activate", "")
-    write(models / "post" / CONFIG, (models / "post" / CONFIG).read_text().replace("../env.tar.gz", "../pre/venv"))
+    config = (models / "post" / CONFIG).read_text().replace("../env.tar.gz", "../pre/venv")
+    write_folder(models, {"env.tar.gz": "packed", "pre/venv/bin/activate": "", f"post/{CONFIG}": config})
     project = empty_project(tmp_path)
     result = run_in(project, "new", "x", "--from", models)
     named = "assumed: pre runs in the environment that its config.pbtxt names: $$TRITON_MODEL_DIRECTORY/../env.tar.gz"
@@ -203,7 +190,7 @@ def test_what_is_missing_is_one_line_each(tmp_path: Path) -> None:
 
 def _nested(folder: Path) -> Path:
     write_repository(folder)
-    write_ensemble(folder / "outer", TEXT, LABEL, f"{ENSEMBLE} TEXT LABEL")
+    write_ensemble(folder / "outer", TEXT, LABEL, "pipeline TEXT LABEL")
     return folder
 
 

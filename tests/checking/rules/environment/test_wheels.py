@@ -5,17 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.checking.packing import (
-    MODEL_PY,
-    Content,
-    ensemble_of,
-    faults,
-    members,
-    python_step,
-    rules,
-    write,
-    write_folder,
-)
+from tests.checking.packing import MODEL_PY, Content, faults, members, rules, write, write_folder
 from triton_ensembles.triton.home import server_python
 
 HERE = server_python().replace(".", "")
@@ -106,9 +96,9 @@ def test_archives_for_different_pythons_fit_no_image(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("kind", "read"), [("wheels", False), ("folder", True)])
 def test_wheels_ignore_the_python_of_an_environment_file(kind: str, read: bool, tmp_path: Path) -> None:
     """Otherwise people change a line that nothing reads."""
-    files: dict[str, Content] = {"ensemble/config.pbtxt": ensemble_of("step"), "step/config.pbtxt": python_step()}
-    files |= {"step/1/model.py": "import mine\n" + MODEL_PY, "../../envs/x.yml": "dependencies:\n  - python=3.11\n"}
-    recipe = f'[environments.x]\nfile = "envs/x.yml"\nsteps = ["step"]\nkind = "{kind}"\n'
+    files = members("ensemble", model_py="import mine\n" + MODEL_PY)
+    files["../../envs/x.yml"] = "dependencies:\n  - python=3.11\n"
+    recipe = f'[environments.x]\nfile = "envs/x.yml"\nsteps = ["ensemble.step"]\nkind = "{kind}"\n'
     files["ensemble.toml"] = f'description = "x"\n{recipe}'
     found = rules(write_folder(tmp_path / "ensembles" / "a", files), image="24.09")
     assert ("environment-file-python" in found) == read

@@ -16,14 +16,8 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.checking.packing import faults, write, write_folder
-from triton_ensembles.checking.examples import (
-    GRAPH_IDENTITY,
-    ONNX_EXTERNAL,
-    ONNX_IDENTITY,
-    io_tensor,
-    parameter,
-    python_model,
-)
+from triton_ensembles.checking import examples
+from triton_ensembles.checking.examples import io_tensor, parameter, python_model
 from triton_ensembles.checking.fault import Fault
 from triton_ensembles.checking.model_files.read import FileReader
 
@@ -35,9 +29,9 @@ CONTROL = (
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
 PAGE = b"<!DOCTYPE html>\n<html><body>404 Not Found</body></html>"
 STORE = b'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>AccessDenied</Code></Error>'
-ONNX = ONNX_IDENTITY.encode()
-EXTERNAL = ONNX_EXTERNAL.encode()
-GRAPH = GRAPH_IDENTITY.encode()
+ONNX = examples.ONNX_IDENTITY.encode()
+EXTERNAL = examples.ONNX_EXTERNAL.encode()
+GRAPH = examples.GRAPH_IDENTITY.encode()
 
 
 class Add(torch.nn.Module):

@@ -72,9 +72,8 @@ def test_the_server_agrees_on_names(
     texts = {name: {"1/model.py": f"{head}{line}\n{MODEL_PY}"} for name, (line, _, _) in lines.items()}
     results = server_results({name: Example(python_model(), files) for name, files in texts.items()}, tmp_path)
     assert {name: result.loaded for name, result in results.items()} == {n: loads for n, (_, loads, _) in lines.items()}
-    cures = {
-        fault.place.path.split("/")[-3]: fault.cure for fault in faults(tmp_path / "models") if fault.rule in rules
-    }
+    found = [fault for fault in faults(tmp_path / "models") if fault.rule in rules]
+    cures = {fault.place.path.split("/")[-3]: fault.cure for fault in found}
     assert cures.keys() == {name for name, (_, loads, _) in lines.items() if not loads}
     assert all(lines[name][2] in cure for name, cure in cures.items()), cures
 
