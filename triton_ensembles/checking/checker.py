@@ -85,7 +85,7 @@ def _examine(
     faults = set(_found(repositories, destination, by_turn[False]))
     comments: dict[bool, list[Suppression]] = {True: [], False: []}
     for repository in repositories:
-        comments[repository.form is Form.ARCHIVE] += suppressions_of(repository)
+        comments[repository.is_archive] += suppressions_of(repository)
     outcome = split(faults, comments[False], comments[True])
     later = (fault for rule in by_turn[True] for fault in _guarded(rule, outcome, destination, repositories[0].place()))
     return [*outcome.faults, *later], outcome.accepted

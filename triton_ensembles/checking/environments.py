@@ -15,20 +15,10 @@ from pathlib import PurePosixPath
 from triton_ensembles.archive.tree import Entry, Kind, Tree, is_archive, join
 from triton_ensembles.checking.fault import Place
 from triton_ensembles.checking.repository import Model, Repository
+from triton_ensembles.triton.backends import KNOWN
 from triton_ensembles.triton.home import STUB
 
-_NATIVE = {
-    "tensorflow",
-    "tensorrt",
-    "onnxruntime",
-    "openvino",
-    "pytorch",
-    "dali",
-    "fil",
-    "identity",
-    "repeat",
-    "square",
-}
+_NATIVE = KNOWN.keys() - {"python"} | {"dali", "fil", "identity", "repeat", "square"}
 PARAMETER = "EXECUTION_ENV_PATH"
 MODEL_FOLDER = "$$TRITON_MODEL_DIRECTORY"
 _PYTHON = re.compile(r"lib/python(3\.\d+)$")

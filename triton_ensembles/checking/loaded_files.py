@@ -8,7 +8,7 @@ from triton_ensembles.archive.tree import Entry, Kind, join
 from triton_ensembles.checking.backend import Backend
 from triton_ensembles.checking.model_files.file import ModelFile
 from triton_ensembles.checking.model_files.read import FileReader
-from triton_ensembles.checking.repository import Form, Model
+from triton_ensembles.checking.repository import Model
 
 _FORMATS = {"onnxruntime": ".onnx", "pytorch": ".pt", "tensorflow_graphdef": ".graphdef"}
 ONNX_IN_FOLDER = "model.onnx"  # onnxruntime_backend r24.10 onnxruntime.cc LoadModel
@@ -39,7 +39,7 @@ def file_of(model: Model, path: str) -> ModelFile | None:
     repository = model.repository
     if entry.data is not None:
         return FileReader()(path, entry.size, BytesIO(entry.data))
-    if repository.form is Form.ARCHIVE:
+    if repository.is_archive:
         return entry.summary if isinstance(entry.summary, ModelFile) else None
     return repository.once(f"*{entry.path}", lambda: _read(model, path, entry))
 

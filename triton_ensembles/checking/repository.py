@@ -159,6 +159,11 @@ class Model:
             versions[1] = "1"  # it is empty, and git keeps no empty folders
         return versions
 
+    @property
+    def is_python(self) -> bool:
+        """Whether the Python backend runs this model."""
+        return self.backend.name == "python"
+
     def is_made(self, path: str) -> bool:
         """Whether the build makes the file or folder at ``path`` within the model's folder."""
         recipe = self.repository.recipe
@@ -247,6 +252,10 @@ class Repository:
     def builds(self) -> bool:
         """Whether the build of this project writes the config.pbtxt that Triton reads, and turns completion off."""
         return self.form is Form.SOURCE
+
+    @property
+    def is_archive(self) -> bool:
+        return self.form is Form.ARCHIVE
 
     @cached_property
     def is_one_model(self) -> bool:

@@ -14,10 +14,6 @@ def for_sagemaker(repository: Repository, destination: Destination) -> bool:
     return repository.form in (Form.ARCHIVE, Form.SOURCE) or bool(destination.instance)
 
 
-def is_archive(repository: Repository) -> bool:
-    return repository.form is Form.ARCHIVE
-
-
 def is_of_gateway(repository: Repository) -> bool:
     """Whether its models are for the gateway's container, which serves all of them: its table is beside them."""
     return repository.tree.get(TABLE) is not None
@@ -25,7 +21,7 @@ def is_of_gateway(repository: Repository) -> bool:
 
 def is_packed(repository: Repository, destination: Destination) -> bool:
     """An archive, or a folder that will be packed as it is: one that is checked for an instance of SageMaker."""
-    return is_archive(repository) or (repository.form is Form.FOLDER and bool(destination.instance))
+    return repository.is_archive or (repository.form is Form.FOLDER and bool(destination.instance))
 
 
 def served_models(repository: Repository) -> list[Model]:

@@ -90,11 +90,8 @@ class PythonFile:
     def calls(self, below: ast.AST | None = None) -> Iterator[tuple[ast.Call, str]]:
         """Every call and the full name of what it calls (``triton_python_backend_utils.Tensor``), "" when unknown."""
         if below is None:
-            yield from self._calls
-            return
-        for node in ast.walk(below):
-            if isinstance(node, ast.Call):
-                yield node, self.full_name(node.func)
+            return iter(self._calls)
+        return ((node, self.full_name(node.func)) for node in ast.walk(below) if isinstance(node, ast.Call))
 
     def full_name(self, node: ast.expr) -> str:
         parts: list[str] = []
@@ -110,14 +107,9 @@ class PythonFile:
         return list(_imports(self.module)) if self.module else []
 
 
-def is_python(model: Model) -> bool:
-    """Whether the Python backend runs this model."""
-    return model.backend.name == "python"
-
-
 def model_files(model: Model) -> list[PythonFile]:
     """model.py of every version that is served, up to the twenty newest."""
-    if not is_python(model):
+    if not model.is_python:
         return []
     name = model.config.default_model_filename or MODEL_PY
     folders = [model.versions[number] for number in model.served_versions[:_MOST_VERSIONS]]
@@ -150,6 +142,11 @@ def every_file(model: Model) -> Iterator[PythonFile]:
     """:func:`all_files` of every version that is served."""
     for first in model_files(model):
         yield from all_files(model, first)
+
+
+def every_call(model: Model) -> Iterator[tuple[PythonFile, ast.Call, str]]:
+    """The calls of :func:`every_file`, each with the full name of what it calls."""
+    return ((file, call, name) for file in every_file(model) for call, name in file.calls())
 
 
 def is_local(model: Model, first: PythonFile, package: str) -> bool:

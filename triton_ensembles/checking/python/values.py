@@ -21,20 +21,8 @@ _MOST = 256  # values of an expression
 _LARGEST = 1 << 63  # Python refuses to print numbers of thousands of digits
 _DEEPEST = 12  # names that lead to names
 _CHANGING = frozenset(
-    {
-        "append",
-        "extend",
-        "insert",
-        "pop",
-        "remove",
-        "clear",
-        "sort",
-        "reverse",
-        "update",
-        "setdefault",
-        "popitem",
-        "add",
-    }
+    {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update", "setdefault"}
+    | {"popitem", "add"}
 )
 Value: TypeAlias = str | int
 Bindings: TypeAlias = dict[str, list[ast.expr | None]]

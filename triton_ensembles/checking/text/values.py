@@ -72,9 +72,8 @@ def _wanted(field: FieldDescriptor) -> str:
 
 def _wrong(field: FieldDescriptor, written: str, meant: Any = NOTHING, write: str = "") -> WrongValueError:
     cure = f"write {field.name}: {write}" if write else f"write {_wanted(field)}"
-    return WrongValueError(
-        "config-wrong-type", f"'{field.name}' takes {_wanted(field)}, not {written[:60]}", cure, meant
-    )
+    message = f"'{field.name}' takes {_wanted(field)}, not {written[:60]}"
+    return WrongValueError("config-wrong-type", message, cure, meant)
 
 
 def _unquoted(field: FieldDescriptor, token: Token) -> Any:
@@ -100,11 +99,8 @@ def _integer(field: FieldDescriptor, minus: bool, token: Token) -> int:
     value = whole_number(token.text) * (-1 if minus else 1)
     if not _in_range(field, value) or (minus and _RANGES[field.cpp_type][0] == 0):
         low, high = _RANGES[field.cpp_type]
-        raise WrongValueError(
-            "config-wrong-type",
-            f"{sign}{token.text[:40]} does not fit into '{field.name}'",
-            f"write a number from {low} to {high}",
-        )
+        message = f"{sign}{token.text[:40]} does not fit into '{field.name}'"
+        raise WrongValueError("config-wrong-type", message, f"write a number from {low} to {high}")
     return value
 
 
@@ -153,12 +149,9 @@ def _enum(field: FieldDescriptor, minus: bool, token: Token) -> int:
     # People write FP32 or GPU for TYPE_FP32 and KIND_GPU: also compare without the prefix that all names share.
     certain = meant_name(token.text, names)
     guess = certain or likely_name(token.text, names)
-    raise WrongValueError(
-        "config-unknown-enum",
-        f"'{token.text[:60]}' is not a valid value of '{field.name}'",
-        f"did you mean {field.name}: {guess}?" if guess else f"write {_wanted(field)}",
-        int(names[certain].number) if certain else NOTHING,
-    )
+    message = f"'{token.text[:60]}' is not a valid value of '{field.name}'"
+    cure = f"did you mean {field.name}: {guess}?" if guess else f"write {_wanted(field)}"
+    raise WrongValueError("config-unknown-enum", message, cure, int(names[certain].number) if certain else NOTHING)
 
 
 def _string(field: FieldDescriptor, minus: bool, tokens: Sequence[Token]) -> str | bytes:
@@ -173,13 +166,9 @@ def _string(field: FieldDescriptor, minus: bool, tokens: Sequence[Token]) -> str
         if part.kind is Kind.BAD_STRING:
             inner = part.text[1:].strip().rstrip(",").strip()
             plain = re.fullmatch(r"[\w./$-]*", inner) is not None
-            raise WrongValueError(
-                "config-bad-string",
-                f"the string {part.text.strip()[:60]} is not closed on its line",
-                f'write {field.name}: "{inner}"' if plain else "close the quotes",
-                inner if plain else NOTHING,
-                swallowed=not plain,
-            )
+            message = f"the string {part.text.strip()[:60]} is not closed on its line"
+            cure = f'write {field.name}: "{inner}"' if plain else "close the quotes"
+            raise WrongValueError("config-bad-string", message, cure, inner if plain else NOTHING, swallowed=not plain)
         parts.append(_unescape(field, part.text[1:-1]))
     value = b"".join(parts)
     if field.type == FieldDescriptor.TYPE_BYTES:
@@ -187,12 +176,9 @@ def _string(field: FieldDescriptor, minus: bool, tokens: Sequence[Token]) -> str
     try:
         return value.decode("utf-8")
     except UnicodeDecodeError:
-        raise WrongValueError(
-            "config-not-utf8",
-            f"the text of '{field.name}' is not UTF-8",
-            "write it in UTF-8",
-            value.decode("utf-8", "replace"),
-        ) from None
+        message = f"the text of '{field.name}' is not UTF-8"
+        cure = "write it in UTF-8"
+        raise WrongValueError("config-not-utf8", message, cure, value.decode("utf-8", "replace")) from None
 
 
 def _unescape(field: FieldDescriptor, inner: str) -> bytes:
@@ -200,20 +186,12 @@ def _unescape(field: FieldDescriptor, inner: str) -> bytes:
     while position >= 0:
         match = _ESCAPE.match(inner, position)
         if match is None:
-            raise WrongValueError(
-                "config-bad-string",
-                f"'{inner[position : position + 2]}' is not a valid escape sequence in the text of '{field.name}'",
-                "write a backslash as \\\\",
-                inner,
-            )
+            message = f"'{inner[position : position + 2]}' is not a valid escape sequence in the text of '{field.name}'"
+            raise WrongValueError("config-bad-string", message, "write a backslash as \\\\", inner)
         position = inner.find("\\", match.end())
     try:
         # \\? is an escape of C that Python warns of.
         return bytes(text_encoding.CUnescape(_ESCAPE.sub(lambda match: match[0].replace("\\?", "?"), inner)))
     except ValueError:  # \U with a number that Unicode does not have
-        raise WrongValueError(
-            "config-not-utf8",
-            f"an escape sequence in '{field.name}' is not a valid character",
-            "write another one",
-            inner,
-        ) from None
+        message = f"an escape sequence in '{field.name}' is not a valid character"
+        raise WrongValueError("config-not-utf8", message, "write another one", inner) from None

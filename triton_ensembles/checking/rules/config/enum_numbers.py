@@ -7,7 +7,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from triton_ensembles.checking.examples import python_model
-from triton_ensembles.checking.rule import Finding, Model, Severity, rule
+from triton_ensembles.checking.rule import Finding, Model, warning
 
 GOOD = python_model(inputs='{ name: "X", data_type: 11, dims: [ 4 ] }')
 # Triton refuses the model for these, and rules of their own report them.
@@ -18,10 +18,9 @@ _REFUSED = frozenset({("instance_group", "kind"), ("batch_input", "kind"), ("bat
 Path = tuple[str | int | bool, ...]
 
 
-@rule(
+@warning(
     "An enum that is given by its number has this number",
     source="protobuf's text format takes any number for an enum of proto3; measured on 2.51.0",
-    severity=Severity.WARNING,
     bad=python_model(inputs='{ name: "X", data_type: 99, dims: [ 4 ] }'),
 )
 def enum_number_unknown(model: Model) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from triton_ensembles.checking.examples import plan_model, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule, items
-from triton_ensembles.checking.rule import Destination, Finding, Form, Model, Server, rule
+from triton_ensembles.checking.rule import Destination, Finding, Model, Server, rule
 from triton_ensembles.triton.backends import TENSORRT_PLATFORM
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 
@@ -29,7 +29,7 @@ def _groups(model: Model) -> Iterable[tuple[Path, Any]]:
 
 
 def _python_groups(model: Model) -> Iterable[tuple[Path, Any]]:
-    return _groups(model) if model.backend.name == "python" else ()
+    return _groups(model) if model.is_python else ()
 
 
 def _groups_of_others(model: Model) -> Iterable[tuple[Path, Any]]:
@@ -58,7 +58,7 @@ def instance_group_gpu_negative(model: Model) -> Iterator[Finding]:
     destination=Destination(device="cpu"),
 )
 def instance_group_gpu_on_cpu(model: Model, destination: Destination) -> Iterator[Finding]:
-    if destination.device != "cpu" or model.repository.form is Form.SOURCE:  # there the build rewrites it
+    if destination.device != "cpu" or model.repository.builds:  # there the build rewrites it
         return
     for path, group in _groups(model):
         if group.kind == GPU or (group.kind == ModelInstanceGroup.KIND_AUTO and group.gpus):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.checking.examples import parameter, python_model
 from triton_ensembles.checking.python.source import every_file
-from triton_ensembles.checking.rule import Finding, Model, Severity, rule
+from triton_ensembles.checking.rule import Finding, Model, warning
 from triton_ensembles.ground.spelling import nearest
 
 OF_EVERY_MODEL = ("TRITON_BATCH_STRATEGY_PATH",)
@@ -32,10 +32,9 @@ PARAMETERS = {
 }  # fmt: skip
 
 
-@rule(
+@warning(
     "Parameters of Triton and of its backends are spelled as these read them",
     source="backends r24.10: python_be.cc, libtorch.cc, onnxruntime.cc, tensorflow.cc, READMEs of the others",
-    severity=Severity.WARNING,
     bad=python_model(parameter("FORCE_CPU_ONLY_INPUT_TENSOR", "no")),
     good=python_model(parameter("FORCE_CPU_ONLY_INPUT_TENSORS", "no"), parameter("threshold", "0.5")),
 )

@@ -81,7 +81,7 @@ def metric_tag_name(model: Model) -> Iterator[Finding]:
 )
 def force_cpu_only_value(model: Model) -> Iterator[Finding]:
     key = "FORCE_CPU_ONLY_INPUT_TENSORS"
-    if key not in model.config.parameters or model.backend.name != "python":
+    if key not in model.config.parameters or not model.is_python:
         return
     value = model.config.parameters[key].string_value
     if value not in ("yes", "no"):

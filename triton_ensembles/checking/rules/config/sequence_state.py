@@ -44,7 +44,7 @@ def _initial_states(model: Model) -> Iterable[tuple[Path, Any]]:
 def _python_states(model: Model) -> Iterator[tuple[Path, Any]]:
     """The states of a Python model that have no initial_state."""
     for path, state in items("sequence_batching.state")(model):
-        if not state.initial_state and model.backend.name == "python":
+        if not state.initial_state and model.is_python:
             yield path, state
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from triton_ensembles.checking.completion import left_out
 from triton_ensembles.checking.examples import COMPLETING, X, Y, io_tensor, plan_model, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule
-from triton_ensembles.checking.rule import Example, Finding, Model, Severity, rule
+from triton_ensembles.checking.rule import Example, Finding, Model, note, rule, warning
 from triton_ensembles.checking.tensors import VARIABLE, element_count, repeated, tensors
 from triton_ensembles.ground.spelling import listed
 from triton_ensembles.triton.backends import TENSORRT_PLATFORM
@@ -41,10 +41,9 @@ def _is_plan(model: Model) -> bool:
     return backend.platform == TENSORRT_PLATFORM or not (backend.name or model.is_ensemble)
 
 
-@rule(
+@note(
     "Inputs and outputs that a config leaves out are those of the model's file",
     source="backends r24.10 AutoCompleteConfig; model.cc Model::Init validates the completed config",
-    severity=Severity.NOTE,
     bad=Example(python_model(inputs='{ name: "X" }'), {"1/model.py": COMPLETING}),
     good=Example(python_model(), {"1/model.py": COMPLETING}),
     words="model … '…' must specify 'data_type'",
@@ -146,10 +145,9 @@ def input_name_twice(model: Model) -> Iterator[Finding]:
     return _twice(model, "input", "Triton loads the model and refuses every request: expected 2 inputs but got 1")
 
 
-@rule(
+@warning(
     "No two outputs share a name",
     source="core r24.10 model.cc Model::Init: a map, which keeps only the first; measured on 2.51.0",
-    severity=Severity.WARNING,
     bad=python_model(outputs=f"{Y}, {io_tensor('Y', 'INT64', '1')}"),
     good=python_model(outputs=f"{Y}, {io_tensor('Z', 'INT64', '1')}"),
 )

@@ -3,17 +3,16 @@
 from collections.abc import Iterator
 
 from triton_ensembles.checking.examples import python_model
-from triton_ensembles.checking.rule import Finding, Model, Severity, rule
+from triton_ensembles.checking.rule import Finding, Model, warning
 from triton_ensembles.triton.model_config import CONFIG
 
 # That of pytorch refuses such a model: pytorch-tensors-missing.
 _BACKENDS = ("python", "dali", "fil", "openvino")
 
 
-@rule(
+@warning(
     "A model has inputs and outputs",
     source="core r24.10 infer_request.cc Normalize; python_backend r24.10; measured on 2.51.0",
-    severity=Severity.WARNING,
     bad=python_model(inputs=""),
     good=python_model(),
 )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.checking.dataflow import Dataflow, Use
 from triton_ensembles.checking.examples import SCALE, X, Y, ensemble, io_tensor, step
-from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Severity, rule
+from triton_ensembles.checking.rule import Destination, Finding, Model, Place, note, rule
 from triton_ensembles.ground.spelling import listed
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig"
@@ -135,7 +135,7 @@ def ensemble_tensor_unused(model: Model) -> Iterator[Finding]:
         yield Finding(_place(model, use, "output_map"), f"nothing reads the tensor '{name}'", cure=cure)
 
 
-@rule(
+@note(
     "No step of an ensemble runs beside another",
     source="core r24.10 ensemble_scheduler.cc ScheduleSteps, corrected in June 2026; measured on 2.51.0: the server "
     "crashed, or took no more requests over gRPC, once in about 20,000 of which half failed, on a loaded machine",
@@ -143,7 +143,6 @@ def ensemble_tensor_unused(model: Model) -> Iterator[Finding]:
         step("scale", {"X": "X"}, {"Y": "Y"}), step("scale", {"X": "X"}, {"Y": "Z"}), outputs=f"{Y}, {io_tensor('Z')}"
     ),
     good=_THROUGH,
-    severity=Severity.NOTE,
 )
 def ensemble_branch(model: Model, destination: Destination) -> Iterator[Finding]:
     beside = _flow(model).beside if destination.device != "fused" else None

@@ -7,7 +7,7 @@ from contextlib import suppress
 from triton_ensembles.checking.ensemble_steps import Step, steps
 from triton_ensembles.checking.examples import SCALE, X, ensemble, io_tensor, step
 from triton_ensembles.checking.field_rule import field_rule
-from triton_ensembles.checking.rule import Example, Finding, Model, Repository, Severity, rule
+from triton_ensembles.checking.rule import Example, Finding, Model, Repository, Severity, rule, warning
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.spelling import listed, nearest
 
@@ -114,10 +114,9 @@ def step_input_not_mapped(model: Model) -> Iterator[Finding]:
                 yield Finding(model.at(*item.path, "input_map"), message, cure=cure)
 
 
-@rule(
+@warning(
     "An optional input of an ensemble goes only to optional inputs of its steps",
     source="core r24.10 ensemble_scheduler.cc sends a step what it has; measured on 2.51.0",
-    severity=Severity.WARNING,
     bad=ensemble(
         step("join", {"A": "X", "B": "Z"}, {"SUM": "Y"}), inputs=f"{X}, {io_tensor('Z', more='optional: true')}"
     ),

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from triton_ensembles.checking.ensemble_steps import Step, steps
 from triton_ensembles.checking.examples import IDENTITY, SCALE, X, ensemble, io_tensor, python_model, step
-from triton_ensembles.checking.rule import Example, Finding, Model, Place, Severity, rule
+from triton_ensembles.checking.rule import Example, Finding, Model, Place, rule, warning
 from triton_ensembles.checking.tensors import VARIABLE, enumerated, same_shape, tensors, type_name
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.triton.model_config import DataType
@@ -145,11 +145,10 @@ def _batch_note(first: Node, second: Node) -> str:
     return f" (only {who} batches, which puts -1 in front)"
 
 
-@rule(
+@warning(
     "A step without batching has a batch axis in the dims of what it reads from an ensemble with batching",
     source="core r24.10 ensemble_scheduler.cc ReshapeTensorDims strips the batch axis when it is 1; "
     "measured on tritonserver 2.51.0",
-    severity=Severity.WARNING,
     bad=ensemble(
         step("whole", {"X": "X"}, {"Y": "Y"}), inputs=io_tensor("X", dims="-1, 4"), outputs=io_tensor("Y", dims="-1, 4")
     ),
@@ -194,10 +193,9 @@ def ensemble_batch_too_large(model: Model) -> Iterator[Finding]:
             yield Finding(batching.at, message, effect, cure)
 
 
-@rule(
+@warning(
     "Fixed shapes agree even where the ensemble's own tensor has a variable length",
     source=f"{SOURCE}: each is compared only with the first declaration, here the -1; measured on tritonserver 2.51.0",
-    severity=Severity.WARNING,
     bad=Example(
         ensemble(
             step("scale", {"X": "X"}, {"Y": "T"}),

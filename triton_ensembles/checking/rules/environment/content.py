@@ -10,10 +10,11 @@ from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.checking.environments import Environment, has_stub, place_in, reference, used_environments
 from triton_ensembles.checking.examples import with_environment
 from triton_ensembles.checking.packages import MANYLINUX, glibc_of, used_packages
-from triton_ensembles.checking.rule import Destination, Finding, Repository, Server, Severity, rule
+from triton_ensembles.checking.rule import Destination, Finding, Repository, Server, note, rule, warning
 from triton_ensembles.triton.releases import image_of, instance_of, release_of, releases, version
 
 GOOD = with_environment("3.10")
+SERVER = Server.UNTESTED
 _FOREIGN = re.compile(r"-(macosx_\w+|win32|win_\w+)$")
 _CONDA_FOREIGN = ("osx-64", "osx-arm64", "win-64", "win-arm64")
 
@@ -36,7 +37,6 @@ def _users(repository: Repository) -> dict[str, list[str]]:
     source="python_backend README r24.10, Important Notes 1; releases.csv",
     bad=with_environment("3.8"),
     destination=Destination(image="24.09"),
-    server=Server.UNTESTED,
 )
 def environment_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
@@ -54,12 +54,10 @@ def environment_python(repository: Repository, destination: Destination) -> Iter
             )
 
 
-@rule(
+@note(
     "A packed environment has the Python of some image's stub",
     source="releases.csv: stubs for Python 3.8, 3.10 and 3.12",
     bad=with_environment("3.11"),
-    severity=Severity.NOTE,
-    server=Server.UNTESTED,
 )
 def environment_python_of_no_image(repository: Repository, destination: Destination) -> Iterator[Finding]:
     if destination.image:
@@ -84,7 +82,6 @@ def environment_python_of_no_image(repository: Repository, destination: Destinat
     source="python_backend #384: pybind11 2.12 since 24.11; measured on 2.51.0",
     bad=with_environment("3.12", site={"numpy-2.1.0.dist-info/METADATA": "Name: numpy\n"}),
     good=with_environment("3.12", site={"numpy-1.26.4.dist-info/METADATA": "Name: numpy\n"}),
-    server=Server.UNTESTED,
 )
 def environment_numpy(repository: Repository, destination: Destination) -> Iterator[Finding]:
     release = release_of(destination)
@@ -105,7 +102,6 @@ def environment_numpy(repository: Repository, destination: Destination) -> Itera
     source="python_backend r24.10 triton_python_backend_utils.py imports it; measured on 2.51.0",
     bad=with_environment("3.12", site={"mine/__init__.py": ""}, numpy=False),
     good=with_environment("3.12"),
-    server=Server.UNTESTED,
 )
 def environment_without_numpy(repository: Repository) -> Iterator[Finding]:
     for packed in used_environments(repository):
@@ -121,7 +117,6 @@ def environment_without_numpy(repository: Repository) -> Iterator[Finding]:
     source="PEP 660, PEP 610; setuptools writes __editable__ files, pip direct_url.json",
     bad=with_environment(site={"__editable__.mine-1.0.pth": "/home/me/mine\n"}),
     good=with_environment(site={"mine/__init__.py": ""}),
-    server=Server.UNTESTED,
 )
 def environment_editable(repository: Repository) -> Iterator[Finding]:
     for packed in used_environments(repository):
@@ -196,12 +191,10 @@ def _leads_out(path: str, target: str) -> bool:
     return False
 
 
-@rule(
+@warning(
     "A packed environment has Python's standard library",
     source="measured on 2.51.0: the stub becomes the Python whose bin is first on PATH",
     bad=with_environment(library=False),
-    severity=Severity.WARNING,
-    server=Server.UNTESTED,
 )
 def environment_no_library(repository: Repository) -> Iterator[Finding]:
     for packed in used_environments(repository):
@@ -222,7 +215,6 @@ def environment_no_library(repository: Repository) -> Iterator[Finding]:
     source="the tags in WHEEL files (PEP 427, PEP 600) and the subdir of conda-meta; instances.csv",
     bad=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-macosx_11_0_arm64\n"}),
     good=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_17_x86_64\n"}),
-    server=Server.UNTESTED,
 )
 def environment_platform(repository: Repository, destination: Destination) -> Iterator[Finding]:
     instance = instance_of(destination.instance)
@@ -239,14 +231,12 @@ def environment_platform(repository: Repository, destination: Destination) -> It
             yield Finding(place_in(repository, packed, path), message, effect, cure)
 
 
-@rule(
+@warning(
     "The wheels of a packed environment run with the image's glibc",
     source="PEP 600 tags in WHEEL files; the glibc of the image's Ubuntu (releases.csv)",
     bad=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_39_x86_64\n"}),
     good=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_17_x86_64\n"}),
     destination=Destination(image="24.09"),
-    severity=Severity.WARNING,
-    server=Server.UNTESTED,
 )
 def environment_glibc(repository: Repository, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
@@ -268,10 +258,9 @@ def environment_glibc(repository: Repository, destination: Destination) -> Itera
                 )
 
 
-@rule(
+@warning(
     "The libstdc++ of a packed environment is not older than the image's",
     source="python_backend README r24.10, Important Notes 7; server #5933",
-    severity=Severity.WARNING,
 )
 def environment_libstdcxx(repository: Repository, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)

@@ -12,7 +12,7 @@ from packaging.version import InvalidVersion, Version
 from triton_ensembles.artifacts.environment import EnvironmentSpec
 from triton_ensembles.artifacts.environment.pins import LONGEST_LOCK
 from triton_ensembles.checking.recipe_files import packed_files
-from triton_ensembles.checking.rule import Destination, Finding, Place, Repository, Server, Severity, rule
+from triton_ensembles.checking.rule import Destination, Finding, Place, Repository, Server, rule, warning
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import read_text
@@ -100,10 +100,9 @@ def environment_file_numpy(repository: Repository, destination: Destination) -> 
                 yield Finding(Place(path, line), message, _gives_garbage(), cure)
 
 
-@rule(
+@warning(
     "The environment file says a version of numpy that the server supports",
     source="python_backend #384; the build takes the newest version that fits",
-    severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
 def environment_file_numpy_open(repository: Repository, destination: Destination) -> Iterator[Finding]:
@@ -183,10 +182,9 @@ def environment_file_versions(repository: Repository) -> Iterator[Finding]:
                 yield Finding(Place(path, line), message, "the build cannot install it", cure)
 
 
-@rule(
+@warning(
     "The packages of an environment file have the same names on PyPI",
     source="the build installs from PyPI where no conda channel is reachable, and wheels always",
-    severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
 def environment_file_of_conda(repository: Repository) -> Iterator[Finding]:
@@ -201,10 +199,9 @@ def environment_file_of_conda(repository: Repository) -> Iterator[Finding]:
                 yield Finding(Place(path, package.line), message, effect, cure)
 
 
-@rule(
+@warning(
     "A recipe leaves out no package that its environment file asks for",
     source="the build looks for every package in what is left",
-    severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
 def environment_file_excluded(repository: Repository) -> Iterator[Finding]:

@@ -4,17 +4,16 @@ from collections.abc import Iterator
 
 from triton_ensembles.checking.environments import PARAMETER, reference, used_environments
 from triton_ensembles.checking.examples import python_model, with_environment
-from triton_ensembles.checking.rule import Destination, Finding, Form, Model, Repository, Server, Severity, rule
+from triton_ensembles.checking.rule import Destination, Finding, Model, Repository, Server, rule, warning
 from triton_ensembles.checking.sagemaker import is_packed
 
 _TAKES_FOLDERS = (23, 7)
 
 
-@rule(
+@warning(
     "An archive for an endpoint has its environment as a folder, not as a .tar.gz",
     source="python_backend r24.10 pb_env.cc: nothing is removed at unload (#8840); after a failed extraction the next "
     "ones also fail; measured on 2.51.0",
-    severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
 def environment_tar(repository: Repository, destination: Destination) -> Iterator[Finding]:
@@ -43,7 +42,7 @@ def environment_tar(repository: Repository, destination: Destination) -> Iterato
 )
 def environment_folder(model: Model, destination: Destination) -> Iterator[Finding]:
     named = reference(model)
-    if destination.release >= _TAKES_FOLDERS or not named or model.repository.form is Form.SOURCE:
+    if destination.release >= _TAKES_FOLDERS or not named or model.repository.builds:
         return
     entry = model.repository.tree.get(named.path)
     if entry and entry.is_folder:

@@ -12,7 +12,7 @@ from triton_ensembles.checking.environments import (
     used_environments,
 )
 from triton_ensembles.checking.examples import IDENTITY, parameter, python_model
-from triton_ensembles.checking.rule import Example, Finding, Form, Model, Place, Repository, Server, Severity, rule
+from triton_ensembles.checking.rule import Example, Finding, Model, Place, Repository, Server, note, rule, warning
 from triton_ensembles.ground.spelling import nearest
 
 SOURCE = "python_backend r24.10 src/pb_env.cc ExtractIfNotExtracted"
@@ -83,12 +83,7 @@ def environment_relative(model: Model) -> Iterator[Finding]:
     yield Finding(_place(model), message, cure=f'write string_value: "{MODEL_FOLDER}/{name}"{dollars}')
 
 
-@rule(
-    f"{PARAMETER} is not an absolute path",
-    bad=_parameter("/opt/no/such/missing_env.tar.gz"),
-    severity=Severity.WARNING,
-    words=_NOT_FOUND,
-)
+@warning(f"{PARAMETER} is not an absolute path", bad=_parameter("/opt/no/such/missing_env.tar.gz"), words=_NOT_FOUND)
 def environment_absolute(model: Model) -> Iterator[Finding]:
     named = reference(model)
     if named and named.location is Location.ABSOLUTE:
@@ -97,10 +92,9 @@ def environment_absolute(model: Model) -> Iterator[Finding]:
         yield Finding(_place(model), message, f"Triton refuses it unless the image has this file: {_NOT_FOUND}", cure)
 
 
-@rule(
+@note(
     f"{PARAMETER} stays inside the model's folder",
     source="python_backend README r24.10, Important Notes 4: undefined; measured on 2.51.0: works from a local disk",
-    severity=Severity.NOTE,
     server=Server.ACCEPTS,
 )
 def environment_shared(repository: Repository) -> Iterator[Finding]:
@@ -136,7 +130,7 @@ def environment_format(model: Model) -> Iterator[Finding]:
     if entry is None or entry.is_folder:
         return
     if entry.kind is Kind.OTHER:
-        if model.repository.form is not Form.ARCHIVE:  # where sagemaker-device says it
+        if not model.repository.is_archive:  # where sagemaker-device says it
             message = "this is a device or pipe, and it should be the packed environment"
             effect = "reading it never ends, and neither does the load"
             cure = "pack the environment: conda-pack -o env.tar.gz"
@@ -178,14 +172,13 @@ def environment_no_activate(repository: Repository) -> Iterator[Finding]:
         )
 
 
-@rule(
+@warning(
     "An archive has each environment only once",
     source=f"{SOURCE}: one extraction for each path; measured on 2.51.0",
-    severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
 def environment_stored_twice(repository: Repository) -> Iterator[Finding]:
-    if repository.form is Form.SOURCE:
+    if repository.builds:
         return
     same: dict[int, list[str]] = {}
     sizes: dict[int, int] = {}

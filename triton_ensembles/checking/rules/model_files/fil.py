@@ -10,6 +10,7 @@ from triton_ensembles.ground.spelling import choices, listed, nearest
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "fil_backend r24.10 serialization.h string_to_serialization, model.h model_file, predict"
+SERVER, GOOD_LOADS = Server.UNTESTED, False
 _FILES = {
     "xgboost": "xgboost.model",
     "xgboost_json": "xgboost.json",
@@ -34,12 +35,7 @@ def _example(type: str = "xgboost_json", file: str = "xgboost.json", input: str 
 GOOD = _example()
 
 
-@rule(
-    "The model_type of a FIL model is one that the backend knows",
-    bad=_example("xgb_json"),
-    server=Server.UNTESTED,
-    good_loads=False,
-)
+@rule("The model_type of a FIL model is one that the backend knows", bad=_example("xgb_json"))
 def fil_model_type(model: Model) -> Iterator[Finding]:
     if model.backend.name == "fil" and (type := _type(model)) not in _FILES:
         meant = nearest(type, _FILES)
@@ -49,12 +45,7 @@ def fil_model_type(model: Model) -> Iterator[Finding]:
         yield Finding(model.at("parameters", _TYPE, "value", "string_value"), message, effect, cure)
 
 
-@rule(
-    "The version folder of a FIL model has the file of its model_type",
-    bad=_example(file="model.json"),
-    server=Server.UNTESTED,
-    good_loads=False,
-)
+@rule("The version folder of a FIL model has the file of its model_type", bad=_example(file="model.json"))
 def fil_model_file(model: Model) -> Iterator[Finding]:
     if not model.has_config or model.backend.name != "fil" or model.config.default_model_filename:
         return
@@ -74,12 +65,7 @@ def fil_model_file(model: Model) -> Iterator[Finding]:
             yield Finding(model.place(folder), message, "Triton does not load the model", cure)
 
 
-@rule(
-    "The input of a FIL model is input__0 of TYPE_FP32",
-    bad=_example(input="X"),
-    server=Server.UNTESTED,
-    good_loads=False,
-)
+@rule("The input of a FIL model is input__0 of TYPE_FP32", bad=_example(input="X"))
 def fil_input(model: Model) -> Iterator[Finding]:
     if model.backend.name != "fil" or not model.config.input:
         return

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.checking.examples import IDENTITY, ONNX_IDENTITY, python_model
 from triton_ensembles.checking.loaded_files import ONNX_IN_FOLDER, file_of, loaded_files
-from triton_ensembles.checking.rule import Example, Finding, Form, Model, Severity, rule
+from triton_ensembles.checking.rule import Example, Finding, Model, rule, warning
 
 SOURCE = "backends of r24.10; the specification of Git LFS pointers"
 _POINTER = (
@@ -67,11 +67,10 @@ def _saved_model(model: Model, path: str, effect: str) -> Iterator[Finding]:
         yield Finding(model.place(path), message, effect, "copy all that tf.saved_model.save wrote into it")
 
 
-@rule(
+@warning(
     "The folder of a model holds files, not pointers of Git LFS",
     bad=Example(python_model(), {"1/model.py": IDENTITY, "1/weights.bin": _POINTER}),
     good=python_model(),
-    severity=Severity.WARNING,
 )
 def file_lfs_pointer(model: Model) -> Iterator[Finding]:
     loaded = {entry.path for _, entry in loaded_files(model)}
@@ -90,7 +89,7 @@ def file_lfs_pointer(model: Model) -> Iterator[Finding]:
             if entry.kind is Kind.FOLDER:
                 waiting.append(path)
             elif entry.size <= _LARGEST_POINTER and entry.path not in loaded and entry.kind is Kind.FILE:
-                looked_at += model.repository.form is not Form.ARCHIVE and entry.data is None
+                looked_at += not model.repository.is_archive and entry.data is None
                 small_file = file_of(model, path)
                 if small_file and small_file.is_pointer:
                     message = f"'{name}' is a pointer of Git LFS, not the file itself"

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from triton_ensembles.checking.examples import GRAPH_IDENTITY, X, io_tensor, python_model
 from triton_ensembles.checking.loaded_files import files_read
 from triton_ensembles.checking.model_files.file import ModelFile
-from triton_ensembles.checking.rule import Example, Finding, Model, Server, Severity, rule
+from triton_ensembles.checking.rule import Example, Finding, Model, Server, rule, warning
 from triton_ensembles.checking.tensors import same_shape
 from triton_ensembles.ground.spelling import listed, nearest
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "tensorflow_backend r24.10 tensorflow.cc graphdef::ValidateTRITONTFModel: any Placeholder may be an input"
+SERVER, GOOD_LOADS = Server.UNTESTED, False
 
 
 # The same with the shape [2, 4] of its placeholder.
@@ -25,11 +26,7 @@ def _example(inputs: str, graph: str = GRAPH_IDENTITY) -> Example:
 
 
 @rule(
-    "A frozen TensorFlow graph has the inputs and outputs of the config",
-    bad=_example(io_tensor("x")),
-    good=_example(X),
-    server=Server.UNTESTED,
-    good_loads=False,
+    "A frozen TensorFlow graph has the inputs and outputs of the config", bad=_example(io_tensor("x")), good=_example(X)
 )
 def graphdef_tensor_name(model: Model) -> Iterator[Finding]:
     for path, file in _files(model):
@@ -56,14 +53,11 @@ def graphdef_tensor_name(model: Model) -> Iterator[Finding]:
                 yield Finding(model.at("output", number, "name"), message, effect, cure)
 
 
-@rule(
+@warning(
     "The inputs of a frozen TensorFlow graph have the shapes of its placeholders",
     source="measured with TensorFlow 2.21: this project's own server compares them",
-    severity=Severity.WARNING,
     bad=_example(io_tensor("X", dims="5"), _SHAPED),
     good=_example(X, _SHAPED),
-    server=Server.UNTESTED,
-    good_loads=False,
 )
 def graphdef_tensor_dims(model: Model) -> Iterator[Finding]:
     batching = model.config.max_batch_size > 0

@@ -19,8 +19,7 @@ from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.checking.built_for import is_for_own_server, manifest
 from triton_ensembles.checking.environments import environment_of, has_stub, used_environments
 from triton_ensembles.checking.packages import packages_of
-from triton_ensembles.checking.python.source import is_python
-from triton_ensembles.checking.rule import Destination, Finding, Form, Model, Place, Repository, Severity, rule
+from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Repository, note, rule, warning
 from triton_ensembles.triton.releases import Release, agree, image_of, instance_of, is_cpu_image, releases, version
 
 
@@ -57,7 +56,7 @@ def _files(model: Model, default: str) -> Iterator[tuple[Place, dict[str, Any]]]
 
 
 def _plans(model: Model) -> Iterator[tuple[Place, dict[str, Any]]]:
-    if model.backend.name == "tensorrt" and model.repository.form is not Form.SOURCE:
+    if model.backend.name == "tensorrt" and not model.repository.builds:
         yield from _files(model, "model.plan")
 
 
@@ -102,10 +101,9 @@ def plan_tensorrt(model: Model, destination: Destination) -> Iterator[Finding]:
         yield Finding(place, message, effect, f"build the plan in the image tritonserver:{image.release}-py3")
 
 
-@rule(
+@note(
     "The manifest says what a TensorRT plan was built with",
     source="manifest.json; the header of plans is not published",
-    severity=Severity.NOTE,
 )
 def plan_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
     image, instance = image_of(destination), instance_of(destination.instance)
@@ -122,10 +120,9 @@ def plan_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
             yield Finding(place, message, effect, "build plans in the image and on the instance type that serve them")
 
 
-@rule(
+@warning(
     "A DALI pipeline is not serialized by a newer DALI than the image's",
     source="manifest.json; releases.csv; a serialized pipeline has operators by name and version",
-    severity=Severity.WARNING,
 )
 def pipeline_dali(model: Model, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
@@ -156,7 +153,7 @@ def archive_python(repository: Repository, destination: Destination) -> Iterator
         return
     if used_environments(repository):  # environment-python looks at them
         return
-    models = [model.folder for model in repository.models if is_python(model) and not has_stub(model)]
+    models = [model.folder for model in repository.models if model.is_python and not has_stub(model)]
     if models:
         yield Finding(
             repository.place(MANIFEST),
@@ -201,7 +198,7 @@ class Requirement:
 def _requirements(repository: Repository) -> Iterator[Requirement]:
     known = releases().values()
     # The project's own server has a stub for every Python and includes TensorFlow.
-    if repository.form is Form.SOURCE or is_for_own_server(repository):
+    if repository.builds or is_for_own_server(repository):
         return
     seen: set[str] = set()
     for model in repository.models:
@@ -210,11 +207,11 @@ def _requirements(repository: Repository) -> Iterator[Requirement]:
             yield _requirement(
                 model.at("platform"), "the TensorFlow backend", [r for r in known if r.tensorflow == "yes"]
             )
-        for packages in packages_of(model) if is_python(model) and not has_stub(model) else ():
+        for packages in packages_of(model) if model.is_python and not has_stub(model) else ():
             suited = [release for release in known if release.python and not packages.unsuited(release.python)]
             if packages.unsuited("3.99") and suited:
                 yield _requirement(repository.place(packages.path), "wheels for one Python", suited)
-        packed = environment_of(model) if is_python(model) else None
+        packed = environment_of(model) if model.is_python else None
         if packed is None or packed.path in seen:
             continue
         # environment-python-of-no-image reports a Python that no image has.

@@ -17,7 +17,7 @@ from triton_ensembles.checking.examples import (
 )
 from triton_ensembles.checking.loaded_files import file_of, loaded_files
 from triton_ensembles.checking.model_files.file import ModelFile, ModelTensor
-from triton_ensembles.checking.rule import Example, Finding, Form, Model, Server, Severity, rule
+from triton_ensembles.checking.rule import Example, Finding, Model, Server, note, rule, warning
 from triton_ensembles.checking.tensors import same_shape
 from triton_ensembles.ground.spelling import listed, nearest
 from triton_ensembles.triton.model_config import DataType
@@ -115,10 +115,9 @@ def onnx_tensor_dims(model: Model) -> Iterator[Finding]:
             )
 
 
-@rule(
+@warning(
     "No axis is of any size in the config that the ONNX file fixes",
     bad=_example(io_tensor("X", dims="-1")),
-    severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
 def onnx_tensor_dims_fixed(model: Model) -> Iterator[Finding]:
@@ -166,11 +165,10 @@ def onnx_external_data(model: Model) -> Iterator[Finding]:
             yield Finding(model.place(folder if entry is None else inner), message, effect, cure)
 
 
-@rule(
+@note(
     "An ONNX file whose metadata name a license is used as that license says",
     source="onnx/onnx.proto3 ModelProto.metadata_props; exporters such as that of YOLOv5 write a license there",
     bad=_example(file=ONNX_LICENSED),
-    severity=Severity.NOTE,
     server=Server.ACCEPTS,
 )
 def onnx_license(model: Model) -> Iterator[Finding]:
@@ -202,7 +200,7 @@ def _licenses_in_manifest(model: Model) -> dict[str, str]:
 def _onnx_files(model: Model) -> Iterator[tuple[str, ModelFile]]:
     """The ONNX files that this model may load: in ensembles/, a step has one file for each target."""
     paths = [path for path, _ in loaded_files(model)] if model.backend.name == "onnxruntime" else []
-    if model.repository.form is Form.SOURCE:
+    if model.repository.builds:
         folders = [model.versions[number] for number in model.served_versions]
         files = [join(folder, name) for folder in folders for name in model.children(folder)]
         paths += [path for path in files if path.endswith(".onnx") and path not in paths]

@@ -6,11 +6,12 @@ from typing import Any
 
 from triton_ensembles.checking.examples import TORCHSCRIPT, X, Y, io_tensor, python_model
 from triton_ensembles.checking.loaded_files import file_of, loaded_files
-from triton_ensembles.checking.rule import Example, Finding, Model, Server, Severity, rule
+from triton_ensembles.checking.rule import Example, Finding, Model, Server, rule, warning
 from triton_ensembles.checking.tensors import named_indexes, tensors, type_name
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "pytorch_backend r24.10 libtorch.cc GetNamingConvention, ValidateOutputs"
+SERVER, GOOD_LOADS = Server.UNTESTED, False
 _UNSUPPORTED = ("TYPE_UINT16", "TYPE_UINT32", "TYPE_UINT64", "TYPE_BF16")
 _STATE = (
     'sequence_batching {{ state [ {{ input_name: "{}", output_name: "{}", data_type: TYPE_FP32, dims: [ 4 ] }} ] }}'
@@ -35,12 +36,9 @@ def _is_torch(model: Model) -> bool:
     return model.backend.name == "pytorch" and model.config.runtime in ("", "libtriton_pytorch.so")
 
 
-@rule(
+@warning(
     "The outputs of a TorchScript model are in the order of their numbers",
-    severity=Severity.WARNING,
     bad=_torch(outputs=f"{io_tensor('Z__1')}, {io_tensor('Y')}"),
-    server=Server.UNTESTED,
-    good_loads=False,
 )
 def pytorch_tensor_order(model: Model) -> Iterator[Finding]:
     for kind, named in _named(model):
@@ -62,12 +60,9 @@ def pytorch_tensor_order(model: Model) -> Iterator[Finding]:
                 break
 
 
-@rule(
+@warning(
     "No two outputs of a TorchScript model have the same number",
-    severity=Severity.WARNING,
     bad=_torch(outputs=f"{io_tensor('Y__0')}, {io_tensor('Z__0')}"),
-    server=Server.UNTESTED,
-    good_loads=False,
 )
 def pytorch_tensor_number_twice(model: Model) -> Iterator[Finding]:
     for kind, named in _named(model):
@@ -88,12 +83,7 @@ def pytorch_tensor_number_twice(model: Model) -> Iterator[Finding]:
                 )
 
 
-@rule(
-    "A TorchScript model has inputs and outputs in its config.pbtxt",
-    bad=_torch(outputs=""),
-    server=Server.UNTESTED,
-    good_loads=False,
-)
+@rule("A TorchScript model has inputs and outputs in its config.pbtxt", bad=_torch(outputs=""))
 def pytorch_tensors_missing(model: Model) -> Iterator[Finding]:
     for kind in ("input", "output"):
         if model.has_config and _is_torch(model) and not getattr(model.config, kind):
@@ -107,8 +97,6 @@ def pytorch_tensors_missing(model: Model) -> Iterator[Finding]:
     "The tensors of a TorchScript model have types that its backend knows",
     source="pytorch_backend r24.10 libtorch_utils.cc ModelConfigDataTypeToTorchType",
     bad=_torch(inputs=io_tensor("X__0", "UINT32"), outputs=io_tensor("Y__0")),
-    server=Server.UNTESTED,
-    good_loads=False,
 )
 def pytorch_data_type(model: Model) -> Iterator[Finding]:
     if not _is_torch(model):
@@ -143,8 +131,6 @@ def pytorch_data_type(model: Model) -> Iterator[Finding]:
     "A list of strings of a TorchScript model has one axis",
     bad=_torch(inputs=io_tensor("X__0", "STRING"), outputs=io_tensor("Y__0")),
     good=_torch(inputs=io_tensor("X__0", "STRING"), outputs=io_tensor("Y__0"), size=0),
-    server=Server.UNTESTED,
-    good_loads=False,
 )
 def pytorch_strings(model: Model) -> Iterator[Finding]:
     batching = model.config.max_batch_size > 0
@@ -163,8 +149,6 @@ def pytorch_strings(model: Model) -> Iterator[Finding]:
     "The tensors of a TorchScript model with state are all called NAME__INDEX",
     bad=_torch(_STATE.format("S__1", "S__1"), inputs=io_tensor("X__0"), outputs=io_tensor("Y")),
     good=_torch(_STATE.format("S__1", "S__1"), inputs=io_tensor("X__0"), outputs=io_tensor("Y__0")),
-    server=Server.UNTESTED,
-    good_loads=False,
 )
 def pytorch_state_names(model: Model) -> Iterator[Finding]:
     states = model.config.sequence_batching.state
@@ -187,8 +171,6 @@ def pytorch_state_names(model: Model) -> Iterator[Finding]:
     source="pytorch_backend r24.10 libtorch.cc ValidateBooleanSequenceControl, ValidateTypedSequenceControl",
     bad=_torch(_CONTROL.format("START"), inputs=io_tensor("X__0"), outputs=io_tensor("Y__0")),
     good=_torch(_CONTROL.format("START__1"), inputs=io_tensor("X__0"), outputs=io_tensor("Y__0")),
-    server=Server.UNTESTED,
-    good_loads=False,
 )
 def pytorch_control_names(model: Model) -> Iterator[Finding]:
     for index, tensor in enumerate(model.config.sequence_batching.control_input) if _is_torch(model) else ():

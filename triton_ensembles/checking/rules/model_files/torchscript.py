@@ -5,7 +5,7 @@ from typing import Any
 
 from triton_ensembles.checking.loaded_files import files_read
 from triton_ensembles.checking.model_files.file import ModelFile
-from triton_ensembles.checking.rule import Finding, Model, Server, rule
+from triton_ensembles.checking.rule import Finding, Model, rule
 from triton_ensembles.checking.tensors import named_indexes, type_name
 from triton_ensembles.ground.spelling import listed
 from triton_ensembles.triton.model_config import DataType
@@ -18,7 +18,7 @@ _SCALARS = ("int", "float", "bool", "str", "number", "complex", "None", "NoneTyp
 _CONTROL_KINDS = frozenset(range(4))  # ModelSequenceBatching.Control.Kind
 
 
-@rule("A config has one input for each argument of forward() in TorchScript", server=Server.UNTESTED)
+@rule("A config has one input for each argument of forward() in TorchScript")
 def torchscript_inputs(model: Model) -> Iterator[Finding]:
     config = model.config
     if not config.input:
@@ -49,7 +49,7 @@ def torchscript_inputs(model: Model) -> Iterator[Finding]:
             yield Finding(model.at("input"), message, effect, f"number them from 0 to {len(arguments) - 1}")
 
 
-@rule("forward() in TorchScript takes tensors, lists of strings, or one dictionary of tensors", server=Server.UNTESTED)
+@rule("forward() in TorchScript takes tensors, lists of strings, or one dictionary of tensors")
 def torchscript_argument_types(model: Model) -> Iterator[Finding]:
     cure = "give forward() only tensors, lists of strings (TYPE_STRING), or one dictionary of tensors"
     for path, file in _files(model):
@@ -83,7 +83,7 @@ def torchscript_argument_types(model: Model) -> Iterator[Finding]:
                 yield Finding(model.at("input", number), text, "every request fails: forward() refuses its value", cure)
 
 
-@rule("forward() in TorchScript has the outputs that the config numbers", server=Server.UNTESTED)
+@rule("forward() in TorchScript has the outputs that the config numbers")
 def torchscript_outputs(model: Model) -> Iterator[Finding]:
     names = [output.name for output in model.config.output]
     for path, file in _files(model):
@@ -99,7 +99,7 @@ def torchscript_outputs(model: Model) -> Iterator[Finding]:
                 )
 
 
-@rule("forward() in TorchScript returns tensors and lists of strings, as the config says", server=Server.UNTESTED)
+@rule("forward() in TorchScript returns tensors and lists of strings, as the config says")
 def torchscript_result_types(model: Model) -> Iterator[Finding]:
     names = [output.name for output in model.config.output]
     for path, file in _files(model):

@@ -19,7 +19,7 @@ GOOD = _called("my_model.py")
 
 def _name(model: Model) -> str:
     """The default_model_filename of a Python model, "" if it has none."""
-    return model.config.default_model_filename if model.backend.name == "python" else ""
+    return model.config.default_model_filename if model.is_python else ""
 
 
 @rule("The file of a Python model has no blanks in its name", bad=_called("my model.py"), server=Server.DIES)

@@ -10,7 +10,7 @@ from triton_ensembles.checking.python.file_reads import read_path
 from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.source import PythonFile, every_file, model_files
 from triton_ensembles.checking.python.values import text_of
-from triton_ensembles.checking.rule import Finding, Model, Severity, rule
+from triton_ensembles.checking.rule import Finding, Model, rule, warning
 
 SOURCE = "python_backend r24.10 src/stub_launcher.cc: the stub inherits the working folder of tritonserver"
 _IN_VERSION = 'Path(args["model_repository"], args["model_version"], "{name}")'
@@ -29,10 +29,9 @@ def model_py_relative_file(model: Model) -> Iterator[Finding]:
             yield _finding(file, call, name)
 
 
-@rule(
+@warning(
     "No file is opened by a relative path",
     bad=initializing_with_labels('self.read = lambda: open("vocabulary.txt").read()'),
-    severity=Severity.WARNING,
 )
 def model_py_relative_file_elsewhere(model: Model) -> Iterator[Finding]:
     for file, call, name in _relative(model):

@@ -8,7 +8,7 @@ from triton_ensembles.checking.python.expected import is_expected
 from triton_ensembles.checking.python.flow import CLASS, When, flow_of
 from triton_ensembles.checking.python.nodes import Function, hides_arguments, is_changed, is_name, positional
 from triton_ensembles.checking.python.source import PythonFile, every_file, model_files
-from triton_ensembles.checking.rule import Finding, Model, Severity, rule
+from triton_ensembles.checking.rule import Finding, Model, rule, warning
 from triton_ensembles.ground.spelling import nearest
 
 SOURCE = 'python_backend r24.10 src/pb_stub.cc: hasattr(model_instance_, "initialize"); measured on 2.51.0'
@@ -21,11 +21,7 @@ _SCALED = EXECUTE.replace("x.as_numpy()", "x.as_numpy() * self.factor")
 _HIDDEN = (b"setattr", b"__dict__", b"__getattr", b"hasattr", b"__slots__", b"vars(", b"locals(", b"__new__")
 
 
-@rule(
-    f"Triton calls the methods of {CLASS} by their names",
-    bad=class_model(f"{_MISSPELT}{EXECUTE}"),
-    severity=Severity.WARNING,
-)
+@warning(f"Triton calls the methods of {CLASS} by their names", bad=class_model(f"{_MISSPELT}{EXECUTE}"))
 def model_py_method_name(model: Model) -> Iterator[Finding]:
     for file in model_files(model):
         for method, meant in _misspelt(file):

@@ -20,11 +20,10 @@ from triton_ensembles.checking.python.source import (
     ParseError,
     PythonFile,
     every_file,
-    is_python,
     model_files,
     unread_files,
 )
-from triton_ensembles.checking.rule import Destination, Finding, Model, Repository, Server, Severity, rule
+from triton_ensembles.checking.rule import Destination, Finding, Model, Repository, Server, note, rule, warning
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.spelling import most_of, nearest
 from triton_ensembles.triton.releases import image_of, version
@@ -60,10 +59,9 @@ def model_py_syntax(model: Model, destination: Destination) -> Iterator[Finding]
             yield Finding(file.place(file.error), f"this is not valid Python: {file.error.message}", cure=cure)
 
 
-@rule(
+@note(
     "The Python that runs the checker can parse model.py",
     source="the checker parses with the Python that runs it",
-    severity=Severity.NOTE,
     server=Server.ACCEPTS,
 )
 def model_py_newer_syntax(model: Model, destination: Destination) -> Iterator[Finding]:
@@ -80,14 +78,13 @@ def model_py_newer_syntax(model: Model, destination: Destination) -> Iterator[Fi
             )
 
 
-@rule(
+@warning(
     "model.py is small enough for the checker to read",
     source="limits of the checker: 512 KiB for a Python file, 64 MiB for all texts of a repository",
-    severity=Severity.WARNING,
 )
 def model_py_unread(model: Model) -> Iterator[Finding]:
     name = model.config.default_model_filename or MODEL_PY
-    for number in model.served_versions if is_python(model) else ():
+    for number in model.served_versions if model.is_python else ():
         path = join(model.versions[number], name)
         entry = model.get(path)
         if entry and entry.kind is Kind.FILE and entry.size and entry.data is None:
@@ -114,11 +111,10 @@ def model_py_no_class(model: Model) -> Iterator[Finding]:
         yield Finding(place, f"there is no class {CLASS} in this file", cure=f"write class {CLASS}: {cure}")
 
 
-@rule(
+@note(
     "The repository's Python files are within the checker's limits",
     source=f"limits of the checker: {MOST_TOKENS:,} names, numbers and signs in one repository, and how deeply they "
     "are nested",
-    severity=Severity.NOTE,
 )
 def python_unread(repository: Repository) -> Iterator[Finding]:
     for model in repository.models:
@@ -175,11 +171,10 @@ def model_py_initialize_arguments(model: Model) -> Iterator[Finding]:
     yield from _uncallable(model, "__init__", "", effect)
 
 
-@rule(
+@warning(
     "initialize is no coroutine",
     source=f"{SOURCE} Initialize: what it returns is not looked at",
     bad=class_model(f"    async def initialize(self, args):\n        pass\n\n{EXECUTE}"),
-    severity=Severity.WARNING,
 )
 def model_py_async_initialize(model: Model) -> Iterator[Finding]:
     for file, node in _classes(model):
@@ -190,22 +185,20 @@ def model_py_async_initialize(model: Model) -> Iterator[Finding]:
                 yield Finding(file.place(method), message, effect, "write def initialize(self, args):")
 
 
-@rule(
+@warning(
     "finalize takes only self",
     source=f'{SOURCE} Finalize: attr("finalize")(), whose errors are only logged',
     bad=class_model(f"{EXECUTE}\n    def finalize(self, args):\n        pass\n"),
-    severity=Severity.WARNING,
 )
 def model_py_finalize_arguments(model: Model) -> Iterator[Finding]:
     effect = "the model is unloaded without it, and the log has a TypeError"
     yield from _uncallable(model, "finalize", "", effect)
 
 
-@rule(
+@warning(
     "auto_complete_config is a static method that takes the config and returns it",
     source=f"{SOURCE} AutoCompleteModelConfig: called on the class, unless --disable-auto-complete-config is given",
     bad=class_model(f"    def auto_complete_config(self, config):\n        return config\n\n{EXECUTE}"),
-    severity=Severity.WARNING,
 )
 def model_py_auto_complete(model: Model) -> Iterator[Finding]:
     effect = "a server that completes configs, which is the default, does not load the model"

@@ -9,7 +9,7 @@ from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.nodes import is_changed
 from triton_ensembles.checking.python.source import PythonFile, every_file
 from triton_ensembles.checking.python.values import text_of
-from triton_ensembles.checking.rule import Finding, Model, Severity, rule
+from triton_ensembles.checking.rule import Finding, Model, rule, warning
 
 GOOD = class_model(f'    SIZE = os.environ.get("LABEL_COUNT", "4")\n\n{EXECUTE}', "import os\n\n\n")
 _ARGUMENTS, _ENVIRONMENT = "sys.argv", "os.environ"
@@ -37,12 +37,11 @@ def model_py_arguments_of_process(model: Model) -> Iterator[Finding]:
             yield Finding(file.place(node), message, f"{when.effect}: IndexError: list index out of range", cure)
 
 
-@rule(
+@warning(
     "model.py needs no environment variable that nothing sets",
     source="SageMaker and the images set SAGEMAKER_…, AWS_…, NVIDIA_…; others stand in CreateModel's Environment",
     bad=class_model(f'    SIZE = os.environ["LABEL_COUNT"]\n\n{EXECUTE}', "import os\n\n\n"),
     words="KeyError: 'LABEL_COUNT'",
-    severity=Severity.WARNING,
 )
 def model_py_environment_variable(model: Model) -> Iterator[Finding]:
     seen: set[tuple[str, str]] = set()

@@ -9,7 +9,7 @@ from triton_ensembles.checking.python.kinds import Kind
 from triton_ensembles.checking.python.nodes import argument, is_changed, is_none, method_of, name_of
 from triton_ensembles.checking.python.source import UTILS, PythonFile, all_files, model_files
 from triton_ensembles.checking.python.types import types_of
-from triton_ensembles.checking.rule import Finding, Model, Severity, rule
+from triton_ensembles.checking.rule import Finding, Model, rule, warning
 
 SOURCE = "python_backend r24.10 src/response_sender.cc; measured on 2.51.0"
 _HEAD = f"{EXECUTE_LINE}        for request in requests:\n"
@@ -85,10 +85,9 @@ def _is_followed(file: PythonFile, sender: ast.AST) -> bool:
     return flow.helper(parent) is not None or name_of(parent.func) in _PASSING
 
 
-@rule(
+@warning(
     "A model that is not decoupled sends one response for each request",
     bad=class_model(f"{_HEAD}{_SEND}{_SEND.splitlines()[-1]}\n{_FINAL}"),
-    severity=Severity.WARNING,
 )
 def model_py_sender_many(model: Model) -> Iterator[Finding]:
     if model.config.model_transaction_policy.decoupled or model.is_completed:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from triton_ensembles.checking.python.examples import class_model, initializing
 from triton_ensembles.checking.python.flow import When, flow_of
 from triton_ensembles.checking.python.nodes import Function, method_of
-from triton_ensembles.checking.python.source import PythonFile, every_file, model_files
+from triton_ensembles.checking.python.source import PythonFile, every_call, every_file, model_files
 from triton_ensembles.checking.rule import Finding, Model, Server, rule
 
 SOURCE = "python_backend r24.10 src/stub_launcher.cc; measured on 2.51.0"
@@ -86,14 +86,13 @@ def _ending(file: PythonFile, node: ast.AST) -> str:
 
 @rule("model.py waits for nobody at a keyboard", bad=initializing("breakpoint()"), words="BdbQuit")
 def model_py_keyboard(model: Model) -> Iterator[Finding]:
-    for file in every_file(model):
-        for call, name in file.calls():
-            if name not in _KEYBOARD or not ("." in name or flow_of(file).is_builtin(call.func)):
-                continue
-            if (when := flow_of(file).when(call, loops_run=True)).is_certain:
-                message = f"{name} needs a terminal, and the process of a model has none"
-                cure = "remove it; write to the log with pb_utils.Logger.log_info(…)"
-                yield Finding(file.place(call), message, f"{when.effect}: {_KEYBOARD[name]}", cure)
+    for file, call, name in every_call(model):
+        if name not in _KEYBOARD or not ("." in name or flow_of(file).is_builtin(call.func)):
+            continue
+        if (when := flow_of(file).when(call, loops_run=True)).is_certain:
+            message = f"{name} needs a terminal, and the process of a model has none"
+            cure = "remove it; write to the log with pb_utils.Logger.log_info(…)"
+            yield Finding(file.place(call), message, f"{when.effect}: {_KEYBOARD[name]}", cure)
 
 
 @rule(

@@ -8,11 +8,11 @@ from triton_ensembles.checking.examples import HEAD, ensemble, io_tensor, python
 from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.kinds import Kind
 from triton_ensembles.checking.python.nodes import argument, hides_arguments
-from triton_ensembles.checking.python.source import UTILS, PythonFile, all_files, every_file, model_files
+from triton_ensembles.checking.python.source import UTILS, PythonFile, all_files, every_call, model_files
 from triton_ensembles.checking.python.tensor_names import completed_names, needs_result, output_names
 from triton_ensembles.checking.python.types import types_of
 from triton_ensembles.checking.python.values import texts_of
-from triton_ensembles.checking.rule import Example, Finding, Model, Repository, Severity, rule
+from triton_ensembles.checking.rule import Example, Finding, Model, Repository, rule, warning
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.spelling import listed, nearest
 
@@ -51,8 +51,7 @@ def model_py_input_name(model: Model) -> Iterator[Finding]:
         return
     reads = [
         (file, call, function, texts_of(file, argument(call, 1, "name")))
-        for file in every_file(model)
-        for call, function in file.calls()
+        for file, call, function in every_call(model)
         if function in _READS
     ]
     read = {name for *_, names in reads for name in names or ()}
@@ -80,20 +79,19 @@ def model_py_input_number(model: Model) -> Iterator[Finding]:
     most = len(model.config.input) + len(_controls(model))
     if not model.config.input or model.is_completed:
         return
-    for file in every_file(model):
-        for call, _ in file.calls():
-            parent = flow_of(file).parents.get(call)
-            number = parent.slice if isinstance(parent, ast.Subscript) and parent.value is call else None
-            if not isinstance(number, ast.Constant) or not isinstance(number.value, int) or number.value < most:
-                continue
-            if not isinstance(call.func, ast.Attribute) or call.func.attr != "inputs" or call.args:
-                continue
-            is_request = types_of(file).kind(call.func.value) is Kind.REQUEST
-            if is_request and not completed_names(file) and _runs(file, call):
-                message = f"this takes input {number.value} of the request, counted from 0, and the config has {most}"
-                effect = "the model loads, and every request fails: IndexError: list index out of range"
-                cure = "take inputs by their names: pb_utils.get_input_tensor_by_name(request, name)"
-                yield Finding(file.place(call), message, effect, cure)
+    for file, call, _ in every_call(model):
+        parent = flow_of(file).parents.get(call)
+        number = parent.slice if isinstance(parent, ast.Subscript) and parent.value is call else None
+        if not isinstance(number, ast.Constant) or not isinstance(number.value, int) or number.value < most:
+            continue
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != "inputs" or call.args:
+            continue
+        is_request = types_of(file).kind(call.func.value) is Kind.REQUEST
+        if is_request and not completed_names(file) and _runs(file, call):
+            message = f"this takes input {number.value} of the request, counted from 0, and the config has {most}"
+            effect = "the model loads, and every request fails: IndexError: list index out of range"
+            cure = "take inputs by their names: pb_utils.get_input_tensor_by_name(request, name)"
+            yield Finding(file.place(call), message, effect, cure)
 
 
 @rule(
@@ -110,12 +108,7 @@ def model_py_output_name(model: Model) -> Iterator[Finding]:
     yield from _misnamed(model, needed=True)
 
 
-@rule(
-    "model.py makes only outputs that the config has",
-    source=_SOURCE_OF_OUTPUTS,
-    bad=script_model(_MISNAMED),
-    severity=Severity.WARNING,
-)
+@warning("model.py makes only outputs that the config has", source=_SOURCE_OF_OUTPUTS, bad=script_model(_MISNAMED))
 def model_py_output_dropped(model: Model) -> Iterator[Finding]:
     yield from _misnamed(model, needed=False)
 
@@ -159,11 +152,10 @@ def _read_outputs(repository: Repository) -> dict[str, set[str]]:
     return outputs
 
 
-@rule(
+@warning(
     "model.py makes all the outputs that the config has",
     source="python_backend r24.10 pb_stub.cc; measured on 2.51.0",
     bad=script_model(_BODY, f"output [ {io_tensor('MASK')} ]"),
-    severity=Severity.WARNING,
 )
 def model_py_output_missing(model: Model) -> Iterator[Finding]:
     for first in model_files(model):

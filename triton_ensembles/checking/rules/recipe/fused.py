@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 from triton_ensembles.checking.ensemble_steps import step_names
 from triton_ensembles.checking.environments import PARAMETER
 from triton_ensembles.checking.examples import SCALE, ensemble, python_model, script_for, script_model, step
-from triton_ensembles.checking.python.source import UTILS, every_file
+from triton_ensembles.checking.python.source import UTILS, every_call
 from triton_ensembles.checking.recipe_files import environment_files
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Repository, Server, rule
 from triton_ensembles.project.recipe.places import RECIPE
@@ -89,16 +89,15 @@ def fused_sequence(model: Model, destination: Destination) -> Iterator[Finding]:
 def fused_calls(model: Model, destination: Destination) -> Iterator[Finding]:
     if not _is_step(model, destination):
         return
-    for file in every_file(model):
-        for call, name in file.calls():
-            if name.startswith(f"{UTILS}.") and name.removeprefix(f"{UTILS}.") in _CALLS:
-                yield Finding(
-                    file.place(call),
-                    f"the step {model.folder} calls other models (pb_utils.{name.rpartition('.')[2]}), so the ensemble "
-                    "cannot be fused",
-                    "in a fused ensemble there are no other models: the call fails",
-                    "make the model that it calls a step of the ensemble, or " + _CURE,
-                )
+    for file, call, name in every_call(model):
+        if name.startswith(f"{UTILS}.") and name.removeprefix(f"{UTILS}.") in _CALLS:
+            yield Finding(
+                file.place(call),
+                f"the step {model.folder} calls other models (pb_utils.{name.rpartition('.')[2]}), so the ensemble "
+                "cannot be fused",
+                "in a fused ensemble there are no other models: the call fails",
+                "make the model that it calls a step of the ensemble, or " + _CURE,
+            )
 
 
 _CALLS = ("InferenceRequest", "load_model", "unload_model", "is_model_ready")
@@ -108,13 +107,12 @@ _CALLS = ("InferenceRequest", "load_model", "unload_model", "is_model_ready")
 def fused_sender(model: Model, destination: Destination) -> Iterator[Finding]:
     if not _is_step(model, destination):
         return
-    for file in every_file(model):
-        for call, name in file.calls():
-            if name.endswith(".get_response_sender"):
-                message = f"the step {model.folder} sends its responses itself, so the ensemble cannot be fused"
-                effect = "in a fused ensemble only what execute returns reaches the next step"
-                cure = "return a list with one InferenceResponse for each request"
-                yield Finding(file.place(call), message, effect, cure)
+    for file, call, name in every_call(model):
+        if name.endswith(".get_response_sender"):
+            message = f"the step {model.folder} sends its responses itself, so the ensemble cannot be fused"
+            effect = "in a fused ensemble only what execute returns reaches the next step"
+            cure = "return a list with one InferenceResponse for each request"
+            yield Finding(file.place(call), message, effect, cure)
 
 
 @rule("Every step of a fused ensemble has an engine or a model.py", bad=_REPEAT, server=Server.UNTESTED)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from triton_ensembles.archive.tree import Entry, Kind
 from triton_ensembles.artifacts.environment.pins import LINE, LONGEST_LOCK
 from triton_ensembles.checking.recipe_files import environment_file, environment_files, project_of, recipe_of
-from triton_ensembles.checking.rule import Destination, Finding, Form, Place, Repository, Severity, rule
+from triton_ensembles.checking.rule import Destination, Finding, Place, Repository, rule, warning
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.files import read_text
 from triton_ensembles.ground.spelling import choices, listed, nearest
@@ -32,7 +32,7 @@ def recipe_step_unknown(repository: Repository) -> Iterator[Finding]:
 
 @rule("A folder of ensembles/ has one model that is an ensemble")
 def recipe_ensemble(repository: Repository) -> Iterator[Finding]:
-    if repository.form is not Form.SOURCE:
+    if not repository.builds:
         return
     models = [model for model in repository.models if model.has_config]
     ensembles = [model.folder for model in models if model.is_ensemble]
@@ -51,7 +51,7 @@ def recipe_ensemble(repository: Repository) -> Iterator[Finding]:
 
 @rule("Everything in a folder of ensembles/ can be put into an archive")
 def recipe_link(repository: Repository) -> Iterator[Finding]:
-    for name in [model.folder for model in repository.models] if repository.form is Form.SOURCE else ():
+    for name in [model.folder for model in repository.models] if repository.builds else ():
         top = repository.tree.get(name)
         for entry in [*([top] if top else []), *repository.tree.below(name)]:
             inner = entry.path.split("/")[1:]
@@ -127,7 +127,7 @@ def _line_of_python(text: str) -> int:
 @rule("Every line of a lock is that of a package")
 def recipe_lock(repository: Repository) -> Iterator[Finding]:
     """The marks of a merge conflict, for example, are not."""
-    names = repository.tree.children(LOCKS) if repository.form is Form.SOURCE else []
+    names = repository.tree.children(LOCKS) if repository.builds else []
     for inner in [f"{LOCKS}/{name}" for name in names if name.endswith(".lock")]:
         path = repository.path / inner
         try:
@@ -142,7 +142,7 @@ def recipe_lock(repository: Repository) -> Iterator[Finding]:
             yield Finding(Place(repository.place(inner).path, number), message, "the build refuses it", cure)
 
 
-@rule("Only Python steps have an environment", severity=Severity.WARNING)
+@warning("Only Python steps have an environment")
 def recipe_environment_step(repository: Repository) -> Iterator[Finding]:
     recipe = recipe_of(repository)
     for step in [step for environment in recipe.environments.values() for step in environment.steps] if recipe else ():
@@ -156,7 +156,7 @@ def recipe_environment_step(repository: Repository) -> Iterator[Finding]:
             yield Finding(repository.recipe_place(step), message, effect, "name the Python steps only")
 
 
-@rule("Every source of a recipe is used", severity=Severity.WARNING)
+@warning("Every source of a recipe is used")
 def recipe_source_unused(repository: Repository) -> Iterator[Finding]:
     recipe = recipe_of(repository)
     used = {artifact.source for artifact in recipe.artifacts} if recipe else set()
@@ -167,7 +167,7 @@ def recipe_source_unused(repository: Repository) -> Iterator[Finding]:
             yield Finding(repository.recipe_place(name), message, "the build downloads nothing from it", cure)
 
 
-@rule("The files of a source that no other place has are on this machine", severity=Severity.WARNING)
+@warning("The files of a source that no other place has are on this machine")
 def recipe_source_missing(repository: Repository) -> Iterator[Finding]:
     """A warning, because weights are often not in git: the machine that builds may have them."""
     recipe, project = recipe_of(repository), project_of(repository)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.checking.examples import python_model
 from triton_ensembles.checking.field_rule import field_rule
-from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Server, Severity, rule
+from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Server, note, rule, warning
 from triton_ensembles.ground.spelling import nearest
 
 SOURCE = (
@@ -25,9 +25,8 @@ def _parameter(key: str) -> str:
     return f'parameters {{ key: "{key}", value: "0123456789abcdef0123456789abcdef" }}'
 
 
-@rule(
+@warning(
     "The repository agents of a model are those of Triton's images",
-    severity=Severity.WARNING,
     bad=_agents("decrypt"),
     words="unable to find 'libtritonrepoagent_decrypt.so' for repo agent",
 )
@@ -41,9 +40,8 @@ def repository_agent_unknown(model: Model) -> Iterator[Finding]:
             yield Finding(_place(model, index, "name"), message, effect, cure)
 
 
-@rule(
+@note(
     "The server has the repository agent checksum",
-    severity=Severity.NOTE,
     bad=_agents(CHECKSUM),
     words="unable to find 'libtritonrepoagent_checksum.so' for repo agent",
 )
@@ -80,9 +78,8 @@ def repository_agent_checksum(model: Model) -> Iterator[Finding]:
                 cure = "write what md5sum prints"
             else:
                 continue
-            yield Finding(
-                _place(model, index, "parameters", key), message, f"Triton does not load the model: {words}", cure
-            )
+            effect = f"Triton does not load the model: {words}"
+            yield Finding(_place(model, index, "parameters", key), message, effect, cure)
 
 
 def _place(model: Model, index: int, *field: str) -> Place:

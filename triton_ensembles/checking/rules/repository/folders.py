@@ -6,7 +6,7 @@ from triton_ensembles.checking.backend import has_library
 from triton_ensembles.checking.config_file import is_near_config
 from triton_ensembles.checking.ensemble_steps import step_names, steps
 from triton_ensembles.checking.examples import IDENTITY, python_model
-from triton_ensembles.checking.rule import Destination, Example, Finding, Form, Model, Server, Severity, rule
+from triton_ensembles.checking.rule import Destination, Example, Finding, Form, Model, Server, rule, warning
 from triton_ensembles.checking.sagemaker import is_packed
 from triton_ensembles.triton.backends import BACKENDS
 from triton_ensembles.triton.model_config import CONFIG
@@ -32,7 +32,7 @@ def config_misnamed(model: Model) -> Iterator[Finding]:
     if misnamed:
         effect = (
             "the build leaves the folder out"
-            if model.repository.form is Form.SOURCE
+            if model.repository.builds
             else f"Triton refuses the model ({NOT_READ} …/{CONFIG}), or completes an empty configuration without "
             "reading this file"
         )
@@ -57,10 +57,9 @@ def folder_not_a_model(model: Model, destination: Destination) -> Iterator[Findi
     yield Finding(model.place(), message, effect, _OF_TOOLS.get(model.folder, "move it out of the repository"))
 
 
-@rule(
+@warning(
     "Every folder of an archive is a model",
     source="server r24.10 src/sagemaker_server.cc loads the ensemble and its steps; measured on 2.51.0",
-    severity=Severity.WARNING,
 )
 def sagemaker_folder_not_a_model(model: Model, destination: Destination) -> Iterator[Finding]:
     if not is_packed(model.repository, destination) or not _is_stray(model):
@@ -77,7 +76,7 @@ def sagemaker_folder_not_a_model(model: Model, destination: Destination) -> Iter
     source="the build leaves folders without config.pbtxt out; core r24.10 ConnectDependencyGraph",
 )
 def step_not_a_model(model: Model, destination: Destination) -> Iterator[Finding]:
-    source = model.repository.form is Form.SOURCE
+    source = model.repository.builds
     for item in steps(model) if source or is_packed(model.repository, destination) else ():
         step = item.model
         if step and not step.has_config and not misnamed_config(step) and (source or _is_stray(step)):
@@ -89,20 +88,15 @@ def step_not_a_model(model: Model, destination: Destination) -> Iterator[Finding
             yield Finding(model.at(*item.path, "model_name"), message, effect, f"write {step.folder}/{CONFIG}")
 
 
-@rule(
-    "Every model has a config.pbtxt",
-    severity=Severity.WARNING,
-    bad=Example(None, {"1/model.py": IDENTITY}),
-    words=NOT_READ,
-)
+@warning("Every model has a config.pbtxt", bad=Example(None, {"1/model.py": IDENTITY}), words=NOT_READ)
 def model_without_config(model: Model) -> Iterator[Finding]:
     if model.has_config or not _is_loadable(model) or misnamed_config(model):
         return
-    if model.repository.form is Form.SOURCE and model.folder in step_names(model.repository):
+    if model.repository.builds and model.folder in step_names(model.repository):
         return  # step-not-a-model reports it
     effect = (
         "the build leaves it out"
-        if model.repository.form is Form.SOURCE
+        if model.repository.builds
         else "a server with auto-completion (as on SageMaker) asks the backend for it; "
         "one with --disable-auto-complete-config fails to open the file"
     )

@@ -5,17 +5,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.checking.ensemble_steps import step_names
 from triton_ensembles.checking.examples import IDENTITY, ensemble, python_model, step
-from triton_ensembles.checking.rule import (
-    Destination,
-    Example,
-    Finding,
-    Form,
-    Model,
-    Repository,
-    Server,
-    Severity,
-    rule,
-)
+from triton_ensembles.checking.rule import Destination, Example, Finding, Form, Model, Repository, Server, rule, warning
 from triton_ensembles.checking.sagemaker import served_models
 from triton_ensembles.checking.shell_syntax import SHELL_SYNTAX
 from triton_ensembles.sagemaker.contract import SHELL_CHARACTERS
@@ -34,8 +24,8 @@ def _named(name: str) -> Example:
 
 def _is_named_python(model: Model) -> bool:
     """Whether this is a Python model whose name is that of a folder, and not that of an archive."""
-    named = model.root != "" or model.repository.form is not Form.ARCHIVE
-    return named and model.backend.name == "python"
+    named = model.root != "" or not model.repository.is_archive
+    return named and model.is_python
 
 
 def _shell_syntax(model: Model) -> re.Match[str] | None:
@@ -70,10 +60,9 @@ def python_model_name_ascii(model: Model) -> Iterator[Finding]:
         yield Finding(model.place(), message, cure=f"rename the folder (and model_name in ensembles): {_SAFE}")
 
 
-@rule(
+@warning(
     "The name of a Python model has no character that Triton refuses since release 25.08",
     source="python_backend r25.08 stub_launcher.cc: Invalid stub name",
-    severity=Severity.WARNING,
     since="25.08",
     bad=_named("scale[0]"),
     good=_named("scale_0"),
@@ -88,10 +77,9 @@ def python_model_name_future(model: Model, destination: Destination) -> Iterator
         yield Finding(model.place(), message, effect, f"rename the folder (and model_name in ensembles): {_SAFE}")
 
 
-@rule(
+@warning(
     "A model that clients ask has a name that needs no escapes in a URL",
     source="measured on 2.51.0: the HTTP server does not decode %2B, and tritonclient.http escapes such characters",
-    severity=Severity.WARNING,
     bad=Example(python_model(), folder="scale+shift"),
     good=Example(python_model(), folder="scale-shift"),
     server=Server.UNTESTED,  # here: the tests also load models over HTTP
@@ -100,7 +88,7 @@ def model_name_in_url(model: Model) -> Iterator[Finding]:
     strange = re.search(r"[^A-Za-z0-9_.~-]", model.folder)
     if not strange or model.repository.form is not Form.FOLDER or model.repository.is_one_model:
         return
-    if model.backend.name == "python" and (_shell_syntax(model) or not _is_stub_name(model.folder)):
+    if model.is_python and (_shell_syntax(model) or not _is_stub_name(model.folder)):
         return  # the rules above report it
     if model.folder in step_names(model.repository):
         return
@@ -112,10 +100,7 @@ def model_name_in_url(model: Model) -> Iterator[Finding]:
     yield Finding(model.place(), message, effect, f"rename the folder: {_SAFE}")
 
 
-@rule(
-    "The path of a repository with Python models has no blanks, quotes or other syntax of a shell",
-    severity=Severity.WARNING,
-)
+@warning("The path of a repository with Python models has no blanks, quotes or other syntax of a shell")
 def repository_path_in_shell(repository: Repository) -> Iterator[Finding]:
     """Only of a folder that Triton reads: an archive is unpacked elsewhere, and ``build/`` has no such path."""
     path = str(repository.path.resolve() if repository.is_one_model else repository.path.resolve() / "_")
@@ -138,7 +123,7 @@ def ensemble_folder_name(repository: Repository) -> Iterator[Finding]:
     """In ensembles/: the build calls its steps ``<ensemble>.<step>``."""
     name = repository.path.resolve().name
     match = SHELL_SYNTAX.search(name) or re.search(r"[^\x00-\x7f]", name)
-    if match and repository.form is Form.SOURCE and any(model.backend.name == "python" for model in repository.models):
+    if match and repository.builds and _has_python(repository):
         message = f"the name of this ensemble contains {match.group()!r}, and the build calls its steps {name}.<step>"
         effect = f"no Python step with such a name starts: {_WAITS}"
         yield Finding(repository.place(), message, effect, f"rename the folder: {_SAFE}")
@@ -148,9 +133,9 @@ def ensemble_folder_name(repository: Repository) -> Iterator[Finding]:
 def sagemaker_stub_name_in_shell(repository: Repository) -> Iterator[Finding]:
     name = repository.path.name
     match = SHELL_SYNTAX.search(name)
-    if not match or repository.form is not Form.ARCHIVE:
+    if not match or not repository.is_archive:
         return
-    if any(model.backend.name == "python" and not model.is_ensemble for model in served_models(repository)):
+    if any(model.is_python and not model.is_ensemble for model in served_models(repository)):
         message = f"the name of this archive contains {match.group()!r}, and its model is a Python model"
         effect = (
             "SageMaker names the model after the archive, and Triton starts its stub by a shell command that has "
@@ -164,4 +149,4 @@ def _is_stub_name(name: str) -> bool:
 
 
 def _has_python(repository: Repository) -> bool:
-    return any(model.backend.name == "python" for model in repository.models)
+    return any(model.is_python for model in repository.models)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.checking.backend import has_library
 from triton_ensembles.checking.examples import ONNX_IDENTITY, SCALE, X, Y, ensemble, python_model
-from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Severity, rule
+from triton_ensembles.checking.rule import Destination, Example, Finding, Model, rule, warning
 from triton_ensembles.ground.spelling import choices, listed, nearest
 from triton_ensembles.triton.backends import BACKENDS, ENSEMBLE, PLATFORM_OF, PLATFORMS, backend_meant
 
@@ -23,9 +23,7 @@ SOURCE = "core r24.10 model_config_utils.cc ValidateModelConfig"
 )
 def backend_missing(model: Model) -> Iterator[Finding]:
     config = model.config
-    if not model.has_config or model.is_ensemble:
-        return
-    if model.backend.name or config.platform or model.is_version_made:
+    if not model.has_config or model.is_ensemble or model.backend.name or config.platform or model.is_version_made:
         return
     message = "neither a backend nor a platform is given, and no file of the version folder determines one"
     yield Finding(model.at(), message, cure='write backend: "…", such as "python" or "onnxruntime"')
@@ -85,10 +83,9 @@ def backend_misspelt(model: Model) -> Iterator[Finding]:
         yield Finding(model.at("backend"), f"there is no backend '{name}'", cure=f'did you mean backend: "{guess}"?')
 
 
-@rule(
+@warning(
     "The backend is one of Triton's images, or the model's folder has its library",
     source="core r24.10 backend_model.cc GetBackendRuntimeLibraryName",
-    severity=Severity.WARNING,
     bad=python_model(backend='backend: "inhouse"'),
     words="unable to find backend library for backend",
 )
@@ -122,7 +119,7 @@ def runtime_missing(model: Model) -> Iterator[Finding]:
     runtime = model.config.runtime
     if not runtime or model.is_ensemble:
         return
-    python_itself = runtime == "model.py" and model.backend.name == "python"
+    python_itself = runtime == "model.py" and model.is_python
     if not python_itself and (runtime == "model.py" or _LIBRARY.fullmatch(runtime) or has_library(model, runtime)):
         return
     yield Finding(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from triton_ensembles.checking.examples import python_model
-from triton_ensembles.checking.rule import REGISTERED, Finding, Place, Repository, Severity, rule
+from triton_ensembles.checking.rule import REGISTERED, Finding, Place, Repository, note, warning
 from triton_ensembles.checking.rule_names import cure_for
 from triton_ensembles.checking.sources import suppressions_of
 from triton_ensembles.checking.suppression.accepted import Found
@@ -14,9 +14,8 @@ _VERSIONS = "version_policy { specific { versions: [ 1, 2 ] } }"
 GOOD = python_model(f"# check: ignore[version-missing] version 2 comes with the next training\n{_VERSIONS}")
 
 
-@rule(
+@warning(
     "A comment that accepts faults names the rules and a reason",
-    severity=Severity.WARNING,
     bad=python_model("# check: ignore[batch-io-source-unknown]"),
 )
 def suppression_incomplete(repository: Repository) -> Iterator[Finding]:
@@ -27,9 +26,8 @@ def suppression_incomplete(repository: Repository) -> Iterator[Finding]:
             yield Finding(_place(comment), message, "it accepts nothing", cure)
 
 
-@rule(
+@warning(
     "A comment that accepts faults names rules that exist",
-    severity=Severity.WARNING,
     bad=python_model("# check: ignore[max-batch-size-negativ] it is meant so"),
 )
 def suppression_rule_unknown(repository: Repository) -> Iterator[Finding]:
@@ -40,9 +38,8 @@ def suppression_rule_unknown(repository: Repository) -> Iterator[Finding]:
                 yield Finding(_place(comment), message, "the comment accepts nothing", cure_for(name))
 
 
-@rule(
+@note(
     "A comment accepts a fault that is there",
-    severity=Severity.NOTE,
     bad=python_model("# check: ignore[max-batch-size-negative] it is meant so"),
 )
 def suppression_unused(found: Found) -> Iterator[Finding]:

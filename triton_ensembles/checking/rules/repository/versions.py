@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.examples import IDENTITY, python_model
 from triton_ensembles.checking.repository import NOT_VERSIONS
-from triton_ensembles.checking.rule import Example, Finding, Form, Model, Server, Severity, rule
+from triton_ensembles.checking.rule import Example, Finding, Form, Model, Server, rule, warning
 from triton_ensembles.triton.backends import FALLBACK_FILES, LOADS_FILE
 
 GOOD = python_model()
@@ -24,16 +24,15 @@ NO_VERSION = "at least one version must be available under the version policy of
 def model_name_differs_from_folder(model: Model) -> Iterator[Finding]:
     name = model.config.name
     # SageMaker's front end maps the folder of the ensemble to the TargetModel, and then core does not compare.
-    mapped = model.repository.form is Form.ARCHIVE and model.is_ensemble
+    mapped = model.repository.is_archive and model.is_ensemble
     if name and name != model.folder and not mapped and model.root:
         message = f"the model's name is '{name}', but its folder is '{model.folder}'"
         yield Finding(model.at("name"), message, cure=f'write name: "{model.folder}", or rename the folder')
 
 
-@rule(
+@warning(
     "A model that is checked alone is in a folder of its own name",
     source="core r24.10 model_repository_manager.cc InitializeModelInfo",
-    severity=Severity.WARNING,
 )
 def model_folder_renamed(model: Model) -> Iterator[Finding]:
     name = model.config.name
@@ -75,9 +74,8 @@ def version_not_available(model: Model) -> Iterator[Finding]:
     yield Finding(model.place(near or ""), message, effect, cure)
 
 
-@rule(
+@warning(
     "Version folders have no leading zeros and no 'v'",
-    severity=Severity.WARNING,
     bad=Example(python_model(), {"1/model.py": IDENTITY, "02/model.py": IDENTITY}),
     good=Example(python_model(), {"1/model.py": IDENTITY, "2/model.py": IDENTITY}),
 )
@@ -124,9 +122,8 @@ def version_folder_too_large(model: Model) -> Iterator[Finding]:
             yield Finding(model.place(name), message, effect, "choose a number of at most 18 digits")
 
 
-@rule(
+@warning(
     "Every version that version_policy names exists",
-    severity=Severity.WARNING,
     bad=python_model("version_policy { specific { versions: [ 1, 2 ] } }"),
     good=python_model("version_policy { specific { versions: [ 1 ] } }"),
 )

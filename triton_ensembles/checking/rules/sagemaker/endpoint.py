@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.checking.built_for import manifest
 from triton_ensembles.checking.environments import environments
-from triton_ensembles.checking.rule import Finding, Place, Repository, Server, Severity, rule
-from triton_ensembles.checking.sagemaker import inner_models, is_archive
+from triton_ensembles.checking.rule import Finding, Place, Repository, Server, note, warning
+from triton_ensembles.checking.sagemaker import inner_models
 
 _SHOWN = 3
 
@@ -14,15 +14,14 @@ _SHOWN = 3
 def archives(repositories: tuple[Repository, ...]) -> list[Repository]:
     """The members of the endpoint: the archives, each path once."""
     return list(
-        {repository.path.resolve(): repository for repository in repositories if is_archive(repository)}.values()
+        {repository.path.resolve(): repository for repository in repositories if repository.is_archive}.values()
     )
 
 
-@rule(
+@warning(
     "No two archives of an endpoint have a step of the same name",
     source="core r24.10 model_repository_manager.cc looks for steps by bare names in all repositories; "
     "measured on 2.51.0; server #7489, #5150",
-    severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
 def endpoint_shared_step(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
@@ -39,10 +38,9 @@ def endpoint_shared_step(repositories: tuple[Repository, ...]) -> Iterator[Findi
         yield Finding(place, f"the step '{name}' is also in {elsewhere}", effect, cure)
 
 
-@rule(
+@warning(
     "No two archives of an endpoint have the same file name",
     source="server r24.10 src/sagemaker_server.cc; measured on 2.51.0: 409",
-    severity=Severity.WARNING,
 )
 def endpoint_same_target_model(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
     for name, place, elsewhere in _repeated((archive.path.name, archive.place()) for archive in archives(repositories)):
@@ -54,10 +52,9 @@ def endpoint_same_target_model(repositories: tuple[Repository, ...]) -> Iterator
         yield Finding(place, message, effect, "give each archive a unique name, and a changed one a new name")
 
 
-@rule(
+@note(
     "Archives of an endpoint do not repeat the same environment",
     source="python_backend r24.10 pb_env.cc: one extraction for each path, never removed while the server runs (#8840)",
-    severity=Severity.NOTE,
     server=Server.ACCEPTS,
 )
 def endpoint_same_environment(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
@@ -80,10 +77,9 @@ def endpoint_same_environment(repositories: tuple[Repository, ...]) -> Iterator[
             )
 
 
-@rule(
+@warning(
     "All archives of an endpoint are built for the same target and Triton",
     source="manifest.json, which triton_ensembles/building/build.py writes",
-    severity=Severity.WARNING,
 )
 def endpoint_mixed_targets(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
     for key, name, effect in (

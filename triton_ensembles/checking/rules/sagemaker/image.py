@@ -5,25 +5,14 @@ from collections.abc import Iterator
 from triton_ensembles.checking.backend import has_library
 from triton_ensembles.checking.built_for import is_for_own_server
 from triton_ensembles.checking.examples import GRAPH_IDENTITY, ONNX_IDENTITY, python_model
-from triton_ensembles.checking.rule import (
-    Destination,
-    Example,
-    Finding,
-    Form,
-    Model,
-    Place,
-    Repository,
-    Server,
-    Severity,
-    rule,
-)
+from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Place, Server, note, rule, warning
 from triton_ensembles.ground.spelling import listed
 from triton_ensembles.triton.backends import ENSEMBLE, backend_meant
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 from triton_ensembles.triton.releases import backends_of, image_of, instance_of, is_cpu_image, releases
 
 
-@rule("The image is one of Triton's releases", source="releases.csv", severity=Severity.WARNING)
+@warning("The image is one of Triton's releases", source="releases.csv")
 def image_unknown(destination: Destination) -> Iterator[Finding]:
     if not destination.image or image_of(destination):
         return
@@ -38,10 +27,9 @@ def image_unknown(destination: Destination) -> Iterator[Finding]:
     )
 
 
-@rule(
+@note(
     "SageMaker has an image of the release",
     source="releases.csv, column sagemaker: AWS's lists of Deep Learning Containers",
-    severity=Severity.NOTE,
 )
 def image_not_on_sagemaker(destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
@@ -66,7 +54,7 @@ def image_not_on_sagemaker(destination: Destination) -> Iterator[Finding]:
     server=Server.UNTESTED,
 )
 def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
-    backends, backend = _backends(model.repository, destination), _backend(model)
+    backends, backend = _backends(model, destination), _backend(model)
     if backends is None or not backend or backend in backends:
         return
     if backend == "tensorrt" and _reason_without_gpu(model, destination):  # instance-without-gpu reports it
@@ -102,13 +90,12 @@ def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
         yield Finding(place, message, refusal, cure)
 
 
-@rule(
+@warning(
     "The backends of the models are backends of Triton's images",
     source="server build.py on the branches r22.07 to r26.08: enable_all",
     bad=python_model(backend='backend: "rust_tokens"'),
     good=Example(python_model(backend='backend: "rust_tokens"'), {"libtriton_rust_tokens.so": "", "1": None}),
     destination=Destination(image="24.09"),
-    severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
 def image_backend_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
@@ -128,7 +115,7 @@ def image_backend_unknown(model: Model, destination: Destination) -> Iterator[Fi
     yield Finding(model.at("backend"), f"the images that NVIDIA builds have no backend '{backend}'", effect, cure)
 
 
-@rule("The GPUs of the instance type are known", source="instances.csv", severity=Severity.WARNING)
+@warning("The GPUs of the instance type are known", source="instances.csv")
 def instance_unknown(destination: Destination) -> Iterator[Finding]:
     if not destination.instance or instance_of(destination.instance):
         return
@@ -182,7 +169,7 @@ def instance_without_gpu(model: Model, destination: Destination) -> Iterator[Fin
 def _reason_without_gpu(model: Model, destination: Destination) -> str:
     """Why no GPU is available, "" if one may be. The build turns the KIND_GPU of a folder of ensembles/ into KIND_CPU,
     and ``--target cpu`` has a rule of its own."""
-    if model.repository.form is Form.SOURCE or destination.device == "cpu":
+    if model.repository.builds or destination.device == "cpu":
         return ""
     instance = instance_of(destination.instance)
     if instance and not instance.gpus:
@@ -190,12 +177,12 @@ def _reason_without_gpu(model: Model, destination: Destination) -> str:
     return f"the image {destination.image} is built without GPUs" if is_cpu_image(destination) else ""
 
 
-def _backends(repository: Repository, destination: Destination) -> frozenset[str] | None:
+def _backends(model: Model, destination: Destination) -> frozenset[str] | None:
     """The backends of the image that the models will run in; None if they are unknown, or if it is no image: this
     project's own server, or what the fused archive made of a folder of ensembles/ brings."""
-    if not destination.image and (destination.device == "cpu" or is_for_own_server(repository)):
+    if not destination.image and (destination.device == "cpu" or is_for_own_server(model.repository)):
         return None
-    if destination.device == "fused" and repository.form is Form.SOURCE:
+    if destination.device == "fused" and model.repository.builds:
         return None
     return backends_of(destination)
 

@@ -4,19 +4,8 @@ from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.examples import IDENTITY, SCALE, ensemble, python_model
-from triton_ensembles.checking.rule import (
-    Destination,
-    Example,
-    Finding,
-    Form,
-    Model,
-    Place,
-    Repository,
-    Server,
-    Severity,
-    rule,
-)
-from triton_ensembles.checking.sagemaker import is_archive, is_of_gateway, is_packed
+from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Repository, Server, note, rule
+from triton_ensembles.checking.sagemaker import for_sagemaker, is_of_gateway, is_packed
 from triton_ensembles.ground.spelling import listed
 from triton_ensembles.sagemaker.contract import ENSEMBLE
 from triton_ensembles.triton.model_config import CONFIG
@@ -44,7 +33,7 @@ def _beside(config: str, *names: str) -> dict[str, str | None]:
     server=Server.REFUSES,
 )
 def sagemaker_wrapped_archive(repository: Repository) -> Iterator[Finding]:
-    if not is_archive(repository) or any(model.has_config for model in repository.models):
+    if not repository.is_archive or any(model.has_config for model in repository.models):
         return
     tree = repository.tree
     for folder in tree.folders():
@@ -61,7 +50,7 @@ def sagemaker_wrapped_archive(repository: Repository) -> Iterator[Finding]:
 
 @rule("An archive has at least one model", server=Server.REFUSES)
 def sagemaker_no_model(repository: Repository) -> Iterator[Finding]:
-    if not is_archive(repository) or repository.is_one_model or (repository.tree.problems and not repository.models):
+    if not repository.is_archive or repository.is_one_model or (repository.tree.problems and not repository.models):
         return
     if any(model.has_config or model.versions for model in repository.models) or list(
         sagemaker_wrapped_archive.find(repository)
@@ -78,7 +67,7 @@ def sagemaker_no_model(repository: Repository) -> Iterator[Finding]:
     source=f"{SOURCE}: with config.pbtxt at the root, the archive is that one model",
 )
 def sagemaker_root_config(repository: Repository) -> Iterator[Finding]:
-    if not is_archive(repository) or not repository.is_one_model:
+    if not repository.is_archive or not repository.is_one_model:
         return
     tree = repository.tree
     hidden = [name for name in tree.folders() if tree.get(join(name, CONFIG))]
@@ -152,11 +141,11 @@ def sagemaker_ensemble_not_seen(model: Model, destination: Destination) -> Itera
     repository = model.repository
     if is_of_gateway(repository):
         return
-    if (repository.form is Form.FOLDER and not destination.instance) or not model.is_ensemble or not model.has_config:
+    if not for_sagemaker(repository, destination) or not model.is_ensemble or not model.has_config:
         return
     if ENSEMBLE.search(model.file.text) or not model.file.text:
         return
-    if repository.form is Form.SOURCE and model.config.platform == "ensemble":
+    if repository.builds and model.config.platform == "ensemble":
         return  # the build writes its own config.pbtxt
     if len(repository.models) < 2:
         return
@@ -198,10 +187,9 @@ def sagemaker_ensemble_mistaken(model: Model, destination: Destination) -> Itera
         )
 
 
-@rule(
+@note(
     "An archive has at most five models",
     bad=Example(GOOD, beside=_beside(_PLAIN, "a_one", "a_two", "a_three", "a_four", "a_five")),
-    severity=Severity.NOTE,
 )
 def sagemaker_many_models(repository: Repository, destination: Destination) -> Iterator[Finding]:
     if not is_packed(repository, destination) or is_of_gateway(repository):
@@ -212,4 +200,4 @@ def sagemaker_many_models(repository: Repository, destination: Destination) -> I
             "Triton logs a warning: Several model directories found. If using ensemble, smaller ensembles are "
             "recommended for better memory management (SageMaker loads and unloads an archive as a whole)"
         )
-        yield Finding(Place(repository.shown), message, effect, "split the ensemble if parts of it are also used alone")
+        yield Finding(repository.place(), message, effect, "split the ensemble if parts of it are also used alone")

@@ -6,9 +6,9 @@ from typing import Any
 
 from triton_ensembles.checking.examples import io_tensor, python_model, script_model
 from triton_ensembles.checking.python.nodes import argument
-from triton_ensembles.checking.python.source import UTILS, every_file
+from triton_ensembles.checking.python.source import UTILS, every_call
 from triton_ensembles.checking.python.values import text_of
-from triton_ensembles.checking.rule import Destination, Finding, Form, Model, Repository, Server, Severity, rule
+from triton_ensembles.checking.rule import Destination, Finding, Model, Repository, Server, note, rule
 from triton_ensembles.checking.sagemaker import for_sagemaker, is_served, loaded_models, served_models
 from triton_ensembles.checking.source_form import ENSEMBLE_FOLDER
 from triton_ensembles.checking.tensors import ELEMENT_BYTES, type_name
@@ -100,22 +100,21 @@ def sagemaker_bls(model: Model, destination: Destination) -> Iterator[Finding]:
     loaded = {loaded_model.folder for loaded_model in loaded_models(repository)}
     if model.folder not in loaded:
         return
-    for file in every_file(model):
-        for call, name in file.calls():
-            called = text_of(file, argument(call, 4, "model_name")) if name == f"{UTILS}.InferenceRequest" else None
-            if called is None or called in loaded:
-                continue
-            beside = repository.model(called) is not None
-            meant = nearest(called, loaded)
-            yield Finding(
-                file.place(call),
-                f"this calls the model '{called}', which "
-                + ("is not a step of the archive's ensemble" if beside else "is not in the archive"),
-                "SageMaker loads only the ensemble and its steps, so every request fails: "
-                f"Failed for execute the inference request. Model '{called}' is not ready",
-                (f"did you mean '{meant}'? Otherwise " if meant else "")
-                + "make it a step of the ensemble (with optional inputs, where it does not need them)",
-            )
+    for file, call, name in every_call(model):
+        called = text_of(file, argument(call, 4, "model_name")) if name == f"{UTILS}.InferenceRequest" else None
+        if called is None or called in loaded:
+            continue
+        beside = repository.model(called) is not None
+        meant = nearest(called, loaded)
+        yield Finding(
+            file.place(call),
+            f"this calls the model '{called}', which "
+            + ("is not a step of the archive's ensemble" if beside else "is not in the archive"),
+            "SageMaker loads only the ensemble and its steps, so every request fails: "
+            f"Failed for execute the inference request. Model '{called}' is not ready",
+            (f"did you mean '{meant}'? Otherwise " if meant else "")
+            + "make it a step of the ensemble (with optional inputs, where it does not need them)",
+        )
 
 
 @rule(
@@ -135,12 +134,11 @@ def sagemaker_row_too_large(repository: Repository, destination: Destination) ->
             yield Finding(model.at("input"), message, "InvokeEndpoint refuses every request: ValidationError", cure)
 
 
-@rule(
+@note(
     "A full batch of the inputs fits into a request",
     source="botocore 1.44.5 sagemaker-runtime: a body of InvokeEndpoint has at most 6291456 bytes",
     bad=_large(64, "224, 224, 3"),
     good=_large(4, "224, 224, 3"),
-    severity=Severity.NOTE,
 )
 def sagemaker_batch_too_large(repository: Repository, destination: Destination) -> Iterator[Finding]:
     for model, size in _rows(repository, destination):
@@ -162,7 +160,7 @@ def _rows(repository: Repository, destination: Destination) -> Iterator[tuple[Mo
     if not for_sagemaker(repository, destination):
         return
     models = served_models(repository)
-    if repository.form is Form.SOURCE and (written := repository.model(ENSEMBLE_FOLDER)):
+    if repository.builds and (written := repository.model(ENSEMBLE_FOLDER)):
         models = [written]
     for model in models if len(models) == 1 else ():
         size = sum(_size(tensor) for tensor in model.config.input if not tensor.optional)
