@@ -29,13 +29,7 @@ Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 class Router:
-    """Passes each request on to its handler.
-
-    Args:
-        scaling: handles requests for Application Auto Scaling.
-        moto: handles requests for S3, STS and CloudWatch.
-        pages: the status page and the metrics.
-    """
+    """Passes each request on to its handler; ``moto`` is that of S3, STS and CloudWatch."""
 
     def __init__(
         self, control: ControlPlane, runtime: Runtime, scaling: AutoscalingApi, moto: Handler, pages: Pages

@@ -9,18 +9,13 @@ LOCAL = ""  # no namespace of CloudWatch: AWS does not measure it
 
 @dataclass(frozen=True)
 class CloudWatchMetric:
-    """One metric.
-
-    Attributes:
-        counts: only its sum is meaningful (a counter for Prometheus).
-        sampled: it is the present state of an instance (a gauge).
-    """
+    """One metric."""
 
     namespace: str
     unit: str
     description: str
-    counts: bool = False
-    sampled: bool = False
+    counts: bool = False  # only its sum is meaningful: a counter for Prometheus
+    sampled: bool = False  # it is the present state of an instance: a gauge
 
     @property
     def of_instance(self) -> bool:

@@ -14,8 +14,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from triton_ensembles.endpoint.deployment import Deployment
-from triton_ensembles.endpoint.endpoint_state import Endpoint
+from triton_ensembles.endpoint.endpoint_state import Deployment, Endpoint
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.hosting.model import ColdStart, Model
 from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec, VariantPlan

@@ -30,12 +30,7 @@ class ObjectNotFoundException(ApiError):  # noqa: N818 (AWS's own name)
 
 
 class AutoscalingApi:
-    """The operations.
-
-    Args:
-        base: where moto listens.
-        region: of the targets.
-    """
+    """The operations; moto listens at ``base``."""
 
     def __init__(self, session: aiohttp.ClientSession, base: str, region: str, autoscaler: Autoscaler) -> None:
         self._session = session
@@ -167,7 +162,7 @@ def _check_policy(parameters: dict[str, Any]) -> None:
 
 
 def _shown(activity: Activity) -> dict[str, Any]:
-    status = "Failed" if activity.failure else "InProgress" if activity.ended is None else "Successful"
+    status = "InProgress" if activity.ended is None else "Successful"
     shown: dict[str, Any] = {
         "ActivityId": activity.id,
         "ServiceNamespace": NAMESPACE,
@@ -176,7 +171,7 @@ def _shown(activity: Activity) -> dict[str, Any]:
         "Description": f"Setting desired instance count to {activity.count}.",
         "Cause": activity.cause,
         "StartTime": activity.started,
-        "StatusCode": status,
+        "StatusCode": "Failed" if activity.failure else status,
         "StatusMessage": activity.failure or f"The instance count is {activity.count}.",
     }
     return shown | ({"EndTime": activity.ended} if activity.ended else {})

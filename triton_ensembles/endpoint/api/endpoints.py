@@ -21,12 +21,7 @@ WAITER_SECONDS = 25
 
 
 class Endpoints(Resources[Endpoint]):
-    """The endpoints of the control plane.
-
-    Args:
-        make: makes a new endpoint from its name and ARN.
-        deleted: called with the name of each endpoint that has been deleted.
-    """
+    """The endpoints of the control plane. ``make`` takes a name and an ARN, ``deleted`` the name of a deleted one."""
 
     kind, title, arn_type, page_size = "Endpoint", "endpoint", "endpoint", 10
 
@@ -87,7 +82,8 @@ class Endpoints(Resources[Endpoint]):
         supported |= {"RetainAllVariantProperties", "ExcludeRetainedVariantProperties"}
         refuse_unsupported("UpdateEndpoint", request, supported)
         _check_deployment(request.get("DeploymentConfig") or {})
-        endpoint = self._changeable(request["EndpointName"])
+        self._refuse_when_stopping()
+        endpoint = self._settled(request["EndpointName"])
         config = self._configs.get(request["EndpointConfigName"]).name
         plans = self._configs.plan(config)
         if request.get("RetainAllVariantProperties"):
@@ -106,7 +102,8 @@ class Endpoints(Resources[Endpoint]):
             if name in shares:
                 raise ValidationException(f'The variant "{name}" is given twice')
             shares[name] = Share(capacity.get("DesiredWeight"), capacity.get("DesiredInstanceCount"))
-        endpoint = self._changeable(request["EndpointName"])
+        self._refuse_when_stopping()
+        endpoint = self._settled(request["EndpointName"])
         weights = {variant.plan.name: variant.plan.weight for variant in endpoint.running}
         for name, share in shares.items():
             if name not in weights:
@@ -137,10 +134,6 @@ class Endpoints(Resources[Endpoint]):
             if endpoint.status is not Status.DELETING:
                 self._begin_deletion(endpoint)
         await asyncio.gather(*self._deletions, return_exceptions=True)
-
-    def _changeable(self, name: str) -> Endpoint:
-        self._refuse_when_stopping()
-        return self._settled(name)
 
     def _settled(self, name: str) -> Endpoint:
         endpoint = self.get(name)

@@ -19,9 +19,8 @@ from aiohttp import web
 
 from triton_ensembles.endpoint.api import response_stream
 from triton_ensembles.endpoint.api.validation import operation_model, string_faults, summary
-from triton_ensembles.endpoint.container_paths import on_aws
 from triton_ensembles.endpoint.endpoint_state import Endpoint
-from triton_ensembles.endpoint.hosting.errors import HostingError, ModelError, ValidationError
+from triton_ensembles.endpoint.hosting.errors import HostingError, ModelError, ValidationError, with_paths_of_aws
 from triton_ensembles.endpoint.hosting.request import Invocation, Reply
 from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.metrics.record import Call, Metrics
@@ -53,11 +52,7 @@ _HEADERS, _CONSTRAINTS, BODY_BYTES = _header_members()
 
 
 class Runtime:
-    """Answers InvokeEndpoint, and InvokeEndpointWithResponseStream in one part: Triton's SageMaker port has no other.
-
-    Args:
-        find: returns the endpoint of a name.
-    """
+    """Answers InvokeEndpoint, and InvokeEndpointWithResponseStream in one part: Triton's port has no other."""
 
     def __init__(self, settings: Settings, find: Callable[[str], Endpoint | None], metrics: Metrics) -> None:
         self._settings = settings
@@ -159,9 +154,9 @@ async def _send(request: web.BaseRequest, reply: Reply, variant: str) -> web.Str
 
 def _error_response(error: HostingError, log: Path, *, multi_model: bool) -> web.Response:
     """A HostingError in the shape of InvokeEndpoint's errors. ``log`` is the endpoint's log file."""
-    body: dict[str, Any] = {"Message": on_aws(str(error), multi_model=multi_model)}
+    body: dict[str, Any] = {"Message": with_paths_of_aws(str(error), multi_model=multi_model)}
     if isinstance(error, ModelError):
-        message = on_aws(error.original_message, multi_model=multi_model)
+        message = with_paths_of_aws(error.original_message, multi_model=multi_model)
         body |= {"OriginalStatusCode": error.original_status, "OriginalMessage": message}
         body |= {"LogStreamArn": log.absolute().as_uri()}
     return _json(error.status, body, error.code)

@@ -32,20 +32,12 @@ class NoDiskSpace(Exception):  # noqa: N818
 
 
 def model_hash(url: str, target_model: str = "") -> str:
-    """The model's id in the container, which only accepts letters, digits, dots and underscores.
-
-    Args:
-        url: its ModelDataUrl; of a multi-model endpoint that of the folder, beside ``target_model``.
-    """
+    """The model's id in the container, which only accepts letters, digits, dots and underscores."""
     return hashlib.sha256(f"{url} {target_model}".rstrip().encode()).hexdigest()[:32]
 
 
 class Disk:
-    """Downloads, unpacks and deletes models.
-
-    Attributes:
-        environment_bytes: what the environments take that the container has unpacked into /tmp, where it keeps them.
-    """
+    """Downloads, unpacks and deletes models."""
 
     def __init__(self, root: Path, objects: S3Objects, budget: int) -> None:
         self._models = root / "models"
@@ -53,7 +45,7 @@ class Disk:
         self._objects = objects
         self._budget = budget
         self._model_bytes = 0
-        self.environment_bytes = 0
+        self.environment_bytes = 0  # of those that the container has unpacked into /tmp, where it keeps them
 
     @property
     def used(self) -> int:
@@ -177,6 +169,6 @@ class Disk:
             canceled = True
             if reservation is not None:
                 reservation.cancel()
-            await asyncio.wait([thread])  # otherwise it would go on writing into a folder that is being removed
+            await asyncio.wait([thread])  # otherwise it would write into a folder that is being removed
             thread.exception()
             raise

@@ -183,7 +183,7 @@ class Instance:
     async def _may_send_again(self, model: Model, answer: ContainerAnswered) -> bool:
         if answer.status == faults.OUT_OF_RESOURCES:
             return await self._models.evict_other(model)
-        # On a slow machine, its lookup may still meet a load (turns.py); nothing was executed then.
+        # On a slow machine, its lookup may still meet a load (call_order.py); nothing was executed then.
         return model.loaded and answer.message == _NOT_FOUND.format(model.target_model)
 
     def _done(self, model: Model) -> None:

@@ -13,12 +13,7 @@ RECENT_ERRORS = 50  # kept of one variant
 
 
 class Report:
-    """Reports for one instance.
-
-    Args:
-        errors: the variant's recent errors, newest first; this report adds to them.
-        served: whether any instance of the variant has loaded a model.
-    """
+    """Reports for one instance. ``served`` says whether any instance of the variant has loaded a model."""
 
     def __init__(
         self,
@@ -39,7 +34,7 @@ class Report:
         self._served = served
 
     def metric(self, name: str, value: float, target_model: str = "") -> None:
-        """One value of a metric of metrics/names.py, in its unit; "" where it is not about one model."""
+        """One value of a metric of SageMaker's, in its unit; "" where it is not about one model."""
         self._metrics.record(name, value, self._endpoint, self._variant, target_model, str(self._instance))
 
     def gone(self, target_model: str) -> None:
@@ -62,9 +57,8 @@ class Report:
     def _remember(self, target_model: str, text: str, cure: str) -> None:
         """Put it first. What comes again, or for many models, stays one error: it must not push all others out."""
         error = RecentError(datetime.now(UTC), self._instance, target_model, text, cure)
-        for old in self._errors:
-            if old.kind == error.kind:
-                error = error.after(old)
-                self._errors.remove(old)
-                break
+        earlier = next((old for old in self._errors if old.kind == error.kind), None)
+        if earlier is not None:
+            self._errors.remove(earlier)
+            error = error.after(earlier)
         self._errors.appendleft(error)

@@ -30,11 +30,8 @@ class Invocation(NamedTuple):
 class Pieces(AsyncIterator[bytes]):
     """A long answer in pieces, as it arrives. Closing it early ends the connection to the container.
 
-    Args:
-        seconds: the longest time to wait for the next piece.
-
     Raises:
-        InternalFailure: it breaks off.
+        InternalFailure: it breaks off, or the next piece does not come within ``seconds``.
     """
 
     def __init__(self, answer: aiohttp.ClientResponse, seconds: float) -> None:

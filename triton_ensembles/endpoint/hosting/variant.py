@@ -7,9 +7,10 @@ import re
 import shutil
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.hosting.container_process import Container
@@ -24,7 +25,6 @@ from triton_ensembles.endpoint.hosting.request import Invocation, Reply
 from triton_ensembles.endpoint.hosting.single_model import SingleModel
 from triton_ensembles.endpoint.hosting.spec import VariantPlan
 from triton_ensembles.endpoint.hosting.status import RecentError, VariantStatus
-from triton_ensembles.endpoint.hosting.stopping import stop_all
 from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.sagemaker.contract import SHELL_CHARACTERS, TARGET_MODEL
@@ -47,11 +47,9 @@ class Variant:
     """One production variant of an endpoint.
 
     Args:
-        objects: where archives are downloaded from.
         root: a folder that ``start`` makes and ``stop`` removes. Its path may only have letters, digits and
             ``._-/+@=,:`` in it: Triton passes it to a shell.
         log: the endpoint's log file; all instances append Triton's own lines to it. It is kept after ``stop``.
-        metrics, events: receive what happens here, under the name of ``endpoint``.
 
     ``start`` must be awaited on the event loop of a thread that outlives the variant: the kernel ends a tritonserver
     with the thread that launched it.
@@ -159,13 +157,9 @@ class Variant:
         first = len(self._instances)
         added = [self._make_instance(first + number) for number in range(count)]
         try:
-            async with asyncio.TaskGroup() as starting:
-                for instance in added:
-                    starting.create_task(instance.start())
-        except BaseException as error:
+            await start_all(added)
+        except BaseException:
             await self._remove(added)
-            if isinstance(error, BaseExceptionGroup):
-                raise error.exceptions[0] from None  # all have the same archive and flags
             raise
         self._instances += added
 
@@ -271,6 +265,24 @@ class Variant:
                     failed = str(error)
                     self._report(0).warning("", f"the endpoint could not be measured: {type(error).__name__}: {failed}")
             took = time.monotonic() - began
+
+
+async def start_all(items: Iterable[Any]) -> None:
+    """Start them all at the same time. When one fails, the others are canceled and its error is raised."""
+    try:
+        async with asyncio.TaskGroup() as starting:
+            for item in items:
+                starting.create_task(item.start())
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+
+
+async def stop_all(items: Iterable[Any]) -> None:
+    """Stop them all at the same time. The first error is raised when each has stopped or failed to."""
+    results = await asyncio.gather(*(item.stop() for item in items), return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
 
 
 def trim_log(log: Path, most_bytes: int) -> None:
