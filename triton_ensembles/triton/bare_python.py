@@ -24,8 +24,7 @@ _PLATFORM = ("--implementation=cp", "--platform=manylinux2014_x86_64")
 
 
 def bare_python(interpreter: Interpreter, root: Path, progress: Progress) -> Path:
-    """The virtual environment below ``root``; it is made when it is missing, and again when anything in it is not as it
-    was made.
+    """The virtual environment below ``root``, made when it is missing, or again when anything in it is not as it was.
 
     Raises:
         EnsembleError: numpy cannot be downloaded, or has no wheel for this Python.

@@ -16,11 +16,8 @@ TABLE = "models.toml"
 class GatewayServer(ServerProcess):
     """Serves the models of a gateway's table on the loopback interface, by the entry point of the container.
 
-    Args:
-        folder: a model repository with the table, ``models.toml``, in it: the unpacked archive.
-        environment: the container's variables.
-
-    The other arguments and the errors are those of :class:`ServerProcess`.
+    ``folder`` is the unpacked archive: a model repository with the table, ``models.toml``, in it. ``environment`` has
+    the container's variables. The other arguments and the errors are those of :class:`ServerProcess`.
     """
 
     port_names = ("sagemaker", "http", "grpc", "metrics")

@@ -14,14 +14,7 @@ LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Ports:
-    """The ports of one server; the defaults are Triton's own.
-
-    Args:
-        http: KServe v2 over HTTP.
-        grpc: KServe v2 over gRPC.
-        metrics: Prometheus metrics over HTTP.
-        sagemaker: SageMaker's routes over HTTP.
-    """
+    """The ports of one server: KServe v2, Prometheus' metrics, SageMaker's routes; the defaults are Triton's own."""
 
     http: int = 8000
     grpc: int = 8001

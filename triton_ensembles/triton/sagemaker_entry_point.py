@@ -40,13 +40,8 @@ _FLAGS: tuple[tuple[str, str, str | None], ...] = (
 def server_command(environment: Mapping[str, str], repository: Path) -> ServerCommand:
     """How the script starts tritonserver in a container with these variables; ``messages`` is what it prints before.
 
-    Args:
-        environment: the container's variables.
-        repository: instead of /tmp/sagemaker (multi-model: an empty folder) or /opt/ml/model (single model: the
-            unpacked archive).
-
-    Raises:
-        EnsembleError: the script exits with this error.
+    The repository stands for /tmp/sagemaker (multi-model: an empty folder) or /opt/ml/model (single model: the unpacked
+    archive). Where the script exits with an error, it is raised as :class:`EnsembleError`.
     """
     arguments = ["--allow-sagemaker=true", "--allow-http=false", "--model-control-mode=explicit"]
     arguments.append(f"--model-repository={repository}")

@@ -27,12 +27,9 @@ class SageMakerServer(ServerProcess):
     Args:
         repository: the folder that the container sees: an empty one for a multi-model container.
         environment: the container's variables; by default those of a multi-model container. Ports for metrics and gRPC
-            that they name are used.
+            that they name are used. What the script would refuse raises :class:`EnsembleError`.
 
-    The other arguments are those of :class:`ServerProcess`.
-
-    Raises:
-        EnsembleError: the script would refuse the environment, or as :class:`ServerProcess`.
+    The other arguments and errors are those of :class:`ServerProcess`.
     """
 
     port_names = ("sagemaker", "metrics")

@@ -13,10 +13,9 @@ from triton_ensembles.triton.server_process import ServerCommand, ServerOptions,
 
 
 class TritonServer(ServerProcess):
-    """Serves every model of the given repositories, as a context manager.
+    """Serves every model of the repositories, as a context manager.
 
     Args:
-        repositories: model repositories.
         arguments: further flags of tritonserver.
         completes: whether the server completes configs that leave out what a model's file says. For that it starts
             each Python step once more.

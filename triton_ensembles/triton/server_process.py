@@ -118,7 +118,7 @@ class ServerProcess:
         self._resources = contextlib.ExitStack()
         self.ports = ports or self._resources.enter_context(Ports.reserved())
         self.log = log or Path(self._resources.enter_context(tempfile.TemporaryDirectory(prefix="triton-"))) / "log"
-        self._written = self.log  # as it is read; see launch()
+        self.written_log = self.log  # as it is read, also when its path has been removed; see launch()
         self._append_log = append_log
         self._python = python
         self._log_start = 0
@@ -128,11 +128,6 @@ class ServerProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Lock()
         self._leftovers = Leftovers.of(os.getpid(), self.ports.metrics)
-
-    @property
-    def written_log(self) -> Path:
-        """The log that the server writes, as long as this object lives: also when its path has been removed."""
-        return self._written
 
     @property
     def http_url(self) -> str:
@@ -205,7 +200,7 @@ class ServerProcess:
             # Read by this descriptor as long as this object lives: people remove logs, and the server writes on.
             kept = os.dup(output.fileno())
             weakref.finalize(self, os.close, kept)
-            self._written = Path(f"/proc/self/fd/{kept}")
+            self.written_log = Path(f"/proc/self/fd/{kept}")
             self._log_start = output.tell()
             output.writelines(f"{message}\n".encode() for message in self.command.messages)
             output.flush()
@@ -231,7 +226,7 @@ class ServerProcess:
         try:
             self._wait()
         except EnsembleError as error:
-            if self._launches > 1 or _BUSY_ABORT not in read_log(self._written, self._log_start):
+            if self._launches > 1 or _BUSY_ABORT not in read_log(self.written_log, self._log_start):
                 self.stop()
                 raise
             with self._stopping:
@@ -267,13 +262,13 @@ class ServerProcess:
                 return
             now = time.monotonic()
             if now - looked >= _LOOK_SECONDS:
-                stuck, before = never_loaded(read_log(self._written, self._log_start)), stuck
+                stuck, before = never_loaded(read_log(self.written_log, self._log_start)), stuck
                 if stuck and stuck == before:
                     raise self._failure("tritonserver waits for ever for a model", stuck)
                 looked = now
             if now - started > self._ready_seconds:
                 still = f"tritonserver was not ready after {self._ready_seconds:.0f} s"
-                loads = unfinished_loads(read_log(self._written, self._log_start))
+                loads = unfinished_loads(read_log(self.written_log, self._log_start))
                 raise self._failure(f"{still}; it still loaded", loads) if loads else self._failure(still, [])
             if self._progress and now - reported >= 5:
                 self._progress(now - started)
@@ -317,16 +312,16 @@ class ServerProcess:
         return failure_reasons(self._records(start))
 
     def loaded(self, start: int) -> list[str]:
-        """The models that have been loaded, according to the log from byte ``start`` on."""
+        """The models that have been loaded, by the log from byte ``start`` on."""
         return loaded_models(self._records(start))
 
     def stuck_load(self, start: int, folder: Path) -> str:
         """Triton's reason why the load of a model in ``folder`` will never end, by the log from ``start`` on, or ""."""
-        return stuck_load(read_log(self._written, start), folder)
+        return stuck_load(read_log(self.written_log, start), folder)
 
     def crashed(self) -> bool:
         """Whether the server has ended, or is printing its last words, in which it may hang."""
-        return not self.alive() or "\nSignal (" in read_log(self._written, self._log_start)
+        return not self.alive() or "\nSignal (" in read_log(self.written_log, self._log_start)
 
     def began_to_load(self, start: int) -> bool:
         """Whether the server has begun to load a model, according to the log from byte ``start`` on."""
@@ -344,7 +339,7 @@ class ServerProcess:
         return EnsembleError(event + (f":{separator}{separator.join(reasons)}" if reasons else ""), path=self.log)
 
     def _records(self, start: int = 0) -> str:
-        return read_records(self._written, max(start, self._log_start), self.pid)
+        return read_records(self.written_log, max(start, self._log_start), self.pid)
 
 
 def _answers(port: int, path: str) -> bool:

@@ -13,11 +13,7 @@ from triton_ensembles.runtime.fused.step import StepInput, StepOutput, StepPlace
 
 
 class EngineStep:
-    """A step with a model file.
-
-    Raises:
-        LoadError: the engine cannot load it.
-    """
+    """A step with a model file. Raises LoadError when the engine cannot load it."""
 
     def __init__(self, place: StepPlace) -> None:
         filename, module, engine = ENGINES[place.plan.backend]

@@ -14,14 +14,9 @@ from triton_ensembles.runtime.fused.warmup import warm_up
 
 
 def load_ensemble(plan: Plan, folder: Path, arguments: Mapping[str, Any], entering: Callable[[int], None]) -> Ensemble:
-    """The ensemble whose version folder is ``folder``.
+    """The ensemble whose version folder is ``folder``. Raises LoadError, which names the step.
 
-    Args:
-        arguments: of the fused model's ``initialize``.
-        entering: called with a step's index before it loads, and before each of its runs.
-
-    Raises:
-        LoadError: a step does not load; it names the step.
+    ``entering`` is called with a step's index before it loads, and before each of its runs.
     """
     loaded: dict[str, FusedStep] = {}  # one model may be several steps of the DAG
     steps = []

@@ -25,11 +25,7 @@ class WrongReturnError(Exception):
 
 
 class PythonStep:
-    """A step with a model.py.
-
-    Raises:
-        Exception: what importing or initializing the model raises.
-    """
+    """A step with a model.py. Raises what importing or initializing that raises."""
 
     def __init__(self, place: StepPlace) -> None:
         self._place = place

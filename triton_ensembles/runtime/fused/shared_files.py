@@ -22,11 +22,7 @@ _MOST_ENSEMBLES = 8  # that are looked at: their plans have to be read
 
 
 def share_files(folder: Path) -> frozenset[str]:
-    """Link the large files in the version folder ``folder`` to equal ones of ensembles that this server has loaded.
-
-    Returns:
-        Their paths. Their content is what the plan says.
-    """
+    """Link large files of the version folder to equal ones of ensembles that this server has loaded: their paths."""
     if os.environ.get("SAGEMAKER_MULTI_MODEL") != "true":
         return frozenset()
     missing = {path: file for path, file in _files(folder).items() if file[0] >= _LARGE}

@@ -12,12 +12,7 @@ from triton_ensembles.runtime.fused.plan import STEPS, StepPlan
 
 
 class StepInput(NamedTuple):
-    """A request to a step.
-
-    Attributes:
-        question: the request to the ensemble that it belongs to.
-        inputs: arrays by the step's input.
-    """
+    """The arrays of a request to a step, by the step's input, and the request to the ensemble that it belongs to."""
 
     question: Question
     inputs: Mapping[str, Array]

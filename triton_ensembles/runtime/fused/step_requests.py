@@ -14,12 +14,8 @@ _CALLS = "a step of a fused ensemble cannot call other models"
 class StepRequest:
     """A request that did not come from the server, so that nothing can be asked of the server about it.
 
-    What steps seldom ask for is answered by a real ``pb_utils.InferenceRequest``, which takes longer to make than some
-    steps run.
-
-    Args:
-        parameters: as JSON, in the server's own spelling.
-        arguments: of ``pb_utils.InferenceRequest``.
+    What steps seldom ask for is answered by a real ``pb_utils.InferenceRequest``, made from the ``arguments``, which
+    takes longer than some steps run. ``parameters`` are JSON, in the server's own spelling.
     """
 
     __slots__ = ("_arguments", "_inputs", "_parameters", "_real")

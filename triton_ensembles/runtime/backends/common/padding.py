@@ -175,11 +175,7 @@ def _by_request(rows: Sequence[Row]) -> Iterator[list[Row]]:
 
 
 def _lengths(inputs: Mapping[str, Array], axes: Axes) -> list[int]:
-    """The length of each row without padding.
-
-    Raises:
-        BadInputError: the inputs of variable length have different lengths.
-    """
+    """The length of each row without padding. Raises BadInputError where that of the inputs differs."""
     widths = {inputs[name].shape[axis] for name, axis in axes.inputs.items()}
     if len(widths) != 1:
         raise BadInputError(f"{', '.join(sorted(axes.inputs))} have different lengths")

@@ -21,13 +21,7 @@ class MappedModel:
 
     The first session over the prepacked graph has to give the recorded answer. After a refusal, which is logged once,
     all sessions read the plain graph: the answers are the same, and each session keeps packed weights of its own.
-
-    Args:
-        model: the instance.
-        level: ``optimization.graph.level`` of its config.
-
-    Raises:
-        LoadError: a file is missing, damaged, or of another build.
+    A file that is missing, damaged, or of another build raises LoadError.
     """
 
     def __init__(self, model: ModelInstance, level: int, open_session: OpenSession) -> None:

@@ -50,12 +50,7 @@ _SHRINK = "memory.enable_memory_arena_shrinkage"
 
 
 class OnnxSession:
-    """An inference session for one model instance.
-
-    Raises:
-        LoadError: the file is not an ONNX model, it and the config disagree about a tensor, or a file of mapped weights
-            is missing or damaged (see weights_gate.py).
-    """
+    """An inference session for one model instance. Raises LoadError, also for mapped weights (weights_gate.py)."""
 
     parameters: ClassVar[frozenset[str]] = frozenset({*_OPTIONS, _THREADS, _SHRINK, _PADDED})
 
@@ -88,9 +83,7 @@ class OnnxSession:
     def close(self) -> None:
         self._engines.close()
 
-    def _run(
-        self, session: ort.InferenceSession, inputs: Mapping[str, Array], requested: tuple[str, ...]
-    ) -> Sequence[Array]:
+    def _run(self, session: Any, inputs: Mapping[str, Array], requested: tuple[str, ...]) -> Sequence[Array]:
         feed = dict(inputs)
         for name in self._texts & feed.keys():  # ONNX Runtime's strings are text, Triton's are bytes
             feed[name] = np.array(decoded(name, feed[name]), dtype=object).reshape(feed[name].shape)

@@ -62,23 +62,14 @@ class GatedFiles:
 
 @dataclass(frozen=True)
 class WeightsGate:
-    """The record of a build.
+    """The record of a build."""
 
-    Attributes:
-        onnxruntime: the version of ONNX Runtime that packed the weights.
-        instruction_sets: of the processor that they were packed for; see :func:`instruction_sets`.
-        level: ``optimization.graph.level`` of the config that both graphs are optimized by.
-        files: see :meth:`GatedFiles.fingerprints`.
-        inputs: the known input.
-        answer: samples of the outputs that the plain graph gave, by name.
-    """
-
-    onnxruntime: str
-    instruction_sets: tuple[str, ...]
-    level: int
-    files: Mapping[str, Mapping[str, int]]
-    inputs: Mapping[str, KnownTensor]
-    answer: Mapping[str, tuple[float, ...]]
+    onnxruntime: str  # the version that packed the weights
+    instruction_sets: tuple[str, ...]  # of the processor that they were packed for
+    level: int  # ``optimization.graph.level`` of the config that both graphs are optimized by
+    files: Mapping[str, Mapping[str, int]]  # as of GatedFiles.fingerprints()
+    inputs: Mapping[str, KnownTensor]  # the known input
+    answer: Mapping[str, tuple[float, ...]]  # samples of the outputs that the plain graph gave, by name
 
     def write(self, path: Path) -> None:
         record = {**vars(self), "inputs": {name: known.record() for name, known in self.inputs.items()}}
@@ -104,13 +95,9 @@ class WeightsGate:
 
 
 def read_gate(files: GatedFiles, *, checks: bool) -> WeightsGate | None:
-    """The record beside a model; None for a model that is one file.
+    """The record beside a model; None for a model that is one file. Raises LoadError for a damaged or missing file.
 
-    Args:
-        checks: whether the checksums of the files are compared, and not only their sizes.
-
-    Raises:
-        LoadError: a file is missing, damaged, or of another build.
+    With ``checks``, the checksums of the files are compared, and not only their sizes.
     """
     if not files.gate.exists():
         if extra := next((path.name for path in (files.prepacked, files.weights) if path.exists()), ""):

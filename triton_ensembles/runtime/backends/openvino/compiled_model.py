@@ -28,9 +28,6 @@ class CompiledModel:
     """One inference request over the compiled model, for one model instance.
 
     All of its threads compute one run (one stream), so that even a single row uses all of them.
-
-    Raises:
-        LoadError: OpenVINO cannot read or compile the file, or it and the config disagree about a tensor.
     """
 
     parameters: ClassVar[frozenset[str]] = frozenset({_THREADS, _BF16, _PADDED})

@@ -14,11 +14,7 @@ _KEPT = 1 << 30  # bytes
 
 
 def device_of(gpu: int | None) -> torch.device:
-    """The CPU or, for an instance of KIND_GPU, the device ``gpu``, which becomes this process's default.
-
-    Raises:
-        LoadError: this torch has no CUDA, or no such GPU.
-    """
+    """The CPU or, for an instance of KIND_GPU, the device ``gpu``, which becomes this process's default."""
     if gpu is None:
         return torch.device("cpu")
     if not torch.cuda.is_available():

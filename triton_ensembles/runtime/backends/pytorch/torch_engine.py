@@ -27,11 +27,7 @@ _TEXT = "TYPE_STRING"
 
 
 class TorchEngine:
-    """The loaded model.
-
-    Raises:
-        LoadError: torch cannot load the file, has no such device, or the file and the config disagree.
-    """
+    """The loaded model. Raises LoadError when torch cannot load the file, or it and the config disagree."""
 
     parameters: ClassVar[frozenset[str]] = PARAMETERS
 

@@ -22,9 +22,6 @@ class Script:
     """``forward()`` of a TorchScript module.
 
     Arguments are tensors or lists of strings, or one dictionary of tensors with the inputs' names as keys.
-
-    Raises:
-        LoadError: this is not TorchScript, or its ``forward()`` does not take or return what the config declares.
     """
 
     def __init__(self, model: ModelInstance, device: torch.device) -> None:
@@ -59,11 +56,7 @@ class Script:
 
 
 class Package:
-    """The compiled model. It takes and returns its tensors in the order in which torch.export flattened them.
-
-    Raises:
-        LoadError: this is not a package, it was compiled for another device, or the config has other tensors.
-    """
+    """The compiled model. It takes and returns its tensors in the order in which torch.export flattened them."""
 
     def __init__(self, model: ModelInstance, device: torch.device) -> None:
         # The compiled code reads this at its first run; without it, it would read beyond the end of a wrong shape.

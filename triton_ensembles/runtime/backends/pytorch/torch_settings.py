@@ -39,12 +39,7 @@ PARAMETERS = frozenset(
 class Settings:
     """The settings of one model. The constructor applies those that torch keeps for the whole process.
 
-    Args:
-        model: the instance.
-        script: whether the model is TorchScript; some parameters are for its interpreter only.
-
-    Raises:
-        LoadError: a value is not valid.
+    Some parameters are for the interpreter of TorchScript only (``script``). An invalid value raises LoadError.
     """
 
     def __init__(self, model: ModelInstance, *, script: bool) -> None:
