@@ -41,10 +41,10 @@ class SageMakerServer(ServerProcess):
         super().__init__(**options)
         variables = {MULTI_MODEL: "true"} if environment is None else environment
         self.ports = _named_ports(self.ports, variables)
-        given = {name: value for name, value in variables.items() if name != "SAGEMAKER_SAFE_PORT_RANGE"}
+        kept = {name: value for name, value in variables.items() if name != "SAGEMAKER_SAFE_PORT_RANGE"}
         platform = {"SAGEMAKER_BIND_TO_PORT": str(self.ports.sagemaker)}
         platform |= {variable: str(getattr(self.ports, name)) for name, variable in PORT_VARIABLES.items()}
-        command = server_command({"SAGEMAKER_TRITON_ALLOW_METRICS": "true"} | given | platform, repository.resolve())
+        command = server_command({"SAGEMAKER_TRITON_ALLOW_METRICS": "true"} | kept | platform, repository.resolve())
         own = [f"--{name}-address={LOOPBACK}" for name in ("metrics", "grpc", "http")]
         own += [f"--http-port={self.ports.http}", *(f"--metrics-config=summary_{summary}" for summary in _SUMMARIES)]
         passed = {name: value for name, value in command.environment.items() if name not in _NOT_PASSED}

@@ -95,9 +95,7 @@ class ServerProcess:
         ready_seconds: how long starting may take, loading of models included.
         progress: called every five seconds of loading with the seconds so far.
 
-    Raises:
-        EnsembleError: a port is busy, a binary or the Python is missing, or the server does not start (with Triton's
-            reason).
+    A busy port, a missing binary or Python, or a server that does not start (with its reason) raises EnsembleError.
     """
 
     port_names: ClassVar[tuple[str, ...]]

@@ -77,9 +77,9 @@ def _link_backends(home: TritonHome, folder: Path, target: str) -> None:
             continue
         # There is no link, or a wrong one. Replace it in one step: another server may be starting.
         with tempfile.TemporaryDirectory(dir=home.folder) as scratch:
-            made = Path(scratch) / backend
-            made.symlink_to(target)
-            made.replace(link)
+            replacement = Path(scratch) / backend
+            replacement.symlink_to(target)
+            replacement.replace(link)
 
 
 def _environment(home: TritonHome, interpreter: Interpreter, bare: Path) -> dict[str, str]:

@@ -44,10 +44,7 @@ class Endpoints(Resources[Endpoint]):
         return iter(sorted(self._resources.values(), key=lambda endpoint: endpoint.created))
 
     def find(self, name: str) -> Endpoint | None:
-        """For InvokeEndpoint, where the case of the name must match (the API reference of CreateEndpoint).
-
-        Raises hosting's ServiceUnavailable when the server is shutting down.
-        """
+        """For InvokeEndpoint, where the case of the name must match (the API reference of CreateEndpoint)."""
         if self._stopping:
             raise shutting_down()
         endpoint = self._resources.get(name.lower())

@@ -29,18 +29,12 @@ class Resources(Generic[T]):
     """All resources of one kind by name, with AWS's error messages.
 
     Names that differ only in case are one: their ARNs, which have lower case, would be the same.
-
-    Attributes:
-        kind: what the names of members begin with: "EndpointConfig".
-        title: AWS's name for it in errors: "endpoint configuration".
-        arn_type: its name in ARNs: "endpoint-config".
-        page_size: MaxResults of List where the request has none.
     """
 
-    kind: ClassVar[str]
-    title: ClassVar[str]
-    arn_type: ClassVar[str]
-    page_size: ClassVar[int] = 100
+    kind: ClassVar[str]  # what the names of members begin with: "EndpointConfig"
+    title: ClassVar[str]  # AWS's name for it in errors: "endpoint configuration"
+    arn_type: ClassVar[str]  # its name in ARNs: "endpoint-config"
+    page_size: ClassVar[int] = 100  # MaxResults of List where the request has none
 
     def __init__(self, settings: Settings, tags: Tags) -> None:
         self._settings = settings

@@ -124,10 +124,7 @@ class Admission:
         return True
 
     async def _until_it_fits(self, model: Model, alone: bool) -> tuple[bool, _Look]:
-        """Wait until there is room for the model, or will be after the unloads that this begins.
-
-        False: there is none, but the load will show whether it fits.
-        """
+        """Wait until there is, or will be, room for the model; False: there is none, and the load shows if it fits."""
         patience: float | None = None
         while True:
             self._changed.clear()

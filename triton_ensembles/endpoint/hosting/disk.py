@@ -88,20 +88,17 @@ class Disk:
         return model.parent if (model / "config.pbtxt").is_file() else model
 
     async def fetch(self, model: Model, url: str, make_room: MakeRoom) -> tuple[float, float]:
-        """Download the object at ``url`` and unpack it. The model is ON_DISK then, or WAITING again after an error.
+        """Download the object at ``url`` and unpack it: the seconds of both. The model is ON_DISK then.
+
+        After an error it is WAITING again, and nothing of it is left on the disk.
 
         Args:
             make_room: awaited with a number of bytes before they are written. It raises when there is not enough space;
                 once it has returned, the bytes count as used.
 
-        Returns:
-            The seconds of the download and of the extraction.
-
         Raises:
             ObjectMissing, DownloadFailed, ExtractionError: the archive cannot be downloaded or unpacked.
             NoDiskSpace: the file system is full.
-
-        Nothing of the model is left on the disk after an error.
         """
         scratch = Path(tempfile.mkdtemp(prefix=f".{model.hash}.", dir=self._models))
         granted = kept = 0

@@ -97,10 +97,7 @@ class MemoryCache:
         return True
 
     async def evict(self, why: str, spare: Model | None = None) -> bool:
-        """Evict the least recently used model, but not ``spare``, or wait for an unload that has already begun.
-
-        Returns False when every model is in use.
-        """
+        """Evict the least recently used model, or wait for an unload that has begun; False when all are in use."""
         unloads = list(self._admission.unloading.values())
         if not unloads and (unload := self._admission.evict(why, spare)):
             unloads = [unload]

@@ -107,8 +107,7 @@ class Variant:
     async def resize(self, count: int) -> None:
         """Change to ``count`` instances: start further ones, or let the last ones finish their requests and stop them.
 
-        Raises:
-            HostingError: as ``start`` does. The instances are those of before then.
+        Raises HostingError as ``start`` does; the instances are those of before then.
         """
         await self._add(count - len(self._instances))
         surplus, self._instances = self._instances[count:], self._instances[:count]

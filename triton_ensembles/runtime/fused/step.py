@@ -34,18 +34,12 @@ class StepRunner(Protocol):
 
 @dataclass(frozen=True)
 class StepPlace:
-    """A step as its model instance would see itself in the drawn form.
-
-    Attributes:
-        model: the name of the step's model, "bert_trt.preprocess".
-        instance: the name of the model instance, "bert_trt.preprocess_0_0".
-        folder: the step's model folder.
-    """
+    """A step as its model instance would see itself in the drawn form."""
 
     plan: StepPlan
-    model: str
-    instance: str
-    folder: Path
+    model: str  # its name, "bert_trt.preprocess"
+    instance: str  # the name of the model instance, "bert_trt.preprocess_0_0"
+    folder: Path  # of the step's model
 
     @property
     def version_folder(self) -> Path:
