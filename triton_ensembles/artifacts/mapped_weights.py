@@ -21,6 +21,7 @@ import onnxruntime as ort
 
 from triton_ensembles.artifacts import Facts, Job
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.runtime.backends.common.batching import Array
 from triton_ensembles.runtime.backends.common.known_input import (
     Array,
     KnownTensor,

@@ -15,8 +15,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from triton_ensembles.runtime.backends.common.batching import Array
 from triton_ensembles.runtime.backends.common.checksum import size_and_crc32
-from triton_ensembles.runtime.backends.common.known_input import Array, KnownTensor, agree, sample, values_of
+from triton_ensembles.runtime.backends.common.known_input import KnownTensor, agree, sample, values_of
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
 
 # What decides the kernels of ONNX Runtime's CPU provider on x86 (onnxruntime/core/mlas/lib/platform.cpp) and on Arm.
