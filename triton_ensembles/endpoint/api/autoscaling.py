@@ -11,7 +11,7 @@ from triton_ensembles.endpoint.api.control import parsed, reply
 from triton_ensembles.endpoint.api.errors import ApiError, NotSupportedLocally, ValidationException
 from triton_ensembles.endpoint.api.validation import operation_model, validate
 from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable
-from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
+from triton_ensembles.endpoint.request_body import Body
 from triton_ensembles.endpoint.scaling.autoscaler import DIMENSION, NAMESPACE, Activity, Autoscaler
 from triton_ensembles.endpoint.scaling.policy import PREDEFINED
 
@@ -49,11 +49,7 @@ class AutoscalingApi:
         model = operation_model(_SERVICE, operation)
         if model is None or operation not in _OPERATIONS:
             raise NotSupportedLocally(f"{_SERVICE}:{operation}", f"supported are {', '.join(sorted(_OPERATIONS))}")
-        try:
-            body = await Body(request, _MOST_BYTES).whole()
-        except BodyTooLarge as error:
-            raise ValidationException(f"The body is larger than {_MOST_BYTES} bytes") from error
-        parameters = parsed(body)
+        parameters = parsed(await Body(request, _MOST_BYTES).whole())
         validate(model.input_shape, parameters)
         _check_scope(parameters)
         if operation == "DescribeScalingActivities":
@@ -133,10 +129,9 @@ def _scope(parameters: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _check_scope(parameters: Mapping[str, Any]) -> None:
-    if parameters.get("ServiceNamespace", NAMESPACE) != NAMESPACE:
-        raise NotSupportedLocally(f"ServiceNamespace {parameters['ServiceNamespace']}", f"{NAMESPACE} is")
-    if parameters.get("ScalableDimension", DIMENSION) != DIMENSION:
-        raise NotSupportedLocally(f"ScalableDimension {parameters['ScalableDimension']}", f"{DIMENSION} is")
+    for name, supported in (("ServiceNamespace", NAMESPACE), ("ScalableDimension", DIMENSION)):
+        if parameters.get(name, supported) != supported:
+            raise NotSupportedLocally(f"{name} {parameters[name]}", f"{supported} is")
 
 
 def _check_policy(parameters: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ class EngineStep:
         filename, module, engine = ENGINES[place.plan.backend]
         # The plan has the digests of the files.
         model = replace(read_model_instance(place.arguments(), filename), checks_files=False)
+        # An archive has the packages, and the folder, of the engines that it needs.
         engines = importlib.import_module(f"triton_ensembles.runtime.backends.{module}")
         self._engine: Any = getattr(engines, engine)(model)
         # DALI's next run writes into the same memory.

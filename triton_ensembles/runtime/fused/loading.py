@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
+from triton_ensembles.runtime.fused.engine_step import EngineStep
 from triton_ensembles.runtime.fused.ensemble import Ensemble, FusedStep, fused_step
 from triton_ensembles.runtime.fused.plan import Plan, StepPlan
 from triton_ensembles.runtime.fused.python_step import PythonStep, text_of
-from triton_ensembles.runtime.fused.step import StepPlace, StepRunner, place_of
+from triton_ensembles.runtime.fused.step import StepRunner, place_of
 from triton_ensembles.runtime.fused.warmup import warm_up
 
 
@@ -31,18 +32,9 @@ def load_ensemble(plan: Plan, folder: Path, arguments: Mapping[str, Any], enteri
 def _load(step: StepPlan, folder: Path, arguments: Mapping[str, Any]) -> FusedStep:
     place = place_of(step, folder, arguments)
     try:
-        runner = _runner(step, place)
+        runner: StepRunner = PythonStep(place) if step.backend == "python" else EngineStep(place)
     except BaseException as error:  # also SystemExit: whatever a step's own code does
         reason = str(error) if isinstance(error, LoadError) else text_of(error)
         raise LoadError(f"the step {step.name} cannot be loaded: {reason}") from error
     warm_up(place, runner)
     return fused_step(step, place.model, runner)
-
-
-def _runner(step: StepPlan, place: StepPlace) -> StepRunner:
-    if step.backend == "python":
-        return PythonStep(place)
-    # Imported only here: engines need packages that an archive without such a step does not have.
-    from triton_ensembles.runtime.fused.engine_step import EngineStep
-
-    return EngineStep(place)

@@ -62,12 +62,6 @@ def find_axes(inputs: Mapping[str, Sequence[object]], outputs: Mapping[str, Sequ
 
 def run_padded(requests: Sequence[Request], run: Run, axes: Axes) -> list[Result]:
     """Answer all requests, in their order, in the cheapest runs. A request that makes a run fail fails alone."""
-    if len(requests) == 1 and _is_full_row(requests[0].inputs, axes):
-        (request,) = requests  # the usual case of low load: nothing to join, to cut or to pad
-        try:
-            return [dict(zip(request.wanted, run(request.inputs, request.wanted), strict=True))]
-        except Exception as error:  # as in _Batch
-            return [error]
     batch = _Batch(requests, axes)
     for group in cheapest_groups([row.length for row in batch.rows]):
         batch.answer([batch.rows[index] for index in group], run)
@@ -158,15 +152,6 @@ class _Batch:
         whole, array = np.moveaxis(answer[name], axis, 1), np.moveaxis(array, axis, 1)
         for row, values in zip(rows, array, strict=True):
             whole[row.number, : row.length] = values[: row.length]
-
-
-def _is_full_row(inputs: Mapping[str, Array], axes: Axes) -> bool:
-    """Whether this is one row, and an input without padding shows its length, which all have."""
-    lengths = {inputs[name].shape[axis] for name, axis in axes.inputs.items()}
-    return len(lengths) == 1 and any(
-        array.ndim == 2 and len(array) == 1 and array.size > 0 and bool(array[0, -1])
-        for array in map(inputs.__getitem__, axes.inputs)
-    )
 
 
 def _by_request(rows: Sequence[Row]) -> Iterator[list[Row]]:

@@ -38,23 +38,14 @@ def instruction_sets() -> list[str]:
     return []
 
 
-@dataclass(frozen=True)
 class GatedFiles:
     """The files of one model, beside each other."""
 
-    plain: Path
-
-    @property
-    def prepacked(self) -> Path:
-        return self.plain.with_suffix(f".prepacked{self.plain.suffix}")
-
-    @property
-    def weights(self) -> Path:
-        return self.plain.with_suffix(".weights")
-
-    @property
-    def gate(self) -> Path:
-        return self.plain.with_suffix(".gate.json")
+    def __init__(self, plain: Path) -> None:
+        self.plain = plain
+        self.prepacked = plain.with_suffix(f".prepacked{plain.suffix}")
+        self.weights = plain.with_suffix(".weights")
+        self.gate = plain.with_suffix(".gate.json")
 
     def fingerprints(self) -> dict[str, dict[str, int]]:
         """Size in bytes and CRC-32 of each file but the record, by name."""
