@@ -100,9 +100,8 @@ def choose_interpreter(minor: str | None, *, exactly: bool = False) -> tuple[Int
     """
     running = inspect_interpreter(sys.executable)
     if running is None:
-        raise EnsembleError(
-            "this is not a CPython with a GIL, and Triton's stub needs one", cure="use Python 3.11 or 3.12"
-        )
+        cure = "use Python 3.11 or 3.12"
+        raise EnsembleError("this is not a CPython with a GIL, and Triton's stub needs one", cure=cure)
     minor = minor or running.minor
     if interpreter := find_interpreter(minor):
         return interpreter, ""

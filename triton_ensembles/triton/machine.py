@@ -21,10 +21,9 @@ def check_machine() -> None:
     """Raise :class:`EnsembleError` for the first requirement that this machine does not meet, with the fix."""
     system, processor = platform.system(), platform.machine()
     if (system, processor) != ("Linux", "x86_64"):
-        raise EnsembleError(
-            f"tritonserver's wheel is for Linux on x86-64, but this is {system} on {processor}",
-            cure="use a Linux x86-64 machine or virtual machine (Ubuntu 22.04, Debian 12 or newer)",
-        )
+        message = f"tritonserver's wheel is for Linux on x86-64, but this is {system} on {processor}"
+        cure = "use a Linux x86-64 machine or virtual machine (Ubuntu 22.04, Debian 12 or newer)"
+        raise EnsembleError(message, cure=cure)
     glibc = glibc_version()
     if glibc < OLDEST_GLIBC:
         libc = ".".join(map(str, glibc)) if glibc else "another C library"

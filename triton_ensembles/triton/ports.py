@@ -41,10 +41,8 @@ class Ports:
         for name in names:
             port = getattr(self, name)
             if port in taken:
-                raise EnsembleError(
-                    f"port {port} is given twice, for {taken[port]} and {name}",
-                    cure=f"choose another port with --{name}-port",
-                )
+                cure = f"choose another port with --{name}-port"
+                raise EnsembleError(f"port {port} is given twice, for {taken[port]} and {name}", cure=cure)
             taken[port] = name
             with _reusing_socket() as probe:
                 try:

@@ -67,10 +67,8 @@ def server_command(environment: Mapping[str, str], repository: Path) -> ServerCo
     else:
         model = environment.get(DEFAULT_MODEL) or _only_model(repository, messages)
         if not (repository / model).is_dir():
-            raise EnsembleError(
-                f"Directory with provided {DEFAULT_MODEL} {model} does not exist",
-                cure=f"name one of the archive's folders: {', '.join(_folders(repository)) or 'it has none'}",
-            )
+            cure = f"name one of the archive's folders: {', '.join(_folders(repository)) or 'it has none'}"
+            raise EnsembleError(f"Directory with provided {DEFAULT_MODEL} {model} does not exist", cure=cure)
         inside[DEFAULT_MODEL] = model
         arguments.append(f"--load-model={model}")
     return ServerCommand(tuple(arguments), inside, tuple(messages))
@@ -78,18 +76,14 @@ def server_command(environment: Mapping[str, str], repository: Path) -> ServerCo
 
 def _only_model(repository: Path, messages: list[str]) -> str:
     if (repository / "config.pbtxt").is_file():
-        raise EnsembleError(
-            "Incorrect directory structure. Model directory needs to contain the top level folder",
-            cure="put the folder that holds config.pbtxt into the archive, not its content",
-        )
+        message = "Incorrect directory structure. Model directory needs to contain the top level folder"
+        raise EnsembleError(message, cure="put the folder that holds config.pbtxt into the archive, not its content")
     folders = _folders(repository)
     if not folders:
         raise EnsembleError("No model found in model repository", cure="put a model's folder at the archive's root")
     if len(folders) > 1:
-        raise EnsembleError(
-            f"More than 1 model directory found in model repository: {' '.join(folders)}",
-            cure=f"provide a single directory, or set {DEFAULT_MODEL} to run the ensemble backend",
-        )
+        cure = f"provide a single directory, or set {DEFAULT_MODEL} to run the ensemble backend"
+        raise EnsembleError(f"More than 1 model directory found in model repository: {' '.join(folders)}", cure=cure)
     messages.append(
         f"WARNING: No {DEFAULT_MODEL} provided. Starting with the only existing model directory {folders[0]}"
     )

@@ -124,15 +124,11 @@ def _release(image: str) -> Release:
     check_image(image)
     release = image_of(Destination(image=image))
     if release is None:
-        raise EnsembleError(
-            f"'{image}' does not name a release of Triton, and an archive is built for one",
-            cure="write the release that the image was made from, as --image 24.09",
-        )
+        cure = "write the release that the image was made from, as --image 24.09"
+        raise EnsembleError(f"'{image}' does not name a release of Triton, and an archive is built for one", cure=cure)
     if not release.python:
-        raise EnsembleError(
-            f"the Python of the image of Triton {release.release} is unknown",
-            cure="choose another release with --image",
-        )
+        message = f"the Python of the image of Triton {release.release} is unknown"
+        raise EnsembleError(message, cure="choose another release with --image")
     return release
 
 

@@ -21,9 +21,6 @@ def download_wheels(requirements: Path, destination: Path, purpose: str, *option
     except ProgramError as error:
         errors = [line for line in error.output.splitlines() if line.startswith("ERROR")]
         reason = errors[0] if errors else " ".join(error.output.split())
-        raise EnsembleError(
-            f"{purpose} could not be downloaded: {reason}",
-            path=requirements,
-            cure="connect this machine to a package registry (pip's index-url), and try again",
-        ) from error
+        cure = "connect this machine to a package registry (pip's index-url), and try again"
+        raise EnsembleError(f"{purpose} could not be downloaded: {reason}", path=requirements, cure=cure) from error
     return sorted(destination.glob("*.whl"))

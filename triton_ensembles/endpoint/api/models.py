@@ -48,10 +48,8 @@ def container_spec(request: Mapping[str, Any]) -> ContainerSpec:
     if not image or not url:
         raise ValidationException(f"The container has no {'ModelDataUrl' if image else 'Image'}")
     if "triton" not in image.rsplit("/", 1)[-1]:
-        raise NotSupportedLocally(
-            f"the image {image}",
-            "the local container is Triton: use an image of sagemaker-tritonserver, or of the gateway",
-        )
+        message = "the local container is Triton: use an image of sagemaker-tritonserver, or of the gateway"
+        raise NotSupportedLocally(f"the image {image}", message)
     if not url.startswith("s3://"):
         raise NotSupportedLocally(f"the ModelDataUrl {url}", "give it as s3://BUCKET/KEY")
     mode = container.get("Mode", "SingleModel")

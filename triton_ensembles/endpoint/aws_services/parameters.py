@@ -38,6 +38,5 @@ def _check(operation: str, parameters: dict[str, Any]) -> None:
             raise NotSupportedLocally(f"the statistic {statistic} of CloudWatch", cure)
     actions = [arn for name in _ACTIONS for arn in parameters.get(name) or []]
     if operation == "PutMetricAlarm" and any(":scalingPolicy:" in arn for arn in actions):
-        raise NotSupportedLocally(
-            "an alarm that calls a scaling policy", "use a policy of the type TargetTrackingScaling"
-        )
+        message = "an alarm that calls a scaling policy"
+        raise NotSupportedLocally(message, "use a policy of the type TargetTrackingScaling")

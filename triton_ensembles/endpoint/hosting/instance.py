@@ -60,9 +60,8 @@ class Instance:
         try:
             await self._container.start()
         except EnsembleError as error:
-            raise InternalFailure(
-                f"The container did not pass the ping health check: {error.message}", cure=error.cure
-            ) from None
+            message = f"The container did not pass the ping health check: {error.message}"
+            raise InternalFailure(message, cure=error.cure) from None
         await self._models.count_environments()
         self._started()
 

@@ -90,10 +90,8 @@ class Variant:
             HostingError: with the reason, from Triton's log where that has it. Nothing is left behind.
         """
         if not _PLAIN_PATH.fullmatch(str(self._root)):
-            raise InternalFailure(
-                f"the path of '{self._root}' may only have letters, digits and ._-/+@=,: in it",
-                cure="choose another folder",
-            )
+            message = f"the path of '{self._root}' may only have letters, digits and ._-/+@=,: in it"
+            raise InternalFailure(message, cure="choose another folder")
         self._python, substitution = await asyncio.to_thread(python_for, self._spec.image)
         if substitution:
             self._warn(substitution)
@@ -219,10 +217,8 @@ class Variant:
     def _check(self, target_model: str | None) -> None:
         if self._spec.mode == "SingleModel":
             if target_model is not None:
-                raise ValidationError(
-                    "The endpoint is not a multi-model endpoint and does not support target model header",
-                    cure="leave out TargetModel, or create the model with Mode MultiModel",
-                )
+                message = "The endpoint is not a multi-model endpoint and does not support target model header"
+                raise ValidationError(message, cure="leave out TargetModel, or create the model with Mode MultiModel")
         elif target_model is None:
             raise ValidationError(
                 "The endpoint is a multi-model endpoint and the request is missing a target model header",

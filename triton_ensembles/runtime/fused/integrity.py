@@ -57,9 +57,8 @@ def refuse_incomplete(folder: Path) -> None:
         if not file.is_file():
             raise LoadError(f"the fused ensemble's file {path} is missing: build the archive again")
         if file.stat().st_size != size:
-            raise LoadError(
-                f"the fused ensemble's file {path} is damaged, or of another build: build the archive again"
-            )
+            message = f"the fused ensemble's file {path} is damaged, or of another build: build the archive again"
+            raise LoadError(message)
 
 
 def sha256_of(path: Path) -> str:

@@ -130,9 +130,8 @@ def check_tensors(
 def check_tensor(kind: str, declared: Tensor, tensor: Tensor, *, batched: bool) -> None:
     """Raise LoadError unless types are the same and dims, in the file with the batch axis if ``batched``, can agree."""
     if tensor.data_type is not None and tensor.data_type != declared.data_type:
-        raise LoadError(
-            f'{kind} "{declared.name}" is {declared.data_type} in the config, but {tensor.data_type} in the file'
-        )
+        message = f'{kind} "{declared.name}" is {declared.data_type} in the config, but {tensor.data_type} in the file'
+        raise LoadError(message)
     if tensor.dims is None or declared.dims is None:
         return
     shape = (-1, *declared.dims) if batched else declared.dims

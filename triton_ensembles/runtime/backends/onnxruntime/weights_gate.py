@@ -120,9 +120,8 @@ def _parse(path: Path) -> WeightsGate:
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         reason = f"{type(error).__name__}: {error}"
-        raise LoadError(
-            f"{path.name} is damaged, not the record of a build ({reason}): build the model again"
-        ) from error
+        message = f"{path.name} is damaged, not the record of a build ({reason}): build the model again"
+        raise LoadError(message) from error
 
 
 def _fingerprint(path: Path) -> dict[str, int]:

@@ -137,9 +137,8 @@ def _reshape(graph: ov.Model, shapes: Mapping[str, Sequence[int]], model: ModelI
     try:
         graph.reshape({name: ov.PartialShape(list(sizes)) for name, sizes in shapes.items()})
     except RuntimeError as error:
-        raise LoadError(
-            f"the inputs of {model.file.name} cannot have the shapes {list(shapes.values())}: {reason(error)}"
-        ) from error
+        message = f"the inputs of {model.file.name} cannot have the shapes {list(shapes.values())}: {reason(error)}"
+        raise LoadError(message) from error
 
 
 def _with_size(dims: Sequence[int], axis: int, size: int) -> tuple[int, ...]:

@@ -99,9 +99,8 @@ class TorchEngine:
         else:
             dtype = _TYPES.get(value.dtype, str(value.dtype))
             if dtype != declared.data_type:
-                raise ValueError(
-                    f'output "{name}" is {declared.data_type} in the config, but the model returned {dtype}'
-                )
+                message = f'output "{name}" is {declared.data_type} in the config, but the model returned {dtype}'
+                raise ValueError(message)
             array = value.detach().contiguous().cpu().numpy()
         _check_dims(declared, array.shape, rows)
         return array

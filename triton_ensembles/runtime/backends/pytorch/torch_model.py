@@ -30,9 +30,8 @@ class Script:
             schema = self._module.forward.schema
         except (RuntimeError, ValueError, AttributeError) as error:
             reason = next(iter(str(error).splitlines()), "")
-            raise LoadError(
-                f"torch {torch.__version__} cannot load {model.file.name} as TorchScript: {reason}"
-            ) from error
+            message = f"torch {torch.__version__} cannot load {model.file.name} as TorchScript: {reason}"
+            raise LoadError(message) from error
         arguments = schema.arguments[1:]  # the first one is the module itself
         names = [tensor.name for tensor in model.inputs]
         self._takes_dictionary = len(arguments) == 1 and arguments[0].type.kind() == "DictType"
@@ -69,9 +68,8 @@ class Package:
             compiled_for = self._loader.get_metadata().get("AOTI_DEVICE_KEY", device.type)
         except Exception as error:  # a broken package causes RuntimeError, OSError, zip and JSON errors
             reason = next(iter(str(error).splitlines()), "")
-            raise LoadError(
-                f"torch {torch.__version__} cannot load {model.file.name} as a package of AOTInductor: {reason}"
-            ) from error
+            message = f"torch {torch.__version__} cannot load {model.file.name} as a package of AOTInductor: {reason}"
+            raise LoadError(message) from error
         if compiled_for != device.type:
             raise LoadError(f"{model.file.name} was compiled for {compiled_for}, but this instance runs on {device}")
         for tensor in (*model.inputs, *model.outputs):
