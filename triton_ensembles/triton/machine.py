@@ -27,10 +27,8 @@ def check_machine() -> None:
     glibc = glibc_version()
     if glibc < OLDEST_GLIBC:
         libc = ".".join(map(str, glibc)) if glibc else "another C library"
-        raise EnsembleError(
-            f"tritonserver needs glibc 2.35 or newer, but this machine has {libc}",
-            cure="use Ubuntu 22.04, Debian 12 or newer",
-        )
+        cure = "use Ubuntu 22.04, Debian 12 or newer"
+        raise EnsembleError(f"tritonserver needs glibc 2.35 or newer, but this machine has {libc}", cure=cure)
     if sys.version_info[:2] not in PYTHONS:
         raise EnsembleError(
             f"Python 3.11 or 3.12 is needed, but this is {platform.python_version()} ({sys.executable})",

@@ -48,10 +48,9 @@ class Ports:
                 try:
                     probe.bind((LOOPBACK, port))
                 except (OSError, OverflowError) as error:
-                    raise EnsembleError(
-                        f"port {port} ({name}) of {LOOPBACK} cannot be used: {getattr(error, 'strerror', error)}",
-                        cure=f"stop the program that uses it, or choose another port with --{name}-port",
-                    ) from error
+                    message = f"port {port} ({name}) of {LOOPBACK} cannot be used: {getattr(error, 'strerror', error)}"
+                    cure = f"stop the program that uses it, or choose another port with --{name}-port"
+                    raise EnsembleError(message, cure=cure) from error
 
 
 def is_free(port: int) -> bool:

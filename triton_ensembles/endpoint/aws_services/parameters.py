@@ -38,5 +38,5 @@ def _check(operation: str, parameters: dict[str, Any]) -> None:
             raise NotSupportedLocally(f"the statistic {statistic} of CloudWatch", cure)
     actions = [arn for name in _ACTIONS for arn in parameters.get(name) or []]
     if operation == "PutMetricAlarm" and any(":scalingPolicy:" in arn for arn in actions):
-        message = "an alarm that calls a scaling policy"
-        raise NotSupportedLocally(message, "use a policy of the type TargetTrackingScaling")
+        cure = "use a policy of the type TargetTrackingScaling"
+        raise NotSupportedLocally("an alarm that calls a scaling policy", cure)

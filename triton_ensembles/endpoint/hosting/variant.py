@@ -220,10 +220,8 @@ class Variant:
                 message = "The endpoint is not a multi-model endpoint and does not support target model header"
                 raise ValidationError(message, cure="leave out TargetModel, or create the model with Mode MultiModel")
         elif target_model is None:
-            raise ValidationError(
-                "The endpoint is a multi-model endpoint and the request is missing a target model header",
-                cure="name the archive in TargetModel, relative to ModelDataUrl",
-            )
+            message = "The endpoint is a multi-model endpoint and the request is missing a target model header"
+            raise ValidationError(message, cure="name the archive in TargetModel, relative to ModelDataUrl")
         elif not TARGET_MODEL.fullmatch(target_model) or SHELL_CHARACTERS.search(target_model):
             raise ValidationError(
                 f"TargetModel {target_model[:200]!r} is not valid: it must have 1 to 1024 printable characters, "

@@ -139,9 +139,8 @@ def check_tensor(kind: str, declared: Tensor, tensor: Tensor, *, batched: bool) 
     pairs = list(zip(shape, tensor.dims, strict=False))[1 if batched else 0 :]
     if len(shape) != len(tensor.dims) or any(a != b and -1 not in (a, b) for a, b in pairs):
         axis = " with the batch axis" if batched else ""
-        raise LoadError(
-            f'{kind} "{declared.name}" is {list(shape)}{axis} in the config, but {list(tensor.dims)} in the file'
-        )
+        message = f'{kind} "{declared.name}" is {list(shape)}{axis} in the config, but {list(tensor.dims)} in the file'
+        raise LoadError(message)
 
 
 def check_batch_axis(kind: str, name: str, dims: tuple[int, ...] | None, max_batch_size: int) -> None:
