@@ -70,17 +70,11 @@ class Deployment:
 
     def choose(self, target_variant: str | None, endpoint: str) -> Variant:
         """The variant with this name, or one chosen by weight. Raises hosting's ValidationError."""
-        name = target_variant or self._by_weight()
+        weights = [variant.plan.weight for variant in self.variants.values()]
+        name = target_variant or random.choices(list(self.variants), weights)[0]
         if name not in self.variants:
             raise ValidationError(f"Variant {name} not found for Request: the endpoint {endpoint} has no such variant")
         return self.variants[name]
-
-    def _by_weight(self) -> str:
-        """A random variant, in proportion to the weights."""
-        if len(self.variants) == 1:
-            return next(iter(self.variants))
-        weights = [variant.plan.weight for variant in self.variants.values()]
-        return random.choices(list(self.variants), weights)[0]
 
 
 class Endpoint:

@@ -1,10 +1,10 @@
 """docker/sagemaker/serve of Triton's image (r24.10): from a container's environment variables to tritonserver's flags.
 
-The script is the entry point of NVIDIA's and AWS's images. This is its complete mapping, with the same defaults, order
-and error messages. SAGEMAKER_TRITON_INFERENCE_TYPE was added in r25.03 and is read by the server itself.
+The script is the entry point of NVIDIA's and AWS's images. This is its mapping, with the same defaults, order and error
+messages, but for SAGEMAKER_TRITON_MODEL_LOAD_GPU_LIMIT, a flag for each GPU: the local server has none.
+SAGEMAKER_TRITON_INFERENCE_TYPE was added in r25.03 and is read by the server itself.
 """
 
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -49,9 +49,6 @@ def server_command(environment: Mapping[str, str], repository: Path) -> ServerCo
         value = environment.get(variable) or default  # the script treats "" as unset ([ -n … ])
         if value is not None:
             arguments.append(flag + value)
-    if limit := environment.get("SAGEMAKER_TRITON_MODEL_LOAD_GPU_LIMIT"):
-        for gpu in range(_gpus()):
-            arguments += ["--model-load-gpu-limit", f"{gpu}:{limit}"]
     # The shell splits at spaces and treats quotes as ordinary characters.
     arguments += environment.get("SAGEMAKER_TRITON_ADDITIONAL_ARGS", "").split()
 
@@ -92,12 +89,3 @@ def _only_model(repository: Path, messages: list[str]) -> str:
 
 def _folders(repository: Path) -> list[str]:
     return sorted(entry.name for entry in repository.iterdir() if entry.is_dir() and not entry.is_symlink())
-
-
-def _gpus() -> int:
-    """The number of lines that ``nvidia-smi -L`` prints; 0 without that program."""
-    try:
-        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True)
-    except OSError:
-        return 0
-    return len(listed.stdout.splitlines())

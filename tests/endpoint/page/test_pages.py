@@ -20,9 +20,8 @@ from triton_ensembles.endpoint.hosting.model import ColdStart, Model
 from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec, VariantPlan
 from triton_ensembles.endpoint.hosting.status import InstanceStatus, VariantStatus
 from triton_ensembles.endpoint.metrics.record import Metrics
-from triton_ensembles.endpoint.page.choice import SORTS
 from triton_ensembles.endpoint.page.pages import Pages
-from triton_ensembles.endpoint.page.rows import Order, rows_of
+from triton_ensembles.endpoint.page.rows import SORTS, Order, rows_of
 from triton_ensembles.sagemaker.model_state import ModelState
 
 PLAN = VariantPlan("AllTraffic", ContainerSpec("image", "s3://b/", "MultiModel"), Budgets(1 << 30, 1 << 30), 1, "ml", 1)

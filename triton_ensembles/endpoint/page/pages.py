@@ -16,8 +16,7 @@ from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.metrics.triton import Source, TritonMetrics
-from triton_ensembles.endpoint.page.choice import FOLDED, Choice
-from triton_ensembles.endpoint.page.rows import Order
+from triton_ensembles.endpoint.page.rows import FOLDED, Choice, Order
 from triton_ensembles.endpoint.page.view import latencies, view
 
 _HERE = Path(__file__).parent
