@@ -3,8 +3,6 @@
 It follows Triton's native PyTorch backend; tensor_positions.py and torch_settings.py name the rules taken from there.
 """
 
-import contextlib
-import ctypes
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -17,7 +15,13 @@ from triton_ensembles.runtime.backends.common.batching import Array, BadInputErr
 from triton_ensembles.runtime.backends.common.instance_engine import InstanceEngine
 from triton_ensembles.runtime.backends.common.model_instance import TRITON_TYPES, LoadError, ModelInstance, Tensor
 from triton_ensembles.runtime.backends.pytorch.torch_model import PACKAGE_SUFFIX, Package, Script
-from triton_ensembles.runtime.backends.pytorch.torch_settings import PARAMETERS, THREADS, Settings
+from triton_ensembles.runtime.backends.pytorch.torch_settings import (
+    PARAMETERS,
+    THREADS,
+    Settings,
+    device_of,
+    keep_freed_memory,
+)
 
 # Those of the native backend (src/libtorch_utils.cc). TYPE_STRING is a list of texts, not a tensor.
 _TYPES = {
@@ -25,10 +29,6 @@ _TYPES = {
     for name in ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64")
 }
 _TEXT = "TYPE_STRING"
-# malloc.h
-_M_TRIM_THRESHOLD = -1
-_M_MMAP_THRESHOLD = -3
-_KEPT = 1 << 30  # bytes
 
 
 class TorchEngine:
@@ -49,7 +49,7 @@ class TorchEngine:
         self._engines = InstanceEngine(model, lambda threads: threads, THREADS)
         self._threads = 0
         if model.gpu is None:
-            _keep_freed_memory()
+            keep_freed_memory()
         with self._settings.applied():
             self._model = Package(model, self._device) if is_package else Script(model, self._device)
         for kind, positions in (("inputs", self._model.inputs), ("outputs", self._model.outputs)):
@@ -104,31 +104,6 @@ class TorchEngine:
             array = value.detach().contiguous().cpu().numpy()
         _check_dims(declared, array.shape, rows)
         return array
-
-
-def device_of(gpu: int | None) -> torch.device:
-    """The CPU or, for an instance of KIND_GPU, the device ``gpu``, which becomes this process's default."""
-    if gpu is None:
-        return torch.device("cpu")
-    if not torch.cuda.is_available():
-        raise LoadError(f"the config asks for KIND_GPU, but torch {torch.__version__} finds no CUDA here")
-    if gpu >= torch.cuda.device_count():
-        raise LoadError(f"the config asks for GPU {gpu}, but torch has {torch.cuda.device_count()}, from 0")
-    torch.cuda.set_device(gpu)  # also for a model's own torch.zeros()
-    return torch.device("cuda", gpu)
-
-
-def _keep_freed_memory() -> None:
-    """Make glibc keep freed memory of this process, up to 1 GiB, for the next run on the CPU.
-
-    torch allocates each layer's result with malloc and frees it soon. glibc returns large blocks to the system every
-    time, which must then clear the pages for the next run: with ResNet-50 and batches of 32 that took a third of all
-    processor time (610000 page faults a run). Now an instance stays as large as its largest batch has made it.
-    """
-    with contextlib.suppress(AttributeError):  # a C library other than glibc
-        mallopt = ctypes.CDLL(None).mallopt
-        mallopt(_M_MMAP_THRESHOLD, _KEPT)
-        mallopt(_M_TRIM_THRESHOLD, _KEPT)
 
 
 def _check_types(kind: str, tensors: Sequence[Tensor], *, batched: bool) -> None:
