@@ -15,13 +15,7 @@ from triton_ensembles.runtime.backends.common.batching import Array, BadInputErr
 from triton_ensembles.runtime.backends.common.instance_engine import InstanceEngine
 from triton_ensembles.runtime.backends.common.model_instance import TRITON_TYPES, LoadError, ModelInstance, Tensor
 from triton_ensembles.runtime.backends.pytorch.torch_model import PACKAGE_SUFFIX, Package, Script
-from triton_ensembles.runtime.backends.pytorch.torch_settings import (
-    PARAMETERS,
-    THREADS,
-    Settings,
-    device_of,
-    keep_freed_memory,
-)
+from triton_ensembles.runtime.backends.pytorch.torch_settings import PARAMETERS, THREADS, Settings, device_of
 
 # Those of the native backend (src/libtorch_utils.cc). TYPE_STRING is a list of texts, not a tensor.
 _TYPES = {
@@ -48,8 +42,6 @@ class TorchEngine:
         # copy of the weights.
         self._engines = InstanceEngine(model, lambda threads: threads, THREADS)
         self._threads = 0
-        if model.gpu is None:
-            keep_freed_memory()
         with self._settings.applied():
             self._model = Package(model, self._device) if is_package else Script(model, self._device)
         for kind, positions in (("inputs", self._model.inputs), ("outputs", self._model.outputs)):

@@ -54,6 +54,8 @@ class Settings:
         self._optimized = not model.boolean(_NOT_OPTIMIZED, False)
         self._cleaning = model.boolean(_CLEANING, False) and model.gpu is not None
         torch.backends.cudnn.enabled = not model.boolean(_NO_CUDNN, False)
+        if model.gpu is None:
+            _keep_freed_memory()
         if threads := model.integer(_OTHER_THREADS, 0):
             torch.set_num_interop_threads(threads)
         for key, switch in _JIT.items():
@@ -93,7 +95,7 @@ def device_of(gpu: int | None) -> torch.device:
     return torch.device("cuda", gpu)
 
 
-def keep_freed_memory() -> None:
+def _keep_freed_memory() -> None:
     """Make glibc keep freed memory of this process, up to 1 GiB, for the next run on the CPU.
 
     torch allocates each layer's result with malloc and frees it soon. glibc returns large blocks to the system every
