@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
@@ -29,14 +30,14 @@ class ObjectNotFoundException(ApiError):  # noqa: N818 (AWS's own name)
     """There is no such scalable target or policy."""
 
 
+@dataclass(frozen=True)
 class AutoscalingApi:
     """The operations; moto listens at ``base``."""
 
-    def __init__(self, session: aiohttp.ClientSession, base: str, region: str, autoscaler: Autoscaler) -> None:
-        self._session = session
-        self._base = base
-        self._region = region
-        self._autoscaler = autoscaler
+    session: aiohttp.ClientSession
+    base: str
+    region: str
+    autoscaler: Autoscaler
 
     async def handle(self, request: web.BaseRequest) -> web.Response:
         operation = request.headers.get("X-Amz-Target", "").rpartition(".")[2]
@@ -67,11 +68,11 @@ class AutoscalingApi:
                 await self._ask("DeleteScalingPolicy", {**_scope(parameters), "PolicyName": policy})
         status, answer = await self._ask(operation, parameters)
         if operation in _CHANGING and status == 200:
-            self._autoscaler.look()
+            self.autoscaler.look()
         return reply(status, answer)
 
     async def _check_target(self, parameters: Mapping[str, Any]) -> None:
-        if self._autoscaler.variant(parameters["ResourceId"]) is None:
+        if self.autoscaler.variant(parameters["ResourceId"]) is None:
             raise ValidationException(
                 f"The resource {parameters['ResourceId']} does not exist: it must be endpoint/NAME/variant/NAME, of an "
                 "endpoint in service"
@@ -96,13 +97,13 @@ class AutoscalingApi:
 
     async def _ask(self, operation: str, parameters: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
         """moto's status and answer."""
-        credential = f"Credential=local/20000101/{self._region}/{_SERVICE}/aws4_request"
+        credential = f"Credential=local/20000101/{self.region}/{_SERVICE}/aws4_request"
         headers = {
             "X-Amz-Target": f"AnyScaleFrontendService.{operation}",
             "Content-Type": "application/x-amz-json-1.1",
             "Authorization": f"AWS4-HMAC-SHA256 {credential}, SignedHeaders=host, Signature=0",
         }
-        async with self._session.post(f"{self._base}/", data=json.dumps(parameters), headers=headers) as answer:
+        async with self.session.post(f"{self.base}/", data=json.dumps(parameters), headers=headers) as answer:
             body = await answer.read()
             if answer.status >= 400 and not body:  # not an answer of the service's own
                 raise ValidationException("A value of the request has the wrong format")
@@ -110,7 +111,7 @@ class AutoscalingApi:
 
     def _activities(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         resource = parameters.get("ResourceId")
-        activities = self._autoscaler.activities
+        activities = self.autoscaler.activities
         shown = [_shown(activity) for activity in activities if resource in (None, activity.resource_id)]
         return {"ScalingActivities": shown[: parameters.get("MaxResults", len(shown))]}
 

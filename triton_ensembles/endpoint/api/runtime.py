@@ -10,6 +10,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -51,13 +52,13 @@ def _header_members() -> tuple[dict[str, str], dict[str, Mapping[str, Any]], int
 _HEADERS, _CONSTRAINTS, BODY_BYTES = _header_members()
 
 
+@dataclass(frozen=True)
 class Runtime:
     """Answers InvokeEndpoint, and InvokeEndpointWithResponseStream in one part: Triton's port has no other."""
 
-    def __init__(self, settings: Settings, find: Callable[[str], Endpoint | None], metrics: Metrics) -> None:
-        self._settings = settings
-        self._find = find
-        self._metrics = metrics
+    settings: Settings
+    find: Callable[[str], Endpoint | None]
+    metrics: Metrics
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one call with the model's reply, or an error in AWS's shape. A connection that is reset cancels it."""
@@ -70,14 +71,14 @@ class Runtime:
         except HostingError as error:
             call.model_status = error.original_status if isinstance(error, ModelError) else 0
             call.failed = error.status >= 500
-            response = _error_response(error, self._settings.log(call.endpoint), multi_model=bool(call.target_model))
+            response = _error_response(error, self.settings.log(call.endpoint), multi_model=bool(call.target_model))
         if call.endpoint:
-            self._metrics.invocation(call, time.perf_counter() - call.started)
+            self.metrics.invocation(call, time.perf_counter() - call.started)
         return response
 
     async def _answer(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
         name, operation, parameters = _read(request)
-        endpoint = self._find(name)
+        endpoint = self.find(name)
         if endpoint is None:
             raise ValidationError(f"Endpoint {name} of account {ACCOUNT} not found.")
         call.target_model = parameters.get("TargetModel", "")
