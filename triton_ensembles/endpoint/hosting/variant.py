@@ -14,7 +14,6 @@ from typing import Any
 
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.hosting.container_process import Container
-from triton_ensembles.endpoint.hosting.container_python import python_for
 from triton_ensembles.endpoint.hosting.disk import Disk, model_hash
 from triton_ensembles.endpoint.hosting.errors import InternalFailure, ServiceUnavailable, ValidationError
 from triton_ensembles.endpoint.hosting.instance import Instance, InstanceModels
@@ -30,9 +29,13 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.sagemaker.contract import SHELL_CHARACTERS, TARGET_MODEL
 from triton_ensembles.sagemaker.model_state import ModelState
 from triton_ensembles.sagemaker.routing import rank
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.home import find_home, server_python
 from triton_ensembles.triton.ports import is_free
+from triton_ensembles.triton.releases import image_of
 from triton_ensembles.triton.sagemaker_entry_point import MULTI_MODEL
 from triton_ensembles.triton.sagemaker_server import PORT_VARIABLES
+from triton_ensembles.triton.stubs import prepare_stubs
 
 _MEASURE_SECONDS = (2.0, 10.0)  # between measurements: at least and at most
 _PAUSE_FACTOR = 200  # times the duration of the last one: tens of ms for a server with many pages and threads
@@ -92,7 +95,7 @@ class Variant:
         if not _PLAIN_PATH.fullmatch(str(self._root)):
             message = f"the path of '{self._root}' may only have letters, digits and ._-/+@=,: in it"
             raise InternalFailure(message, cure="choose another folder")
-        self._python, substitution = await asyncio.to_thread(python_for, self._spec.image)
+        self._python, substitution = await asyncio.to_thread(_python_for, self._spec.image)
         if substitution:
             self._warn(substitution)
         try:
@@ -258,6 +261,25 @@ class Variant:
                     failed = str(error)
                     self._report(0).warning("", f"the endpoint could not be measured: {type(error).__name__}: {failed}")
             took = time.monotonic() - began
+
+
+def _python_for(image: str) -> tuple[str, EnsembleError | None]:
+    """The Python for the stubs of a container of this image, such as "3.10", and why it is not the image's.
+
+    It is the one that runs this where the image names no release of Triton, as that of this project's own server.
+    """
+    release = image_of(Destination(image=image))
+    if release is None or release.python in ("", server_python()):
+        return server_python(), None
+    try:
+        prepare_stubs(find_home(), release.python)
+    except EnsembleError as error:
+        return server_python(), EnsembleError(
+            f"the image of Triton {release.release} runs Python steps with Python {release.python}, but here they run "
+            f"with Python {server_python()}: {error.message}",
+            cure=error.cure,
+        )
+    return release.python, None
 
 
 async def start_all(items: Iterable[Any]) -> None:
