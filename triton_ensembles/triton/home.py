@@ -102,14 +102,11 @@ def install_home(root: Path | None = None, progress: Callable[[str], None] = pri
             download_wheels(WHEELS, wheels, "the wheels of tritonserver")
             home = TritonHome(Path(scratch) / VERSION)
             _unpack(wheels, home)
-            (home.folder / _FILES).write_text(json.dumps(_digests(home.folder), indent=2))
+            digests = {name: file_digest(path) for name, path in files_in(home.folder).items()}
+            (home.folder / _FILES).write_text(json.dumps(digests, indent=2))
             remove(target)
             home.folder.replace(target)
     return find_home(root)
-
-
-def _digests(folder: Path) -> dict[str, str]:
-    return {name: file_digest(path) for name, path in files_in(folder).items()}
 
 
 def _is_whole(folder: Path) -> bool:

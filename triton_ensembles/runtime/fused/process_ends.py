@@ -20,7 +20,7 @@ def adopt_orphans() -> None:
 
 def end_orphans() -> None:
     """Kill all children of this process, and the children that it gets by that."""
-    while children := _children():
+    while children := children_of(os.getpid()):
         for child in children:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
@@ -48,9 +48,10 @@ def _watch(server: int) -> None:
     os.kill(os.getppid(), signal.SIGKILL)
 
 
-def _children() -> list[int]:
+def children_of(process: int) -> list[int]:
+    """The children of all threads of a process."""
     pids: list[int] = []
-    for children in Path("/proc/self/task").glob("*/children"):
+    for children in Path(f"/proc/{process}/task").glob("*/children"):
         with contextlib.suppress(OSError):  # a thread that has ended
             pids += map(int, children.read_text().split())
     return pids

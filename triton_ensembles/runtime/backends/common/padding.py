@@ -9,7 +9,7 @@ Rows are regrouped and not requests, because a request of many sentences is as w
 padding are zeros, so that no answer depends on the other requests of a run.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
@@ -84,7 +84,8 @@ class _Batch:
 
     def answer(self, rows: Sequence[Row], run: Run) -> None:
         """Run these rows together or, when that fails, those of each request separately."""
-        parts = [part for part in _by_request(rows) if part[0].request not in self.errors]
+        by_request = [list(part) for _, part in groupby(rows, key=lambda row: row.request)]
+        parts = [part for part in by_request if part[0].request not in self.errors]
         if not parts:
             return
         outputs = tuple(dict.fromkeys(name for part in parts for name in self._requests[part[0].request].wanted))
@@ -152,11 +153,6 @@ class _Batch:
         whole, array = np.moveaxis(answer[name], axis, 1), np.moveaxis(array, axis, 1)
         for row, values in zip(rows, array, strict=True):
             whole[row.number, : row.length] = values[: row.length]
-
-
-def _by_request(rows: Sequence[Row]) -> Iterator[list[Row]]:
-    for _, part in groupby(rows, key=lambda row: row.request):
-        yield list(part)
 
 
 def _lengths(inputs: Mapping[str, Array], axes: Axes) -> list[int]:
