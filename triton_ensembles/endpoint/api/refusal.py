@@ -28,17 +28,13 @@ def refusal(request: web.BaseRequest, service: str | None, code: str, message: s
     if service in ("s3", None):
         xml = f"<Error>{error}<RequestId>{number}</RequestId></Error>"
         return _response(status, xml.encode(), "application/xml", headers)
-    if service in _REST_XML or _is_query(request):
+    is_form = request.headers.get("Content-Type", "").startswith("application/x-www-form-urlencoded")
+    if service in _REST_XML or is_form or "Action" in request.rel_url.query:
         kind = "Sender" if status < 500 else "Receiver"
         xml = f"<ErrorResponse><Error><Type>{kind}</Type>{error}</Error><RequestId>{number}</RequestId></ErrorResponse>"
         return _response(status, xml.encode(), "text/xml", headers)
     body = json.dumps({"message": message}).encode()
     return _response(status, body, "application/json", headers | {"x-amzn-ErrorType": code})
-
-
-def _is_query(request: web.BaseRequest) -> bool:
-    form = request.headers.get("Content-Type", "").startswith("application/x-www-form-urlencoded")
-    return form or "Action" in request.rel_url.query
 
 
 def _response(status: int, body: bytes, content_type: str, headers: dict[str, str]) -> web.Response:

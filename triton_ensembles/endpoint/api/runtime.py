@@ -27,6 +27,7 @@ from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.metrics.record import Call, Metrics
 from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
 from triton_ensembles.endpoint.settings import ACCOUNT, Settings
+from triton_ensembles.sagemaker.contract import LARGEST_BODY
 
 _log = logging.getLogger(__name__)
 _PATH = re.compile(r"/endpoints/(?P<name>[^/?]*)/(?P<operation>[^/?]*)/?")
@@ -36,8 +37,8 @@ _SUPPORTED = {"EndpointName", "Body", "ContentType", "Accept", "CustomAttributes
 _SUPPORTED |= {"InferenceId"}
 
 
-def _header_members() -> tuple[dict[str, str], dict[str, Mapping[str, Any]], int]:
-    """Member names by header, the constraints of each member, and the largest body in bytes."""
+def _header_members() -> tuple[dict[str, str], dict[str, Mapping[str, Any]]]:
+    """Member names by header, and the constraints of each member."""
     model = operation_model("sagemaker-runtime", "InvokeEndpoint")
     assert model is not None
     members = model.input_shape.members
@@ -46,10 +47,10 @@ def _header_members() -> tuple[dict[str, str], dict[str, Mapping[str, Any]], int
         for name, shape in members.items()
         if shape.serialization.get("location") == "header"
     }
-    return headers, {name: shape.metadata for name, shape in members.items()}, int(members["Body"].metadata["max"])
+    return headers, {name: shape.metadata for name, shape in members.items()}
 
 
-_HEADERS, _CONSTRAINTS, BODY_BYTES = _header_members()
+_HEADERS, _CONSTRAINTS = _header_members()
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Runtime:
             response = await self._answer(request, call)
         except BodyTooLarge:
             # AWS's answer has no error code either: boto3 reports it as "413" (sagemaker-python-sdk issue 171).
-            response = _json(413, {"Message": f"HTTP content length exceeded {BODY_BYTES} bytes."})
+            response = _json(413, {"Message": f"HTTP content length exceeded {LARGEST_BODY} bytes."})
         except HostingError as error:
             call.model_status = error.original_status if isinstance(error, ModelError) else 0
             call.failed = error.status >= 500
@@ -83,7 +84,7 @@ class Runtime:
             raise ValidationError(f"Endpoint {name} of account {ACCOUNT} not found.")
         call.target_model = parameters.get("TargetModel", "")
         variant = _choose(endpoint, parameters, call)
-        body = Body(request, BODY_BYTES)
+        body = Body(request, LARGEST_BODY)
         whole = body.length is None or body.length <= _WHOLE_BYTES
         invocation = Invocation(
             body=await body.whole() if whole else body.pieces(),
