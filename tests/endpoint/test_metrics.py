@@ -17,8 +17,7 @@ from tests.triton.test_server import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.endpoint.metrics import cloudwatch, triton
 from triton_ensembles.endpoint.metrics.cloudwatch import MinuteStatistics
-from triton_ensembles.endpoint.metrics.latency import percentiles
-from triton_ensembles.endpoint.metrics.record import Metrics
+from triton_ensembles.endpoint.metrics.record import Metrics, percentiles
 from triton_ensembles.endpoint.metrics.triton import step_times
 from triton_ensembles.sagemaker.metric_names import METRICS
 

@@ -22,8 +22,8 @@ from botocore.exceptions import WaiterError
 from tests.endpoint.conftest import SOON, Deployer
 from tests.endpoint.hosting import archives
 from tests.triton.test_server import wait_until
-from triton_ensembles.endpoint.api.runtime import BODY_BYTES
 from triton_ensembles.endpoint.local import LocalEndpoint
+from triton_ensembles.sagemaker.contract import LARGEST_BODY
 
 Refused = Callable[..., tuple[str, str]]
 Put = Callable[[str, Any], None]
@@ -120,7 +120,7 @@ def test_binary_tensors_of_any_size_keep_the_containers_content_type(shared: str
 def test_a_body_of_exactly_6_mib_is_taken_and_one_byte_more_is_not(shared: str, runtime: Any) -> None:
     body, content_type = binary(1_572_000)
     head, tail = body[: int(content_type.removeprefix(BINARY))], body[int(content_type.removeprefix(BINARY)) :]
-    padded = head + b" " * (BODY_BYTES - len(body))
+    padded = head + b" " * (LARGEST_BODY - len(body))
     call: dict[str, Any] = {
         "EndpointName": shared,
         "TargetModel": "one.tar.gz",
@@ -131,7 +131,7 @@ def test_a_body_of_exactly_6_mib_is_taken_and_one_byte_more_is_not(shared: str, 
         runtime.invoke_endpoint(Body=padded + tail + b" ", **call)
     error = caught.value.response
     assert error["ResponseMetadata"]["HTTPStatusCode"] == 413
-    assert error["Error"] == {"Code": "413", "Message": f"HTTP content length exceeded {BODY_BYTES} bytes."}
+    assert error["Error"] == {"Code": "413", "Message": f"HTTP content length exceeded {LARGEST_BODY} bytes."}
 
 
 def test_a_body_of_unknown_length_is_refused_as_soon_as_it_is_too_long(local: LocalEndpoint, shared: str) -> None:

@@ -72,22 +72,6 @@ def test_the_platforms_port_is_the_containers_port() -> None:
     assert {"--sagemaker-port=81", "--sagemaker-safe-port-range=80-90"} <= set(made.arguments)
 
 
-def test_a_gpu_limit_is_set_for_each_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / "nvidia-smi"
-    program.write_text("#!/bin/sh\necho 'GPU 0: A'\necho 'GPU 1: B'\n")
-    program.chmod(0o755)
-    limited = multi_model(MODEL_LOAD_GPU_LIMIT="0.5")
-    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    assert server_command(limited, Path("/x")).arguments[-4:] == (
-        "--model-load-gpu-limit",
-        "0:0.5",
-        "--model-load-gpu-limit",
-        "1:0.5",
-    )
-    monkeypatch.setenv("PATH", "/nowhere")
-    assert "--model-load-gpu-limit" not in server_command(limited, Path("/x")).arguments
-
-
 def test_the_ping_mode_reaches_the_server_only_if_the_variable_was_set_before() -> None:
     assert (
         "SAGEMAKER_TRITON_PING_MODE"

@@ -21,14 +21,8 @@ import onnxruntime as ort
 
 from triton_ensembles.artifacts import Facts, Job
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.runtime.backends.common.known_input import (
-    Array,
-    KnownTensor,
-    agree,
-    known_tensors,
-    sample,
-    values_of,
-)
+from triton_ensembles.runtime.backends.common.batching import Array
+from triton_ensembles.runtime.backends.common.known_input import KnownTensor, agree, known_tensors, sample, values_of
 from triton_ensembles.runtime.backends.onnxruntime.tensors import tensor_of
 from triton_ensembles.runtime.backends.onnxruntime.weights_gate import GatedFiles, WeightsGate, instruction_sets
 

@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from triton_ensembles.endpoint.container_paths import on_aws
-from triton_ensembles.endpoint.deployment import Deployment, MakeVariant
-from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable, ValidationError
+from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable, ValidationError, with_paths_of_aws
 from triton_ensembles.endpoint.hosting.spec import VariantPlan
-from triton_ensembles.endpoint.hosting.variant import Variant
+from triton_ensembles.endpoint.hosting.variant import Variant, start_all, stop_all
 from triton_ensembles.endpoint.settings import ACCOUNT
 from triton_ensembles.ground.errors import EnsembleError
 
 _REASON_LENGTH = 1024  # of FailureReason in the service model
+MakeVariant = Callable[[VariantPlan, int], Variant]  # from the plan and the number of the deployment
 
 
 class Status(StrEnum):
@@ -49,18 +49,36 @@ class Share:
     instance_count: int | None = None
 
 
+class Deployment:
+    """All variants of an endpoint at one time. An update makes another deployment beside the present one."""
+
+    def __init__(self, config_name: str, plans: Sequence[VariantPlan], number: int, make: MakeVariant) -> None:
+        self.config_name = config_name
+        self.variants = {plan.name: make(plan, number) for plan in plans}
+
+    async def start(self) -> None:
+        """Start all variants. When one fails, stop the others and raise its error."""
+        try:
+            await start_all(self.variants.values())
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Let running requests end, then stop all variants."""
+        await stop_all(self.variants.values())
+
+    def choose(self, target_variant: str | None, endpoint: str) -> Variant:
+        """The variant with this name, or one chosen by weight. Raises hosting's ValidationError."""
+        weights = [variant.plan.weight for variant in self.variants.values()]
+        name = target_variant or random.choices(list(self.variants), weights)[0]
+        if name not in self.variants:
+            raise ValidationError(f"Variant {name} not found for Request: the endpoint {endpoint} has no such variant")
+        return self.variants[name]
+
+
 class Endpoint:
-    """An endpoint from CreateEndpoint to the end of DeleteEndpoint.
-
-    Args:
-        make: makes a variant of this endpoint.
-        changed: called after every change of state.
-
-    Attributes:
-        deployment: answers requests; None while there is none.
-        desired: what a variant is being changed to, by its name.
-        shutting_down: it is deleted because the server is shutting down.
-    """
+    """An endpoint from CreateEndpoint to the end of DeleteEndpoint. ``changed`` is called after every change."""
 
     def __init__(self, name: str, arn: str, make: MakeVariant, changed: Callable[[Endpoint], None]) -> None:
         self.name = name
@@ -69,9 +87,9 @@ class Endpoint:
         self.failure = ""
         self.created = self.modified = time.time()
         self.config_name = ""
-        self.deployment: Deployment | None = None
-        self.desired: Mapping[str, Share] = {}
-        self.shutting_down = False
+        self.deployment: Deployment | None = None  # answers requests
+        self.desired: Mapping[str, Share] = {}  # what a variant is being changed to, by its name
+        self.shutting_down = False  # it is deleted because the server is shutting down
         self._make = make
         self._changed = changed
         self._deployments = 0
@@ -126,12 +144,7 @@ class Endpoint:
             await asyncio.wait_for(self._settled.wait(), seconds)
 
     def choose(self, target_variant: str | None) -> Variant:
-        """The variant that a request goes to.
-
-        Raises:
-            ValidationError: none is in service.
-            ServiceUnavailable: the server is shutting down.
-        """
+        """The variant that a request goes to. Raises ValidationError or ServiceUnavailable where there is none."""
         if self.shutting_down:
             raise shutting_down()
         if self.deployment is None or self.status not in _SERVING:
@@ -196,5 +209,5 @@ def _reason(error: Exception) -> str:
     Only single models are loaded at the start, so the paths are theirs.
     """
     text = str(error) if isinstance(error, EnsembleError) else f"{type(error).__name__}: {error}"
-    text = on_aws(text, multi_model=False)
+    text = with_paths_of_aws(text, multi_model=False)
     return text if len(text) <= _REASON_LENGTH else text[: _REASON_LENGTH - 1] + "…"

@@ -13,8 +13,7 @@ _KEPT = 30  # as many as the page shows
 class Event:
     """One line: the endpoint, the kind of event ("model-evicted", "InService", …) and a description.
 
-    Attributes:
-        times: how often it came in a row; ``time`` is the last one's.
+    It came ``times`` in a row; ``time`` is the last one's.
     """
 
     endpoint: str

@@ -65,7 +65,7 @@ def _pass_on(child: int, number: int) -> None:
 
 def _end_what_is_left(server: int) -> None:
     """End all orphans of the endpoint's process ``server``, and remove what its tritonservers have left."""
-    leftovers = Leftovers.of_all(server)
+    leftovers = Leftovers.of(server)
     for _ in range(_ROUNDS):
         orphans = descendants(os.getpid())
         if not orphans:

@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
@@ -38,15 +37,8 @@ class LocalEndpoint(RunningEndpoint):
     """
 
     def __init__(self, root: str | os.PathLike[str], *arguments: str, region: str = "us-east-1") -> None:
-        self._arguments: Sequence[str] = (
-            "--root",
-            os.fspath(Path(root).absolute()),
-            "--port",
-            "0",
-            "--region",
-            region,
-            *arguments,
-        )
+        folder = os.fspath(Path(root).absolute())
+        self._arguments = (*("--root", folder), *("--port", "0"), *("--region", region), *arguments)
         super().__init__("", region)
         self._has_own_s3 = any(argument.startswith("--s3-url") for argument in arguments)
         self._process: subprocess.Popen[str] | None = None

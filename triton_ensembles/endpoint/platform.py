@@ -34,13 +34,7 @@ _PUT_AT_ONCE = 500  # metrics of one PutMetricData
 
 
 class Platform:
-    """Everything behind the URL.
-
-    Args:
-        url: the address that it listens on.
-        backing_url: where moto serves S3, CloudWatch and STS.
-        session: for requests to moto, and to Triton's metrics; its connections are kept open.
-    """
+    """Everything behind the URL that it listens on; moto serves S3, CloudWatch and STS at ``backing_url``."""
 
     def __init__(self, settings: Settings, url: str, backing_url: str, session: aiohttp.ClientSession) -> None:
         self._settings = settings
@@ -125,10 +119,8 @@ class Platform:
     async def _publish(self) -> None:
         """Send moto's CloudWatch the statistics since the last time, now that they are requested."""
         async with self._publishing:
-            taken = self._metrics.minutes.take()
-            for namespace, data in taken.items():
+            put = self._client("cloudwatch").put_metric_data
+            for namespace, data in self._metrics.minutes.take().items():
                 for start in range(0, len(data), _PUT_AT_ONCE):
-                    await asyncio.to_thread(self._put, namespace, data[start : start + _PUT_AT_ONCE])
-
-    def _put(self, namespace: str, data: list[dict[str, Any]]) -> None:
-        self._client("cloudwatch").put_metric_data(Namespace=namespace, MetricData=data)
+                    part = data[start : start + _PUT_AT_ONCE]
+                    await asyncio.to_thread(put, Namespace=namespace, MetricData=part)

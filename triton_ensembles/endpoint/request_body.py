@@ -10,13 +10,10 @@ class BodyTooLarge(Exception):  # noqa: N818 (a fact about the body)
 
 
 class Body:
-    """The body of one request.
-
-    Args:
-        most: its largest size in bytes.
+    """The body of one request, of at most ``most`` bytes.
 
     Raises:
-        BodyTooLarge: at once when Content-Length exceeds ``most``; otherwise as soon as more than that has arrived.
+        BodyTooLarge: at once when Content-Length exceeds that; otherwise as soon as more has arrived.
     """
 
     def __init__(self, request: web.BaseRequest, most: int) -> None:

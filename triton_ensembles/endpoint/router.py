@@ -8,6 +8,7 @@ Unsigned requests come from a browser, Prometheus or curl.
 import logging
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from urllib.parse import parse_qs
 
 from aiohttp import web
@@ -28,23 +29,15 @@ _MOTO = ("s3", "sts", "monitoring")
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
+@dataclass(frozen=True)
 class Router:
-    """Passes each request on to its handler.
+    """Passes each request on to its handler; ``moto`` is that of S3, STS and CloudWatch."""
 
-    Args:
-        scaling: handles requests for Application Auto Scaling.
-        moto: handles requests for S3, STS and CloudWatch.
-        pages: the status page and the metrics.
-    """
-
-    def __init__(
-        self, control: ControlPlane, runtime: Runtime, scaling: AutoscalingApi, moto: Handler, pages: Pages
-    ) -> None:
-        self._control = control
-        self._runtime = runtime
-        self._scaling = scaling
-        self._moto = moto
-        self._pages = pages
+    control: ControlPlane
+    runtime: Runtime
+    scaling: AutoscalingApi
+    moto: Handler
+    pages: Pages
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         if foreign := _foreign(request):
@@ -68,19 +61,19 @@ class Router:
 
     def _handler(self, request: web.BaseRequest, service: str | None) -> Handler:
         if service == "sagemaker" or (service is None and "X-Amz-Target" in request.headers):
-            return self._control.handle if "X-Amz-Target" in request.headers else self._runtime.handle
+            return self.control.handle if "X-Amz-Target" in request.headers else self.runtime.handle
         if service == "application-autoscaling":
-            return self._scaling.handle
+            return self.scaling.handle
         if service in _MOTO:
-            return self._moto
+            return self.moto
         if service is not None:
             return lambda request: _refuse(request, service)
         path = request.raw_path.split("?")[0]
-        if page := self._pages.find(request.method, path):
+        if page := self.pages.find(request.method, path):
             return page
         if request.method == "POST" and path.startswith("/endpoints/"):
-            return self._runtime.handle
-        return self._moto
+            return self.runtime.handle
+        return self.moto
 
 
 async def _refuse(request: web.BaseRequest, service: str) -> web.StreamResponse:

@@ -82,10 +82,8 @@ def _listen(port: int) -> socket.socket:
     try:
         return socket.create_server((LOOPBACK, port), backlog=_BACKLOG)
     except OSError as error:
-        raise EnsembleError(
-            f"port {port} of {LOOPBACK} cannot be used: {error.strerror}",
-            cure="stop the program that listens there, or choose another port with --port",
-        ) from error
+        cure = "stop the program that listens there, or choose another port with --port"
+        raise EnsembleError(f"port {port} of {LOOPBACK} cannot be used: {error.strerror}", cure=cure) from error
 
 
 @contextlib.asynccontextmanager
@@ -96,11 +94,8 @@ async def _folders(settings: Settings) -> AsyncIterator[None]:
     try:
         lock.acquire(blocking=False)
     except Timeout as error:
-        raise EnsembleError(
-            "another endpoint server uses this folder",
-            path=settings.root,
-            cure="stop it, or choose another with --root",
-        ) from error
+        cure = "stop it, or choose another with --root"
+        raise EnsembleError("another endpoint server uses this folder", path=settings.root, cure=cure) from error
     try:
         shutil.rmtree(settings.scratch, ignore_errors=True)  # left behind by a server that was killed
         (settings.scratch / "s3").mkdir(parents=True)

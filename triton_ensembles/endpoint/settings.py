@@ -13,23 +13,14 @@ _SAFE = re.compile(r"[0-9A-Za-z._/-]+")
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that ``run_endpoint`` needs.
+    """Everything that ``run_endpoint`` needs."""
 
-    Args:
-        root: the working folder; logs stay in it, everything else is removed at the end.
-        port: TCP port on the loopback interface; 0 for a free one.
-        memory_budget: bytes that one instance (a tritonserver and its Python processes) may use.
-        disk_budget: bytes that the unpacked models of one instance may take, with the environments that Triton unpacks.
-        s3_url: another S3 to download archives from, with credentials from the environment; None for the built-in one.
-        region: the region of ARNs.
-    """
-
-    root: Path
-    port: int = 8080
-    memory_budget: int = 8 * GIB
-    disk_budget: int = 32 * GIB
-    s3_url: str | None = None
-    region: str = "us-east-1"
+    root: Path  # the working folder; logs stay in it, everything else is removed at the end
+    port: int = 8080  # on the loopback interface; 0 for a free one
+    memory_budget: int = 8 * GIB  # bytes that one instance (a tritonserver and its Python processes) may use
+    disk_budget: int = 32 * GIB  # bytes of its unpacked models, with the environments that Triton unpacks
+    s3_url: str | None = None  # another S3 for archives, with credentials from the environment
+    region: str = "us-east-1"  # of ARNs
 
     def __post_init__(self) -> None:
         if not _SAFE.fullmatch(str(self.root.absolute())):

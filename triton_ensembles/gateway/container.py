@@ -25,12 +25,7 @@ _UNREAD_SECONDS = 2.0  # that a client may take to send the rest of a body which
 async def run(table: Table, host: str, port: int, grpc_url: str, http_url: str, tritonserver: Sequence[str]) -> None:
     """Start Triton and serve the models until SIGTERM or SIGINT. When Triton ends before, so does the process, with 1.
 
-    Args:
-        host: the address to listen on: 0.0.0.0 in a container.
-        port: SageMaker's, 8080.
-        grpc_url: where Triton will listen, ``127.0.0.1:8001``.
-        http_url: likewise, ``127.0.0.1:8000``.
-        tritonserver: its command line.
+    ``grpc_url`` and ``http_url`` (``127.0.0.1:8001``) are where Triton will listen, and ``tritonserver`` starts it.
     """
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

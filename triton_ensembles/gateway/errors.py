@@ -4,12 +4,7 @@ from collections.abc import Sequence
 
 
 class Refused(Exception):  # noqa: N818 - not a fault of the gateway
-    """An answer with an error status, as JSON ``{"error": message, …}``.
-
-    Args:
-        status: HTTP status.
-        known: the values that there are, by a key such as ``models``.
-    """
+    """An answer with an HTTP status, as JSON ``{"error": message, …}``, with ``known`` values, such as ``models``."""
 
     def __init__(self, status: int, message: str, **known: Sequence[str]) -> None:
         super().__init__(message)

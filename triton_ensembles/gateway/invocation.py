@@ -76,8 +76,9 @@ def read_invocation(table: Table, headers: Mapping[str, str], body: bytes) -> In
         if size := int(match[1]):  # without a JSON part, the body is the only tensor
             _require_inputs(_json(body[:size], "the JSON part of the body"))
         return Invocation(_model_of(attributes, table), KServe(body, size))
-    if media_type == "text/plain":
-        _require_utf_8(parameters)
+    charset = _CHARSET.search(parameters) if media_type == "text/plain" else None
+    if charset and charset[1].lower() not in ("utf-8", "utf8", "us-ascii"):
+        raise Refused(415, f"charset {charset[1]!r} is not taken: send the text as UTF-8")
     if media_type.startswith("image/") or media_type == "text/plain":
         return Invocation(_model_of(attributes, table), Raw(body, text=media_type == "text/plain"))
     if media_type in ("application/json", "") or body.lstrip()[:1] == b"{":  # clients that give no type send others
@@ -167,12 +168,6 @@ def _attributes(header: str) -> Mapping[str, str]:
         if value and key in ("modelname", "version") and attributes.setdefault(key, value) != value:
             raise Refused(400, f"{ATTRIBUTES} names two of {key}: {attributes[key][:100]!r} and {value[:100]!r}")
     return attributes
-
-
-def _require_utf_8(parameters: str) -> None:
-    match = _CHARSET.search(parameters)
-    if match and match[1].lower() not in ("utf-8", "utf8", "us-ascii"):
-        raise Refused(415, f"charset {match[1]!r} is not taken: send the text as UTF-8")
 
 
 def _example(model: Model) -> str:

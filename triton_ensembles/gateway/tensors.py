@@ -31,17 +31,11 @@ _URL_ALPHABET = str.maketrans("-_", "+/", " \t\r\n")
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor of a model, as Triton describes it.
+    """A tensor of a model, as Triton describes it."""
 
-    Args:
-        datatype: of KServe v2, such as FP32.
-        shape: with the batch axis, if the model has one; -1 is any size.
-        batches: whether the first axis is that of the batch.
-    """
-
-    datatype: str
-    shape: tuple[int, ...]
-    batches: bool
+    datatype: str  # of KServe v2, such as FP32
+    shape: tuple[int, ...]  # with the batch axis, if the model has one; -1 is any size
+    batches: bool  # whether the first axis is that of the batch
 
 
 @dataclass(frozen=True)
@@ -166,10 +160,8 @@ def _encode_json(value: object, source: Input, tensor: Tensor) -> Array:
     except (TypeError, ValueError, OverflowError) as error:
         raise Refused(400, f"payload.{source.field} cannot become a tensor of {tensor.datatype}: {error}") from None
     dimensions = tensor.shape[tensor.batches :]
-    fits = len(array.shape) == len(dimensions) and all(
-        dimension in (-1, size) for dimension, size in zip(dimensions, array.shape, strict=True)
-    )
-    if not fits:
+    pairs = zip(dimensions, array.shape, strict=False)
+    if len(array.shape) != len(dimensions) or any(dimension not in (-1, size) for dimension, size in pairs):
         sizes = f"{list(array.shape)}, and the model takes {list(dimensions)} (-1 is any)"
         raise Refused(400, f"payload.{source.field} has the dimensions {sizes}")
     return array[np.newaxis] if tensor.batches else array

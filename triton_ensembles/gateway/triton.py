@@ -35,13 +35,9 @@ _STATUS = {
 
 
 class Triton:
-    """The client of one server, for every model of a table. To be made on the event loop that uses it.
+    """The client of one server (``127.0.0.1:8001``), for every model of a table. To be made on its event loop.
 
-    Its methods take as long as Triton does.
-
-    Args:
-        grpc_url: ``127.0.0.1:8001``.
-        http_url: ``127.0.0.1:8000``.
+    The methods take as long as Triton does.
     """
 
     def __init__(self, grpc_url: str, http_url: str) -> None:
@@ -60,11 +56,7 @@ class Triton:
         return await self._succeeds(f"{_path(model)}/ready")
 
     async def signature(self, model: Model) -> Signature:
-        """Triton's description of the model, requested until it fits the table.
-
-        Raises:
-            Refused: 503 while it is not ready, 500 when it does not fit.
-        """
+        """Triton's description of the model. Raises Refused: 503 while it is not ready, 500 when it does not fit."""
         if signature := self._signatures.get(model):
             return signature
         try:
@@ -85,11 +77,7 @@ class Triton:
         return signature
 
     async def infer(self, model: Model, inputs: list[InferInput]) -> InferResult:
-        """The response to one request; when this is canceled, the request is canceled at Triton.
-
-        Raises:
-            Refused: with Triton's own message: 400, 503 or 500.
-        """
+        """The response to one request; when this is canceled, it is at Triton. Raises Refused with Triton's message."""
         outputs = [InferRequestedOutput(name) for name in model.outputs]
         try:
             return await self._client.infer(model.served, inputs, model.model_version, outputs)
@@ -104,8 +92,7 @@ class Triton:
     async def forward(self, model: Model, body: KServe) -> tuple[bytes, str]:
         """The body and the media type of Triton's answer to a body of KServe v2, which is sent as it is.
 
-        Raises:
-            Refused: with Triton's own status and message, or 503.
+        Raises Refused with Triton's own status and message, or 503.
         """
         headers = {"Content-Type": "application/json"}
         if body.header_size is not None:

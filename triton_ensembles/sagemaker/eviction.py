@@ -12,15 +12,10 @@ from typing import Protocol, TypeVar
 
 
 class Used(Protocol):
-    """A model, as far as the rule is concerned.
+    """A model, as far as the rule is concerned."""
 
-    Attributes:
-        in_use: requests that wait for it or that it answers.
-        last_use: when the last one ended.
-    """
-
-    in_use: int
-    last_use: float
+    in_use: int  # requests that wait for it or that it answers
+    last_use: float  # when the last one ended
 
 
 AnyModel = TypeVar("AnyModel", bound=Used)

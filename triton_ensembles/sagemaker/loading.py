@@ -21,7 +21,7 @@ _KEPT_SHARE = 64
 _LEAST_KEPT = 4 << 20  # bytes
 _MANY = 20  # models, of which nearly all take about as much
 _NEARLY_ALL = 0.95
-_JOIN_SECONDS = 0.25  # for which others may begin after the first unload: turns.py
+_JOIN_SECONDS = 0.25  # for which others may begin after the first unload: endpoint/hosting/call_order.py
 _END_SECONDS = 1.0  # after which the last of them has ended, unless its model takes long
 
 
@@ -62,17 +62,14 @@ class ModelSizes:
         """The bytes that the model will take: as before, otherwise as the largest so far, or as it has on the disk."""
         return self._taken.get(model.hash) or max(model.disk_bytes, *self._ascending[-1:], 0)
 
+    def note_growth(self, model: Sized, taken: int) -> None:
+        """Note the bytes that a loaded model takes now: requests make it grow, and its next load may be as large."""
+        self.note_load(model, max(taken, self._taken.get(model.hash, 0)))
+        model.load_bytes = taken
+
     def note_load(self, model: Sized, taken: int) -> None:
         """Note the bytes that it has taken when it was loaded."""
         model.load_bytes = taken
-        self._note(model, taken)
-
-    def note_growth(self, model: Sized, taken: int) -> None:
-        """Note the bytes that a loaded model takes now: requests make it grow, and its next load may be as large."""
-        model.load_bytes = taken
-        self._note(model, max(taken, self._taken.get(model.hash, 0)))
-
-    def _note(self, model: Sized, taken: int) -> None:
         before = self._taken.get(model.hash)
         if before == taken:
             return
@@ -95,10 +92,7 @@ def most_loads(cores: int) -> int:
 def must_wait(loads: int, begun: int, waiting: int, budget: int, cores: int) -> bool:
     """Whether another load has to wait before it may reserve memory.
 
-    Args:
-        loads: those that have reserved memory, of which ``begun`` run; the others wait for unloads.
-        waiting: bytes that these others have reserved.
-        budget: bytes of the instance's memory.
+    Of ``loads`` that have reserved memory, ``begun`` run; the others have reserved ``waiting`` bytes of the budget.
     """
     return begun >= most_loads(cores) or (loads >= most_loads(cores) and waiting * _WAITING_SHARE > budget)
 
@@ -113,26 +107,17 @@ def may_guess(need: int, guesses: Iterable[int], sizes: ModelSizes, budget: int,
 
 
 def make_room(need: int, room: Callable[[], int], evict: Callable[[], object]) -> bool:
-    """Evict idle models, one at a time, until there is room for ``need`` bytes.
-
-    Args:
-        room: bytes that are left when the present loads and unloads have ended.
-        evict: begins to unload an idle model; false when every model is in use.
-    """
+    """Evict idle models, one at a time, until there is room for ``need`` bytes; False when every model is in use."""
     while need > room() and evict():
         pass
     return need <= room()
 
 
 class Unloads:
-    """The overlap of unloads, by a clock that the caller reads: others may begin soon after the first.
-
-    Attributes:
-        running: how many have begun and not ended.
-    """
+    """The overlap of unloads, by a clock that the caller reads: others may begin soon after the first."""
 
     def __init__(self) -> None:
-        self.running = 0
+        self.running = 0  # how many have begun and not ended
         self._joined_until = 0.0
 
     def pause(self, now: float) -> float:

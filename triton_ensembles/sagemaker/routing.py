@@ -13,12 +13,5 @@ _SOONEST = {ModelState.LOADED: 0, ModelState.ON_DISK: 2, ModelState.UNLOADING: 2
 
 
 def rank(ready: bool, state: ModelState | None, in_flight: int, models: int) -> tuple[bool, int, int, int]:
-    """The place of an instance in the order: the least is chosen.
-
-    Args:
-        ready: whether its container is.
-        state: that of the model on it; None where it never was.
-        in_flight: requests that wait or are being answered there.
-        models: on its disk or on their way to it.
-    """
+    """The place of an instance in the order: the least is chosen. ``state``: of the model there, None without it."""
     return not ready, _SOONEST.get(state, 1), in_flight, models

@@ -24,17 +24,14 @@ _PLATFORM = ("--implementation=cp", "--platform=manylinux2014_x86_64")
 
 
 def bare_python(interpreter: Interpreter, root: Path, progress: Progress) -> Path:
-    """The virtual environment below ``root``; it is made when it is missing, and again when anything in it is not as it
-    was made.
+    """The virtual environment below ``root``, made when it is missing, or again when anything in it is not as it was.
 
     Raises:
         EnsembleError: numpy cannot be downloaded, or has no wheel for this Python.
     """
     if version(interpreter.minor) > _NEWEST:
-        raise EnsembleError(
-            f"numpy below 2, which Triton's stub needs, has no wheel for Python {interpreter.minor}",
-            cure="use Python {}.{} or an older one".format(*_NEWEST),
-        )
+        message = f"numpy below 2, which Triton's stub needs, has no wheel for Python {interpreter.minor}"
+        raise EnsembleError(message, cure="use Python {}.{} or an older one".format(*_NEWEST))
     folder = root / f"python-{interpreter.minor}"
     if not _is_whole(folder, interpreter):
         from filelock import FileLock

@@ -10,17 +10,11 @@ _FOR_CPU = re.compile(r"-cpu(?![a-z0-9])")  # 24.09-py3-cpu
 
 @dataclass(frozen=True)
 class Destination:
-    """Where a repository will be served.
+    """Where a repository will be served; "" where that is not known."""
 
-    Args:
-        device: the target ("cpu", "gpu", "fused"), or "" if not given.
-        instance: an instance type of SageMaker, such as "ml.g5.xlarge"; "" if not given.
-        image: the name of a Triton image, or only its release ("24.09"); "" for this project's own server.
-    """
-
-    device: str = ""
-    instance: str = ""
-    image: str = ""
+    device: str = ""  # the target: "cpu", "gpu" or "fused"
+    instance: str = ""  # an instance type of SageMaker, such as "ml.g5.xlarge"
+    image: str = ""  # the name of a Triton image, or only its release ("24.09"); "" for this project's own server
 
     @property
     def release(self) -> tuple[int, int]:
@@ -45,6 +39,5 @@ class Destination:
 
     @property
     def _tag(self) -> str:
-        """The image without the registry, which may contain other numbers (an account, an address), and without its
-        digest."""
+        """The image without its digest and the registry, which may contain other numbers (an account, an address)."""
         return self.image.rpartition("/")[2].partition("@")[0]

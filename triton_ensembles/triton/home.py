@@ -19,7 +19,6 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -41,34 +40,20 @@ STUB_PYTHONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 """The Pythons that the wheel has stubs for."""
 
 
-@dataclass(frozen=True)
 class TritonHome:
     """The paths of an installed home, whose ``folder`` is ``.triton/2.51.0``."""
 
     PYTHON_BACKEND: ClassVar = ("libtriton_python.so", "triton_python_backend_utils.py")
     """The files of the Python backend that are the same for every stub."""
 
-    folder: Path
-
-    @property
-    def tritonserver(self) -> Path:
-        return self._wheel / "bin" / "tritonserver"
-
-    @property
-    def perf_analyzer(self) -> Path:
-        return self.folder / "bin" / "perf_analyzer"
-
-    @property
-    def python_backend(self) -> Path:
-        return self._wheel / "backends" / "python"
-
-    @property
-    def libraries(self) -> Path:
-        return self.folder / "nvidia_pytriton.libs"
-
-    @property
-    def perf_libraries(self) -> Path:
-        return self.folder / "perf_libs"
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._wheel = folder / "pytriton" / "tritonserver"
+        self.tritonserver = self._wheel / "bin" / "tritonserver"
+        self.python_backend = self._wheel / "backends" / "python"
+        self.libraries = folder / "nvidia_pytriton.libs"
+        self.perf_analyzer = folder / "bin" / "perf_analyzer"
+        self.perf_libraries = folder / "perf_libs"
 
     def stub(self, python: str) -> Path:
         """The Triton stub for a Python minor version such as "3.10"."""
@@ -78,17 +63,9 @@ class TritonHome:
             raise EnsembleError(f"Triton {VERSION} has no stub for Python {python}", cure=f"use one of {have}")
         return path
 
-    @property
-    def _wheel(self) -> Path:
-        return self.folder / "pytriton" / "tritonserver"
-
 
 def find_home(root: Path | None = None) -> TritonHome:
-    """The installed home in ``root``, by default in the user's folder.
-
-    Raises:
-        EnsembleError: there is none, or a binary is missing.
-    """
+    """The installed home in ``root``, by default in the user's folder. Raises EnsembleError for a missing binary."""
     home = TritonHome((root or user_folder()) / VERSION)
     backend = (home.python_backend / name for name in home.PYTHON_BACKEND)
     for binary in (home.tritonserver, home.perf_analyzer, *backend):
@@ -111,9 +88,8 @@ def install_home(root: Path | None = None, progress: Callable[[str], None] = pri
         (root / ".lock").touch()
     except OSError as error:
         message = f"tritonserver cannot be installed here: {error.strerror}"
-        raise EnsembleError(
-            message, path=root, cure=f"set {HOME_VARIABLE} to a folder that can be written, and run it again"
-        ) from error
+        cure = f"set {HOME_VARIABLE} to a folder that can be written, and run it again"
+        raise EnsembleError(message, path=root, cure=cure) from error
     with FileLock(root / ".lock"):
         target = root / VERSION
         if _is_whole(target):
@@ -126,14 +102,11 @@ def install_home(root: Path | None = None, progress: Callable[[str], None] = pri
             download_wheels(WHEELS, wheels, "the wheels of tritonserver")
             home = TritonHome(Path(scratch) / VERSION)
             _unpack(wheels, home)
-            (home.folder / _FILES).write_text(json.dumps(_digests(home.folder), indent=2))
+            digests = {name: file_digest(path) for name, path in files_in(home.folder).items()}
+            (home.folder / _FILES).write_text(json.dumps(digests, indent=2))
             remove(target)
             home.folder.replace(target)
     return find_home(root)
-
-
-def _digests(folder: Path) -> dict[str, str]:
-    return {name: file_digest(path) for name, path in files_in(folder).items()}
 
 
 def _is_whole(folder: Path) -> bool:
@@ -159,11 +132,11 @@ def _unpack(wheels: Path, home: TritonHome) -> None:
         binary.chmod(0o755)
     bind_sagemaker_to_loopback(home.tritonserver)
     home.perf_libraries.mkdir()
-    for library_name, pattern in PERF_LIBRARIES.items():
+    for name, pattern in PERF_LIBRARIES.items():
         (library,) = home.libraries.glob(pattern)
-        (home.perf_libraries / library_name).symlink_to(os.path.relpath(library, home.perf_libraries))
+        (home.perf_libraries / name).symlink_to(os.path.relpath(library, home.perf_libraries))
 
 
 def server_python() -> str:
-    """The Python minor version of the stubs of a server that is asked for no other: the running one, such as "3.11"."""
+    """The Python minor version of the stubs of a server unless another is chosen: the running one, such as "3.11"."""
     return f"{sys.version_info.major}.{sys.version_info.minor}"

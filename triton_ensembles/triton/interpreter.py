@@ -32,25 +32,15 @@ print(json.dumps({
 
 @dataclass(frozen=True)
 class Interpreter:
-    """One CPython. Its paths are the real ones, even if it was found through a virtual environment.
+    """One CPython. Its paths are the real ones, even if it was found through a virtual environment."""
 
-    Args:
-        version: ``"3.11.9"``.
-        executable: the program.
-        base_prefix: ``sys.base_prefix``.
-        stdlib: the folder of the standard library.
-        dynload: the folder of the standard library's extension modules.
-        library_folders: where its libpython may lie.
-        looks_in_dist_packages: true for Debian's Pythons, which import packages from there, not from site-packages.
-    """
-
-    version: str
+    version: str  # "3.11.9"
     executable: Path
     base_prefix: Path
     stdlib: Path
-    dynload: Path
-    library_folders: tuple[Path, ...]
-    looks_in_dist_packages: bool
+    dynload: Path  # the folder of the standard library's extension modules
+    library_folders: tuple[Path, ...]  # where its libpython may lie
+    looks_in_dist_packages: bool  # true for Debian's Pythons, which import packages from there, not from site-packages
 
     @property
     def minor(self) -> str:
@@ -110,9 +100,8 @@ def choose_interpreter(minor: str | None, *, exactly: bool = False) -> tuple[Int
     """
     running = inspect_interpreter(sys.executable)
     if running is None:
-        raise EnsembleError(
-            "this is not a CPython with a GIL, and Triton's stub needs one", cure="use Python 3.11 or 3.12"
-        )
+        cure = "use Python 3.11 or 3.12"
+        raise EnsembleError("this is not a CPython with a GIL, and Triton's stub needs one", cure=cure)
     minor = minor or running.minor
     if interpreter := find_interpreter(minor):
         return interpreter, ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
@@ -17,21 +16,12 @@ class Leftovers:
         self.environments = UnpackedEnvironments()
 
     @classmethod
-    def of_server(cls, port: int) -> Leftovers:
-        """Leftovers of a server that this process starts, which has the port ``port`` for itself."""
-        return cls(f"{_starter(os.getpid())}{port}")
-
-    @classmethod
-    def of_all(cls, starter: int) -> Leftovers:
-        """Leftovers of all servers that the process ``starter`` has started."""
-        return cls(_starter(starter))
+    def of(cls, starter: int, port: int | str = "") -> Leftovers:
+        """Leftovers of all servers that the process ``starter`` has started, or of the one with the port ``port``."""
+        return cls(f"triton_ensembles_{starter}_{port}")
 
     def remove(self) -> None:
         for folder in self.environments.folders:
             shutil.rmtree(folder, ignore_errors=True)
         for region in Path("/dev/shm").glob(f"{self.shared_memory}*"):
             region.unlink(missing_ok=True)
-
-
-def _starter(pid: int) -> str:
-    return f"triton_ensembles_{pid}_"

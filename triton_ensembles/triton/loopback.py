@@ -23,10 +23,8 @@ def bind_sagemaker_to_loopback(tritonserver: Path) -> None:
     code = tritonserver.read_bytes()
     for old, new in _PATCHES:
         if code.count(old) != 1:
-            raise EnsembleError(
-                "this is not the tritonserver whose SageMaker address can be changed",
-                path=tritonserver,
-                cure="install the wheel that triton/requirements/triton.txt names",
-            )
+            message = "this is not the tritonserver whose SageMaker address can be changed"
+            cure = "install the wheel that triton/requirements/triton.txt names"
+            raise EnsembleError(message, path=tritonserver, cure=cure)
         code = code.replace(old, new)
     tritonserver.write_bytes(code)

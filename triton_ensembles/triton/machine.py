@@ -21,17 +21,14 @@ def check_machine() -> None:
     """Raise :class:`EnsembleError` for the first requirement that this machine does not meet, with the fix."""
     system, processor = platform.system(), platform.machine()
     if (system, processor) != ("Linux", "x86_64"):
-        raise EnsembleError(
-            f"tritonserver's wheel is for Linux on x86-64, but this is {system} on {processor}",
-            cure="use a Linux x86-64 machine or virtual machine (Ubuntu 22.04, Debian 12 or newer)",
-        )
+        message = f"tritonserver's wheel is for Linux on x86-64, but this is {system} on {processor}"
+        cure = "use a Linux x86-64 machine or virtual machine (Ubuntu 22.04, Debian 12 or newer)"
+        raise EnsembleError(message, cure=cure)
     glibc = glibc_version()
     if glibc < OLDEST_GLIBC:
         libc = ".".join(map(str, glibc)) if glibc else "another C library"
-        raise EnsembleError(
-            f"tritonserver needs glibc 2.35 or newer, but this machine has {libc}",
-            cure="use Ubuntu 22.04, Debian 12 or newer",
-        )
+        cure = "use Ubuntu 22.04, Debian 12 or newer"
+        raise EnsembleError(f"tritonserver needs glibc 2.35 or newer, but this machine has {libc}", cure=cure)
     if sys.version_info[:2] not in PYTHONS:
         raise EnsembleError(
             f"Python 3.11 or 3.12 is needed, but this is {platform.python_version()} ({sys.executable})",

@@ -14,14 +14,7 @@ LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Ports:
-    """The ports of one server; the defaults are Triton's own.
-
-    Args:
-        http: KServe v2 over HTTP.
-        grpc: KServe v2 over gRPC.
-        metrics: Prometheus metrics over HTTP.
-        sagemaker: SageMaker's routes over HTTP.
-    """
+    """The ports of one server: KServe v2, Prometheus' metrics, SageMaker's routes; the defaults are Triton's own."""
 
     http: int = 8000
     grpc: int = 8001
@@ -48,19 +41,16 @@ class Ports:
         for name in names:
             port = getattr(self, name)
             if port in taken:
-                raise EnsembleError(
-                    f"port {port} is given twice, for {taken[port]} and {name}",
-                    cure=f"choose another port with --{name}-port",
-                )
+                cure = f"choose another port with --{name}-port"
+                raise EnsembleError(f"port {port} is given twice, for {taken[port]} and {name}", cure=cure)
             taken[port] = name
             with _reusing_socket() as probe:
                 try:
                     probe.bind((LOOPBACK, port))
                 except (OSError, OverflowError) as error:
-                    raise EnsembleError(
-                        f"port {port} ({name}) of {LOOPBACK} cannot be used: {getattr(error, 'strerror', error)}",
-                        cure=f"stop the program that uses it, or choose another port with --{name}-port",
-                    ) from error
+                    message = f"port {port} ({name}) of {LOOPBACK} cannot be used: {getattr(error, 'strerror', error)}"
+                    cure = f"stop the program that uses it, or choose another port with --{name}-port"
+                    raise EnsembleError(message, cure=cure) from error
 
 
 def is_free(port: int) -> bool:

@@ -85,21 +85,13 @@ class OnnxLimits(NamedTuple):
 
 @dataclass(frozen=True)
 class Instance:
-    """An instance type of SageMaker.
+    """An instance type of SageMaker."""
 
-    Args:
-        name: such as ``ml.g5.xlarge``.
-        gpu: the model of its NVIDIA GPUs; "" without one.
-        compute_capability: such as "8.6"; "" without a GPU.
-        architecture: of its processor, "x86_64" or "aarch64".
-        gpus: their number.
-    """
-
-    name: str
-    gpu: str
-    compute_capability: str
-    architecture: str
-    gpus: int
+    name: str  # such as "ml.g5.xlarge"
+    gpu: str  # the model of its NVIDIA GPUs; "" without one
+    compute_capability: str  # such as "8.6"; "" without a GPU
+    architecture: str  # of its processor, "x86_64" or "aarch64"
+    gpus: int  # their number
 
 
 @cache
@@ -124,10 +116,8 @@ def check_image(image: str) -> None:
     """Refuse what cannot be an image.
 
     A release, a tag of NVIDIA's or AWS's images, and a name of theirs (``…tritonserver:24.09-py3``) have to be in the
-    table. Any other name with a path or a tag is an image of the user's own, of whose content nothing is known.
-
-    Raises:
-        EnsembleError: it is neither.
+    table. Any other name with a path or a tag is an image of the user's own, of whose content nothing is known. What is
+    neither raises :class:`EnsembleError`.
     """
     named = Destination(image=image)
     known = named.image_names_release and named.release_name in releases()
@@ -142,11 +132,7 @@ def check_image(image: str) -> None:
 
 
 def check_instance(name: str) -> None:
-    """Refuse what is no instance type: its family is not in the table, or its size is none. ``ml.`` is optional.
-
-    Raises:
-        EnsembleError: it is none.
-    """
+    """Refuse what is no instance type: its family is not in the table, or its size is none. ``ml.`` is optional."""
     family, _, size = name.removeprefix("ml.").partition(".")
     if family not in families():
         meant = nearest(family, families())
@@ -230,9 +216,9 @@ def agree(first: str, second: str) -> bool:
 
 
 def _count(written: str, size: str) -> int:
-    counts = dict(part.split("=") for part in written.split() if "=" in part)
-    unnamed = [part for part in written.split() if "=" not in part]
-    return int(counts.get(size, unnamed[0] if unnamed else 1))
+    """The number of GPUs of a size in a cell such as ``1 12xlarge=4``."""
+    counts = dict(part.rpartition("=")[::2] for part in written.split())
+    return int(counts.get(size) or counts.get("") or 1)
 
 
 def _rows(name: str) -> list[dict[str, str]]:

@@ -28,13 +28,13 @@ class RepositoryApi:
 
     def load(self, model: str) -> str:
         """Load the model, or load it again if its files have changed. Returns why it failed, "" if it did not."""
-        return self._asked(model, "load")
+        return self._request(model, "load")
 
     def unload(self, model: str) -> str:
         """Returns why it failed, "" if it did not."""
-        return self._asked(model, "unload")
+        return self._request(model, "unload")
 
-    def _asked(self, model: str, verb: str) -> str:
+    def _request(self, model: str, verb: str) -> str:
         status, answer = self._post(f"models/{quote(model, safe='')}/{verb}")
         if status == http.HTTPStatus.OK:
             return ""

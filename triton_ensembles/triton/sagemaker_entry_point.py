@@ -1,10 +1,10 @@
 """docker/sagemaker/serve of Triton's image (r24.10): from a container's environment variables to tritonserver's flags.
 
-The script is the entry point of NVIDIA's and AWS's images. This is its complete mapping, with the same defaults, order
-and error messages. SAGEMAKER_TRITON_INFERENCE_TYPE was added in r25.03 and is read by the server itself.
+The script is the entry point of NVIDIA's and AWS's images. This is its mapping, with the same defaults, order and error
+messages, but for SAGEMAKER_TRITON_MODEL_LOAD_GPU_LIMIT, a flag for each GPU: the local server has none.
+SAGEMAKER_TRITON_INFERENCE_TYPE was added in r25.03 and is read by the server itself.
 """
 
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -40,13 +40,8 @@ _FLAGS: tuple[tuple[str, str, str | None], ...] = (
 def server_command(environment: Mapping[str, str], repository: Path) -> ServerCommand:
     """How the script starts tritonserver in a container with these variables; ``messages`` is what it prints before.
 
-    Args:
-        environment: the container's variables.
-        repository: instead of /tmp/sagemaker (multi-model: an empty folder) or /opt/ml/model (single model: the
-            unpacked archive).
-
-    Raises:
-        EnsembleError: the script exits with this error.
+    The repository stands for /tmp/sagemaker (multi-model: an empty folder) or /opt/ml/model (single model: the unpacked
+    archive). Where the script exits with an error, it is raised as :class:`EnsembleError`.
     """
     arguments = ["--allow-sagemaker=true", "--allow-http=false", "--model-control-mode=explicit"]
     arguments.append(f"--model-repository={repository}")
@@ -54,9 +49,6 @@ def server_command(environment: Mapping[str, str], repository: Path) -> ServerCo
         value = environment.get(variable) or default  # the script treats "" as unset ([ -n … ])
         if value is not None:
             arguments.append(flag + value)
-    if limit := environment.get("SAGEMAKER_TRITON_MODEL_LOAD_GPU_LIMIT"):
-        for gpu in range(_gpus()):
-            arguments += ["--model-load-gpu-limit", f"{gpu}:{limit}"]
     # The shell splits at spaces and treats quotes as ordinary characters.
     arguments += environment.get("SAGEMAKER_TRITON_ADDITIONAL_ARGS", "").split()
 
@@ -72,10 +64,8 @@ def server_command(environment: Mapping[str, str], repository: Path) -> ServerCo
     else:
         model = environment.get(DEFAULT_MODEL) or _only_model(repository, messages)
         if not (repository / model).is_dir():
-            raise EnsembleError(
-                f"Directory with provided {DEFAULT_MODEL} {model} does not exist",
-                cure=f"name one of the archive's folders: {', '.join(_folders(repository)) or 'it has none'}",
-            )
+            cure = f"name one of the archive's folders: {', '.join(_folders(repository)) or 'it has none'}"
+            raise EnsembleError(f"Directory with provided {DEFAULT_MODEL} {model} does not exist", cure=cure)
         inside[DEFAULT_MODEL] = model
         arguments.append(f"--load-model={model}")
     return ServerCommand(tuple(arguments), inside, tuple(messages))
@@ -83,18 +73,14 @@ def server_command(environment: Mapping[str, str], repository: Path) -> ServerCo
 
 def _only_model(repository: Path, messages: list[str]) -> str:
     if (repository / "config.pbtxt").is_file():
-        raise EnsembleError(
-            "Incorrect directory structure. Model directory needs to contain the top level folder",
-            cure="put the folder that holds config.pbtxt into the archive, not its content",
-        )
+        message = "Incorrect directory structure. Model directory needs to contain the top level folder"
+        raise EnsembleError(message, cure="put the folder that holds config.pbtxt into the archive, not its content")
     folders = _folders(repository)
     if not folders:
         raise EnsembleError("No model found in model repository", cure="put a model's folder at the archive's root")
     if len(folders) > 1:
-        raise EnsembleError(
-            f"More than 1 model directory found in model repository: {' '.join(folders)}",
-            cure=f"provide a single directory, or set {DEFAULT_MODEL} to run the ensemble backend",
-        )
+        cure = f"provide a single directory, or set {DEFAULT_MODEL} to run the ensemble backend"
+        raise EnsembleError(f"More than 1 model directory found in model repository: {' '.join(folders)}", cure=cure)
     messages.append(
         f"WARNING: No {DEFAULT_MODEL} provided. Starting with the only existing model directory {folders[0]}"
     )
@@ -103,12 +89,3 @@ def _only_model(repository: Path, messages: list[str]) -> str:
 
 def _folders(repository: Path) -> list[str]:
     return sorted(entry.name for entry in repository.iterdir() if entry.is_dir() and not entry.is_symlink())
-
-
-def _gpus() -> int:
-    """The number of lines that ``nvidia-smi -L`` prints; 0 without that program."""
-    try:
-        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True)
-    except OSError:
-        return 0
-    return len(listed.stdout.splitlines())

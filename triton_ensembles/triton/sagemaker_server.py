@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Unpack
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.ports import LOOPBACK, Ports
 from triton_ensembles.triton.sagemaker_entry_point import MULTI_MODEL, server_command
-from triton_ensembles.triton.server_process import ServerProcess
+from triton_ensembles.triton.server_process import ServerOptions, ServerProcess
 
 PORT_VARIABLES = {"metrics": "SAGEMAKER_TRITON_METRICS_PORT", "grpc": "SAGEMAKER_TRITON_GRPC_PORT"}
 # Of each step, for the status page. Triton's own choice has 0.95 and 0.999, too, and takes half as long again.
@@ -26,53 +27,28 @@ class SageMakerServer(ServerProcess):
     Args:
         repository: the folder that the container sees: an empty one for a multi-model container.
         environment: the container's variables; by default those of a multi-model container. Ports for metrics and gRPC
-            that they name are used.
+            that they name are used. What the script would refuse raises :class:`EnsembleError`.
 
-    The other arguments are those of :class:`ServerProcess`.
-
-    Raises:
-        EnsembleError: the script would refuse the environment, or as :class:`ServerProcess`.
+    The other arguments and errors are those of :class:`ServerProcess`.
     """
 
     port_names = ("sagemaker", "metrics")
     ready_route = ("sagemaker", "/ping")
 
     def __init__(
-        self,
-        repository: Path,
-        environment: Mapping[str, str] | None = None,
-        *,
-        log: Path | None = None,
-        append_log: bool = False,
-        python: str = "",
-        ready_seconds: float = 300,
+        self, repository: Path, environment: Mapping[str, str] | None = None, **options: Unpack[ServerOptions]
     ) -> None:
-        super().__init__(None, log, append_log=append_log, python=python, ready_seconds=ready_seconds)
+        super().__init__(**options)
         variables = {MULTI_MODEL: "true"} if environment is None else environment
         self.ports = _named_ports(self.ports, variables)
-        given = {name: value for name, value in variables.items() if name != "SAGEMAKER_SAFE_PORT_RANGE"}
+        kept = {name: value for name, value in variables.items() if name != "SAGEMAKER_SAFE_PORT_RANGE"}
         platform = {"SAGEMAKER_BIND_TO_PORT": str(self.ports.sagemaker)}
         platform |= {variable: str(getattr(self.ports, name)) for name, variable in PORT_VARIABLES.items()}
-        command = server_command({"SAGEMAKER_TRITON_ALLOW_METRICS": "true"} | given | platform, repository.resolve())
+        command = server_command({"SAGEMAKER_TRITON_ALLOW_METRICS": "true"} | kept | platform, repository.resolve())
         own = [f"--{name}-address={LOOPBACK}" for name in ("metrics", "grpc", "http")]
         own += [f"--http-port={self.ports.http}", *(f"--metrics-config=summary_{summary}" for summary in _SUMMARIES)]
         passed = {name: value for name, value in command.environment.items() if name not in _NOT_PASSED}
         self.command = replace(command, arguments=(*command.arguments, *own), environment=passed, contained=True)
-
-    @property
-    def sagemaker_url(self) -> str:
-        """``127.0.0.1:8080``, the container's port."""
-        return f"{LOOPBACK}:{self.ports.sagemaker}"
-
-    @property
-    def http_url(self) -> str:
-        """``127.0.0.1:8000``, of KServe v2 where the container's environment switches it on."""
-        return f"{LOOPBACK}:{self.ports.http}"
-
-    @property
-    def grpc_url(self) -> str:
-        """``127.0.0.1:8001``, as ``http_url``."""
-        return f"{LOOPBACK}:{self.ports.grpc}"
 
     @property
     def metrics_on(self) -> bool:

@@ -1,20 +1,18 @@
 """One tritonserver process: started, waited for, stopped, and never left behind."""
 
 import contextlib
+import http.client
 import os
 import signal
 import subprocess
 import tempfile
 import threading
 import time
-import urllib.error
-import urllib.request
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypedDict
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import (
@@ -63,22 +61,27 @@ class BusyAbortError(EnsembleError):
 
 @dataclass(frozen=True)
 class ServerCommand:
-    """How a tritonserver is started.
+    """How a tritonserver is started. ``runner``: a command that starts the one appended, and ends when that does.
 
-    Args:
-        arguments: its flags.
-        environment: environment variables in addition to those of every server.
-        messages: lines that its log begins with.
-        runner: a command that starts tritonserver, whose command line is appended, and ends when it does.
-        contained: whether models see a container's environment only, and nothing else of this process's: it has the
-            developer's credentials and tokens.
+    With ``contained``, models see a container's environment only: that of this process has the developer's credentials.
     """
 
     arguments: tuple[str, ...]
-    environment: Mapping[str, str] = field(default_factory=dict)
-    messages: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)  # in addition to that of every server
+    messages: tuple[str, ...] = ()  # lines that its log begins with
     runner: tuple[str, ...] = ()
     contained: bool = False
+
+
+class ServerOptions(TypedDict, total=False):
+    """The arguments of :class:`ServerProcess`."""
+
+    ports: Ports | None
+    log: Path | None
+    append_log: bool
+    python: str
+    ready_seconds: float
+    progress: Callable[[float], None] | None
 
 
 class ServerProcess:
@@ -92,9 +95,7 @@ class ServerProcess:
         ready_seconds: how long starting may take, loading of models included.
         progress: called every five seconds of loading with the seconds so far.
 
-    Raises:
-        EnsembleError: a port is busy, a binary or the Python is missing, or the server does not start (with Triton's
-            reason).
+    A busy port, a missing binary or Python, or a server that does not start (with its reason) raises EnsembleError.
     """
 
     port_names: ClassVar[tuple[str, ...]]
@@ -105,18 +106,17 @@ class ServerProcess:
 
     def __init__(
         self,
-        ports: Ports | None,
-        log: Path | None,
-        *,
+        ports: Ports | None = None,
+        log: Path | None = None,
         append_log: bool = False,
         python: str = "",
-        ready_seconds: float,
+        ready_seconds: float = 300,
         progress: Callable[[float], None] | None = None,
     ) -> None:
         self._resources = contextlib.ExitStack()
         self.ports = ports or self._resources.enter_context(Ports.reserved())
         self.log = log or Path(self._resources.enter_context(tempfile.TemporaryDirectory(prefix="triton-"))) / "log"
-        self._written = self.log  # as it is read; see launch()
+        self.written_log = self.log  # as it is read, also when its path has been removed; see launch()
         self._append_log = append_log
         self._python = python
         self._log_start = 0
@@ -125,17 +125,37 @@ class ServerProcess:
         self._progress = progress
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Lock()
-        self._leftovers = Leftovers.of_server(self.ports.metrics)
+        self._leftovers = Leftovers.of(os.getpid(), self.ports.metrics)
 
     @property
-    def written_log(self) -> Path:
-        """The log that the server writes, as long as this object lives: also when its path has been removed."""
-        return self._written
+    def http_url(self) -> str:
+        """``127.0.0.1:8000``, of KServe v2: the form that tritonclient takes."""
+        return f"{LOOPBACK}:{self.ports.http}"
+
+    @property
+    def grpc_url(self) -> str:
+        """``127.0.0.1:8001``, as ``http_url``."""
+        return f"{LOOPBACK}:{self.ports.grpc}"
 
     @property
     def metrics_url(self) -> str:
         """``127.0.0.1:8002``."""
         return f"{LOOPBACK}:{self.ports.metrics}"
+
+    @property
+    def sagemaker_url(self) -> str:
+        """``127.0.0.1:8080``, the port of a SageMaker container."""
+        return f"{LOOPBACK}:{self.ports.sagemaker}"
+
+    @property
+    def metrics_on(self) -> bool:
+        """Whether the server publishes metrics."""
+        return True
+
+    def listens(self, *names: str) -> list[str]:
+        """The flags by which tritonserver listens at these ports of the loopback interface."""
+        addresses = [f"--{name}-address={LOOPBACK}" for name in names]
+        return addresses + [f"--{name}-port={getattr(self.ports, name)}" for name in names]
 
     @property
     def pid(self) -> int:
@@ -173,11 +193,12 @@ class ServerProcess:
             f"--exit-timeout-secs={EXIT_SECONDS}",
             *self.command.arguments,
         ]
+        mark = {_MARK: self._leftovers.shared_memory}
         with uninterrupted(), self.log.open("ab" if self._append_log else "wb") as output:
             # Read by this descriptor as long as this object lives: people remove logs, and the server writes on.
             kept = os.dup(output.fileno())
             weakref.finalize(self, os.close, kept)
-            self._written = Path(f"/proc/self/fd/{kept}")
+            self.written_log = Path(f"/proc/self/fd/{kept}")
             self._log_start = output.tell()
             output.writelines(f"{message}\n".encode() for message in self.command.messages)
             output.flush()
@@ -186,12 +207,7 @@ class ServerProcess:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
-                env={
-                    **inherited,
-                    **stubs.environment,
-                    **self.command.environment,
-                    _MARK: self._leftovers.shared_memory,
-                },
+                env={**inherited, **stubs.environment, **self.command.environment, **mark},
                 cwd=home.folder,  # the stub's sys.path begins with '', which must not be the user's folder
                 start_new_session=True,  # so that Ctrl-C reaches only this process, which stops the server
                 preexec_fn=die_with_parent(adopt=True),
@@ -208,7 +224,7 @@ class ServerProcess:
         try:
             self._wait()
         except EnsembleError as error:
-            if self._launches > 1 or _BUSY_ABORT not in read_log(self._written, self._log_start):
+            if self._launches > 1 or _BUSY_ABORT not in read_log(self.written_log, self._log_start):
                 self.stop()
                 raise
             with self._stopping:
@@ -223,37 +239,34 @@ class ServerProcess:
         return self._process is not None and not has_ended(self._process.pid)
 
     def stop(self, at_once: bool = False) -> None:
-        """Send SIGTERM, and SIGKILL if that takes too long; then remove what Triton left behind.
+        """Send SIGTERM, and SIGKILL if that takes too long or ``at_once``; then remove what Triton left behind.
 
         This is also needed for a server that has ended: its Python stubs survive a kill -9, and what a model has
         started survives the model. Several threads may call it: one of them stops the server, and the others wait.
-
-        Args:
-            at_once: send SIGKILL without waiting, to a server that does not respond.
         """
         with self._stopping:
             self._end(at_once)
             self._resources.close()
 
     def _wait(self) -> None:
-        port, path = self.ready_route
-        url = f"http://{LOOPBACK}:{getattr(self.ports, port)}{path}"
+        name, path = self.ready_route
+        port = getattr(self.ports, name)
         started = reported = looked = time.monotonic()
         stuck: list[str] = []
         while True:
             if has_ended(self.pid):
                 raise self._failure("tritonserver stopped while it loaded", read_failure(self._records()))
-            if _answers(url):
+            if _answers(port, path):
                 return
             now = time.monotonic()
             if now - looked >= _LOOK_SECONDS:
-                stuck, before = never_loaded(read_log(self._written, self._log_start)), stuck
+                stuck, before = never_loaded(read_log(self.written_log, self._log_start)), stuck
                 if stuck and stuck == before:
                     raise self._failure("tritonserver waits for ever for a model", stuck)
                 looked = now
             if now - started > self._ready_seconds:
                 still = f"tritonserver was not ready after {self._ready_seconds:.0f} s"
-                loads = unfinished_loads(read_log(self._written, self._log_start))
+                loads = unfinished_loads(read_log(self.written_log, self._log_start))
                 raise self._failure(f"{still}; it still loaded", loads) if loads else self._failure(still, [])
             if self._progress and now - reported >= 5:
                 self._progress(now - started)
@@ -288,11 +301,7 @@ class ServerProcess:
                 wait_for_handles(processes, _KILL_SECONDS)
 
     def note_environments(self, *, again: bool = True) -> frozenset[Path]:
-        """The folders of /tmp into which the server has unpacked environments so far. ``stop`` removes them.
-
-        Args:
-            again: as in :meth:`UnpackedEnvironments.find`.
-        """
+        """The folders of /tmp into which the server has unpacked environments so far. ``stop`` removes them."""
         self._leftovers.environments.find(self.pid, again=again)
         return self._leftovers.environments.folders
 
@@ -301,16 +310,16 @@ class ServerProcess:
         return failure_reasons(self._records(start))
 
     def loaded(self, start: int) -> list[str]:
-        """The models that have been loaded, according to the log from byte ``start`` on."""
+        """The models that have been loaded, by the log from byte ``start`` on."""
         return loaded_models(self._records(start))
 
     def stuck_load(self, start: int, folder: Path) -> str:
         """Triton's reason why the load of a model in ``folder`` will never end, by the log from ``start`` on, or ""."""
-        return stuck_load(read_log(self._written, start), folder)
+        return stuck_load(read_log(self.written_log, start), folder)
 
     def crashed(self) -> bool:
         """Whether the server has ended, or is printing its last words, in which it may hang."""
-        return not self.alive() or "\nSignal (" in read_log(self._written, self._log_start)
+        return not self.alive() or "\nSignal (" in read_log(self.written_log, self._log_start)
 
     def began_to_load(self, start: int) -> bool:
         """Whether the server has begun to load a model, according to the log from byte ``start`` on."""
@@ -319,9 +328,7 @@ class ServerProcess:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _failure(self, event: str, reasons: list[str]) -> EnsembleError:
@@ -330,16 +337,14 @@ class ServerProcess:
         return EnsembleError(event + (f":{separator}{separator.join(reasons)}" if reasons else ""), path=self.log)
 
     def _records(self, start: int = 0) -> str:
-        return read_records(self._written, max(start, self._log_start), self.pid)
+        return read_records(self.written_log, max(start, self._log_start), self.pid)
 
 
-# This machine is never asked by way of a proxy that the environment names (http_proxy).
-_DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-
-
-def _answers(url: str) -> bool:
-    try:
-        with _DIRECTLY.open(url, timeout=5) as reply:
-            return bool(reply.status == 200)
-    except (urllib.error.URLError, OSError):
-        return False
+def _answers(port: int, path: str) -> bool:
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=5)  # never by way of a proxy (http_proxy)
+    with contextlib.closing(connection):
+        try:
+            connection.request("GET", path)
+            return connection.getresponse().status == http.HTTPStatus.OK
+        except (OSError, http.client.HTTPException):
+            return False

@@ -46,10 +46,8 @@ def prepare_stubs(home: TritonHome, python: str = "", progress: Progress = lambd
     stub = home.stub(minor)
     interpreter = find_interpreter(minor)
     if interpreter is None or interpreter.shared_library is None:
-        raise EnsembleError(
-            f"there is no Python {minor} with a shared library (libpython{minor}.so.1.0) on this machine",
-            cure=f"install it: PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install {minor}",
-        )
+        message = f"there is no Python {minor} with a shared library (libpython{minor}.so.1.0) on this machine"
+        raise EnsembleError(message, cure=f"install it: PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install {minor}")
     bare = bare_python(interpreter, home.folder.parent, progress)
     backends = os.path.relpath(BACKENDS / "served_model", home.folder / "backends")
     # A folder for each installation of this package: several may share the home, and each links to its own backends.
@@ -77,9 +75,9 @@ def _link_backends(home: TritonHome, folder: Path, target: str) -> None:
             continue
         # There is no link, or a wrong one. Replace it in one step: another server may be starting.
         with tempfile.TemporaryDirectory(dir=home.folder) as scratch:
-            made = Path(scratch) / backend
-            made.symlink_to(target)
-            made.replace(link)
+            replacement = Path(scratch) / backend
+            replacement.symlink_to(target)
+            replacement.replace(link)
 
 
 def _environment(home: TritonHome, interpreter: Interpreter, bare: Path) -> dict[str, str]:

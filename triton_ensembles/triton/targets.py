@@ -27,34 +27,22 @@ OLDEST_FUSED_PYTHON = (3, 10)
 class Target:
     """Target that archives are built for.
 
-    Args:
-        name: "cpu", "gpu" or "fused".
-        release: of Triton.
-        image: the name of the release of NVIDIA's image ("24.09"); "" for the server from a wheel.
-        backends: those that run models, in the order in which one replaces a missing one.
-        instance_kind: replaces KIND_GPU of the configs in git.
-        dali_device: the device of ``fn.decoders.image``, "cpu" or "mixed".
-        dali_version: the DALI that reads the pipeline; "" for the installed one.
-        python: the minor version of packed environments; "" for that of the environment file.
-        pads_batches: whether its engines pad requests of different lengths to one batch (backends/common/padding.py);
-            NVIDIA's native backends concatenate ragged rows instead, and must not get any.
-        chooses_engines: whether the recipe's engines apply.
-        instance: the instance type that the archive is for; "" if not given.
-        fuses: whether the archive holds one model that runs all steps.
+    Its engines pad requests of different lengths to one batch (backends/common/padding.py) where ``pads_batches``;
+    NVIDIA's native backends concatenate ragged rows instead, and must not get any.
     """
 
-    name: str
+    name: str  # "cpu", "gpu" or "fused"
     release: Release
-    image: str
-    backends: tuple[str, ...]
-    instance_kind: int = ModelInstanceGroup.KIND_CPU
-    dali_device: str = "cpu"
-    dali_version: str = ""
-    python: str = ""
+    image: str  # the release of NVIDIA's image ("24.09"); "" for the server from a wheel
+    backends: tuple[str, ...]  # those that run models, in the order in which one replaces a missing one
+    instance_kind: int = ModelInstanceGroup.KIND_CPU  # replaces KIND_GPU of the configs in git
+    dali_device: str = "cpu"  # of fn.decoders.image: "cpu" or "mixed"
+    dali_version: str = ""  # of the DALI that reads the pipeline; "" for the installed one
+    python: str = ""  # the minor version of packed environments; "" for that of the environment file
     pads_batches: bool = True
-    chooses_engines: bool = True
-    instance: str = ""
-    fuses: bool = False
+    chooses_engines: bool = True  # whether the recipe's engines apply
+    instance: str = ""  # the instance type that the archive is for; "" if not given
+    fuses: bool = False  # whether the archive holds one model that runs all steps
 
     @property
     def destination(self) -> Destination:
@@ -68,23 +56,17 @@ class Target:
 
     def differences(self) -> dict[str, str]:
         """The target in words, for users who compare targets."""
-        kind = ModelInstanceGroup.Kind.Name(self.instance_kind)
+        owner = "backends/" if self.chooses_engines else "native"
         return {
             "server": self.server,
-            "backends": f"{self._whose_backends}: {', '.join(self.backends)}",
-            "instances": kind,
+            "backends": f"{'engines in the archive' if self.fuses else owner}: {', '.join(self.backends)}",
+            "instances": ModelInstanceGroup.Kind.Name(self.instance_kind),
             "engine of a step": "the recipe's [engines.STEP]" if self.chooses_engines else "as in its config.pbtxt",
             "images are decoded": "on the GPU (mixed)" if self.dali_device == "mixed" else "on the CPU",
             "DALI": self.dali_version or "the installed one",
             "Python of environments": self.python or "as in the environment file",
             "different lengths": "padded to one batch" if self.pads_batches else "batched where equal",
         }
-
-    @property
-    def _whose_backends(self) -> str:
-        if self.fuses:
-            return "engines in the archive"
-        return "backends/" if self.chooses_engines else "native"
 
 
 _ON_CPU = ("onnxruntime", "tensorflow", "openvino", "pytorch", "dali")
@@ -96,8 +78,7 @@ GPU_BACKENDS = ("tensorrt", "onnxruntime", "tensorflow", "pytorch", "dali")
 def gpu(image: str, instance: str = "") -> Target:
     """The gpu target for an image: a release ("24.09"), or a name that has one ("…/tritonserver:24.09-py3").
 
-    Raises:
-        EnsembleError: the release is unknown, or its Python is.
+    A release that is unknown, or whose Python is, raises :class:`EnsembleError`.
     """
     release = _release(image)
     return Target(
@@ -118,8 +99,7 @@ def gpu(image: str, instance: str = "") -> Target:
 def fused(image: str = "", instance: str = "") -> Target:
     """The fused target: for the server from a wheel and its Python, or for an image as :func:`gpu` takes it.
 
-    Raises:
-        EnsembleError: the release is unknown, or its Python is unknown or too old.
+    A release that is unknown, or whose Python is unknown or too old, raises :class:`EnsembleError`.
     """
     local = replace(CPU, name="fused", fuses=True, python=server_python())
     if not image:
@@ -144,15 +124,11 @@ def _release(image: str) -> Release:
     check_image(image)
     release = image_of(Destination(image=image))
     if release is None:
-        raise EnsembleError(
-            f"'{image}' does not name a release of Triton, and an archive is built for one",
-            cure="write the release that the image was made from, as --image 24.09",
-        )
+        cure = "write the release that the image was made from, as --image 24.09"
+        raise EnsembleError(f"'{image}' does not name a release of Triton, and an archive is built for one", cure=cure)
     if not release.python:
-        raise EnsembleError(
-            f"the Python of the image of Triton {release.release} is unknown",
-            cure="choose another release with --image",
-        )
+        message = f"the Python of the image of Triton {release.release} is unknown"
+        raise EnsembleError(message, cure="choose another release with --image")
     return release
 
 

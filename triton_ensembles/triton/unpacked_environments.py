@@ -24,23 +24,18 @@ _NEW_SECONDS = 5.0  # a folder may be made a moment before its path is where it 
 
 
 class UnpackedEnvironments:
-    """Unpacked environments of one server, found so far. They are still known when the server has been killed.
-
-    Attributes:
-        folders: never changed in place: threads may go through them while another one looks for more.
-    """
+    """Unpacked environments of one server, found so far. They are still known when the server has been killed."""
 
     def __init__(self) -> None:
-        self.folders: frozenset[Path] = frozenset()
+        self.folders: frozenset[Path] = frozenset()  # threads may go through it while another one looks for more
         self._others: set[tuple[Path, int]] = set()
         self._seen: set[tuple[Path, int]] = set()  # in the server's memory, while they were new
 
     def find(self, pid: int, *, again: bool = True) -> None:
         """Look for the folders of the server ``pid`` that have been made since the last call.
 
-        Args:
-            again: look once more for those that were too new to be sure of. Reading the memory of a server takes a
-                tenth of a second; other servers of this machine make folders, too.
+        ``again``: also for those that were too new to be sure of. Reading the memory of a server takes a tenth of a
+        second, and other servers of this machine make folders.
         """
         began = _start_time(pid)
         candidates: dict[Path, os.stat_result] = {}

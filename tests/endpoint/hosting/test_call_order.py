@@ -10,7 +10,7 @@ import pytest
 
 from tests.endpoint.hosting.archives import CONFIG, body, ensemble, model, values
 from tests.endpoint.hosting.conftest import Host
-from triton_ensembles.endpoint.hosting.call_order import Turns
+from triton_ensembles.endpoint.hosting.call_order import CallOrder
 from triton_ensembles.endpoint.hosting.request import Invocation
 from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, TritonApi
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
@@ -68,18 +68,18 @@ async def entered(work: asyncio.Task[None]) -> bool:
 
 
 async def test_a_load_waits_for_requests_and_requests_wait_until_it_has_begun(anyio_backend: object) -> None:
-    turns, stack = Turns(), AsyncExitStack()
+    order, stack = CallOrder(), AsyncExitStack()
     async with stack:
-        with turns.request() as begin:
+        with order.request() as begin:
             await begin()
-            load = asyncio.create_task(stack.enter_async_context(turns.load()))
+            load = asyncio.create_task(stack.enter_async_context(order.load()))
             assert not load.done()
             await asyncio.sleep(0.01)
-            with turns.request() as begin_next:
+            with order.request() as begin_next:
                 following = asyncio.create_task(begin_next())
                 assert not await entered(following)
         begun = await load
-        with turns.request() as begin_third:
+        with order.request() as begin_third:
             third = asyncio.create_task(begin_third())
             assert not await entered(third)
             begun()
@@ -87,18 +87,18 @@ async def test_a_load_waits_for_requests_and_requests_wait_until_it_has_begun(an
 
 
 async def test_a_request_that_takes_long_does_not_hold_up_a_load(anyio_backend: object) -> None:
-    turns = Turns()
-    with turns.request() as begin:
+    order = CallOrder()
+    with order.request() as begin:
         await begin()
-        async with turns.load():
+        async with order.load():
             pass
 
 
 async def test_loads_begin_one_after_the_other_and_then_run_beside_each_other(anyio_backend: object) -> None:
-    turns, stack = Turns(), AsyncExitStack()
+    order, stack = CallOrder(), AsyncExitStack()
     async with stack:
-        begun = await stack.enter_async_context(turns.load())
-        second = asyncio.create_task(stack.enter_async_context(turns.load()))
+        begun = await stack.enter_async_context(order.load())
+        second = asyncio.create_task(stack.enter_async_context(order.load()))
         assert not await entered(second)
         begun()
         await second
@@ -106,20 +106,20 @@ async def test_loads_begin_one_after_the_other_and_then_run_beside_each_other(an
 
 async def test_unloads_that_begin_soon_after_each_other_overlap_and_others_wait(anyio_backend: object) -> None:
     """Triton sleeps for half a second in each."""
-    turns, stack = Turns(), AsyncExitStack()
+    order, stack = CallOrder(), AsyncExitStack()
     async with stack:
         for _ in range(2):
-            (await stack.enter_async_context(turns.unload()))()
+            (await stack.enter_async_context(order.unload()))()
         await asyncio.sleep(0.3)
-        third = asyncio.create_task(AsyncExitStack().enter_async_context(turns.unload()))
+        third = asyncio.create_task(AsyncExitStack().enter_async_context(order.unload()))
         assert not await entered(third)
     await third
 
 
 async def test_a_model_that_takes_long_to_end_holds_up_no_other(anyio_backend: object) -> None:
-    turns, stack = Turns(), AsyncExitStack()
+    order, stack = CallOrder(), AsyncExitStack()
     async with stack:
-        for turn in (turns.unload, turns.load, turns.unload, turns.load):
+        for turn in (order.unload, order.load, order.unload, order.load):
             (await stack.enter_async_context(turn()))()
             await asyncio.sleep(0.3)
 

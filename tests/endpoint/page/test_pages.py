@@ -14,16 +14,14 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from triton_ensembles.endpoint.deployment import Deployment
-from triton_ensembles.endpoint.endpoint_state import Endpoint
+from triton_ensembles.endpoint.endpoint_state import Deployment, Endpoint
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.hosting.model import ColdStart, Model
 from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec, VariantPlan
 from triton_ensembles.endpoint.hosting.status import InstanceStatus, VariantStatus
 from triton_ensembles.endpoint.metrics.record import Metrics
-from triton_ensembles.endpoint.page.choice import SORTS
 from triton_ensembles.endpoint.page.pages import Pages
-from triton_ensembles.endpoint.page.rows import Order, rows_of
+from triton_ensembles.endpoint.page.rows import SORTS, Order, rows_of
 from triton_ensembles.sagemaker.model_state import ModelState
 
 PLAN = VariantPlan("AllTraffic", ContainerSpec("image", "s3://b/", "MultiModel"), Budgets(1 << 30, 1 << 30), 1, "ml", 1)

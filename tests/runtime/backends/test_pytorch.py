@@ -18,7 +18,7 @@ import tritonclient.grpc as triton
 from tests.runtime.backends.embedding import parameter
 from triton_ensembles.ground.processes import descendants
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
-from triton_ensembles.runtime.backends.pytorch.torch_device import device_of
+from triton_ensembles.runtime.backends.pytorch.torch_settings import device_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 

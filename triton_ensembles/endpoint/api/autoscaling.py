@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
@@ -11,7 +12,7 @@ from triton_ensembles.endpoint.api.control import parsed, reply
 from triton_ensembles.endpoint.api.errors import ApiError, NotSupportedLocally, ValidationException
 from triton_ensembles.endpoint.api.validation import operation_model, validate
 from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable
-from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
+from triton_ensembles.endpoint.request_body import Body
 from triton_ensembles.endpoint.scaling.autoscaler import DIMENSION, NAMESPACE, Activity, Autoscaler
 from triton_ensembles.endpoint.scaling.policy import PREDEFINED
 
@@ -29,19 +30,14 @@ class ObjectNotFoundException(ApiError):  # noqa: N818 (AWS's own name)
     """There is no such scalable target or policy."""
 
 
+@dataclass(frozen=True)
 class AutoscalingApi:
-    """The operations.
+    """The operations; moto listens at ``base``."""
 
-    Args:
-        base: where moto listens.
-        region: of the targets.
-    """
-
-    def __init__(self, session: aiohttp.ClientSession, base: str, region: str, autoscaler: Autoscaler) -> None:
-        self._session = session
-        self._base = base
-        self._region = region
-        self._autoscaler = autoscaler
+    session: aiohttp.ClientSession
+    base: str
+    region: str
+    autoscaler: Autoscaler
 
     async def handle(self, request: web.BaseRequest) -> web.Response:
         operation = request.headers.get("X-Amz-Target", "").rpartition(".")[2]
@@ -54,11 +50,7 @@ class AutoscalingApi:
         model = operation_model(_SERVICE, operation)
         if model is None or operation not in _OPERATIONS:
             raise NotSupportedLocally(f"{_SERVICE}:{operation}", f"supported are {', '.join(sorted(_OPERATIONS))}")
-        try:
-            body = await Body(request, _MOST_BYTES).whole()
-        except BodyTooLarge as error:
-            raise ValidationException(f"The body is larger than {_MOST_BYTES} bytes") from error
-        parameters = parsed(body)
+        parameters = parsed(await Body(request, _MOST_BYTES).whole())
         validate(model.input_shape, parameters)
         _check_scope(parameters)
         if operation == "DescribeScalingActivities":
@@ -76,11 +68,11 @@ class AutoscalingApi:
                 await self._ask("DeleteScalingPolicy", {**_scope(parameters), "PolicyName": policy})
         status, answer = await self._ask(operation, parameters)
         if operation in _CHANGING and status == 200:
-            self._autoscaler.look()
+            self.autoscaler.look()
         return reply(status, answer)
 
     async def _check_target(self, parameters: Mapping[str, Any]) -> None:
-        if self._autoscaler.variant(parameters["ResourceId"]) is None:
+        if self.autoscaler.variant(parameters["ResourceId"]) is None:
             raise ValidationException(
                 f"The resource {parameters['ResourceId']} does not exist: it must be endpoint/NAME/variant/NAME, of an "
                 "endpoint in service"
@@ -105,13 +97,13 @@ class AutoscalingApi:
 
     async def _ask(self, operation: str, parameters: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
         """moto's status and answer."""
-        credential = f"Credential=local/20000101/{self._region}/{_SERVICE}/aws4_request"
+        credential = f"Credential=local/20000101/{self.region}/{_SERVICE}/aws4_request"
         headers = {
             "X-Amz-Target": f"AnyScaleFrontendService.{operation}",
             "Content-Type": "application/x-amz-json-1.1",
             "Authorization": f"AWS4-HMAC-SHA256 {credential}, SignedHeaders=host, Signature=0",
         }
-        async with self._session.post(f"{self._base}/", data=json.dumps(parameters), headers=headers) as answer:
+        async with self.session.post(f"{self.base}/", data=json.dumps(parameters), headers=headers) as answer:
             body = await answer.read()
             if answer.status >= 400 and not body:  # not an answer of the service's own
                 raise ValidationException("A value of the request has the wrong format")
@@ -119,7 +111,7 @@ class AutoscalingApi:
 
     def _activities(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         resource = parameters.get("ResourceId")
-        activities = self._autoscaler.activities
+        activities = self.autoscaler.activities
         shown = [_shown(activity) for activity in activities if resource in (None, activity.resource_id)]
         return {"ScalingActivities": shown[: parameters.get("MaxResults", len(shown))]}
 
@@ -138,10 +130,9 @@ def _scope(parameters: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _check_scope(parameters: Mapping[str, Any]) -> None:
-    if parameters.get("ServiceNamespace", NAMESPACE) != NAMESPACE:
-        raise NotSupportedLocally(f"ServiceNamespace {parameters['ServiceNamespace']}", f"{NAMESPACE} is")
-    if parameters.get("ScalableDimension", DIMENSION) != DIMENSION:
-        raise NotSupportedLocally(f"ScalableDimension {parameters['ScalableDimension']}", f"{DIMENSION} is")
+    for name, supported in (("ServiceNamespace", NAMESPACE), ("ScalableDimension", DIMENSION)):
+        if parameters.get(name, supported) != supported:
+            raise NotSupportedLocally(f"{name} {parameters[name]}", f"{supported} is")
 
 
 def _check_policy(parameters: dict[str, Any]) -> None:
@@ -167,7 +158,7 @@ def _check_policy(parameters: dict[str, Any]) -> None:
 
 
 def _shown(activity: Activity) -> dict[str, Any]:
-    status = "Failed" if activity.failure else "InProgress" if activity.ended is None else "Successful"
+    status = "InProgress" if activity.ended is None else "Successful"
     shown: dict[str, Any] = {
         "ActivityId": activity.id,
         "ServiceNamespace": NAMESPACE,
@@ -176,7 +167,7 @@ def _shown(activity: Activity) -> dict[str, Any]:
         "Description": f"Setting desired instance count to {activity.count}.",
         "Cause": activity.cause,
         "StartTime": activity.started,
-        "StatusCode": status,
+        "StatusCode": "Failed" if activity.failure else status,
         "StatusMessage": activity.failure or f"The instance count is {activity.count}.",
     }
     return shown | ({"EndTime": activity.ended} if activity.ended else {})

@@ -53,14 +53,11 @@ class Configs(Resources[Resource]):
     def _plan(self, variant: Mapping[str, Any]) -> VariantPlan:
         disk = self._settings.disk_budget
         gigabytes = variant.get("VolumeSizeInGB")
-        seconds = {
-            "load_seconds": variant.get("ModelDataDownloadTimeoutInSeconds"),
-            "startup_seconds": variant.get("ContainerStartupHealthCheckTimeoutInSeconds"),
-        }
         budgets = Budgets(
             memory_bytes=self._settings.memory_budget,
             disk_bytes=min(disk, gigabytes << 30) if gigabytes else disk,
-            **{name: float(value) for name, value in seconds.items() if value is not None},
+            load_seconds=variant.get("ModelDataDownloadTimeoutInSeconds") or Budgets.load_seconds,
+            startup_seconds=variant.get("ContainerStartupHealthCheckTimeoutInSeconds") or Budgets.startup_seconds,
         )
         return VariantPlan(
             name=variant["VariantName"],

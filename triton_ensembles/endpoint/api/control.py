@@ -19,7 +19,7 @@ from triton_ensembles.endpoint.api.models import Models
 from triton_ensembles.endpoint.api.signature import from_waiter
 from triton_ensembles.endpoint.api.tags import Tags
 from triton_ensembles.endpoint.api.validation import operation_model, validate
-from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
+from triton_ensembles.endpoint.request_body import Body
 
 CONTENT_TYPE = "application/x-amz-json-1.1"
 _MOST_BYTES = 1 << 20
@@ -56,7 +56,7 @@ class ControlPlane:
         try:
             return reply(200, await self._run(operation, request))
         except ApiError as error:
-            return error_reply(error)
+            return reply(error.status, {"__type": error.code, "message": error.message})
 
     async def _run(self, operation: str, request: web.BaseRequest) -> Mapping[str, Any]:
         model = operation_model("sagemaker", operation)
@@ -65,10 +65,7 @@ class ControlPlane:
         run = self._operations.get(operation)
         if run is None and operation != "DescribeEndpoint":
             raise NotSupportedLocally(operation, f"supported are DescribeEndpoint, {', '.join(self._operations)}")
-        try:
-            parameters = parsed(await Body(request, _MOST_BYTES).whole())
-        except BodyTooLarge as error:
-            raise SerializationException(f"the body is larger than {_MOST_BYTES} bytes") from error
+        parameters = parsed(await Body(request, _MOST_BYTES).whole())
         validate(model.input_shape, parameters)
         if run is None:
             return await self._endpoints.describe(parameters, waiter=from_waiter(request.headers))
@@ -79,10 +76,6 @@ def reply(status: int, body: Mapping[str, Any]) -> web.Response:
     """A JSON 1.1 reply with AWS's headers."""
     headers = {"x-amzn-RequestId": str(uuid.uuid4())}
     return web.Response(status=status, body=json.dumps(body).encode(), content_type=CONTENT_TYPE, headers=headers)
-
-
-def error_reply(error: ApiError) -> web.Response:
-    return reply(error.status, {"__type": error.code, "message": error.message})
 
 
 def parsed(body: bytes) -> dict[str, Any]:

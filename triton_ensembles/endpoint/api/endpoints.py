@@ -21,12 +21,7 @@ WAITER_SECONDS = 25
 
 
 class Endpoints(Resources[Endpoint]):
-    """The endpoints of the control plane.
-
-    Args:
-        make: makes a new endpoint from its name and ARN.
-        deleted: called with the name of each endpoint that has been deleted.
-    """
+    """The endpoints of the control plane. ``make`` takes a name and an ARN, ``deleted`` the name of a deleted one."""
 
     kind, title, arn_type, page_size = "Endpoint", "endpoint", "endpoint", 10
 
@@ -49,10 +44,7 @@ class Endpoints(Resources[Endpoint]):
         return iter(sorted(self._resources.values(), key=lambda endpoint: endpoint.created))
 
     def find(self, name: str) -> Endpoint | None:
-        """For InvokeEndpoint, where the case of the name must match (the API reference of CreateEndpoint).
-
-        Raises hosting's ServiceUnavailable when the server is shutting down.
-        """
+        """For InvokeEndpoint, where the case of the name must match (the API reference of CreateEndpoint)."""
         if self._stopping:
             raise shutting_down()
         endpoint = self._resources.get(name.lower())
@@ -87,7 +79,8 @@ class Endpoints(Resources[Endpoint]):
         supported |= {"RetainAllVariantProperties", "ExcludeRetainedVariantProperties"}
         refuse_unsupported("UpdateEndpoint", request, supported)
         _check_deployment(request.get("DeploymentConfig") or {})
-        endpoint = self._changeable(request["EndpointName"])
+        self._refuse_when_stopping()
+        endpoint = self._settled(request["EndpointName"])
         config = self._configs.get(request["EndpointConfigName"]).name
         plans = self._configs.plan(config)
         if request.get("RetainAllVariantProperties"):
@@ -106,7 +99,8 @@ class Endpoints(Resources[Endpoint]):
             if name in shares:
                 raise ValidationException(f'The variant "{name}" is given twice')
             shares[name] = Share(capacity.get("DesiredWeight"), capacity.get("DesiredInstanceCount"))
-        endpoint = self._changeable(request["EndpointName"])
+        self._refuse_when_stopping()
+        endpoint = self._settled(request["EndpointName"])
         weights = {variant.plan.name: variant.plan.weight for variant in endpoint.running}
         for name, share in shares.items():
             if name not in weights:
@@ -137,10 +131,6 @@ class Endpoints(Resources[Endpoint]):
             if endpoint.status is not Status.DELETING:
                 self._begin_deletion(endpoint)
         await asyncio.gather(*self._deletions, return_exceptions=True)
-
-    def _changeable(self, name: str) -> Endpoint:
-        self._refuse_when_stopping()
-        return self._settled(name)
 
     def _settled(self, name: str) -> Endpoint:
         endpoint = self.get(name)

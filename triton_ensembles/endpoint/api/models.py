@@ -48,10 +48,8 @@ def container_spec(request: Mapping[str, Any]) -> ContainerSpec:
     if not image or not url:
         raise ValidationException(f"The container has no {'ModelDataUrl' if image else 'Image'}")
     if "triton" not in image.rsplit("/", 1)[-1]:
-        raise NotSupportedLocally(
-            f"the image {image}",
-            "the local container is Triton: use an image of sagemaker-tritonserver, or of the gateway",
-        )
+        cure = "the local container is Triton: use an image of sagemaker-tritonserver, or of the gateway"
+        raise NotSupportedLocally(f"the image {image}", cure)
     if not url.startswith("s3://"):
         raise NotSupportedLocally(f"the ModelDataUrl {url}", "give it as s3://BUCKET/KEY")
     mode = container.get("Mode", "SingleModel")
@@ -69,7 +67,6 @@ def container_spec(request: Mapping[str, Any]) -> ContainerSpec:
         cache_setting=multi.get("ModelCacheSetting", "Enabled"),
     )
     if spec.is_gateway and mode == "MultiModel":
-        raise NotSupportedLocally(
-            "the gateway's image with Mode MultiModel", "its one archive holds all models: leave out Mode"
-        )
+        cure = "its one archive holds all models: leave out Mode"
+        raise NotSupportedLocally("the gateway's image with Mode MultiModel", cure)
     return spec

@@ -1,7 +1,6 @@
 """Errors in the format of the protocol in which a request is made: botocore finds none in that of another.
 
-botocore 1.44.5 has six protocols: json (X-Amz-Target names the operation), smithy-rpc-v2-cbor, query and ec2 (a form
-with an Action), rest-xml and rest-json (the path names the operation).
+json: X-Amz-Target names the operation; query and ec2: a form with an Action; rest-xml and rest-json: the path names it.
 """
 
 import json
@@ -19,9 +18,6 @@ def refusal(request: web.BaseRequest, service: str | None, code: str, message: s
     """The error as a client of ``service`` (its signing name) reads it."""
     number = str(uuid.uuid4())
     headers = {"x-amzn-RequestId": number}
-    if request.headers.get("smithy-protocol") == "rpc-v2-cbor":
-        body = b"\xa2" + _text("__type") + _text(code) + _text("message") + _text(message)
-        return _response(status, body, "application/cbor", headers | {"smithy-protocol": "rpc-v2-cbor"})
     if "X-Amz-Target" in request.headers:
         body = json.dumps({"__type": code, "message": message}).encode()
         return _response(status, body, "application/x-amz-json-1.1", headers)
@@ -32,7 +28,8 @@ def refusal(request: web.BaseRequest, service: str | None, code: str, message: s
     if service in ("s3", None):
         xml = f"<Error>{error}<RequestId>{number}</RequestId></Error>"
         return _response(status, xml.encode(), "application/xml", headers)
-    if service in _REST_XML or _is_query(request):
+    is_form = request.headers.get("Content-Type", "").startswith("application/x-www-form-urlencoded")
+    if service in _REST_XML or is_form or "Action" in request.rel_url.query:
         kind = "Sender" if status < 500 else "Receiver"
         xml = f"<ErrorResponse><Error><Type>{kind}</Type>{error}</Error><RequestId>{number}</RequestId></ErrorResponse>"
         return _response(status, xml.encode(), "text/xml", headers)
@@ -40,16 +37,5 @@ def refusal(request: web.BaseRequest, service: str | None, code: str, message: s
     return _response(status, body, "application/json", headers | {"x-amzn-ErrorType": code})
 
 
-def _is_query(request: web.BaseRequest) -> bool:
-    form = request.headers.get("Content-Type", "").startswith("application/x-www-form-urlencoded")
-    return form or "Action" in request.rel_url.query
-
-
 def _response(status: int, body: bytes, content_type: str, headers: dict[str, str]) -> web.Response:
     return web.Response(status=status, body=body, content_type=content_type, headers=headers)
-
-
-def _text(value: str) -> bytes:
-    """A text string of CBOR (RFC 8949, major type 3), its length in eight bytes."""
-    data = value.encode()
-    return b"\x7b" + len(data).to_bytes(8, "big") + data

@@ -1,15 +1,23 @@
 """The common part of the control plane's resources: models, endpoint configurations, endpoints."""
 
+import base64
+import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
 from triton_ensembles.endpoint.api.errors import ValidationException
-from triton_ensembles.endpoint.api.listing import page
 from triton_ensembles.endpoint.api.tags import Tags
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.settings import Settings
+
+_BOUNDS = {
+    "CreationTimeAfter": ("CreationTime", 1),
+    "CreationTimeBefore": ("CreationTime", -1),
+    "LastModifiedTimeAfter": ("LastModifiedTime", 1),
+    "LastModifiedTimeBefore": ("LastModifiedTime", -1),
+}
 
 
 @dataclass(frozen=True)
@@ -29,18 +37,12 @@ class Resources(Generic[T]):
     """All resources of one kind by name, with AWS's error messages.
 
     Names that differ only in case are one: their ARNs, which have lower case, would be the same.
-
-    Attributes:
-        kind: what the names of members begin with: "EndpointConfig".
-        title: AWS's name for it in errors: "endpoint configuration".
-        arn_type: its name in ARNs: "endpoint-config".
-        page_size: MaxResults of List where the request has none.
     """
 
-    kind: ClassVar[str]
-    title: ClassVar[str]
-    arn_type: ClassVar[str]
-    page_size: ClassVar[int] = 100
+    kind: ClassVar[str]  # what the names of members begin with: "EndpointConfig"
+    title: ClassVar[str]  # AWS's name for it in errors: "endpoint configuration"
+    arn_type: ClassVar[str]  # its name in ARNs: "endpoint-config"
+    page_size: ClassVar[int] = 100  # MaxResults of List where the request has none
 
     def __init__(self, settings: Settings, tags: Tags) -> None:
         self._settings = settings
@@ -48,7 +50,7 @@ class Resources(Generic[T]):
         self._resources: dict[str, T] = {}
 
     def list(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        return page(map(self._summary, self._resources.values()), request, self.kind, self.page_size)
+        return _page(map(self._summary, self._resources.values()), request, self.kind, self.page_size)
 
     def delete(self, request: Mapping[str, Any]) -> dict[str, Any]:
         self._remove(self.get(request[f"{self.kind}Name"]))
@@ -81,3 +83,44 @@ class Resources(Generic[T]):
 
     def _arn(self, name: str) -> str:
         return self._settings.arn(self.arn_type, name)
+
+
+def _page(
+    items: Iterable[Mapping[str, Any]], request: Mapping[str, Any], kind: str, default_size: int
+) -> dict[str, Any]:
+    """The reply with one page of summaries, and the token of the next page if there is one.
+
+    Args:
+        items: summaries such as ``{"EndpointName", "CreationTime", "LastModifiedTime", "EndpointStatus", …}``.
+        kind: what the summaries' member names begin with: "Endpoint".
+        default_size: MaxResults where the request has none.
+    """
+    name = f"{kind}Name"
+    kept = [item for item in items if _matches(item, request, name, f"{kind}Status")]
+    by = request.get("SortBy", "CreationTime")
+    member = {"Name": name, "Status": f"{kind}Status"}.get(by, by)
+    backwards = request.get("SortOrder", "Descending") == "Descending"
+    kept.sort(key=lambda item: (item[member], item[name]), reverse=backwards)
+    if token := request.get("NextToken"):
+        try:
+            last = json.loads(base64.urlsafe_b64decode(token))
+            keys = [[item[member], item[name]] for item in kept]
+            kept = [item for item, key in zip(kept, keys, strict=True) if (key < last if backwards else key > last)]
+        except (ValueError, TypeError) as error:
+            message = "The NextToken is not one that a List operation returned with the same SortBy"
+            raise ValidationException(message) from error
+    size = int(request.get("MaxResults", default_size))
+    if len(kept) <= size:
+        return {f"{kind}s": kept}
+    last = json.dumps([kept[size - 1][member], kept[size - 1][name]])
+    return {f"{kind}s": kept[:size], "NextToken": base64.urlsafe_b64encode(last.encode()).decode()}
+
+
+def _matches(item: Mapping[str, Any], request: Mapping[str, Any], name: str, status: str) -> bool:
+    if request.get("NameContains", "").lower() not in item[name].lower():
+        return False
+    if "StatusEquals" in request and item[status] != request["StatusEquals"]:
+        return False
+    return all(
+        (item[member] - request[bound]) * sign > 0 for bound, (member, sign) in _BOUNDS.items() if bound in request
+    )

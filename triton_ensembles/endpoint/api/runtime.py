@@ -11,6 +11,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,14 +21,14 @@ from aiohttp import web
 
 from triton_ensembles.endpoint.api import response_stream
 from triton_ensembles.endpoint.api.validation import operation_model, string_faults, summary
-from triton_ensembles.endpoint.container_paths import on_aws
 from triton_ensembles.endpoint.endpoint_state import Endpoint
-from triton_ensembles.endpoint.hosting.errors import HostingError, ModelError, ValidationError
+from triton_ensembles.endpoint.hosting.errors import HostingError, ModelError, ValidationError, with_paths_of_aws
 from triton_ensembles.endpoint.hosting.request import Invocation, Reply
 from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.metrics.record import Call, Metrics
 from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
 from triton_ensembles.endpoint.settings import ACCOUNT, Settings
+from triton_ensembles.sagemaker.contract import LARGEST_BODY
 
 _log = logging.getLogger(__name__)
 _PATH = re.compile(r"/endpoints/(?P<name>[^/?]*)/(?P<operation>[^/?]*)/?")
@@ -37,8 +38,8 @@ _SUPPORTED = {"EndpointName", "Body", "ContentType", "Accept", "CustomAttributes
 _SUPPORTED |= {"InferenceId"}
 
 
-def _header_members() -> tuple[dict[str, str], dict[str, Mapping[str, Any]], int]:
-    """Member names by header, the constraints of each member, and the largest body in bytes."""
+def _header_members() -> tuple[dict[str, str], dict[str, Mapping[str, Any]]]:
+    """Member names by header, and the constraints of each member."""
     model = operation_model("sagemaker-runtime", "InvokeEndpoint")
     assert model is not None
     members = model.input_shape.members
@@ -47,23 +48,19 @@ def _header_members() -> tuple[dict[str, str], dict[str, Mapping[str, Any]], int
         for name, shape in members.items()
         if shape.serialization.get("location") == "header"
     }
-    return headers, {name: shape.metadata for name, shape in members.items()}, int(members["Body"].metadata["max"])
+    return headers, {name: shape.metadata for name, shape in members.items()}
 
 
-_HEADERS, _CONSTRAINTS, BODY_BYTES = _header_members()
+_HEADERS, _CONSTRAINTS = _header_members()
 
 
+@dataclass(frozen=True)
 class Runtime:
-    """Answers InvokeEndpoint, and InvokeEndpointWithResponseStream in one part: Triton's SageMaker port has no other.
+    """Answers InvokeEndpoint, and InvokeEndpointWithResponseStream in one part: Triton's port has no other."""
 
-    Args:
-        find: returns the endpoint of a name.
-    """
-
-    def __init__(self, settings: Settings, find: Callable[[str], Endpoint | None], metrics: Metrics) -> None:
-        self._settings = settings
-        self._find = find
-        self._metrics = metrics
+    settings: Settings
+    find: Callable[[str], Endpoint | None]
+    metrics: Metrics
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one call with the model's reply, or an error in AWS's shape. A connection that is reset cancels it."""
@@ -72,23 +69,23 @@ class Runtime:
             response = await self._answer(request, call)
         except BodyTooLarge:
             # AWS's answer has no error code either: boto3 reports it as "413" (sagemaker-python-sdk issue 171).
-            response = _json(413, {"Message": f"HTTP content length exceeded {BODY_BYTES} bytes."})
+            response = _json(413, {"Message": f"HTTP content length exceeded {LARGEST_BODY} bytes."})
         except HostingError as error:
             call.model_status = error.original_status if isinstance(error, ModelError) else 0
             call.failed = error.status >= 500
-            response = _error_response(error, self._settings.log(call.endpoint), multi_model=bool(call.target_model))
+            response = _error_response(error, self.settings.log(call.endpoint), multi_model=bool(call.target_model))
         if call.endpoint:
-            self._metrics.invocation(call, time.perf_counter() - call.started)
+            self.metrics.invocation(call, time.perf_counter() - call.started)
         return response
 
     async def _answer(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
         name, operation, parameters = _read(request)
-        endpoint = self._find(name)
+        endpoint = self.find(name)
         if endpoint is None:
             raise ValidationError(f"Endpoint {name} of account {ACCOUNT} not found.")
         call.target_model = parameters.get("TargetModel", "")
         variant = _choose(endpoint, parameters, call)
-        body = Body(request, BODY_BYTES)
+        body = Body(request, LARGEST_BODY)
         whole = body.length is None or body.length <= _WHOLE_BYTES
         invocation = Invocation(
             body=await body.whole() if whole else body.pieces(),
@@ -163,9 +160,9 @@ async def _send(request: web.BaseRequest, reply: Reply, variant: str) -> web.Str
 
 def _error_response(error: HostingError, log: Path, *, multi_model: bool) -> web.Response:
     """A HostingError in the shape of InvokeEndpoint's errors. ``log`` is the endpoint's log file."""
-    body: dict[str, Any] = {"Message": on_aws(str(error), multi_model=multi_model)}
+    body: dict[str, Any] = {"Message": with_paths_of_aws(str(error), multi_model=multi_model)}
     if isinstance(error, ModelError):
-        message = on_aws(error.original_message, multi_model=multi_model)
+        message = with_paths_of_aws(error.original_message, multi_model=multi_model)
         body |= {"OriginalStatusCode": error.original_status, "OriginalMessage": message}
         body |= {"LogStreamArn": log.absolute().as_uri()}
     return _json(error.status, body, error.code)

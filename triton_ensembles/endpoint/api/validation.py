@@ -69,7 +69,7 @@ def summary(faults: list[str]) -> str:
 
 def string_faults(metadata: Mapping[str, Any], value: str, path: str) -> Iterator[str]:
     """Faults of a string at ``path`` by the ``metadata`` (min, max, pattern, enum) of its shape."""
-    yield from _length_faults(metadata, value, value, path)
+    yield from _bound_faults(metadata, len(value), value, path, "length")
     # Some patterns would take forever on a value that is too long, so they are not tried on it.
     pattern = metadata.get("pattern")
     if pattern and len(value) <= metadata.get("max", 65536) and not _compiled(pattern).fullmatch(value):
@@ -87,11 +87,11 @@ def _faults(shape: Shape, value: Any, path: str) -> Iterator[str]:
     if kind == "structure":
         yield from _structure_faults(shape, value, path)
     elif kind == "list":
-        yield from _length_faults(shape.metadata, value, value, path)
+        yield from _bound_faults(shape.metadata, len(value), value, path, "length")
         for index, member in enumerate(value, 1):
             yield from _faults(shape.member, member, f"{path}.{index}.member")
     elif kind == "map":
-        yield from _length_faults(shape.metadata, value, value, path)
+        yield from _bound_faults(shape.metadata, len(value), value, path, "length")
         for key, member in value.items():
             yield from _faults(shape.key, key, f"{path}.key")
             yield from _faults(shape.value, member, f"{path}.{key}.member")
@@ -100,7 +100,7 @@ def _faults(shape: Shape, value: Any, path: str) -> Iterator[str]:
     elif kind == "timestamp" and not isinstance(value, datetime) and not 0 <= value < _YEAR_10000:
         raise SerializationException(f"{path or 'the request'} is no time: {str(value)[:200]}")
     elif kind in ("integer", "long", "float", "double"):
-        yield from _range_faults(shape.metadata, value, path)
+        yield from _bound_faults(shape.metadata, value, value, path, "value")
 
 
 def _structure_faults(shape: Shape, value: dict[str, Any], path: str) -> Iterator[str]:
@@ -114,18 +114,11 @@ def _structure_faults(shape: Shape, value: dict[str, Any], path: str) -> Iterato
             yield from _faults(member, content, place)
 
 
-def _length_faults(metadata: Mapping[str, Any], sized: Any, value: Any, path: str) -> Iterator[str]:
-    if len(sized) < metadata.get("min", 0):
-        yield _fault(value, path, f"have length greater than or equal to {metadata['min']}")
-    if len(sized) > metadata.get("max", len(sized)):
-        yield _fault(value, path, f"have length less than or equal to {metadata['max']}")
-
-
-def _range_faults(metadata: Mapping[str, Any], value: float, path: str) -> Iterator[str]:
-    if value < metadata.get("min", value):
-        yield _fault(value, path, f"have value greater than or equal to {metadata['min']}")
-    if value > metadata.get("max", value):
-        yield _fault(value, path, f"have value less than or equal to {metadata['max']}")
+def _bound_faults(metadata: Mapping[str, Any], size: float, value: Any, path: str, measure: str) -> Iterator[str]:
+    if size < metadata.get("min", size):
+        yield _fault(value, path, f"have {measure} greater than or equal to {metadata['min']}")
+    if size > metadata.get("max", size):
+        yield _fault(value, path, f"have {measure} less than or equal to {metadata['max']}")
 
 
 def _fault(value: Any, path: str, rule: str) -> str:

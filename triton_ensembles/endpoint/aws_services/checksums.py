@@ -14,8 +14,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from moto.s3 import models, responses
-
 from triton_ensembles.endpoint.aws_services.fault import Fault
 
 CHECKSUMS: dict[str, Callable[[Any], bytes]] = {
@@ -32,18 +30,9 @@ if find_spec("awscrt"):
 
 
 def compute_checksum(body: Any, algorithm: str, encode_base64: bool = True) -> bytes:
-    """moto's function of this name. ``body`` has Python's buffer interface."""
+    """moto's function of this name, also of a body in a file (disk.py)."""
     if algorithm not in CHECKSUMS:
         message = f"The checksum {algorithm} is not computed locally: send its value, or choose CRC32 or SHA256."
         raise Fault("NotImplemented", message, "501 Not Implemented")
-    digest = CHECKSUMS[algorithm](body)
+    digest = CHECKSUMS[algorithm](body.mapped() if hasattr(body, "mapped") else body)
     return base64.b64encode(digest) if encode_base64 else digest
-
-
-def install(buffer: Callable[[Any], Any]) -> None:
-    """Make moto use it in this process. ``buffer`` turns a value of moto's into one with Python's buffer interface."""
-
-    def compute(body: Any, algorithm: str, encode_base64: bool = True) -> bytes:
-        return compute_checksum(buffer(body), algorithm, encode_base64)
-
-    models.compute_checksum = responses.compute_checksum = compute

@@ -46,9 +46,8 @@ def _source(response: Any) -> Any:
 def _check_conditions(headers: Any, source: Any) -> None:
     for name in ("none-match", "modified-since", "unmodified-since"):
         if f"{_IF}{name}" in headers:
-            raise Fault(
-                "NotImplemented", f"{_IF}{name} is not supported locally: use {_IF}match", "501 Not Implemented"
-            )
+            message = f"{_IF}{name} is not supported locally: use {_IF}match"
+            raise Fault("NotImplemented", message, "501 Not Implemented")
     etag = headers.get(f"{_IF}match")
     if etag is not None and etag.strip('"') not in (source.etag.strip('"'), "*"):
         message = "At least one of the pre-conditions you specified did not hold"

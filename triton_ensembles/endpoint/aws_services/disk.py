@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from moto.s3 import models
+from moto.s3 import models, responses
 from moto.s3.exceptions import EntityTooSmall, InvalidPart, MalformedXML
 
 from triton_ensembles.endpoint.aws_services import checksums
@@ -26,14 +26,10 @@ _Multipart: Any = models.FakeMultipart
 
 
 class Stored:
-    """A value, or a range of one, in a file that no longer changes. It has a length, slices and chunks.
-
-    Args:
-        descriptor: of the open file; duplicated, so that the file may be closed and deleted.
-    """
+    """A value, or a range of one, in a file that no longer changes. It has a length, slices and chunks."""
 
     def __init__(self, descriptor: int, start: int, stop: int) -> None:
-        self._file = io.FileIO(os.dup(descriptor))
+        self._file = io.FileIO(os.dup(descriptor))  # so that the file may be closed and deleted
         self._start, self._stop = start, stop
 
     def __len__(self) -> int:
@@ -114,16 +110,12 @@ class DiskMultipart(_Multipart):  # type: ignore[misc]
         if algorithm not in checksums.CHECKSUMS:
             return None
         if self.metadata.get("x-amz-checksum-type") == "FULL_OBJECT" or algorithm == "CRC64NVME":
-            return "FULL_OBJECT", checksums.compute_checksum(_buffer(whole.value), algorithm).decode(), 1
-        digests = b"".join(checksums.compute_checksum(_buffer(part.value), algorithm, False) for part in parts)
+            return "FULL_OBJECT", checksums.compute_checksum(whole.value, algorithm).decode(), 1
+        digests = b"".join(checksums.compute_checksum(part.value, algorithm, False) for part in parts)
         return "COMPOSITE", checksums.compute_checksum(digests, algorithm).decode(), len(parts)
 
 
 def install() -> None:
     """Make moto use these classes in this process."""
     models.FakeKey, models.FakeMultipart = DiskKey, DiskMultipart
-    checksums.install(_buffer)
-
-
-def _buffer(value: Any) -> Any:
-    return value.mapped() if isinstance(value, Stored) else value
+    models.compute_checksum = responses.compute_checksum = checksums.compute_checksum

@@ -1,6 +1,7 @@
 """Passes requests on to the S3 process, streamed both ways."""
 
 import re
+from dataclasses import dataclass
 
 import aiohttp
 from aiohttp import web
@@ -28,12 +29,12 @@ _MOST_BYTES = 5 << 30  # S3's limit of one PUT
 _VIRTUAL_HOST = re.compile(r"(?P<bucket>[a-z0-9][a-z0-9.-]+)\.localhost(:\d+)?")
 
 
+@dataclass(frozen=True)
 class Forward:
     """Passes requests on to ``base`` ("http://127.0.0.1:PORT")."""
 
-    def __init__(self, session: aiohttp.ClientSession, base: str) -> None:
-        self._session = session
-        self._base = base
+    session: aiohttp.ClientSession
+    base: str
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.method == "POST" and request.content_type == "multipart/form-data":
@@ -47,9 +48,9 @@ class Forward:
         virtual = _VIRTUAL_HOST.fullmatch(headers.pop("Host", ""))
         path = f"/{virtual['bucket']}{request.raw_path}" if virtual else request.raw_path
         try:
-            async with self._session.request(
+            async with self.session.request(
                 request.method,
-                URL(self._base + path, encoded=True),
+                URL(self.base + path, encoded=True),
                 headers=headers,
                 data=body.pieces() if request.body_exists else None,
                 allow_redirects=False,

@@ -22,15 +22,7 @@ _FRUGAL = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": str(128 * 1024)}
 async def s3_process(scratch: Path, log: Path, region: str) -> AsyncIterator[str]:
     """moto's server in a separate process, so that its memory, locks and CPU time do not slow down requests.
 
-    Args:
-        scratch: an existing folder for its objects.
-        log: the file that its standard error is appended to.
-
-    Yields:
-        Its URL, as soon as it listens.
-
-    Raises:
-        EnsembleError: it does not start.
+    Yields its URL, as soon as it listens. Its objects are in the folder ``scratch``.
     """
     with log.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(

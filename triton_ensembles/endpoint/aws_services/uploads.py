@@ -24,11 +24,7 @@ _INCOMPLETE = "You did not provide the number of bytes specified by the Content-
 
 
 def received(body: bytes, environ: dict[str, Any]) -> bytes:
-    """The object's bytes. ``environ`` of the request then has the checksum from the trailer, and no chunks any more.
-
-    Raises:
-        Fault: the body is incomplete, or a checksum differs.
-    """
+    """The object's bytes. ``environ`` of the request then has the checksum from the trailer, and no chunks any more."""
     if environ.get(_KIND, "").startswith("STREAMING-"):
         body = _joined(body, environ)
         del environ[_KIND]

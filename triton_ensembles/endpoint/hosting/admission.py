@@ -35,23 +35,14 @@ _PATIENCE = 2.0  # seconds that a load waits for a model in use to become idle
 
 @dataclass(eq=False)
 class Reservation:
-    """What a load has reserved.
-
-    Attributes:
-        bytes: of memory.
-        known: whether that is what the model took before; otherwise it is a guess.
-        alone: no other load may run at the same time.
-        beside: whether another load has run at the same time.
-        used: bytes that the container used when there was room, a moment before the load began.
-        begun: whether the load has begun; otherwise it waits for unloads.
-    """
+    """The memory that a load has reserved."""
 
     bytes: int
-    known: bool
-    alone: bool
-    beside: bool = False
-    used: int = 0
-    begun: bool = False
+    known: bool  # whether that is what the model took before; otherwise it is a guess
+    alone: bool  # no other load may run at the same time
+    beside: bool = False  # whether another load has run at the same time
+    used: int = 0  # bytes that the container used when there was room, a moment before the load began
+    begun: bool = False  # otherwise it waits for unloads
 
 
 class _Look(NamedTuple):
@@ -61,11 +52,7 @@ class _Look(NamedTuple):
 
 
 class Admission:
-    """The loads and unloads of one instance that are in progress.
-
-    Args:
-        unload: unloads a model that is loaded and idle, and says why.
-    """
+    """The loads and unloads of one instance that are in progress. ``unload`` takes an idle model, and why."""
 
     def __init__(
         self,
@@ -83,7 +70,7 @@ class Admission:
         self._budget = budgets.memory_bytes
         self._kept_free = kept_free(self._budget)
         self._unload = unload
-        self._turn = asyncio.Lock()
+        self._entering = asyncio.Lock()
         self._changed = asyncio.Event()
         self._next_change = asyncio.Event()
 
@@ -100,16 +87,16 @@ class Admission:
             HostingError: all other models are in use, and the model is known not to fit beside them.
         """
         while True:
-            async with self._turn:
+            async with self._entering:
                 fits, look = await self._until_it_fits(model, alone)
                 reserved = Reservation(self._sizes.expected(model), self._sizes.known(model), alone)
-                for each in (*self.loading.values(), reserved) if self.loading else ():
-                    each.beside = True
+                for load in self.loading.values():
+                    load.beside = reserved.beside = True
                 self.loading[model] = reserved
             try:
-                found = await self._until_room_is_made(model, look) if fits else look
-                if found is not None:
-                    reserved.used, reserved.begun = found.usage.total, True
+                latest = await self._until_room_is_made(model, look) if fits else look
+                if latest is not None:
+                    reserved.used, reserved.begun = latest.usage.total, True
                     return reserved
             except BaseException:
                 self.leave(model)
@@ -125,7 +112,8 @@ class Admission:
 
     def evict(self, why: str, spare: Model | None = None) -> asyncio.Task[None] | None:
         """Begin to unload the least recently used model, but not ``spare``; None when every model is in use."""
-        victim = least_recently_used(each for each in self._models.values() if each.loaded and each is not spare)
+        loaded = (model for model in self._models.values() if model.loaded and model is not spare)
+        victim = least_recently_used(loaded)
         return None if victim is None else self._unload(victim, why)
 
     def evict_excess(self, usage: Usage, why: str) -> bool:
@@ -136,10 +124,7 @@ class Admission:
         return True
 
     async def _until_it_fits(self, model: Model, alone: bool) -> tuple[bool, _Look]:
-        """Wait until there is room for the model, or will be after the unloads that this begins.
-
-        False: there is none, but the load will show whether it fits.
-        """
+        """Wait until there is, or will be, room for the model; False: there is none, and the load shows if it fits."""
         patience: float | None = None
         while True:
             self._changed.clear()
@@ -155,7 +140,8 @@ class Admission:
                     if not self.loading and not self.unloading:
                         patience = patience or time.monotonic() + _PATIENCE
                         at_an_end = time.monotonic() >= patience
-                        if not any(each.loaded for each in self._models.values()) or (at_an_end and not known):
+                        loaded = any(neighbor.loaded for neighbor in self._models.values())
+                        if not loaded or (at_an_end and not known):
                             return False, look
                         if at_an_end:
                             used = look.usage.total + need
@@ -173,7 +159,7 @@ class Admission:
 
     @property
     def _loads_begun(self) -> int:
-        return sum(each.begun for each in self.loading.values())
+        return sum(load.begun for load in self.loading.values())
 
     async def _wait_for_change(self, seconds: float | None) -> None:
         with contextlib.suppress(TimeoutError):
@@ -183,12 +169,11 @@ class Admission:
     async def _until_room_is_made(self, model: Model, look: _Look) -> _Look | None:
         """Wait for the unloads that the load needs, and its turn. None if they have not freed what was expected.
 
-        Args:
-            look: of a moment ago: each takes long where many models are loaded.
+        ``look`` is of a moment ago: one takes long where many models are loaded.
         """
         looked_again = False
-        while (turns := self._loads_begun >= _MOST_LOADS) or not self._has_room(model, look):
-            if turns:
+        while (many := self._loads_begun >= _MOST_LOADS) or not self._has_room(model, look):
+            if many:
                 await self._next_change.wait()
             elif self.unloading:
                 await asyncio.wait(self.unloading.values(), return_when=asyncio.FIRST_COMPLETED)
@@ -200,13 +185,13 @@ class Admission:
     def _has_room(self, model: Model, look: _Look) -> bool:
         """Whether the load may begin: what others that wait have reserved is still to be freed."""
         loading = look.loading | self.loading
-        begun = {each: held for each, held in loading.items() if held.begun or each is model}
+        begun = {loaded: held for loaded, held in loading.items() if held.begun or loaded is model}
         return look.usage.total + _reserved(begun, look.usage) <= self._budget - self._kept_free
 
     async def _look(self) -> _Look:
         """Measure. Loads and unloads that end meanwhile count as if they were still in progress."""
         loading, unloading = dict(self.loading), set(self.unloading)
-        loaded = {each: each.loads for each in self._models.values() if each.loaded}
+        loaded = {model: model.loads for model in self._models.values() if model.loaded}
         usage = await self._container.usage()
         for model, loads in loaded.items():
             if model.loaded and model.loads == loads and (taken := usage.of_models.get(model.hash)):
@@ -221,7 +206,7 @@ class Admission:
 
 def _freed(unloads: Iterable[Model], usage: Usage) -> int:
     """What is free once these unloads have ended. A model without a process of its own has its memory in the server."""
-    return sum(usage.of_models.get(each.hash, 0) if each.stubs else each.load_bytes for each in unloads)
+    return sum(usage.of_models.get(model.hash, 0) if model.stubs else model.load_bytes for model in unloads)
 
 
 def _reserved(loads: Mapping[Model, Reservation], usage: Usage) -> int:

@@ -26,7 +26,7 @@ _LOOKUP_SECONDS = 0.25  # after which a request has been looked up, though it ma
 _READ_SECONDS = 0.1  # after which an unload that has begun has read the list
 
 
-class Turns:
+class CallOrder:
     """The requests, loads and unloads of one server."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Turns:
         self._waiting = 0  # lookups that wait for the beginning of a load or unload
         self._none_begins = asyncio.Event()
         self._none_begins.set()
-        self._turn = asyncio.Lock()
+        self._one_begins = asyncio.Lock()
         self._unloads = Unloads()
         self._read_at = 0.0  # when the latest unload has read the list
         self._unload_ended = asyncio.Event()
@@ -63,13 +63,13 @@ class Turns:
     @contextlib.asynccontextmanager
     async def load(self) -> AsyncIterator[Callable[[], None]]:
         """For a load until it is answered. Yields what to call when it has begun, if that is known sooner."""
-        async with self._beginning(self._seconds_until_load) as begun:
+        async with self._beginning(lambda now: self._read_at - now if self._unloads.running else 0) as begun:
             yield begun
 
     @contextlib.asynccontextmanager
     async def unload(self) -> AsyncIterator[Callable[[], None]]:
         """As :meth:`load`."""
-        async with self._beginning(self._seconds_until_unload) as begun:
+        async with self._beginning(self._unloads.pause) as begun:
             self._unloads.begin(time.monotonic())
 
             def end() -> None:
@@ -84,24 +84,18 @@ class Turns:
                     self._unload_ended.set()
                     self._unload_ended = asyncio.Event()
 
-    def _seconds_until_load(self) -> float:
-        return self._read_at - time.monotonic() if self._unloads.running else 0
-
-    def _seconds_until_unload(self) -> float:
-        return self._unloads.pause(time.monotonic())
-
     @contextlib.asynccontextmanager
-    async def _beginning(self, seconds: Callable[[], float]) -> AsyncIterator[Callable[[], None]]:
-        """``seconds``: how long it has to wait yet, unless all unloads end before."""
+    async def _beginning(self, seconds: Callable[[float], float]) -> AsyncIterator[Callable[[], None]]:
+        """``seconds``: how long it has to wait yet at a time, unless all unloads end before."""
         with contextlib.ExitStack() as until_begun:
             while True:
-                await self._turn.acquire()
-                if (pause := seconds()) <= 0:
+                await self._one_begins.acquire()
+                if (pause := seconds(time.monotonic())) <= 0:
                     break
-                self._turn.release()
+                self._one_begins.release()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._unload_ended.wait(), pause)
-            until_begun.callback(self._turn.release)
+            until_begun.callback(self._one_begins.release)
             while self._waiting:  # lookups that came before this: until they have begun
                 await asyncio.sleep(0)
             self._none_begins.clear()

@@ -14,14 +14,10 @@ from triton_ensembles.endpoint.hosting.model import Model
 
 @dataclass(eq=False)
 class Call:
-    """A load or unload that the container is working on.
-
-    Attributes:
-        beside: whether it has worked on another at the same time.
-    """
+    """A load or unload that the container is working on."""
 
     model: Model
-    beside: bool = False
+    beside: bool = False  # whether it has worked on another at the same time
 
 
 class ContainerCalls:
@@ -35,11 +31,7 @@ class ContainerCalls:
 
     @contextlib.asynccontextmanager
     async def call(self, model: Model, alone: bool = False) -> AsyncIterator[Call]:
-        """Wait until the model may be loaded or unloaded, and do that in this context.
-
-        Args:
-            alone: beside no other load or unload; one call at a time may ask for that.
-        """
+        """Wait until the model may be loaded or unloaded, and do that in this context; one call at a time ``alone``."""
         if alone:
             self._alone = model
         call = Call(model)

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,21 +34,12 @@ class Left(NamedTuple):
 
 
 class Container:
-    """A tritonserver over one repository folder.
+    """A tritonserver over one repository folder, which must exist when ``start`` is called.
 
     Args:
-        repository: the folder that it serves; it must exist when ``start`` is called.
-        environment: the container's variables.
         log: the file that it appends its log to.
         startup_seconds: how long it may take until /ping answers.
-        python: of its stubs, as in :class:`SageMakerServer`.
         gateway: whether it is the gateway's container, with its table in the repository.
-
-    Attributes:
-        name: of what is started, for messages.
-        on_death: called with the reason whenever the server ends on its own. Its models are gone then.
-        on_restart: called whenever the server is ready again after that.
-        stuck: the server is doing something that cannot be canceled, so ``stop`` kills it instead of waiting.
     """
 
     def __init__(
@@ -59,12 +51,15 @@ class Container:
         python: str = "",
         gateway: bool = False,
     ) -> None:
-        self._repository = repository
-        self._environment = environment
-        self._log = log
-        self._startup_seconds = startup_seconds
-        self._python = python
-        self._kind = GatewayServer if gateway else SageMakerServer
+        self._make = partial(
+            GatewayServer if gateway else SageMakerServer,
+            repository,
+            environment,
+            log=log,
+            append_log=True,
+            python=python,
+            ready_seconds=startup_seconds,
+        )
         self.name = "the gateway's container" if gateway else "tritonserver"
         self._sizes = EnvironmentSizes()
         self._processes = ModelProcesses()
@@ -72,9 +67,9 @@ class Container:
         self._look: asyncio.Task[Usage] | None = None
         self._next_look: asyncio.Task[Usage] | None = None
         self._meter = CpuMeter()
-        self.on_death: Callable[[str], None] = lambda _: None
-        self.on_restart: Callable[[], None] = lambda: None
-        self.stuck = False
+        self.on_death: Callable[[str], None] = lambda _: None  # with the reason; its models are gone then
+        self.on_restart: Callable[[], None] = lambda: None  # the server is ready again
+        self.stuck = False  # it does something that cannot be canceled: ``stop`` kills it instead of waiting
         self._server: SageMakerServer | GatewayServer | None = None
         self._api: TritonApi | None = None
         self._up = asyncio.Event()
@@ -93,14 +88,7 @@ class Container:
 
     async def start(self) -> None:
         """Launch the server and wait until it is ready. Raises EnsembleError with Triton's reason."""
-        server = self._kind(
-            self._repository,
-            self._environment,
-            log=self._log,
-            append_log=True,
-            python=self._python,
-            ready_seconds=self._startup_seconds,
-        )
+        server = self._make()
         server.launch()  # in the event loop's thread, which outlives the server
         try:
             try:
@@ -253,11 +241,8 @@ class Container:
             self._api = None
         if self._server is not None:
             await asyncio.to_thread(self._server.stop, at_once=self.stuck)
-            await asyncio.to_thread(self._end_orphans)
-
-    def _end_orphans(self) -> None:
-        with self._looking:
-            self._processes.end_orphans()
+            with self._looking:
+                self._processes.end_orphans()
 
     def _release_handle(self) -> None:
         if self._handle >= 0:

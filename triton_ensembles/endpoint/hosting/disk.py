@@ -32,20 +32,12 @@ class NoDiskSpace(Exception):  # noqa: N818
 
 
 def model_hash(url: str, target_model: str = "") -> str:
-    """The model's id in the container, which only accepts letters, digits, dots and underscores.
-
-    Args:
-        url: its ModelDataUrl; of a multi-model endpoint that of the folder, beside ``target_model``.
-    """
+    """The model's id in the container, which only accepts letters, digits, dots and underscores."""
     return hashlib.sha256(f"{url} {target_model}".rstrip().encode()).hexdigest()[:32]
 
 
 class Disk:
-    """Downloads, unpacks and deletes models.
-
-    Attributes:
-        environment_bytes: what the environments take that the container has unpacked into /tmp, where it keeps them.
-    """
+    """Downloads, unpacks and deletes models."""
 
     def __init__(self, root: Path, objects: S3Objects, budget: int) -> None:
         self._models = root / "models"
@@ -53,7 +45,7 @@ class Disk:
         self._objects = objects
         self._budget = budget
         self._model_bytes = 0
-        self.environment_bytes = 0
+        self.environment_bytes = 0  # of those that the container has unpacked into /tmp, where it keeps them
 
     @property
     def used(self) -> int:
@@ -96,20 +88,17 @@ class Disk:
         return model.parent if (model / "config.pbtxt").is_file() else model
 
     async def fetch(self, model: Model, url: str, make_room: MakeRoom) -> tuple[float, float]:
-        """Download the object at ``url`` and unpack it. The model is ON_DISK then, or WAITING again after an error.
+        """Download the object at ``url`` and unpack it: the seconds of both. The model is ON_DISK then.
+
+        After an error it is WAITING again, and nothing of it is left on the disk.
 
         Args:
             make_room: awaited with a number of bytes before they are written. It raises when there is not enough space;
                 once it has returned, the bytes count as used.
 
-        Returns:
-            The seconds of the download and of the extraction.
-
         Raises:
             ObjectMissing, DownloadFailed, ExtractionError: the archive cannot be downloaded or unpacked.
             NoDiskSpace: the file system is full.
-
-        Nothing of the model is left on the disk after an error.
         """
         scratch = Path(tempfile.mkdtemp(prefix=f".{model.hash}.", dir=self._models))
         granted = kept = 0
@@ -177,6 +166,6 @@ class Disk:
             canceled = True
             if reservation is not None:
                 reservation.cancel()
-            await asyncio.wait([thread])  # otherwise it would go on writing into a folder that is being removed
+            await asyncio.wait([thread])  # otherwise it would write into a folder that is being removed
             thread.exception()
             raise

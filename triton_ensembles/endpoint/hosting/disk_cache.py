@@ -26,13 +26,10 @@ class DiskCache:
         memory.after_load = self._keep_within_budget
 
     async def fetch(self, model: Model, url: str) -> tuple[float, float]:
-        """Download and unpack a model that is WAITING. It is ON_DISK then, or WAITING again after a failure.
-
-        Returns:
-            The seconds of the download and of the extraction.
+        """Download and unpack a model that is WAITING: the seconds of both. It is ON_DISK then.
 
         Raises:
-            HostingError: it cannot be downloaded or unpacked, or there is not enough space.
+            HostingError: it cannot be downloaded or unpacked, or there is not enough space. It is WAITING again.
         """
         try:
             async with asyncio.timeout(self._budgets.load_seconds):

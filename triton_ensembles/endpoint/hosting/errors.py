@@ -4,7 +4,11 @@ Names and status codes are those of botocore's service model of sagemaker-runtim
 which of them follows AWS's documentation; where that is silent, the class says it.
 """
 
+import re
+
 from triton_ensembles.ground.errors import EnsembleError
+
+_FOLDER = re.compile(r"/[0-9A-Za-z._/-]*/endpoints/\d+\.[^/\s]+/[^/\s]+/\d+/models/(?P<hash>[0-9a-f]{32})/model")
 
 
 class HostingError(EnsembleError):
@@ -24,12 +28,10 @@ class ValidationError(HostingError):
 
 
 class ModelError(HostingError):
-    """The container (tritonserver) or the model answered with an error.
+    """The container (tritonserver) or the model answered with an error, ``original_message``.
 
-    Args:
-        original_status: the container's HTTP status; 507 also when this platform itself runs out of memory or disk for
-            the model, 0 when the container did not answer in time.
-        original_message: the container's own message.
+    ``original_status`` is its HTTP status; 507 also when this platform itself runs out of memory or disk for the model,
+    0 when the container did not answer in time.
     """
 
     status = 424
@@ -54,3 +56,8 @@ class ServiceUnavailable(HostingError):  # noqa: N818 (AWS's own name)
     """No instance can take the request now: the endpoint is stopping, or all models in its memory are in use."""
 
     status = 503
+
+
+def with_paths_of_aws(text: str, *, multi_model: bool) -> str:
+    """A message of the container with ``/opt/ml/models/HASH/model``, or ``/opt/ml/model``, in place of its folder."""
+    return _FOLDER.sub(r"/opt/ml/models/\g<hash>/model" if multi_model else "/opt/ml/model", text)

@@ -108,8 +108,7 @@ def not_enough_room(
 ) -> HostingError:
     """Not enough memory or disk (``what``) can be freed: the model is too large, or all others are in use.
 
-    Args:
-        environment_bytes: the part of the disk that the environments in /tmp take, which nothing frees.
+    Nothing frees the part of the disk that environments in /tmp take, ``environment_bytes``.
     """
     kept = ""
     if environment_bytes:

@@ -60,9 +60,8 @@ class Instance:
         try:
             await self._container.start()
         except EnsembleError as error:
-            raise InternalFailure(
-                f"The container did not pass the ping health check: {error.message}", cure=error.cure
-            ) from None
+            message = f"The container did not pass the ping health check: {error.message}"
+            raise InternalFailure(message, cure=error.cure) from None
         await self._models.count_environments()
         self._started()
 
@@ -183,7 +182,7 @@ class Instance:
     async def _may_send_again(self, model: Model, answer: ContainerAnswered) -> bool:
         if answer.status == faults.OUT_OF_RESOURCES:
             return await self._models.evict_other(model)
-        # On a slow machine, its lookup may still meet a load (turns.py); nothing was executed then.
+        # On a slow machine, its lookup may still meet a load (call_order.py); nothing was executed then.
         return model.loaded and answer.message == _NOT_FOUND.format(model.target_model)
 
     def _done(self, model: Model) -> None:

@@ -44,9 +44,8 @@ class _StuckLoad:
 class MemoryCache:
     """Loads and unloads models, several at a time.
 
-    Attributes:
-        after_load: awaited when the container has loaded a model, before it is used. It may raise HostingError to have
-            it unloaded again.
+    ``after_load`` is awaited when the container has loaded a model, before it is used. It may raise HostingError to
+    have it unloaded again.
     """
 
     def __init__(
@@ -98,10 +97,7 @@ class MemoryCache:
         return True
 
     async def evict(self, why: str, spare: Model | None = None) -> bool:
-        """Evict the least recently used model, but not ``spare``, or wait for an unload that has already begun.
-
-        Returns False when every model is in use.
-        """
+        """Evict the least recently used model, or wait for an unload that has begun; False when all are in use."""
         unloads = list(self._admission.unloading.values())
         if not unloads and (unload := self._admission.evict(why, spare)):
             unloads = [unload]
@@ -112,8 +108,7 @@ class MemoryCache:
     def note_usage(self, usage: Usage, loads: Mapping[Model, int]) -> None:
         """Note what each loaded model takes, evict idle ones while that is too much, and find those that are broken.
 
-        Args:
-            loads: of each model that was loaded when the measurement began, how often it had been loaded.
+        ``loads``: of each model that was loaded when the measurement began, how often it had been loaded.
         """
         for model, number in loads.items():
             if model.loaded and model.loads == number:  # all the time
@@ -148,7 +143,11 @@ class MemoryCache:
             finally:  # Triton keeps what it has unpacked, whatever became of the model
                 self._disk.environment_bytes = await self._container.environment_bytes()
             await self._stay_within_budget(model, api, reserved)
-            await self._settle(model)
+            try:
+                await self.after_load(model)
+            except BaseException:
+                await self._unload(model)
+                raise
             if api.closed:
                 raise ContainerDied
         except BaseException:
@@ -183,13 +182,6 @@ class MemoryCache:
                 busy = any(candidate.loaded and candidate.in_use for candidate in self._models.values())
                 await self._unload(model)
                 raise faults.not_enough_room(model.target_model, "memory", usage.total, budget, busy)
-
-    async def _settle(self, model: Model) -> None:
-        try:
-            await self.after_load(model)
-        except BaseException:
-            await self._unload(model)
-            raise
 
     async def _load_despite_507(self, model: Model, api: TritonApi, reserved: Reservation) -> float:
         folder, server = self._disk.url_to_load(model.hash), self._container.server
@@ -260,8 +252,8 @@ class MemoryCache:
         load = asyncio.create_task(api.load(model.hash, folder, model.target_model))
         limit = time.monotonic() + self._budgets.load_seconds
         try:
-            while (left := limit - time.monotonic()) > 0:
-                await asyncio.wait([load], timeout=min(left, _LOOK_SECONDS))
+            while (remaining := limit - time.monotonic()) > 0:
+                await asyncio.wait([load], timeout=min(remaining, _LOOK_SECONDS))
                 if load.done():
                     break
                 if reason := await asyncio.to_thread(server.stuck_load, log_start, folder):
@@ -296,11 +288,7 @@ class MemoryCache:
         return task
 
     async def _unload(self, model: Model, evicted: str = "") -> None:
-        """Unload, and wait until the memory is freed. A container that cannot unload is restarted.
-
-        Args:
-            evicted: why, when it makes room for something else.
-        """
+        """Unload, and wait until the memory is freed; ``evicted``: for what. A container that cannot is restarted."""
         api = model.api
         assert api is not None, "only a loaded model is unloaded"
         model.state = ModelState.UNLOADING
@@ -338,8 +326,7 @@ class MemoryCache:
             )
 
     def _report_count(self) -> None:
-        count = sum(model.loaded for model in self._models.values())
-        self._report.metric("LoadedModelCount", count)
+        self._report.metric("LoadedModelCount", sum(model.loaded for model in self._models.values()))
 
 
 def _steps_in(repository: Path) -> frozenset[str]:
@@ -357,10 +344,9 @@ def _content(folder: Path) -> frozenset[tuple[str, int, int]]:
 
 def _ensembles_in(repository: Path) -> list[str]:
     """The folders that Triton's SageMaker front end takes for ensembles, sorted. It serves one of them."""
-    configs = sorted(repository.glob("*/config.pbtxt"))
-    return [config.parent.name for config in configs if config.is_file() and ENSEMBLE.search(_beginning(config))]
-
-
-def _beginning(config: Path) -> str:
-    with config.open("rb") as file:
-        return file.read(_LONGEST_CONFIG).decode(errors="replace")
+    ensembles = []
+    for config in sorted(filter(Path.is_file, repository.glob("*/config.pbtxt"))):
+        with config.open("rb") as file:
+            if ENSEMBLE.search(file.read(_LONGEST_CONFIG).decode(errors="replace")):
+                ensembles.append(config.parent.name)
+    return ensembles

@@ -31,17 +31,11 @@ _KEPT_SECONDS = 3.0  # meanwhile only others that share its pages may have come 
 
 @dataclass(frozen=True)
 class Usage:
-    """The memory and processes of a container at one moment.
+    """The memory and processes of a container at one moment."""
 
-    Attributes:
-        total: bytes of the server and all its processes (PSS).
-        of_models: bytes of each model's own processes, by hash.
-        stubs: how many stubs of each model run, by hash.
-    """
-
-    total: int = 0
-    of_models: Mapping[str, int] = field(default_factory=dict)
-    stubs: Mapping[str, int] = field(default_factory=dict)
+    total: int = 0  # bytes of the server and all its processes (PSS)
+    of_models: Mapping[str, int] = field(default_factory=dict)  # bytes of each model's own processes, by hash
+    stubs: Mapping[str, int] = field(default_factory=dict)  # how many of each model run, by hash
 
 
 class _Size(NamedTuple):

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from triton_ensembles.endpoint.events import RecentEvents
@@ -12,44 +13,30 @@ from triton_ensembles.ground.errors import EnsembleError
 RECENT_ERRORS = 50  # kept of one variant
 
 
+@dataclass(frozen=True)
 class Report:
-    """Reports for one instance.
+    """Reports for one instance. ``served`` says whether any instance of the variant has loaded a model."""
 
-    Args:
-        errors: the variant's recent errors, newest first; this report adds to them.
-        served: whether any instance of the variant has loaded a model.
-    """
-
-    def __init__(
-        self,
-        endpoint: str,
-        variant: str,
-        instance: int,
-        metrics: Metrics,
-        events: RecentEvents,
-        errors: deque[RecentError],
-        served: Callable[[str], bool],
-    ) -> None:
-        self._endpoint = endpoint
-        self._variant = variant
-        self._instance = instance
-        self._metrics = metrics
-        self._events = events
-        self._errors = errors
-        self._served = served
+    endpoint: str
+    variant: str
+    instance: int
+    metrics: Metrics
+    events: RecentEvents
+    errors: deque[RecentError]  # the variant's, newest first
+    served: Callable[[str], bool]
 
     def metric(self, name: str, value: float, target_model: str = "") -> None:
-        """One value of a metric of metrics/names.py, in its unit; "" where it is not about one model."""
-        self._metrics.record(name, value, self._endpoint, self._variant, target_model, str(self._instance))
+        """One value of a metric of SageMaker's, in its unit; "" where it is not about one model."""
+        self.metrics.record(name, value, self.endpoint, self.variant, target_model, str(self.instance))
 
     def gone(self, target_model: str) -> None:
         """The instance has unloaded the model, has not been able to load it, or is gone itself."""
-        if not self._served(target_model):
-            self._metrics.prometheus.forget_model(self._endpoint, self._variant, target_model)
+        if not self.served(target_model):
+            self.metrics.prometheus.forget_model(self.endpoint, self.variant, target_model)
 
     def event(self, kind: str, text: str) -> None:
         """Something to show people who watch the endpoint, in one line. ``kind``: "model-loaded", "error", …"""
-        self._events.add(self._endpoint, kind, f"instance {self._instance}: {text}")
+        self.events.add(self.endpoint, kind, f"instance {self.instance}: {text}")
 
     def error(self, target_model: str, error: EnsembleError) -> None:
         self._remember(target_model, error.message, error.cure)
@@ -61,10 +48,9 @@ class Report:
 
     def _remember(self, target_model: str, text: str, cure: str) -> None:
         """Put it first. What comes again, or for many models, stays one error: it must not push all others out."""
-        error = RecentError(datetime.now(UTC), self._instance, target_model, text, cure)
-        for old in self._errors:
-            if old.kind == error.kind:
-                error = error.after(old)
-                self._errors.remove(old)
-                break
-        self._errors.appendleft(error)
+        error = RecentError(datetime.now(UTC), self.instance, target_model, text, cure)
+        earlier = next((old for old in self.errors if old.kind == error.kind), None)
+        if earlier is not None:
+            self.errors.remove(earlier)
+            error = error.after(earlier)
+        self.errors.appendleft(error)

@@ -12,10 +12,8 @@ from triton_ensembles.endpoint.hosting.errors import InternalFailure
 class Invocation(NamedTuple):
     """The body and headers of InvokeEndpoint; None for each header that the client did not send.
 
-    Args:
-        body: the whole body, or its pieces as they arrive. Only a whole body can be sent a second time, after the
-            container answered 507 and another model was unloaded.
-        content_length: bytes of a body in pieces (the container does not accept chunked requests).
+    Only a whole body can be sent a second time, after the container answered 507 and another model was unloaded. Of one
+    in pieces, ``content_length`` is the number of bytes: the container does not accept chunked requests.
     """
 
     body: bytes | AsyncIterator[bytes]
@@ -34,7 +32,7 @@ class Pieces(AsyncIterator[bytes]):
         seconds: the longest time to wait for the next piece, and for the client to take one.
 
     Raises:
-        InternalFailure: it breaks off.
+        InternalFailure: it breaks off, or the next piece does not come within ``seconds``.
     """
 
     def __init__(self, answer: aiohttp.ClientResponse, seconds: float) -> None:
@@ -71,17 +69,13 @@ class Pieces(AsyncIterator[bytes]):
 class Reply(NamedTuple):
     """A model's answer with a status below 400; any other is raised as ModelError.
 
-    Args:
-        headers: the container's Content-Type.
-        content_length: bytes of the body; None where the container does not say.
-        body: the whole body when it is small, otherwise its pieces, which must be read to the end or closed
-            (``aclose``): the model counts as in use until then.
-        model_seconds: CloudWatch's ModelLatency: from sending the request to the container to its whole answer, or for
-            a body in pieces to the answer's head.
+    The body is whole when it is small, otherwise in pieces, which must be read to the end or closed (``aclose``): the
+    model counts as in use until then. ``model_seconds`` is CloudWatch's ModelLatency: from sending the request to the
+    container to its whole answer, or for a body in pieces to the answer's head.
     """
 
     status: int
-    headers: Mapping[str, str]
+    headers: Mapping[str, str]  # the container's Content-Type
     body: bytes | Pieces
-    content_length: int | None
+    content_length: int | None  # bytes of the body; None where the container does not say
     model_seconds: float

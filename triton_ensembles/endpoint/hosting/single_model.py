@@ -59,9 +59,8 @@ class SingleModel:
             async with asyncio.timeout(self._budgets.invoke_seconds):
                 self._model.api = await self._container.api()
         except TimeoutError:
-            raise ServiceUnavailable(
-                "the container is not ready", cure="try again, or see the endpoint's log"
-            ) from None
+            cure = "try again, or see the endpoint's log"
+            raise ServiceUnavailable("the container is not ready", cure=cure) from None
         self._model.in_use += 1
         self._model.hits += 1
         return self._model

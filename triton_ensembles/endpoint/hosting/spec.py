@@ -14,22 +14,15 @@ CacheSetting = Literal["Enabled", "Disabled"]
 class ContainerSpec:
     """A ContainerDefinition of CreateModel.
 
-    Args:
-        image: the image's URI. It is kept and shown; the local container is always this project's own tritonserver,
-            with stubs of the image's Python where this machine has it, and with the gateway before it if the image
-            has "gateway" in its name.
-        model_data_url: ``s3://bucket/prefix/`` of all archives for MultiModel, ``s3://bucket/key.tar.gz`` for
-            SingleModel.
-        environment: the container's variables, SAGEMAKER_TRITON_* among them.
-        cache_setting: MultiModelConfig.ModelCacheSetting. With "Disabled" a model is unloaded and deleted as soon as
-            no request uses it.
+    The image's URI is kept and shown; the local container is always this project's own tritonserver, with stubs of the
+    image's Python where this machine has it, and with the gateway before it if the image has "gateway" in its name.
     """
 
     image: str
-    model_data_url: str
+    model_data_url: str  # s3://bucket/prefix/ of all archives for MultiModel, s3://bucket/key.tar.gz for SingleModel
     mode: Mode = "SingleModel"
-    environment: Mapping[str, str] = field(default_factory=dict)
-    cache_setting: CacheSetting = "Enabled"
+    environment: Mapping[str, str] = field(default_factory=dict)  # with SAGEMAKER_TRITON_…
+    cache_setting: CacheSetting = "Enabled"  # "Disabled": a model is unloaded and deleted when no request uses it
 
     @property
     def is_gateway(self) -> bool:
@@ -47,23 +40,14 @@ class ContainerSpec:
 
 @dataclass(frozen=True)
 class Budgets:
-    """The limits of one instance.
+    """The limits of one instance; the seconds are AWS's."""
 
-    Args:
-        memory_bytes: memory of tritonserver and its Python processes together, as the kernel counts it (PSS).
-        disk_bytes: disk space of unpacked models and of the environments that the container unpacks.
-        invoke_seconds: how long InvokeEndpoint waits, for a model and for the container each; AWS: 60.
-        load_seconds: how long downloading and loading may go on in the background; AWS: 360.
-        startup_seconds: how long the container may take until /ping answers; AWS: 240.
-        drain_seconds: how long running requests may take when the variant is stopped.
-    """
-
-    memory_bytes: int
-    disk_bytes: int
-    invoke_seconds: float = INVOKE_SECONDS
-    load_seconds: float = 360
-    startup_seconds: float = 240
-    drain_seconds: float = 30
+    memory_bytes: int  # of tritonserver and its Python processes together, as the kernel counts it (PSS)
+    disk_bytes: int  # of unpacked models, and of the environments that the container unpacks
+    invoke_seconds: float = INVOKE_SECONDS  # that InvokeEndpoint waits, for a model and for the container each
+    load_seconds: float = 360  # that downloading and loading may take in the background
+    startup_seconds: float = 240  # that the container may take until /ping answers
+    drain_seconds: float = 30  # that running requests may take when the variant is stopped; this project's own
 
 
 @dataclass(frozen=True)

@@ -29,20 +29,15 @@ class InstanceStatus:
 
 @dataclass(frozen=True)
 class RecentError:
-    """An error or a warning, and how to fix it.
-
-    Attributes:
-        times: how often it came; everything else is the last one's.
-        others: the target models that it came for before, the last one first.
-    """
+    """An error or a warning, and how to fix it."""
 
     time: datetime
     instance: int
     target_model: str
     text: str
     cure: str = ""
-    times: int = 1
-    others: tuple[str, ...] = ()
+    times: int = 1  # how often it came; everything else is the last one's
+    others: tuple[str, ...] = ()  # the target models that it came for before, the last one first
 
     @property
     def kind(self) -> tuple[int, str, str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 import aiohttp
 from yarl import URL
 
-from triton_ensembles.endpoint.hosting.call_order import Turns
+from triton_ensembles.endpoint.hosting.call_order import CallOrder
 from triton_ensembles.endpoint.hosting.request import Invocation, Pieces, Reply
 from triton_ensembles.triton.log import read_log
 
@@ -28,7 +28,7 @@ _POLL_SECONDS = 0.02
 _BEGIN_SECONDS = 0.5  # how long a load or unload takes to begin at most, should the log not say it
 _LOG_SECONDS = 0.005  # between looks at it
 
-Turn = contextlib.AbstractAsyncContextManager[Callable[[], None]]
+Beginning = contextlib.AbstractAsyncContextManager[Callable[[], None]]
 
 
 class ContainerDied(Exception):  # noqa: N818
@@ -52,19 +52,12 @@ class TritonApi:
 
     Make it on the event loop that uses it. ``close`` ends its connections, and every later call raises ContainerDied:
     the next server at this port is a different one, and knows nothing of what this one had loaded.
-
-    Args:
-        url: host and port.
-        log: what the server writes its log to.
-
-    Attributes:
-        closed: whether this server has ended. What it had loaded is gone with it.
     """
 
     def __init__(self, url: str, log: Path) -> None:
         self._url = f"http://{url}"
         self._log = log
-        self._turns = Turns()
+        self._order = CallOrder()
         self._session = _session()
         # The server loads and unloads in the thread of the connection, and leaves the other connections of that thread
         # waiting. A new connection goes to a thread that is free: for each load and unload, and for requests
@@ -77,12 +70,12 @@ class TritonApi:
     async def load(self, hash: str, folder: Path, target_model: str) -> None:
         """Raises ContainerAnswered or ContainerDied."""
         body = json.dumps({"model_name": hash, "url": str(folder)})
-        await self._control(self._turns.load(), f'"loading: {folder}::', "POST", "/models", target_model, body)
+        await self._control(self._order.load(), f'"loading: {folder}::', "POST", "/models", target_model, body)
 
     async def unload(self, hash: str, target_model: str) -> None:
         """Raises ContainerAnswered or ContainerDied."""
         logged = f"::{target_model}' version "
-        await self._control(self._turns.unload(), logged, "DELETE", f"/models/{hash}", target_model, "")
+        await self._control(self._order.unload(), logged, "DELETE", f"/models/{hash}", target_model, "")
 
     async def invoke(self, path: str, request: Invocation, seconds: float) -> Reply:
         """POST the body to ``path`` and return the answer.
@@ -93,7 +86,7 @@ class TritonApi:
         """
         started = time.perf_counter()
         async with asyncio.timeout(seconds):
-            with self._turns.request() as begin, _died_if_broken():
+            with self._order.request() as begin, _died_if_broken():
                 body = request.body
                 if isinstance(body, bytes):
                     await begin()
@@ -125,10 +118,12 @@ class TritonApi:
             answer.close()  # its reader would otherwise wait until its time is over
         self._closing = asyncio.gather(self._session.close(), self._new_connections.close(), return_exceptions=True)
 
-    async def _control(self, turn: Turn, logged: str, method: str, path: str, target_model: str, body: str) -> None:
+    async def _control(
+        self, beginning: Beginning, logged: str, method: str, path: str, target_model: str, body: str
+    ) -> None:
         """``logged``: what the log says when the load or unload has begun."""
         headers = {TARGET_MODEL: target_model}
-        async with turn as begun:
+        async with beginning as begun:
             self._busy += 1
             watch = asyncio.create_task(self._watch_log(logged, begun))
             try:

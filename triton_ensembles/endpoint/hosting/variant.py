@@ -7,13 +7,13 @@ import re
 import shutil
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.hosting.container_process import Container
-from triton_ensembles.endpoint.hosting.container_python import python_for
 from triton_ensembles.endpoint.hosting.disk import Disk, model_hash
 from triton_ensembles.endpoint.hosting.errors import InternalFailure, ServiceUnavailable, ValidationError
 from triton_ensembles.endpoint.hosting.instance import Instance, InstanceModels
@@ -24,15 +24,18 @@ from triton_ensembles.endpoint.hosting.request import Invocation, Reply
 from triton_ensembles.endpoint.hosting.single_model import SingleModel
 from triton_ensembles.endpoint.hosting.spec import VariantPlan
 from triton_ensembles.endpoint.hosting.status import RecentError, VariantStatus
-from triton_ensembles.endpoint.hosting.stopping import stop_all
 from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.sagemaker.contract import SHELL_CHARACTERS, TARGET_MODEL
 from triton_ensembles.sagemaker.model_state import ModelState
 from triton_ensembles.sagemaker.routing import rank
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.home import find_home, server_python
 from triton_ensembles.triton.ports import is_free
+from triton_ensembles.triton.releases import image_of
 from triton_ensembles.triton.sagemaker_entry_point import MULTI_MODEL
 from triton_ensembles.triton.sagemaker_server import PORT_VARIABLES
+from triton_ensembles.triton.stubs import prepare_stubs
 
 _MEASURE_SECONDS = (2.0, 10.0)  # between measurements: at least and at most
 _PAUSE_FACTOR = 200  # times the duration of the last one: tens of ms for a server with many pages and threads
@@ -47,11 +50,9 @@ class Variant:
     """One production variant of an endpoint.
 
     Args:
-        objects: where archives are downloaded from.
         root: a folder that ``start`` makes and ``stop`` removes. Its path may only have letters, digits and
             ``._-/+@=,:`` in it: Triton passes it to a shell.
         log: the endpoint's log file; all instances append Triton's own lines to it. It is kept after ``stop``.
-        metrics, events: receive what happens here, under the name of ``endpoint``.
 
     ``start`` must be awaited on the event loop of a thread that outlives the variant: the kernel ends a tritonserver
     with the thread that launched it.
@@ -92,11 +93,9 @@ class Variant:
             HostingError: with the reason, from Triton's log where that has it. Nothing is left behind.
         """
         if not _PLAIN_PATH.fullmatch(str(self._root)):
-            raise InternalFailure(
-                f"the path of '{self._root}' may only have letters, digits and ._-/+@=,: in it",
-                cure="choose another folder",
-            )
-        self._python, substitution = await asyncio.to_thread(python_for, self._spec.image)
+            message = f"the path of '{self._root}' may only have letters, digits and ._-/+@=,: in it"
+            raise InternalFailure(message, cure="choose another folder")
+        self._python, substitution = await asyncio.to_thread(_python_for, self._spec.image)
         if substitution:
             self._warn(substitution)
         try:
@@ -109,8 +108,7 @@ class Variant:
     async def resize(self, count: int) -> None:
         """Change to ``count`` instances: start further ones, or let the last ones finish their requests and stop them.
 
-        Raises:
-            HostingError: as ``start`` does. The instances are those of before then.
+        Raises HostingError as ``start`` does; the instances are those of before then.
         """
         await self._add(count - len(self._instances))
         surplus, self._instances = self._instances[count:], self._instances[:count]
@@ -159,13 +157,9 @@ class Variant:
         first = len(self._instances)
         added = [self._make_instance(first + number) for number in range(count)]
         try:
-            async with asyncio.TaskGroup() as starting:
-                for instance in added:
-                    starting.create_task(instance.start())
-        except BaseException as error:
+            await start_all(added)
+        except BaseException:
             await self._remove(added)
-            if isinstance(error, BaseExceptionGroup):
-                raise error.exceptions[0] from None  # all have the same archive and flags
             raise
         self._instances += added
 
@@ -226,15 +220,11 @@ class Variant:
     def _check(self, target_model: str | None) -> None:
         if self._spec.mode == "SingleModel":
             if target_model is not None:
-                raise ValidationError(
-                    "The endpoint is not a multi-model endpoint and does not support target model header",
-                    cure="leave out TargetModel, or create the model with Mode MultiModel",
-                )
+                message = "The endpoint is not a multi-model endpoint and does not support target model header"
+                raise ValidationError(message, cure="leave out TargetModel, or create the model with Mode MultiModel")
         elif target_model is None:
-            raise ValidationError(
-                "The endpoint is a multi-model endpoint and the request is missing a target model header",
-                cure="name the archive in TargetModel, relative to ModelDataUrl",
-            )
+            message = "The endpoint is a multi-model endpoint and the request is missing a target model header"
+            raise ValidationError(message, cure="name the archive in TargetModel, relative to ModelDataUrl")
         elif not TARGET_MODEL.fullmatch(target_model) or SHELL_CHARACTERS.search(target_model):
             raise ValidationError(
                 f"TargetModel {target_model[:200]!r} is not valid: it must have 1 to 1024 printable characters, "
@@ -271,6 +261,43 @@ class Variant:
                     failed = str(error)
                     self._report(0).warning("", f"the endpoint could not be measured: {type(error).__name__}: {failed}")
             took = time.monotonic() - began
+
+
+def _python_for(image: str) -> tuple[str, EnsembleError | None]:
+    """The Python for the stubs of a container of this image, such as "3.10", and why it is not the image's.
+
+    It is the one that runs this where the image names no release of Triton, as that of this project's own server.
+    """
+    release = image_of(Destination(image=image))
+    if release is None or release.python in ("", server_python()):
+        return server_python(), None
+    try:
+        prepare_stubs(find_home(), release.python)
+    except EnsembleError as error:
+        return server_python(), EnsembleError(
+            f"the image of Triton {release.release} runs Python steps with Python {release.python}, but here they run "
+            f"with Python {server_python()}: {error.message}",
+            cure=error.cure,
+        )
+    return release.python, None
+
+
+async def start_all(items: Iterable[Any]) -> None:
+    """Start them all at the same time. When one fails, the others are canceled and its error is raised."""
+    try:
+        async with asyncio.TaskGroup() as starting:
+            for item in items:
+                starting.create_task(item.start())
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+
+
+async def stop_all(items: Iterable[Any]) -> None:
+    """Stop them all at the same time. The first error is raised when each has stopped or failed to."""
+    results = await asyncio.gather(*(item.stop() for item in items), return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
 
 
 def trim_log(log: Path, most_bytes: int) -> None:

@@ -36,19 +36,12 @@ _STEP_TIMES = (*_REQUESTS, *_DURATIONS, _QUANTILE)  # what step_times reads
 
 @dataclass(frozen=True)
 class Source:
-    """One instance.
+    """One instance."""
 
-    Attributes:
-        url: "127.0.0.1:PORT" of its metrics.
-        labels: added to each line.
-        target_models: of the archives that it has loaded, by hash.
-        single: whether the one target model is all that it ever has.
-    """
-
-    url: str
-    labels: Mapping[str, str]
-    target_models: Mapping[str, str]
-    single: bool
+    url: str  # "127.0.0.1:PORT" of its metrics
+    labels: Mapping[str, str]  # added to each line
+    target_models: Mapping[str, str]  # of the archives that it has loaded, by hash
+    single: bool  # whether the one target model is all that it ever has
 
 
 @dataclass
@@ -199,7 +192,7 @@ class _Labels:
         self._added = "".join(f'{name}="{escaped(value)}",' for name, value in source.labels.items())
 
     def __call__(self, model_labels: str) -> tuple[str | None, str]:
-        """The target model of a line with the labels ``given``, and all labels that it gets, both up to the brace.
+        """The target model of a line with these labels, and all labels that it gets, both up to the brace.
 
         The target model is "" if the line is about none, and None if it is about one that is not loaded.
         """

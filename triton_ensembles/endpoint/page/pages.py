@@ -2,8 +2,9 @@
 
 import asyncio
 import json
+import time
+import zlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,11 +15,9 @@ from aiohttp import web
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.metrics.record import Metrics
-from triton_ensembles.endpoint.metrics.triton import Source, StepTimes, TritonMetrics
-from triton_ensembles.endpoint.page.choice import FOLDED, Choice
-from triton_ensembles.endpoint.page.formats import ago, identifier, milliseconds, size
-from triton_ensembles.endpoint.page.rows import Order
-from triton_ensembles.endpoint.page.view import EndpointView, latencies, view
+from triton_ensembles.endpoint.metrics.triton import Source, TritonMetrics
+from triton_ensembles.endpoint.page.rows import FOLDED, Choice, Order
+from triton_ensembles.endpoint.page.view import latencies, view
 
 _HERE = Path(__file__).parent
 _FILES = {"/-/style.css": "text/css", "/-/script.js": "text/javascript"}
@@ -35,26 +34,8 @@ _SAFE = {
 }
 
 
-@dataclass
-class _Visit:
-    """One page in a browser."""
-
-    choice: Choice
-    order: Order
-
-    @classmethod
-    def of(cls, request: web.BaseRequest) -> "_Visit":
-        choice = Choice.of(request.query)
-        return cls(choice, Order(choice.sort))
-
-
 class Pages:
-    """The status page and /metrics.
-
-    Args:
-        endpoints: iterates over the endpoints that exist at the time.
-        session: for reading Triton's metrics from the instances.
-    """
+    """The status page and /metrics. ``endpoints`` iterates over those that exist at the time."""
 
     def __init__(
         self,
@@ -72,7 +53,7 @@ class Pages:
         self._closing = False
         loader = jinja2.FileSystemLoader(_HERE)
         self._templates = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-        self._templates.filters |= {"size": size, "ago": ago, "milliseconds": milliseconds, "id": identifier}
+        self._templates.filters |= {"size": _size, "ago": _ago, "milliseconds": _milliseconds, "id": _identifier}
 
     def find(self, method: str, path: str) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]] | None:
         """The handler of an unsigned request, or None when it is not for a page. No bucket's name begins with "-"."""
@@ -87,7 +68,8 @@ class Pages:
         self._events.add("", "stopping", "the endpoint server is stopping")
 
     async def _status(self, request: web.BaseRequest) -> web.StreamResponse:
-        html = await self._render("status.html.j2", _Visit.of(request))
+        choice = Choice.of(request.query)
+        html = await self._render("status.html.j2", choice, Order(choice.sort))
         return web.Response(text=html, content_type="text/html", headers=_SAFE)
 
     async def _file(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -98,20 +80,20 @@ class Pages:
     async def _prometheus(self, _: web.BaseRequest) -> web.StreamResponse:
         own = await asyncio.to_thread(self._metrics.prometheus.text)  # a thousand models take a while
         triton = await self._triton.exposition(self._sources())
-        return web.Response(
-            body=own + triton.encode(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
-        )
+        headers = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
+        return web.Response(body=own + triton.encode(), headers=headers)
 
     async def _live(self, request: web.BaseRequest) -> web.StreamResponse:
         """Server-sent events: the live part of the page, whenever it has changed."""
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", **_SAFE})
         await response.prepare(request)
-        visit, clock = _Visit.of(request), asyncio.get_running_loop().time
+        choice = Choice.of(request.query)
+        order = Order(choice.sort)
         sent, unchanged = "", 0
         while not self._closing:
-            began = clock()
-            html = await self._render("live.html.j2", visit)
-            took = clock() - began
+            began = time.monotonic()
+            html = await self._render("live.html.j2", choice, order)
+            took = time.monotonic() - began
             unchanged += 1
             if html != sent:
                 await response.write(f"data: {json.dumps(html)}\n\n".encode())
@@ -124,9 +106,14 @@ class Pages:
         await response.write_eof()
         return response
 
-    async def _render(self, template: str, visit: _Visit) -> str:
-        views = [view(endpoint, visit.choice, visit.order) for endpoint in self._endpoints]
-        steps = await self._step_times(views)
+    async def _render(self, template: str, choice: Choice, order: Order) -> str:
+        views = [view(endpoint, choice, order) for endpoint in self._endpoints]
+        shown = {
+            (page.endpoint.name, variant.plan.name): frozenset(variant.timed)
+            for page in views
+            for variant in page.variants
+        }
+        steps = await self._triton.step_times(self._sources(shown), _STEPS_SECONDS)
         times = {}
         for page in views:
             for variant in page.variants:
@@ -139,19 +126,10 @@ class Pages:
             endpoints=views,
             latencies=times,
             events=tuple(self._events.latest),
-            choice=visit.choice,
-            order=visit.order,
+            choice=choice,
+            order=order,
             folded=FOLDED,
         )
-
-    async def _step_times(self, views: Iterable[EndpointView]) -> dict[str, list[StepTimes]]:
-        """Times of the steps of the models whose latencies are shown."""
-        shown = {
-            (page.endpoint.name, variant.plan.name): frozenset(variant.timed)
-            for page in views
-            for variant in page.variants
-        }
-        return await self._triton.step_times(self._sources(shown), _STEPS_SECONDS)
 
     def _sources(self, only: Mapping[tuple[str, str], frozenset[str]] | None = None) -> Iterator[Source]:
         """All instances that publish metrics; ``only``: the target models of each variant to read."""
@@ -172,3 +150,34 @@ class Pages:
                             },
                             single,
                         )
+
+
+def _size(count: float) -> str:
+    """A number of bytes as text: ``12 MiB``."""
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}"
+        count /= 1024
+    return f"{count:.1f} GiB"
+
+
+def _ago(then: datetime | None, now: datetime) -> str:
+    """``3 s ago``, ``5 min ago``, ``2 h ago``; a dash for None."""
+    if then is None:
+        return "–"
+    seconds = max(0, int((now - then).total_seconds()))
+    if seconds < 60:
+        return f"{seconds} s ago"
+    return f"{seconds // 60} min ago" if seconds < 3600 else f"{seconds // 3600} h ago"
+
+
+def _milliseconds(value: float | None) -> str:
+    """At most three digits; a dash for None."""
+    if value is None:
+        return "–"
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+
+
+def _identifier(value: tuple[object, ...]) -> str:
+    """An id for what is the same thing after an update of the page."""
+    return f"k{zlib.crc32(repr(value).encode()):08x}"

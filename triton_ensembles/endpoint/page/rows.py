@@ -1,10 +1,14 @@
-"""The rows of the table of models: filtered, and sorted so that they stay where they are."""
+"""The rows of the table of models: filtered, and sorted so that they stay where they are.
+
+A URL says what a visitor of the page has chosen: ``/?filter=bert&sort=memory&rows=all``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from urllib.parse import urlencode
 
 from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.status import InstanceStatus
@@ -12,6 +16,29 @@ from triton_ensembles.sagemaker.model_state import ModelState
 
 CONDITIONS = ("broken", "queued", *(state.value for state in ModelState if state is not ModelState.WAITING))
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
+SORTS = ("name", "state", "in-use", "hits", "misses", "memory", "disk", "last-used", "cold-start")
+FOLDED = 20  # rows of a variant
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The filter, the order and the number of rows; what the URL has wrong is as if it were not there."""
+
+    filter: str = ""
+    sort: str = SORTS[0]
+    all_rows: bool = False
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> Choice:
+        sort = query.get("sort", "")
+        return cls(query.get("filter", ""), sort if sort in SORTS else SORTS[0], query.get("rows") == "all")
+
+    def link(self, **changes: str | bool) -> str:
+        """The URL of the page with these fields changed."""
+        to = replace(self, **changes)  # type: ignore[arg-type]
+        fields = {"filter": to.filter, "sort": to.sort if to.sort != SORTS[0] else "", "rows": "all" * to.all_rows}
+        query = urlencode({name: value for name, value in fields.items() if value})
+        return f"/?{query}" if query else "/"
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,14 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.hosting.spec import VariantPlan
 from triton_ensembles.endpoint.hosting.status import RecentError, VariantStatus
 from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.metrics.triton import StepTimes
-from triton_ensembles.endpoint.page.choice import FOLDED, Choice
-from triton_ensembles.endpoint.page.rows import CONDITIONS, Order, Row, rows_of
+from triton_ensembles.endpoint.page.rows import CONDITIONS, FOLDED, Choice, Order, Row, rows_of
 
 _LATENCIES = {
     "ModelLatency": "container",
@@ -41,27 +41,11 @@ class VariantView:
 
 
 @dataclass(frozen=True)
-class Totals:
-    """Sums over all instances of an endpoint. ``conditions``: the number of models in each, on any instance."""
-
-    models: int
-    conditions: dict[str, int]
-    invocations: int
-    in_flight: int
-    not_ready: int
-    restarts: int
-    memory_bytes: int
-    memory_budget: int
-    disk_bytes: int
-    disk_budget: int
-
-
-@dataclass(frozen=True)
 class EndpointView:
     """An endpoint with its totals, its recent errors (newest first) and its variants."""
 
     endpoint: Endpoint
-    totals: Totals
+    totals: dict[str, Any]
     errors: list[RecentError]
     variants: list[VariantView]
 
@@ -95,18 +79,19 @@ def latencies(endpoint: str, view: VariantView, metrics: Metrics, steps: Iterabl
                 yield replace(step_time, step="total in Triton") if step_time.step == model else step_time
 
 
-def _totals(variants: list[VariantView], rows: list[Row]) -> Totals:
+def _totals(variants: list[VariantView], rows: list[Row]) -> dict[str, Any]:
+    """Sums over all instances of an endpoint; ``conditions``: the number of models in each, on any instance."""
     counted = Counter(row.condition for row in rows)
     instances = [(instance, variant.plan.budgets) for variant in variants for instance in variant.status.instances]
-    return Totals(
-        models=len({row.model.target_model for row in rows}),
-        conditions={condition: counted[condition] for condition in CONDITIONS},
-        invocations=sum(variant.status.invocations for variant in variants),
-        in_flight=sum(instance.in_flight for instance, _ in instances),
-        not_ready=sum(instance.not_ready for instance, _ in instances),
-        restarts=sum(instance.restarts for instance, _ in instances),
-        memory_bytes=sum(instance.memory_bytes for instance, _ in instances),
-        memory_budget=sum(budgets.memory_bytes for _, budgets in instances),
-        disk_bytes=sum(instance.disk_bytes for instance, _ in instances),
-        disk_budget=sum(budgets.disk_bytes for _, budgets in instances),
-    )
+    return {
+        "models": len({row.model.target_model for row in rows}),
+        "conditions": {condition: counted[condition] for condition in CONDITIONS},
+        "invocations": sum(variant.status.invocations for variant in variants),
+        "in_flight": sum(instance.in_flight for instance, _ in instances),
+        "not_ready": sum(instance.not_ready for instance, _ in instances),
+        "restarts": sum(instance.restarts for instance, _ in instances),
+        "memory_bytes": sum(instance.memory_bytes for instance, _ in instances),
+        "memory_budget": sum(budgets.memory_bytes for _, budgets in instances),
+        "disk_bytes": sum(instance.disk_bytes for instance, _ in instances),
+        "disk_budget": sum(budgets.disk_bytes for _, budgets in instances),
+    }

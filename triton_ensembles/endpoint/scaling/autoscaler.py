@@ -8,12 +8,12 @@ import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from triton_ensembles.endpoint.endpoint_state import Endpoint, Share
 from triton_ensembles.endpoint.hosting.variant import Variant
-from triton_ensembles.endpoint.scaling.metric_values import latest_minutes
-from triton_ensembles.endpoint.scaling.policy import IN_MINUTES, Proposal, TargetTracking, chosen, read_policy
+from triton_ensembles.endpoint.scaling.policy import IN_MINUTES, Metric, Proposal, TargetTracking, chosen, read_policy
 
 NAMESPACE, DIMENSION = "sagemaker", "sagemaker:variant:DesiredInstanceCount"
 _PAUSE_SECONDS = 10.0
@@ -40,10 +40,7 @@ class Activity:
 class Autoscaler:
     """Follows the scalable targets of moto, from the first one that is registered.
 
-    Args:
-        clients: clients of moto, which may be used in any thread.
-        publish: sends CloudWatch what was measured.
-        find: returns the endpoint of a name.
+    ``publish`` sends CloudWatch what was measured, and ``find`` returns the endpoint of a name.
     """
 
     def __init__(
@@ -121,7 +118,7 @@ class Autoscaler:
             await self._scale(resource, endpoint, variant.plan.name, desired, cause)
 
     async def _proposal(self, policy: TargetTracking, count: int) -> Proposal:
-        values = await asyncio.to_thread(latest_minutes, self._clients("cloudwatch"), policy.metric, IN_MINUTES)
+        values = await asyncio.to_thread(_latest_minutes, self._clients("cloudwatch"), policy.metric, IN_MINUTES)
         desired = policy.wanted(count, values)
         cause = f"the policy {policy.name} tracks {policy.metric.name} at {policy.target:g}"
         return Proposal(desired, cause, policy.out_cooldown if desired > count else policy.in_cooldown)
@@ -133,3 +130,23 @@ class Autoscaler:
         await endpoint.wait_until_settled(_SETTLE_SECONDS)
         self._changed[resource] = time.monotonic()
         activity.ended, activity.failure = time.time(), endpoint.failure
+
+
+def _latest_minutes(cloudwatch: Any, metric: Metric, minutes: int) -> list[float | None]:
+    """One value for each of the last whole minutes, the newest last; None where there is none."""
+    end = datetime.now(UTC).replace(second=0, microsecond=0)
+    begin = end - timedelta(minutes=minutes)
+    dimensions = [{"Name": name, "Value": value} for name, value in metric.dimensions]
+    stat = {
+        "Metric": {"Namespace": metric.namespace, "MetricName": metric.name, "Dimensions": dimensions},
+        "Period": 60,
+        "Stat": metric.statistic,
+    }
+    # Of moto's two calls, the one whose periods begin with StartTime and not with the first value.
+    query = {"Id": "values", "MetricStat": stat}
+    (result,) = cloudwatch.get_metric_data(MetricDataQueries=[query], StartTime=begin, EndTime=end)["MetricDataResults"]
+    values = {
+        int((moment - begin).total_seconds() // 60): value
+        for moment, value in zip(result["Timestamps"], result["Values"], strict=True)
+    }
+    return [values.get(minute) for minute in range(minutes)]

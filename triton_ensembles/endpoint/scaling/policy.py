@@ -53,11 +53,7 @@ class TargetTracking:
 
 @dataclass(frozen=True)
 class Proposal:
-    """The number of instances that a policy wants.
-
-    Attributes:
-        cooldown: seconds that must have passed since the last change.
-    """
+    """The number of instances that a policy wants, when ``cooldown`` seconds have passed since the last change."""
 
     count: int
     cause: str

@@ -5,6 +5,7 @@
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
@@ -22,11 +23,7 @@ class _Stub:
         self._connection = connection
 
     def call(self, method: str, *arguments: Any) -> Any:
-        """Call a method of :class:`Answers` in the stub.
-
-        Raises:
-            TritonModelException: what the call raised.
-        """
+        """Call a method of :class:`Answers` in the stub. Raises TritonModelException with what that raised."""
         assert self._connection is not None
         with self._lock:
             self._connection.send((method, arguments))
@@ -99,21 +96,10 @@ class Logger:
     def log(message: str, level: str = INFO) -> None:
         STUB.call("log", level, str(message))
 
-    @staticmethod
-    def log_info(message: str) -> None:
-        Logger.log(message)
-
-    @staticmethod
-    def log_warn(message: str) -> None:
-        Logger.log(message, Logger.WARNING)
-
-    @staticmethod
-    def log_error(message: str) -> None:
-        Logger.log(message, Logger.ERROR)
-
-    @staticmethod
-    def log_verbose(message: str) -> None:
-        Logger.log(message, Logger.VERBOSE)
+    log_info = staticmethod(partial(log, level=INFO))
+    log_warn = staticmethod(partial(log, level=WARNING))
+    log_error = staticmethod(partial(log, level=ERROR))
+    log_verbose = staticmethod(partial(log, level=VERBOSE))
 
 
 class Metric:

@@ -23,12 +23,7 @@ _NOTICE = struct.Struct("<QQ")  # size of the memory, length of the values
 
 
 class _End:
-    """One end of a direction.
-
-    Args:
-        pipe: a descriptor; a notice goes through it for each message.
-        descriptor: of the shared memory.
-    """
+    """One end of a direction: a pipe for the notices of messages, and the descriptor of the shared memory."""
 
     def __init__(self, pipe: int, descriptor: int) -> None:
         self._pipe, self.descriptor = pipe, descriptor
@@ -49,14 +44,9 @@ class Sender(_End):
     """One direction of a channel, in the process that writes. Made before the fork, as is its :class:`Receiver`."""
 
     def send(self, values: Any, arrays: Sequence[Array] = ()) -> None:
-        """Send a message, which overwrites the one before.
+        """Send a message, which overwrites the one before. Raises OSError if the other end is gone.
 
-        Args:
-            values: of the types that marshal can write.
-            arrays: strings are arrays of bytes objects.
-
-        Raises:
-            OSError: the other end is gone.
+        ``values`` are of the types that marshal can write; strings are arrays of bytes objects.
         """
         kinds: list[Any] = []
         for array in arrays:

@@ -24,11 +24,7 @@ class Counters:
     """Counters with the labels model, version, model_instance and step.
 
     Each instance has counters of its own, because those with equal labels are one for Triton, which deletes it with the
-    first of the instances that goes.
-
-    Args:
-        arguments: of the fused model's ``initialize``.
-        steps: the names of the steps, in the order of the counts.
+    first of the instances that goes. ``steps`` are in the order of the counts.
     """
 
     def __init__(self, arguments: Mapping[str, str], steps: Sequence[str]) -> None:

@@ -5,16 +5,16 @@ the other, each for all requests that reach it.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from triton_ensembles.runtime.backends.common.batching import Array
 from triton_ensembles.runtime.fused.messages import Answer, Failure, Question
 from triton_ensembles.runtime.fused.plan import Plan, StepPlan
 from triton_ensembles.runtime.fused.step import StepInput, StepOutput, StepRunner
-from triton_ensembles.runtime.fused.step_groups import Batching
 from triton_ensembles.runtime.fused.step_inputs import (
     DeclaredTensor,
     RefusedError,
@@ -47,7 +47,31 @@ class FusedStep:
     rows: int
     inputs: Mapping[str, DeclaredTensor]
     outputs: Mapping[str, DeclaredTensor]
-    batching: Batching
+
+    def groups(self, requests: Sequence[Mapping[str, Array]]) -> list[list[int]]:
+        """The indexes of the requests of each execution: those that Triton's dynamic batcher would put together.
+
+        Source: core r24.10, dynamic_batch_scheduler.cc and scheduler_utils.cc (RequiredEqualInputs).
+        """
+        if len(requests) == 1 or not (self.rows and "dynamic_batching" in self.plan.config):
+            return [[index] for index in range(len(requests))]
+        groups: list[list[int]] = []
+        last: dict[Hashable, int] = {}  # the group that requests of these shapes go to
+        used: list[int] = []
+        for index, inputs in enumerate(requests):
+            rows = len(next(iter(inputs.values())))
+            # Inputs that may be ragged only have to be there.
+            key = tuple(
+                (name, None if self.inputs[name].ragged else array.shape[1:]) for name, array in sorted(inputs.items())
+            )
+            group = last.get(key)
+            if group is None or used[group] + rows > self.rows:
+                group = last[key] = len(groups)
+                groups.append([])
+                used.append(0)
+            groups[group].append(index)
+            used[group] += rows
+        return groups
 
 
 def fused_step(plan: StepPlan, model: str, runner: StepRunner) -> FusedStep:
@@ -55,16 +79,11 @@ def fused_step(plan: StepPlan, model: str, runner: StepRunner) -> FusedStep:
     config: Mapping[str, Any] = plan.config
     rows = int(config.get("max_batch_size", 0))
     inputs, outputs = declared(config.get("input", ())), declared(config.get("output", ()))
-    return FusedStep(plan, model, runner, rows, inputs, outputs, Batching("dynamic_batching" in config, rows, inputs))
+    return FusedStep(plan, model, runner, rows, inputs, outputs)
 
 
 class Ensemble:
-    """The loaded DAG.
-
-    Args:
-        name: in messages.
-        entering: called with the index of each step before it runs, so that a death of the process can be explained.
-    """
+    """The loaded DAG. ``entering`` gets the index of each step before it runs: a death of the process is explained."""
 
     def __init__(self, name: str, plan: Plan, steps: Sequence[FusedStep], entering: Callable[[int], None]) -> None:
         self._name, self._plan, self._steps, self._entering = name, plan, steps, entering
@@ -93,7 +112,7 @@ class Ensemble:
             return StepCount(0, 0, 0, 0)
         self._entering(index)
         started = time.perf_counter_ns()
-        groups = step.batching.groups([inputs for _, inputs in due])
+        groups = step.groups([inputs for _, inputs in due])
         for group in groups:
             members = [due[member] for member in group]
             results = step.runner.run([StepInput(run.question, inputs) for run, inputs in members])

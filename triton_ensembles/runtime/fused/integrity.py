@@ -13,12 +13,7 @@ _CHUNK = 1 << 20  # hashlib releases the GIL for these
 
 
 class IntegrityCheck:
-    """Reads all files in the background, because the worker loads them meanwhile.
-
-    Args:
-        folder: the version folder.
-        files: the expected sizes and sha256 by path.
-    """
+    """Reads all files of a version folder in the background, because the worker loads them meanwhile."""
 
     def __init__(self, folder: Path, files: Mapping[str, tuple[int, str]]) -> None:
         self._pool = ThreadPoolExecutor(2)
@@ -62,9 +57,8 @@ def refuse_incomplete(folder: Path) -> None:
         if not file.is_file():
             raise LoadError(f"the fused ensemble's file {path} is missing: build the archive again")
         if file.stat().st_size != size:
-            raise LoadError(
-                f"the fused ensemble's file {path} is damaged, or of another build: build the archive again"
-            )
+            message = f"the fused ensemble's file {path} is damaged, or of another build: build the archive again"
+            raise LoadError(message)
 
 
 def sha256_of(path: Path) -> str:

@@ -1,27 +1,26 @@
 """Loads the steps of a plan into this process."""
 
-from collections.abc import Callable, Mapping
+import importlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles.runtime.backends.common.model_instance import LoadError
+from triton_ensembles.runtime.backends import ENGINES
+from triton_ensembles.runtime.backends.common.batching import BadInputError, Request
+from triton_ensembles.runtime.backends.common.model_instance import LoadError, read_model_instance
 from triton_ensembles.runtime.fused.ensemble import Ensemble, FusedStep, fused_step
+from triton_ensembles.runtime.fused.messages import Failure
 from triton_ensembles.runtime.fused.plan import Plan, StepPlan
 from triton_ensembles.runtime.fused.python_step import PythonStep, text_of
-from triton_ensembles.runtime.fused.step import StepPlace, StepRunner, place_of
+from triton_ensembles.runtime.fused.step import StepInput, StepOutput, StepPlace, StepRunner, place_of
 from triton_ensembles.runtime.fused.warmup import warm_up
 
 
 def load_ensemble(plan: Plan, folder: Path, arguments: Mapping[str, Any], entering: Callable[[int], None]) -> Ensemble:
-    """The ensemble whose version folder is ``folder``.
+    """The ensemble whose version folder is ``folder``. Raises LoadError, which names the step.
 
-    Args:
-        arguments: of the fused model's ``initialize``.
-        entering: called with a step's index before it loads, and before each of its runs.
-
-    Raises:
-        LoadError: a step does not load; it names the step.
+    ``entering`` is called with a step's index before it loads, and before each of its runs.
     """
     loaded: dict[str, FusedStep] = {}  # one model may be several steps of the DAG
     steps = []
@@ -36,7 +35,7 @@ def load_ensemble(plan: Plan, folder: Path, arguments: Mapping[str, Any], enteri
 def _load(step: StepPlan, folder: Path, arguments: Mapping[str, Any]) -> FusedStep:
     place = place_of(step, folder, arguments)
     try:
-        runner = _runner(step, place)
+        runner: StepRunner = PythonStep(place) if step.backend == "python" else EngineStep(place)
     except BaseException as error:  # also SystemExit: whatever a step's own code does
         reason = str(error) if isinstance(error, LoadError) else text_of(error)
         raise LoadError(f"the step {step.name} cannot be loaded: {reason}") from error
@@ -44,10 +43,28 @@ def _load(step: StepPlan, folder: Path, arguments: Mapping[str, Any]) -> FusedSt
     return fused_step(step, place.model, runner)
 
 
-def _runner(step: StepPlan, place: StepPlace) -> StepRunner:
-    if step.backend == "python":
-        return PythonStep(place)
-    # Imported only here: engines need packages that an archive without such a step does not have.
-    from triton_ensembles.runtime.fused.engine_step import EngineStep
+class EngineStep:
+    """A step with a model file, in the engine that this project's backend of the same name uses."""
 
-    return EngineStep(place)
+    def __init__(self, place: StepPlace) -> None:
+        filename, module, engine = ENGINES[place.plan.backend]
+        # The plan has the digests of the files.
+        model = replace(read_model_instance(place.arguments(), filename), checks_files=False)
+        # An archive has the packages, and the folder, of the engines that it needs.
+        engines = importlib.import_module(f"triton_ensembles.runtime.backends.{module}")
+        self._engine: Any = getattr(engines, engine)(model)
+        # DALI's next run writes into the same memory.
+        self._copies = place.plan.backend == "dali"
+        self._wanted = tuple(tensor.name for tensor in model.outputs if tensor.name in place.plan.outputs)
+
+    def run(self, batch: Sequence[StepInput]) -> list[StepOutput]:
+        requests = [Request(step_input.inputs, self._wanted) for step_input in batch]
+        return [self._output(result) for result in self._engine.answer(requests)]
+
+    def close(self) -> None:
+        self._engine.close()
+
+    def _output(self, result: Any) -> StepOutput:
+        if isinstance(result, Exception):
+            return Failure(str(result), "INVALID_ARG" if isinstance(result, BadInputError) else "INTERNAL")
+        return {name: array.copy() if self._copies else array for name, array in result.items()}

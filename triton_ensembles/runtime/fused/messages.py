@@ -7,21 +7,15 @@ from triton_ensembles.runtime.backends.common.batching import Array
 
 
 class Question(NamedTuple):
-    """A request to the ensemble.
-
-    Attributes:
-        id, correlation_id, flags, timeout, parameters: those of the request, which all steps get; parameters are JSON.
-        inputs: arrays by the ensemble's input; axis 0 is the batch when the ensemble has a batch axis.
-        wanted: names of the requested outputs.
-    """
+    """A request to the ensemble. All steps get its id, correlation id, flags, timeout and parameters."""
 
     id: str
     correlation_id: int | str
     flags: int
     timeout: int
-    parameters: str
-    inputs: Mapping[str, Array]
-    wanted: Sequence[str]
+    parameters: str  # JSON
+    inputs: Mapping[str, Array]  # axis 0 is the batch when the ensemble has a batch axis
+    wanted: Sequence[str]  # names of the requested outputs
 
     @property
     def tag(self) -> str:

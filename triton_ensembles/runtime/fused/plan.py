@@ -21,56 +21,32 @@ STEPS = "steps"
 
 @dataclass(frozen=True)
 class StepPlan:
-    """A step of the DAG.
+    """A step of the DAG."""
 
-    Attributes:
-        name: of its folder in ``steps/``.
-        version: of its model, the name of its version folder.
-        backend: "python", or one that the backends of this project know.
-        config: of its model, as Triton passes it to ``initialize`` in JSON, without a name.
-        inputs: the ensemble's tensor by the name of the step's input.
-        outputs: the ensemble's tensor by the name of the step's output.
-    """
-
-    name: str
-    version: str
-    backend: str
-    config: Mapping[str, Any]
-    inputs: Mapping[str, str]
-    outputs: Mapping[str, str]
+    name: str  # of its folder in steps/
+    version: str  # of its model, the name of its version folder
+    backend: str  # "python", or one that the backends of this project know
+    config: Mapping[str, Any]  # of its model, as Triton passes it to initialize in JSON, without a name
+    inputs: Mapping[str, str]  # the ensemble's tensor by the name of the step's input
+    outputs: Mapping[str, str]  # the ensemble's tensor by the name of the step's output
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The DAG.
+    """The DAG."""
 
-    Attributes:
-        batched: whether the ensemble has a batch axis.
-        optional: the ensemble's optional inputs.
-        outputs: the dims of the ensemble's outputs by name, with ``reshape`` applied and without the batch axis.
-        steps: in an order in which each follows those whose tensors it reads.
-        files: the size in bytes and the sha256 of every other file of the version folder, by its path there.
-    """
-
-    batched: bool
-    optional: Sequence[str]
-    outputs: Mapping[str, Sequence[int]]
-    steps: Sequence[StepPlan]
-    files: Mapping[str, tuple[int, str]]
+    batched: bool  # whether the ensemble has a batch axis
+    optional: Sequence[str]  # the ensemble's optional inputs
+    outputs: Mapping[str, Sequence[int]]  # the dims by name, with reshape applied and without the batch axis
+    steps: Sequence[StepPlan]  # in an order in which each follows those whose tensors it reads
+    files: Mapping[str, tuple[int, str]]  # size in bytes and sha256 of every other file of the version folder, by path
 
     def as_json(self) -> str:
         return json.dumps(asdict(self), indent=1, sort_keys=True) + "\n"
 
 
 def read_plan(folder: Path, sha256: str) -> Plan:
-    """The plan in a version folder.
-
-    Args:
-        sha256: of plan.json, as config.pbtxt has it.
-
-    Raises:
-        LoadError: the file is missing, damaged or of another build than config.pbtxt.
-    """
+    """The plan in a version folder. Raises LoadError unless it has this sha256, which config.pbtxt names."""
     try:
         content = (folder / PLAN).read_bytes()
     except OSError as error:

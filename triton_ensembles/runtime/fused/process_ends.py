@@ -20,7 +20,7 @@ def adopt_orphans() -> None:
 
 def end_orphans() -> None:
     """Kill all children of this process, and the children that it gets by that."""
-    while children := _children():
+    while children := children_of(os.getpid()):
         for child in children:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
@@ -42,25 +42,16 @@ def end_with_stub_and_server(server: int) -> None:
 
 
 def _watch(server: int) -> None:
-    while _exists(server):
+    while Path(f"/proc/{server}").exists():
         time.sleep(_LOOK_SECONDS)
     time.sleep(_LOOK_SECONDS)  # a stub that does not hang also cleans up
     os.kill(os.getppid(), signal.SIGKILL)
 
 
-def _exists(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # of another user
-        return True
-    return True
-
-
-def _children() -> list[int]:
+def children_of(process: int) -> list[int]:
+    """The children of all threads of a process."""
     pids: list[int] = []
-    for children in Path("/proc/self/task").glob("*/children"):
+    for children in Path(f"/proc/{process}/task").glob("*/children"):
         with contextlib.suppress(OSError):  # a thread that has ended
             pids += map(int, children.read_text().split())
     return pids

@@ -5,36 +5,73 @@ Source of the messages: python_backend r24.10, pb_stub.cc (ProcessRequests, Proc
 """
 
 import asyncio
+import sys
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
 
 from triton_ensembles.runtime.backends.common.batching import Array
+from triton_ensembles.runtime.fused import calls
 from triton_ensembles.runtime.fused.messages import Failure
 from triton_ensembles.runtime.fused.step import StepInput, StepOutput, StepPlace
 from triton_ensembles.runtime.fused.step_modules import StepModules
-from triton_ensembles.runtime.fused.step_requests import StepRequest, utils_for
 
 _OWN_CODE = "/triton_ensembles/runtime/fused/"
+_CALLS = "a step of a fused ensemble cannot call other models"
 
 
 class WrongReturnError(Exception):
     """``execute`` returned something that Triton cannot send."""
 
 
-class PythonStep:
-    """A step with a model.py.
+class StepRequest:
+    """A request that did not come from the server, so that nothing can be asked of the server about it.
 
-    Raises:
-        Exception: what importing or initializing the model raises.
+    What steps seldom ask for is answered by a real ``pb_utils.InferenceRequest``, made from the ``arguments``, which
+    takes longer than some steps run. ``parameters`` are JSON, in the server's own spelling.
     """
+
+    __slots__ = ("_arguments", "_inputs", "_parameters", "_real")
+
+    def __init__(self, parameters: str = "{}", **arguments: Any) -> None:
+        self._parameters, self._arguments = parameters, arguments
+        self._inputs: list[Any] = arguments["inputs"]
+        self._real: Any = None
+
+    def inputs(self) -> list[Any]:
+        return self._inputs[:]
+
+    def parameters(self) -> str:
+        return self._parameters
+
+    def is_cancelled(self) -> bool:
+        return False
+
+    def get_response_sender(self) -> Any:
+        raise pb_utils.TritonModelException("a step of a fused ensemble returns its responses from execute")
+
+    def exec(self, *_: Any, **__: Any) -> Any:
+        raise pb_utils.TritonModelException(_CALLS)
+
+    def async_exec(self, *_: Any, **__: Any) -> Any:
+        raise pb_utils.TritonModelException(_CALLS)
+
+    def __getattr__(self, name: str) -> Any:
+        if self._real is None:
+            self._real = pb_utils.InferenceRequest(**self._arguments)
+        return getattr(self._real, name)
+
+
+class PythonStep:
+    """A step with a model.py. Raises what importing or initializing that raises."""
 
     def __init__(self, place: StepPlace) -> None:
         self._place = place
         folder = str(place.version_folder)
-        self._modules = StepModules(place.version_folder, utils_for(folder))
+        self._modules = StepModules(place.version_folder, _utils_for(folder))
         model = self._modules.load()
         with self._modules.active():
             self._model = model()
@@ -112,6 +149,23 @@ def text_of(error: BaseException) -> str:
         frames += f"  {frame.f_code.co_filename}({frame.f_lineno}): {frame.f_code.co_name}\n"
         frame = frame.f_back
     return f"{type(error).__name__}: {error}" + (f"\n\nAt:\n{frames}" if frames else "")
+
+
+def _utils_for(folder: str) -> ModuleType:
+    """``triton_python_backend_utils`` as a step in its version folder ``folder`` has it in the drawn form."""
+    real = sys.modules["triton_python_backend_utils"]
+    own = ModuleType(real.__name__, real.__doc__)
+    own.__dict__.update(vars(real))
+    own.__dict__.update(
+        InferenceRequest=StepRequest,
+        get_model_dir=lambda: folder,
+        Logger=calls.Logger,
+        MetricFamily=calls.MetricFamily,
+        load_model=calls.refuse(_CALLS),
+        unload_model=calls.refuse(_CALLS),
+        is_model_ready=calls.refuse(_CALLS),
+    )
+    return own
 
 
 def _code_of(error: Any) -> str:

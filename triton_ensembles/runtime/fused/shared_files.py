@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from triton_ensembles.runtime.fused.integrity import sha256_of
 from triton_ensembles.runtime.fused.plan import PLAN
+from triton_ensembles.runtime.fused.process_ends import children_of
 
 Files: TypeAlias = Mapping[str, tuple[int, str]]
 _LARGE = 1 << 18  # bytes; smaller files together take little memory
@@ -22,11 +23,7 @@ _MOST_ENSEMBLES = 8  # that are looked at: their plans have to be read
 
 
 def share_files(folder: Path) -> frozenset[str]:
-    """Link the large files in the version folder ``folder`` to equal ones of ensembles that this server has loaded.
-
-    Returns:
-        Their paths. Their content is what the plan says.
-    """
+    """Link large files of the version folder to equal ones of ensembles that this server has loaded: their paths."""
     if os.environ.get("SAGEMAKER_MULTI_MODEL") != "true":
         return frozenset()
     missing = {path: file for path, file in _files(folder).items() if file[0] >= _LARGE}
@@ -53,16 +50,14 @@ def _files(folder: Path) -> Files:
 def _others(folder: Path) -> Iterator[Path]:
     """The version folders of the other Python models of this server, whose stubs are its children."""
     folders = {folder}
-    for children in Path(f"/proc/{os.getppid()}/task").glob("*/children"):
-        with contextlib.suppress(OSError):  # a thread that has ended
-            for process in children.read_text().split():
-                sibling = _model_of(process)
-                if sibling and sibling not in folders:
-                    folders.add(sibling)
-                    yield sibling
+    for process in children_of(os.getppid()):
+        sibling = _model_of(process)
+        if sibling and sibling not in folders:
+            folders.add(sibling)
+            yield sibling
 
 
-def _model_of(process: str) -> Path | None:
+def _model_of(process: int) -> Path | None:
     """The version folder of a stub: the first argument is its model.py (python_backend r24.10, stub_launcher.cc)."""
     with contextlib.suppress(OSError):  # it has ended
         arguments = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")

@@ -12,12 +12,7 @@ from triton_ensembles.runtime.fused.plan import STEPS, StepPlan
 
 
 class StepInput(NamedTuple):
-    """A request to a step.
-
-    Attributes:
-        question: the request to the ensemble that it belongs to.
-        inputs: arrays by the step's input.
-    """
+    """The arrays of a request to a step, by the step's input, and the request to the ensemble that it belongs to."""
 
     question: Question
     inputs: Mapping[str, Array]
@@ -39,18 +34,12 @@ class StepRunner(Protocol):
 
 @dataclass(frozen=True)
 class StepPlace:
-    """A step as its model instance would see itself in the drawn form.
-
-    Attributes:
-        model: the name of the step's model, "bert_trt.preprocess".
-        instance: the name of the model instance, "bert_trt.preprocess_0_0".
-        folder: the step's model folder.
-    """
+    """A step as its model instance would see itself in the drawn form."""
 
     plan: StepPlan
-    model: str
-    instance: str
-    folder: Path
+    model: str  # its name, "bert_trt.preprocess"
+    instance: str  # the name of the model instance, "bert_trt.preprocess_0_0"
+    folder: Path  # of the step's model
 
     @property
     def version_folder(self) -> Path:

@@ -31,12 +31,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class DeclaredTensor:
-    """An input or output in the config of a step's model.
-
-    Attributes:
-        reshape: None without one.
-        dtype: of its arrays; None for a type that numpy does not have.
-    """
+    """An input or output in the config of a step's model; ``dtype`` is None for a type that numpy does not have."""
 
     name: str
     data_type: str
@@ -64,25 +59,17 @@ def declared(entries: Sequence[Mapping[str, Any]]) -> dict[str, DeclaredTensor]:
 
 
 class Tensor(NamedTuple):
-    """A tensor of a running request.
+    """A tensor of a running request."""
 
-    Attributes:
-        array: None for an output that its step did not return, or an optional input that was not sent.
-        batch: the batch size of the request that it comes from; 0 if that model does not batch.
-        private: whether nothing but this request holds the array.
-    """
-
-    array: Array | None
-    batch: int
-    private: bool = False
+    array: Array | None  # None for an output that its step did not return, or an optional input that was not sent
+    batch: int  # size of the request that it comes from; 0 if that model does not batch
+    private: bool = False  # whether nothing but this request holds the array
 
 
 def fitted(array: Array, batch: int, dims: Sequence[int], *, batched: bool) -> Array:
     """The array between a model that batches and one that does not: with or without a batch axis of 1.
 
-    Args:
-        batch: see :class:`Tensor`.
-        dims: in the config of the reader, which has a batch axis if ``batched``.
+    ``dims`` are those in the config of the reader, which has a batch axis if ``batched``.
     """
     if batched == (batch != 0):
         return array
@@ -92,7 +79,7 @@ def fitted(array: Array, batch: int, dims: Sequence[int], *, batched: bool) -> A
 
 
 def is_plain(max_batch_size: int, inputs: Mapping[str, DeclaredTensor], arrays: Mapping[str, Array]) -> bool:
-    """Whether ``accepted`` would return ``given`` as it is. This answers for most requests, and in less time."""
+    """Whether ``accepted`` would return the arrays as they are. This answers for most requests, and in less time."""
     if len(arrays) < len(inputs):
         return False
     batch = 0
@@ -117,11 +104,7 @@ def is_plain(max_batch_size: int, inputs: Mapping[str, DeclaredTensor], arrays: 
 def accepted(
     model: str, max_batch_size: int, inputs: Mapping[str, DeclaredTensor], arrays: Mapping[str, Array], tag: str
 ) -> dict[str, Array]:
-    """The inputs as the model gets them, with ``reshape`` applied.
-
-    Args:
-        given: what the request has.
-        tag: the beginning of messages.
+    """The inputs as the model gets them, with ``reshape`` applied. Messages begin with ``tag``.
 
     Raises:
         RefusedError: an input is missing, or has another type, shape or batch size than the config allows.

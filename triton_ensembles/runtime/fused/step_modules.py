@@ -14,11 +14,9 @@ from typing import Any
 
 
 class StepModules:
-    """Modules that a step imports from its own folder, in ``sys.modules`` only while the step runs.
+    """Modules that a step imports from its version folder, in ``sys.modules`` only while the step runs.
 
-    Args:
-        folder: the step's version folder.
-        utils: what the step gets when it imports ``triton_python_backend_utils``.
+    It gets ``utils`` when it imports ``triton_python_backend_utils``.
     """
 
     def __init__(self, folder: Path, utils: ModuleType) -> None:

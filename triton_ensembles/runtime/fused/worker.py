@@ -22,8 +22,7 @@ import triton_python_backend_utils as pb_utils
 
 from triton_ensembles.runtime.backends.common.batching import Array
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
-from triton_ensembles.runtime.fused import calls
-from triton_ensembles.runtime.fused import process_ends as kinship
+from triton_ensembles.runtime.fused import calls, process_ends
 from triton_ensembles.runtime.fused.channel import Receiver, Sender, make_channel
 from triton_ensembles.runtime.fused.messages import (
     Answer,
@@ -49,18 +48,12 @@ class WorkerDiedError(Exception):
 
 
 class Worker:
-    """A worker and its supervision, in the stub.
-
-    Args:
-        plan: of the ensemble.
-        folder: its version folder.
-        arguments: of the fused model's ``initialize``.
-    """
+    """A worker and its supervision, in the stub."""
 
     def __init__(self, plan: Plan, folder: Path, arguments: Mapping[str, str]) -> None:
         self._plan, self._folder, self._arguments = plan, folder, dict(arguments)
         self._server = os.getppid()
-        kinship.adopt_orphans()
+        process_ends.adopt_orphans()
         self._step = mmap(-1, 1)  # shared with the worker
         self._pid = 0
         self._sender: Sender
@@ -150,14 +143,14 @@ class Worker:
         self._sender.close()
         self._receiver.close()
         status = os.waitpid(pid, 0)[1]
-        kinship.end_orphans()  # the steps' own processes: the next worker starts its own
+        process_ends.end_orphans()  # the steps' own processes: the next worker starts its own
         return status
 
     def _work(self, receiver: Receiver, sender: Sender) -> NoReturn:
         """Run the worker until the stub closes its end. It must not return into the stub's code."""
         code = 1
         try:
-            kinship.end_with_stub_and_server(self._server)
+            process_ends.end_with_stub_and_server(self._server)
             self._forget_stub()
             self._serve(receiver, sender)
             code = 0

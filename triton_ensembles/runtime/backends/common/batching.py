@@ -22,15 +22,10 @@ class BadInputError(ValueError):
 
 @dataclass(frozen=True)
 class Request:
-    """One inference request.
+    """One inference request."""
 
-    Args:
-        inputs: arrays by input name; axis 0 is the batch when the model has a batch axis.
-        wanted: names of the outputs to return.
-    """
-
-    inputs: Mapping[str, Array]
-    wanted: tuple[str, ...]
+    inputs: Mapping[str, Array]  # axis 0 is the batch when the model has a batch axis
+    wanted: tuple[str, ...]  # names of the outputs to return
 
 
 Result = Mapping[str, Array] | Exception
@@ -92,11 +87,7 @@ def run_rows(run: Run, inputs: Mapping[str, Array], requested: tuple[str, ...], 
 
 
 def decoded(name: str, array: Array) -> list[str]:
-    """The elements of an input of Triton's TYPE_STRING, which are bytes, as text, in C order.
-
-    Raises:
-        BadInputError: one is not UTF-8.
-    """
+    """The elements of an input of Triton's TYPE_STRING, which are bytes, as text, in C order. Raises BadInputError."""
     try:
         return [item.decode() for item in array.ravel()]
     except UnicodeDecodeError as error:

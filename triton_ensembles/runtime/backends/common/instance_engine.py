@@ -22,10 +22,7 @@ _FLOCK = "@hhqqi0q"  # struct flock of Linux: type, whence, start, length, proce
 class InstanceEngine(Generic[E]):
     """The engines of one instance: one with its share of the cores and, where the share is smaller, one with all cores.
 
-    Args:
-        model: the instance.
-        make: makes an engine with the given number of threads.
-        parameter: the config's parameter that fixes the number of threads; without it, or with 0, this class decides.
+    The config's ``parameter`` fixes the number of threads; without it, or with 0, this class decides.
     """
 
     def __init__(self, model: ModelInstance, make: Callable[[int], E], parameter: str) -> None:

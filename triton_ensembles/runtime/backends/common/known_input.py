@@ -10,11 +10,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from triton_ensembles.runtime.backends.common.batching import Array
 from triton_ensembles.runtime.backends.common.model_instance import TRITON_TYPES, Tensor
-
-Array = NDArray[Any]
 
 # Triton's name of an element type -> numpy's, for those that values can be made of.
 _TYPES = {triton: name for name, triton in TRITON_TYPES.items() if name != "string"}

@@ -28,45 +28,29 @@ class LoadError(Exception):
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor of a config or of a model file.
-
-    Args:
-        name: as the config or the file has it.
-        data_type: Triton's name, such as "TYPE_FP32"; None where a file does not declare it.
-        dims: -1 for an axis of any size; None where a file does not even declare the rank. A config's dims leave out
-            the batch axis.
-    """
+    """A tensor of a config or of a model file. A config's dims leave out the batch axis."""
 
     name: str
-    data_type: str | None
-    dims: tuple[int, ...] | None
+    data_type: str | None  # Triton's name, such as "TYPE_FP32"; None where a file does not declare it
+    dims: tuple[int, ...] | None  # -1 for an axis of any size; None where a file does not even declare the rank
 
 
 @dataclass(frozen=True)
 class ModelInstance:
-    """One instance of a model: what the config declares and where Triton placed it.
+    """One instance of a model: what the config declares, with ``reshape`` applied, and where Triton placed it.
 
-    Args:
-        name: of the model.
-        file: the model's file in its version folder.
-        max_batch_size: 0 for a model without a batch axis.
-        inputs: as declared, with ``reshape`` applied.
-        outputs: as declared, with ``reshape`` applied.
-        parameters: of the config, by key.
-        config: the whole config, as Triton completed it.
-        gpu: the device of a KIND_GPU instance, None on the CPU.
-        checks_files: whether it compares its files with their checksums. The first instance does it for all: Triton
-            does not load a model of which one instance fails.
+    The first instance compares its files with their checksums (``checks_files``), and does it for all: Triton does not
+    load a model of which one instance fails.
     """
 
     name: str
     file: Path
-    max_batch_size: int
+    max_batch_size: int  # 0 for a model without a batch axis
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     parameters: Mapping[str, str]
-    config: Mapping[str, Any]
-    gpu: int | None
+    config: Mapping[str, Any]  # the whole, as Triton completed it
+    gpu: int | None  # the device of a KIND_GPU instance, None on the CPU
     checks_files: bool = True
 
     @property
@@ -80,11 +64,7 @@ class ModelInstance:
         return self.max_batch_size > 0
 
     def integer(self, parameter: str, default: int) -> int:
-        """The value of ``parameter`` as a whole number >= 0.
-
-        Raises:
-            LoadError: it is something else.
-        """
+        """The value of ``parameter`` as a whole number >= 0. Raises LoadError when it is something else."""
         text = self.parameters.get(parameter)
         if text is None:
             return default
@@ -93,11 +73,7 @@ class ModelInstance:
         return int(text)
 
     def boolean(self, parameter: str, default: bool) -> bool:
-        """The value of ``parameter``: true, false, 1 or 0.
-
-        Raises:
-            LoadError: it is something else.
-        """
+        """The value of ``parameter``: true, false, 1 or 0. Raises LoadError when it is something else."""
         text = self.parameters.get(parameter, str(default)).lower()
         if text not in ("true", "false", "1", "0"):
             raise LoadError(f'parameter {parameter} is "{text}", but must be true or false')
@@ -109,11 +85,7 @@ class ModelInstance:
 
 
 def read_model_instance(args: Mapping[str, str], default_filename: str) -> ModelInstance:
-    """Read ``args`` of ``TritonPythonModel.initialize``.
-
-    Raises:
-        LoadError: the model's file is missing from its version folder.
-    """
+    """Read ``args`` of ``TritonPythonModel.initialize``. Raises LoadError when the model's file is missing."""
     config = json.loads(args["model_config"])
     folder = Path(args["model_repository"], args["model_version"])
     file = folder / (config.get("default_model_filename") or default_filename)
@@ -142,11 +114,7 @@ def _declared(entry: Mapping[str, Any]) -> Tensor:
 def check_tensors(
     kind: str, declared: Sequence[Tensor], tensors: Iterable[Tensor], *, batched: bool, all_needed: bool
 ) -> None:
-    """Check that every declared tensor is in the file and, with ``all_needed``, the other way around.
-
-    Raises:
-        LoadError: one is missing, or differs (see :func:`check_tensor`).
-    """
+    """Raise LoadError unless every declared tensor is in the file and, with ``all_needed``, the other way around."""
     there = {tensor.name: tensor for tensor in tensors}
     for tensor in declared:
         if tensor.name not in there:
@@ -160,15 +128,10 @@ def check_tensors(
 
 
 def check_tensor(kind: str, declared: Tensor, tensor: Tensor, *, batched: bool) -> None:
-    """Check that element types are the same and dims can agree. ``found.dims`` include the batch axis when ``batched``.
-
-    Raises:
-        LoadError: they differ.
-    """
+    """Raise LoadError unless types are the same and dims, in the file with the batch axis if ``batched``, can agree."""
     if tensor.data_type is not None and tensor.data_type != declared.data_type:
-        raise LoadError(
-            f'{kind} "{declared.name}" is {declared.data_type} in the config, but {tensor.data_type} in the file'
-        )
+        message = f'{kind} "{declared.name}" is {declared.data_type} in the config, but {tensor.data_type} in the file'
+        raise LoadError(message)
     if tensor.dims is None or declared.dims is None:
         return
     shape = (-1, *declared.dims) if batched else declared.dims
@@ -176,17 +139,12 @@ def check_tensor(kind: str, declared: Tensor, tensor: Tensor, *, batched: bool) 
     pairs = list(zip(shape, tensor.dims, strict=False))[1 if batched else 0 :]
     if len(shape) != len(tensor.dims) or any(a != b and -1 not in (a, b) for a, b in pairs):
         axis = " with the batch axis" if batched else ""
-        raise LoadError(
-            f'{kind} "{declared.name}" is {list(shape)}{axis} in the config, but {list(tensor.dims)} in the file'
-        )
+        message = f'{kind} "{declared.name}" is {list(shape)}{axis} in the config, but {list(tensor.dims)} in the file'
+        raise LoadError(message)
 
 
 def check_batch_axis(kind: str, name: str, dims: tuple[int, ...] | None, max_batch_size: int) -> None:
-    """Check that the first of the file's ``dims`` is of any size (or that their number is not known).
-
-    Raises:
-        LoadError: it is fixed, or there is none.
-    """
+    """Raise LoadError unless the first of the file's ``dims`` is of any size, or their number is not known."""
     if dims is not None and dims[:1] != (-1,):
         raise LoadError(
             f'max_batch_size is {max_batch_size}, but {kind} "{name}" of the file has no batch axis of any size in '

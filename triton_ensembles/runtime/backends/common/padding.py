@@ -9,7 +9,7 @@ Rows are regrouped and not requests, because a request of many sentences is as w
 padding are zeros, so that no answer depends on the other requests of a run.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
@@ -62,12 +62,6 @@ def find_axes(inputs: Mapping[str, Sequence[object]], outputs: Mapping[str, Sequ
 
 def run_padded(requests: Sequence[Request], run: Run, axes: Axes) -> list[Result]:
     """Answer all requests, in their order, in the cheapest runs. A request that makes a run fail fails alone."""
-    if len(requests) == 1 and _is_full_row(requests[0].inputs, axes):
-        (request,) = requests  # the usual case of low load: nothing to join, to cut or to pad
-        try:
-            return [dict(zip(request.wanted, run(request.inputs, request.wanted), strict=True))]
-        except Exception as error:  # as in _Batch
-            return [error]
     batch = _Batch(requests, axes)
     for group in cheapest_groups([row.length for row in batch.rows]):
         batch.answer([batch.rows[index] for index in group], run)
@@ -90,7 +84,8 @@ class _Batch:
 
     def answer(self, rows: Sequence[Row], run: Run) -> None:
         """Run these rows together or, when that fails, those of each request separately."""
-        parts = [part for part in _by_request(rows) if part[0].request not in self.errors]
+        by_request = [list(part) for _, part in groupby(rows, key=lambda row: row.request)]
+        parts = [part for part in by_request if part[0].request not in self.errors]
         if not parts:
             return
         outputs = tuple(dict.fromkeys(name for part in parts for name in self._requests[part[0].request].wanted))
@@ -160,26 +155,8 @@ class _Batch:
             whole[row.number, : row.length] = values[: row.length]
 
 
-def _is_full_row(inputs: Mapping[str, Array], axes: Axes) -> bool:
-    """Whether this is one row, and an input without padding shows its length, which all have."""
-    lengths = {inputs[name].shape[axis] for name, axis in axes.inputs.items()}
-    return len(lengths) == 1 and any(
-        array.ndim == 2 and len(array) == 1 and array.size > 0 and bool(array[0, -1])
-        for array in map(inputs.__getitem__, axes.inputs)
-    )
-
-
-def _by_request(rows: Sequence[Row]) -> Iterator[list[Row]]:
-    for _, part in groupby(rows, key=lambda row: row.request):
-        yield list(part)
-
-
 def _lengths(inputs: Mapping[str, Array], axes: Axes) -> list[int]:
-    """The length of each row without padding.
-
-    Raises:
-        BadInputError: the inputs of variable length have different lengths.
-    """
+    """The length of each row without padding. Raises BadInputError where that of the inputs differs."""
     widths = {inputs[name].shape[axis] for name, axis in axes.inputs.items()}
     if len(widths) != 1:
         raise BadInputError(f"{', '.join(sorted(axes.inputs))} have different lengths")

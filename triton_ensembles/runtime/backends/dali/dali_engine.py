@@ -42,11 +42,7 @@ class OutputSample:
 
 
 class DaliEngine:
-    """A pipeline for one model instance.
-
-    Raises:
-        LoadError: the file is not a serialized pipeline, or it and the config disagree about a tensor.
-    """
+    """A pipeline for one model instance. Raises LoadError if the file is none, or its tensors are not the config's."""
 
     parameters: ClassVar[frozenset[str]] = frozenset({"num_threads", "max_image_pixels"})
 
@@ -105,10 +101,7 @@ class DaliEngine:
         return InputSample(arrays, pixels)
 
     def _runs(self, rows: Sequence[InputSample]) -> Iterator[Sequence[InputSample]]:
-        """Cut the batch where it would decode to more pixels than one image may have, or have too many rows.
-
-        The limit of one image would be useless if a batch of such images were decoded together.
-        """
+        """Cut the batch where it would have too many rows, or more pixels than one image: they take memory together."""
         first = pixels = 0
         for index, row in enumerate(rows):
             if index > first and (index - first == self._rows_at_once or pixels + row.pixels > self._pixels_at_once):

@@ -29,11 +29,7 @@ def unpadded(row: Array) -> Array:
 
 
 def pixels(row: Array, limit: int) -> int:
-    """How many pixels the encoded image (uint8 [n]) has according to its header.
-
-    Raises:
-        BadInputError: it is not an image that DALI can decode, or has more than ``limit`` pixels.
-    """
+    """How many pixels the encoded image (uint8 [n]) has by its header. Raises BadInputError for more than ``limit``."""
     try:
         stream = nvimgcodec.CodeStream(row)
         height, width = stream.height, stream.width

@@ -45,28 +45,18 @@ _IMAGE_DECODERS = ("decoders__Image", "ImageDecoder", "experimental__decoders__I
 class PipelineFile:
     """Declarations of a serialized pipeline.
 
-    Args:
-        serialized: the file's content.
-        batch_size: the most samples of one run.
-        inputs: their dims begin with the batch axis, because a pipeline always takes batches; None where the pipeline
-            does not declare ``ndim``.
-        outputs: as the inputs.
-        image_inputs: inputs that an image decoder reads: each row is the content of an image file.
+    Dims begin with the batch axis, because a pipeline always takes batches; None where it does not declare ``ndim``.
     """
 
     serialized: bytes
-    batch_size: int
+    batch_size: int  # the most samples of one run
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
-    image_inputs: frozenset[str]
+    image_inputs: frozenset[str]  # those that an image decoder reads: each row is the content of an image file
 
 
 def read_pipeline_file(path: Path) -> PipelineFile:
-    """Read what ``Pipeline.serialize()`` wrote.
-
-    Raises:
-        LoadError: the file is something else.
-    """
+    """Read what ``Pipeline.serialize()`` wrote. Raises LoadError for another file."""
     serialized = path.read_bytes()
     pipeline = _message_class()()
     try:

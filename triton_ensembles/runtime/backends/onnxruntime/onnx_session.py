@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import onnxruntime as ort
+import triton_python_backend_utils as pb_utils
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 from triton_ensembles.runtime.backends.common.batching import Array, BadInputError, Request, Result, decoded, run_batch
@@ -22,8 +23,8 @@ from triton_ensembles.runtime.backends.common.model_instance import (
     check_tensors,
 )
 from triton_ensembles.runtime.backends.common.padding import find_axes, run_padded
-from triton_ensembles.runtime.backends.onnxruntime.mapped_model import MappedModel
 from triton_ensembles.runtime.backends.onnxruntime.tensors import tensor_of
+from triton_ensembles.runtime.backends.onnxruntime.weights_gate import GatedFiles, read_gate
 
 # optimization { graph { level } }: all optimizations when absent.
 _LEVELS = {
@@ -44,18 +45,14 @@ _OPTIONS: Mapping[str, Callable[[ort.SessionOptions, int], None]] = {
         "session.use_device_allocator_for_initializers", str(value)
     ),
 }
+_OPTIMIZED = 2  # the level for a graph that is optimized already: no optimizations
 _THREADS = "intra_op_thread_count"
 _PADDED = "padded_batching"
 _SHRINK = "memory.enable_memory_arena_shrinkage"
 
 
 class OnnxSession:
-    """An inference session for one model instance.
-
-    Raises:
-        LoadError: the file is not an ONNX model, it and the config disagree about a tensor, or a file of mapped weights
-            is missing or damaged (see weights_gate.py).
-    """
+    """An inference session for one model instance. Raises LoadError, also for mapped weights (weights_gate.py)."""
 
     parameters: ClassVar[frozenset[str]] = frozenset({*_OPTIONS, _THREADS, _SHRINK, _PADDED})
 
@@ -65,7 +62,7 @@ class OnnxSession:
         if shrink := model.parameters.get(_SHRINK):
             self._run_options.add_run_config_entry(_SHRINK, shrink)
         try:
-            mapped = MappedModel(model, _level(model), partial(_session, model))
+            mapped = _MappedModel(model, _level(model))
             self._engines = InstanceEngine(model, mapped.session, _THREADS)
         except LoadError:
             raise
@@ -88,9 +85,7 @@ class OnnxSession:
     def close(self) -> None:
         self._engines.close()
 
-    def _run(
-        self, session: ort.InferenceSession, inputs: Mapping[str, Array], requested: tuple[str, ...]
-    ) -> Sequence[Array]:
+    def _run(self, session: Any, inputs: Mapping[str, Array], requested: tuple[str, ...]) -> Sequence[Array]:
         feed = dict(inputs)
         for name in self._texts & feed.keys():  # ONNX Runtime's strings are text, Triton's are bytes
             feed[name] = np.array(decoded(name, feed[name]), dtype=object).reshape(feed[name].shape)
@@ -99,6 +94,46 @@ class OnnxSession:
         except InvalidArgument as error:
             raise BadInputError(str(error)) from error
         return outputs
+
+
+class _MappedModel:
+    """Opens the sessions of an instance: over prepacked weights where they suit this process, else over the plain ones.
+
+    The first session over the prepacked graph has to give the recorded answer. After a refusal, which is logged once,
+    all sessions read the plain graph: the answers are the same, and each session keeps packed weights of its own.
+    A file that is missing, damaged, or of another build raises LoadError.
+    """
+
+    def __init__(self, model: ModelInstance, level: int) -> None:
+        self._model, self._level = model, level
+        self._files = GatedFiles(model.file)
+        gate = read_gate(self._files, checks=model.checks_files)
+        self._gate = gate if model.gpu is None else None  # packed weights are for the CPU's kernels
+        self._proven = False
+        if self._gate and (reason := self._gate.refusal(ort.__version__, level)):
+            self._refuse(reason)
+
+    def session(self, threads: int) -> ort.InferenceSession:
+        if self._gate:
+            try:
+                session = _session(self._model, self._files.prepacked, _OPTIMIZED, threads)
+                self._proven = self._proven or self._gate.is_answered_by(session.run)
+                reason = "" if self._proven else "with them, the answer to the known input is not the recorded one"
+            except LoadError:  # of the config, which the plain graph would not cure
+                raise
+            except Exception as error:  # ONNX Runtime's exceptions have no other common base
+                reason = f"with them, the known input is not answered: {error}"
+            if not reason:
+                return session
+            self._refuse(reason)
+        return _session(self._model, self._files.plain, self._level, threads)
+
+    def _refuse(self, reason: str) -> None:
+        self._gate = None
+        pb_utils.Logger.log_warn(
+            f"{self._model.name}: the prepacked weights of {self._files.prepacked.name} are not used, which takes more "
+            f"memory and time to load: {reason}"
+        )
 
 
 def _level(model: ModelInstance) -> int:

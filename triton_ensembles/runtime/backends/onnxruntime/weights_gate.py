@@ -15,8 +15,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from triton_ensembles.runtime.backends.common.batching import Array
 from triton_ensembles.runtime.backends.common.checksum import size_and_crc32
-from triton_ensembles.runtime.backends.common.known_input import Array, KnownTensor, agree, sample, values_of
+from triton_ensembles.runtime.backends.common.known_input import KnownTensor, agree, sample, values_of
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
 
 # What decides the kernels of ONNX Runtime's CPU provider on x86 (onnxruntime/core/mlas/lib/platform.cpp) and on Arm.
@@ -37,23 +38,14 @@ def instruction_sets() -> list[str]:
     return []
 
 
-@dataclass(frozen=True)
 class GatedFiles:
     """The files of one model, beside each other."""
 
-    plain: Path
-
-    @property
-    def prepacked(self) -> Path:
-        return self.plain.with_suffix(f".prepacked{self.plain.suffix}")
-
-    @property
-    def weights(self) -> Path:
-        return self.plain.with_suffix(".weights")
-
-    @property
-    def gate(self) -> Path:
-        return self.plain.with_suffix(".gate.json")
+    def __init__(self, plain: Path) -> None:
+        self.plain = plain
+        self.prepacked = plain.with_suffix(f".prepacked{plain.suffix}")
+        self.weights = plain.with_suffix(".weights")
+        self.gate = plain.with_suffix(".gate.json")
 
     def fingerprints(self) -> dict[str, dict[str, int]]:
         """Size in bytes and CRC-32 of each file but the record, by name."""
@@ -62,23 +54,14 @@ class GatedFiles:
 
 @dataclass(frozen=True)
 class WeightsGate:
-    """The record of a build.
+    """The record of a build."""
 
-    Attributes:
-        onnxruntime: the version of ONNX Runtime that packed the weights.
-        instruction_sets: of the processor that they were packed for; see :func:`instruction_sets`.
-        level: ``optimization.graph.level`` of the config that both graphs are optimized by.
-        files: see :meth:`GatedFiles.fingerprints`.
-        inputs: the known input.
-        answer: samples of the outputs that the plain graph gave, by name.
-    """
-
-    onnxruntime: str
-    instruction_sets: tuple[str, ...]
-    level: int
-    files: Mapping[str, Mapping[str, int]]
-    inputs: Mapping[str, KnownTensor]
-    answer: Mapping[str, tuple[float, ...]]
+    onnxruntime: str  # the version that packed the weights
+    instruction_sets: tuple[str, ...]  # of the processor that they were packed for
+    level: int  # ``optimization.graph.level`` of the config that both graphs are optimized by
+    files: Mapping[str, Mapping[str, int]]  # as of GatedFiles.fingerprints()
+    inputs: Mapping[str, KnownTensor]  # the known input
+    answer: Mapping[str, tuple[float, ...]]  # samples of the outputs that the plain graph gave, by name
 
     def write(self, path: Path) -> None:
         record = {**vars(self), "inputs": {name: known.record() for name, known in self.inputs.items()}}
@@ -104,13 +87,9 @@ class WeightsGate:
 
 
 def read_gate(files: GatedFiles, *, checks: bool) -> WeightsGate | None:
-    """The record beside a model; None for a model that is one file.
+    """The record beside a model; None for a model that is one file. Raises LoadError for a damaged or missing file.
 
-    Args:
-        checks: whether the checksums of the files are compared, and not only their sizes.
-
-    Raises:
-        LoadError: a file is missing, damaged, or of another build.
+    With ``checks``, the checksums of the files are compared, and not only their sizes.
     """
     if not files.gate.exists():
         if extra := next((path.name for path in (files.prepacked, files.weights) if path.exists()), ""):
@@ -141,9 +120,8 @@ def _parse(path: Path) -> WeightsGate:
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         reason = f"{type(error).__name__}: {error}"
-        raise LoadError(
-            f"{path.name} is damaged, not the record of a build ({reason}): build the model again"
-        ) from error
+        message = f"{path.name} is damaged, not the record of a build ({reason}): build the model again"
+        raise LoadError(message) from error
 
 
 def _fingerprint(path: Path) -> dict[str, int]:

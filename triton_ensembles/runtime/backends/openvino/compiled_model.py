@@ -4,8 +4,11 @@ Source of the parameters: README of triton-inference-server/openvino_backend, "P
 project's own: see padding.py.
 """
 
+import ctypes
+import os
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -14,7 +17,6 @@ import triton_python_backend_utils as pb_utils
 
 from triton_ensembles.runtime.backends.common.batching import Array, BadInputError, Request, Result, run_batch
 from triton_ensembles.runtime.backends.common.instance_engine import InstanceEngine
-from triton_ensembles.runtime.backends.common.mapped_pages import let_go
 from triton_ensembles.runtime.backends.common.model_instance import LoadError, ModelInstance
 from triton_ensembles.runtime.backends.common.padding import run_padded
 from triton_ensembles.runtime.backends.openvino.tensors import read, reason, variable_axes
@@ -22,15 +24,13 @@ from triton_ensembles.runtime.backends.openvino.tensors import read, reason, var
 _THREADS = "INFERENCE_NUM_THREADS"
 _BF16 = "HINT_BF16"
 _PADDED = "padded_batching"
+_DONTNEED = 4  # MADV_DONTNEED of Linux
 
 
 class CompiledModel:
     """One inference request over the compiled model, for one model instance.
 
     All of its threads compute one run (one stream), so that even a single row uses all of them.
-
-    Raises:
-        LoadError: OpenVINO cannot read or compile the file, or it and the config disagree about a tensor.
     """
 
     parameters: ClassVar[frozenset[str]] = frozenset({_THREADS, _BF16, _PADDED})
@@ -46,7 +46,7 @@ class CompiledModel:
             self._engines = InstanceEngine(model, partial(_request, core, graph, _options(core, model)), _THREADS)
         except RuntimeError as error:
             raise LoadError(f"OpenVINO cannot compile {model.file.name}: {reason(error)}") from error
-        let_go(model.file.with_suffix(".bin"))
+        _let_go(model.file.with_suffix(".bin"))
 
     def answer(self, requests: Sequence[Request]) -> list[Result]:
         with self._engines.engine(len(requests)) as request:
@@ -86,3 +86,17 @@ def _options(core: ov.Core, model: ModelInstance) -> dict[str, object]:
         # The other steps, the server and other models need these cores, too.
         "ENABLE_CPU_PINNING": False,
     }
+
+
+def _let_go(file: Path) -> None:
+    """Take the pages of a mapped file out of this process: an engine that has packed its weights reads few of them.
+
+    They stay in the kernel's cache, and what is read nevertheless comes from there. Mappings that may be written are
+    left alone: they could differ from the file.
+    """
+    path = os.path.realpath(file)
+    for line in Path("/proc/self/maps").read_text(errors="surrogateescape").splitlines():
+        addresses, permissions, *_, mapped = line.split(maxsplit=5)
+        if mapped == path and permissions.startswith("r--"):
+            start, end = (int(address, 16) for address in addresses.split("-"))
+            ctypes.CDLL(None).madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), _DONTNEED)

@@ -33,11 +33,7 @@ _LENGTHS = (3, 5)
 
 
 def read(core: ov.Core, model: ModelInstance) -> tuple[ov.Model, Names]:
-    """The file's graph with exactly the config's outputs, and with a batch axis of any size when that is batched.
-
-    Raises:
-        LoadError: OpenVINO cannot read the file, or it and the config disagree about a tensor.
-    """
+    """The file's graph with exactly the config's outputs, and with a batch axis of any size when that is batched."""
     weights = model.file.with_suffix(".bin") if model.file.suffix == ".xml" else None
     try:
         graph = core.read_model(model.file)
@@ -66,9 +62,6 @@ def variable_axes(graph: ov.Model, names: Names, model: ModelInstance) -> Axes:
     """The axes of the inputs' one variable length, and the axes of the outputs that change with it.
 
     OpenVINO does not keep ONNX's names of such axes, so the outputs' shapes are computed for inputs of two lengths.
-
-    Raises:
-        LoadError: an input has several axes of any size, or no input has one.
     """
     dims = {tensor.name: _dims(graph.input(names[tensor.name])) or () for tensor in model.inputs}
     inputs = {}
@@ -144,9 +137,8 @@ def _reshape(graph: ov.Model, shapes: Mapping[str, Sequence[int]], model: ModelI
     try:
         graph.reshape({name: ov.PartialShape(list(sizes)) for name, sizes in shapes.items()})
     except RuntimeError as error:
-        raise LoadError(
-            f"the inputs of {model.file.name} cannot have the shapes {list(shapes.values())}: {reason(error)}"
-        ) from error
+        message = f"the inputs of {model.file.name} cannot have the shapes {list(shapes.values())}: {reason(error)}"
+        raise LoadError(message) from error
 
 
 def _with_size(dims: Sequence[int], axis: int, size: int) -> tuple[int, ...]:

@@ -28,13 +28,7 @@ class Positions:
 def input_positions(names: Sequence[str], arguments: Sequence[str], *, named: bool = True) -> Positions:
     """The argument of ``forward()`` that each input is: all by name, or all by ``NAME__INDEX``, or all by their order.
 
-    Args:
-        names: of the config's inputs.
-        arguments: the names of the arguments; only their number counts unless ``named``.
-        named: whether the arguments have names.
-
-    Raises:
-        LoadError: not every argument gets exactly one input.
+    Only the number of arguments counts unless they are ``named``. Not exactly one input for each raises LoadError.
     """
     if len(names) != len(arguments):
         inputs = "input" if len(names) == 1 else "inputs"
@@ -55,11 +49,7 @@ def input_positions(names: Sequence[str], arguments: Sequence[str], *, named: bo
 
 
 def output_positions(names: Sequence[str], count: int) -> Positions:
-    """The index of each output among the model's ``count`` outputs: all by ``NAME__INDEX``, otherwise by their order.
-
-    Raises:
-        LoadError: the model has no such output.
-    """
+    """The index of each output among the model's ``count`` outputs: all by ``NAME__INDEX``, or all by their order."""
     by_index = _by_index(names)
     for name, position in by_index.of.items():
         if position >= count:

@@ -14,9 +14,8 @@ import triton_python_backend_utils as pb_utils
 from triton_ensembles.runtime.backends.common.batching import Array, BadInputError, Request, Result, decoded, run_batch
 from triton_ensembles.runtime.backends.common.instance_engine import InstanceEngine
 from triton_ensembles.runtime.backends.common.model_instance import TRITON_TYPES, LoadError, ModelInstance, Tensor
-from triton_ensembles.runtime.backends.pytorch.torch_device import device_of, keep_freed_memory
 from triton_ensembles.runtime.backends.pytorch.torch_model import PACKAGE_SUFFIX, Package, Script
-from triton_ensembles.runtime.backends.pytorch.torch_settings import PARAMETERS, THREADS, Settings
+from triton_ensembles.runtime.backends.pytorch.torch_settings import PARAMETERS, THREADS, Settings, device_of
 
 # Those of the native backend (src/libtorch_utils.cc). TYPE_STRING is a list of texts, not a tensor.
 _TYPES = {
@@ -27,11 +26,7 @@ _TEXT = "TYPE_STRING"
 
 
 class TorchEngine:
-    """The loaded model.
-
-    Raises:
-        LoadError: torch cannot load the file, has no such device, or the file and the config disagree.
-    """
+    """The loaded model. Raises LoadError when torch cannot load the file, or it and the config disagree."""
 
     parameters: ClassVar[frozenset[str]] = PARAMETERS
 
@@ -47,8 +42,6 @@ class TorchEngine:
         # copy of the weights.
         self._engines = InstanceEngine(model, lambda threads: threads, THREADS)
         self._threads = 0
-        if model.gpu is None:
-            keep_freed_memory()
         with self._settings.applied():
             self._model = Package(model, self._device) if is_package else Script(model, self._device)
         for kind, positions in (("inputs", self._model.inputs), ("outputs", self._model.outputs)):
@@ -98,9 +91,8 @@ class TorchEngine:
         else:
             dtype = _TYPES.get(value.dtype, str(value.dtype))
             if dtype != declared.data_type:
-                raise ValueError(
-                    f'output "{name}" is {declared.data_type} in the config, but the model returned {dtype}'
-                )
+                message = f'output "{name}" is {declared.data_type} in the config, but the model returned {dtype}'
+                raise ValueError(message)
             array = value.detach().contiguous().cpu().numpy()
         _check_dims(declared, array.shape, rows)
         return array

@@ -22,9 +22,6 @@ class Script:
     """``forward()`` of a TorchScript module.
 
     Arguments are tensors or lists of strings, or one dictionary of tensors with the inputs' names as keys.
-
-    Raises:
-        LoadError: this is not TorchScript, or its ``forward()`` does not take or return what the config declares.
     """
 
     def __init__(self, model: ModelInstance, device: torch.device) -> None:
@@ -33,9 +30,8 @@ class Script:
             schema = self._module.forward.schema
         except (RuntimeError, ValueError, AttributeError) as error:
             reason = next(iter(str(error).splitlines()), "")
-            raise LoadError(
-                f"torch {torch.__version__} cannot load {model.file.name} as TorchScript: {reason}"
-            ) from error
+            message = f"torch {torch.__version__} cannot load {model.file.name} as TorchScript: {reason}"
+            raise LoadError(message) from error
         arguments = schema.arguments[1:]  # the first one is the module itself
         names = [tensor.name for tensor in model.inputs]
         self._takes_dictionary = len(arguments) == 1 and arguments[0].type.kind() == "DictType"
@@ -59,11 +55,7 @@ class Script:
 
 
 class Package:
-    """The compiled model. It takes and returns its tensors in the order in which torch.export flattened them.
-
-    Raises:
-        LoadError: this is not a package, it was compiled for another device, or the config has other tensors.
-    """
+    """The compiled model. It takes and returns its tensors in the order in which torch.export flattened them."""
 
     def __init__(self, model: ModelInstance, device: torch.device) -> None:
         # The compiled code reads this at its first run; without it, it would read beyond the end of a wrong shape.
@@ -76,9 +68,8 @@ class Package:
             compiled_for = self._loader.get_metadata().get("AOTI_DEVICE_KEY", device.type)
         except Exception as error:  # a broken package causes RuntimeError, OSError, zip and JSON errors
             reason = next(iter(str(error).splitlines()), "")
-            raise LoadError(
-                f"torch {torch.__version__} cannot load {model.file.name} as a package of AOTInductor: {reason}"
-            ) from error
+            message = f"torch {torch.__version__} cannot load {model.file.name} as a package of AOTInductor: {reason}"
+            raise LoadError(message) from error
         if compiled_for != device.type:
             raise LoadError(f"{model.file.name} was compiled for {compiled_for}, but this instance runs on {device}")
         for tensor in (*model.inputs, *model.outputs):

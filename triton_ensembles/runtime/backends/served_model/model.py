@@ -51,7 +51,8 @@ class TritonPythonModel:
         # Imported only here, because for auto-completion of configs Triton starts a stub that only imports this module.
         engines = importlib.import_module(f"triton_ensembles.runtime.backends.{module}")
         self._engine: Engine = getattr(engines, engine)(self._model)
-        _trim_heap()
+        with contextlib.suppress(AttributeError):  # a C library other than glibc
+            ctypes.CDLL(None).malloc_trim(0)  # what reading took: 117 MiB for InceptionV3's graph with OpenVINO
         for key in self._model.unknown_parameters(self._engine.parameters):
             pb_utils.Logger.log_warn(f"{self._model.name}: parameter {key} of the config is unknown to this backend")
 
@@ -81,12 +82,6 @@ def _check_numpy() -> None:
     """
     if int(np.__version__.partition(".")[0]) >= 2:
         raise LoadError(f"Triton 2.51.0 misreads every tensor with numpy {np.__version__}: install numpy<2")
-
-
-def _trim_heap() -> None:
-    """Return memory that reading the model's file took: 117 MiB for InceptionV3's graph with OpenVINO."""
-    with contextlib.suppress(AttributeError):  # a C library other than glibc
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _response(result: Result) -> Any:

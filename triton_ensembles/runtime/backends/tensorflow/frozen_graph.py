@@ -21,11 +21,7 @@ from triton_ensembles.runtime.backends.common.model_instance import (
 
 
 class FrozenGraph:
-    """A session over the graph, for one model instance.
-
-    Raises:
-        LoadError: the file is not a GraphDef, or it and the config disagree about a tensor.
-    """
+    """A session over the graph, for one model instance."""
 
     parameters: ClassVar[frozenset[str]] = frozenset({"TF_NUM_INTRA_THREADS", "TF_NUM_INTER_THREADS"})
 
