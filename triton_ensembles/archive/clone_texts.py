@@ -60,11 +60,8 @@ def is_plan(path: str) -> bool:
 
 
 class CloneTexts:
-    """The texts of one archive, parsed once for all of its clones.
-
-    Args:
-        originals: the content of each by its path; see :func:`differs`.
-    """
+    """The texts of one archive, parsed once for all of its clones. ``originals``: the content of each by its path; see
+    :func:`differs`."""
 
     def __init__(self, originals: Mapping[str, bytes], names: ModelNames) -> None:
         self.originals, self._names = originals, names

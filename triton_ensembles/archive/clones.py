@@ -58,10 +58,8 @@ def is_clone_name(name: str) -> bool:
 def clone_names(prefix: str, count: int) -> list[str]:
     """``prefix_0000`` and so on. Raises :class:`EnsembleError` for a prefix that a model's name cannot have."""
     if not is_clone_name(prefix):
-        raise EnsembleError(
-            f"{prefix!r} is not a valid beginning of a model's name",
-            cure="use up to 100 letters, digits, _ and -, beginning with a letter or a digit",
-        )
+        message = f"{prefix!r} is not a valid beginning of a model's name"
+        raise EnsembleError(message, cure="use up to 100 letters, digits, _ and -, beginning with a letter or a digit")
     digits = max(4, len(str(count - 1)))
     return [f"{prefix}_{number:0{digits}}" for number in range(count)]
 
@@ -74,14 +72,9 @@ def clone(
     *,
     common: bool = False,
 ) -> Iterator[Path]:
-    """Write a clone of ``archive`` for each name into ``folder``; yield each path once it is complete.
-
-    Args:
-        common: put the environments of an ensemble where all clones have them, as :func:`common_environments`.
-
-    Raises:
-        EnsembleError: the archive has no model at its root, or a link; or the clones do not fit on the disk.
-    """
+    """Write a clone of ``archive`` for each name into ``folder``; yield each path once it is complete. ``common``: put
+    the environments of an ensemble where all clones have them, as :func:`common_environments`. Raises
+    :class:`EnsembleError`: the archive has no model at its root, or a link; or the clones do not fit on the disk."""
     with read_original(archive, folder, progress, common=common) as original:
         original.refuse_without_space(len(names))
         for name in names:
@@ -96,13 +89,7 @@ def read_original(
     archive: Path, folder: Path, progress: Callable[[str], object] = lambda _: None, *, common: bool = False
 ) -> Iterator[Original]:
     """``archive``, compressed once for clones that are written into ``folder``, which is made if it does not exist.
-
-    Args:
-        common: as in :func:`clone`.
-
-    Raises:
-        EnsembleError: the archive has no model at its root, or a link.
-    """
+    ``common``: as in :func:`clone`. Raises :class:`EnsembleError`: the archive has no model at its root, or a link."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder) as scratch:
         progress(f"reading {archive.name}")
@@ -143,27 +130,21 @@ class Original:
     def refuse_itself(self, path: Path) -> None:
         """Raise :class:`EnsembleError` when a clone would be written to ``path`` in place of the original."""
         if path.exists() and path.samefile(self.archive):
-            raise EnsembleError(
-                "this is the archive that is cloned itself", path=path, cure="choose another name, or another --output"
-            )
+            message = "this is the archive that is cloned itself"
+            raise EnsembleError(message, path=path, cure="choose another name, or another --output")
 
     def refuse_without_space(self, count: int) -> None:
         """Raise :class:`EnsembleError` when ``count`` clones do not fit on the disk."""
         need, free = self.archive.stat().st_size * count, shutil.disk_usage(self.folder).free
         if need > free:
-            raise EnsembleError(
-                f"{count} clones of {self.archive.name} need {need / 1e9:.1f} GB, but only {free / 1e9:.1f} GB "
-                "are free",
-                path=self.folder,
-                cure="write fewer at a time",
+            message = (
+                f"{count} clones of {self.archive.name} need {need / 1e9:.1f} GB, but only {free / 1e9:.1f} GB are free"
             )
+            raise EnsembleError(message, path=self.folder, cure="write fewer at a time")
 
     def write(self, changes: Changes, path: Path) -> None:
-        """Write the clone; it appears whole or not at all.
-
-        Raises:
-            EnsembleError: a file of its own has changed since its digest was taken.
-        """
+        """Write the clone; it appears whole or not at all. Raises :class:`EnsembleError`: a file of its own has changed
+        since its digest was taken."""
         with write_whole(path) as partial, partial.open("wb") as output:
             for segment in self._segments(changes):
                 if isinstance(segment, bytes):
@@ -227,9 +208,8 @@ def _read_member(tar: TarStream, member: Member, archive: Path, budget: Budget, 
     if not name:
         if member.is_folder and set(member.name) <= set("./") and ".." not in member.name:
             return None
-        raise EnsembleError(
-            unsafe_because(member.name), path=archive, cure="pack it with relative names: tar -C FOLDER"
-        )
+        message = unsafe_because(member.name)
+        raise EnsembleError(message, path=archive, cure="pack it with relative names: tar -C FOLDER")
     info = tarfile.TarInfo(name)
     info.size, info.mode, info.mtime = member.size, member.mode, member.mtime
     info.uname = info.gname = "root"
@@ -237,11 +217,8 @@ def _read_member(tar: TarStream, member: Member, archive: Path, budget: Budget, 
         info.type, info.size = tarfile.DIRTYPE, 0
         return info, b""
     if not member.is_file or member.segments is not None:
-        raise EnsembleError(
-            f"'{name}' is a link or a special file, with which SageMaker refuses the archive",
-            path=archive,
-            cure="pack what it leads to: tar -h --hard-dereference",
-        )
+        message = f"'{name}' is a link or a special file, with which SageMaker refuses the archive"
+        raise EnsembleError(message, path=archive, cure="pack what it leads to: tar -h --hard-dereference")
     is_text = differs(name) or member.size <= _LARGE
     if not (is_text and budget.take_text(member.size, is_config=is_config(name))):
         return info, _compress(tar, member.size, scratch)

@@ -66,11 +66,9 @@ def model_names(paths: Iterable[str], configs: Mapping[str, str], archive: Path)
     versions = {pieces[0] for pieces in parts if len(pieces) > 1 and pieces[1].isdecimal()}
     models = frozenset(parsed) | versions
     if not models:
-        raise EnsembleError(
-            f"there is no model at the root of this archive: no folder there has a {CONFIG} or a version folder",
-            path=archive,
-            cure="pack what is in the folder of the models: tar -C FOLDER -czf NAME.tar.gz .",
-        )
+        message = f"there is no model at the root of this archive: no folder there has a {CONFIG} or a version folder"
+        cure = "pack what is in the folder of the models: tar -C FOLDER -czf NAME.tar.gz ."
+        raise EnsembleError(message, path=archive, cure=cure)
     steps = {step.model_name for config in parsed.values() for step in config.ensemble_scheduling.step}
     ensembles = [name for name, config in parsed.items() if config.platform == "ensemble" and name not in steps]
     tops = ensembles or sorted(models)

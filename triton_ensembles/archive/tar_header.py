@@ -56,11 +56,8 @@ def parse_header(block: bytes) -> Header:
 
 
 def parse_records(data: bytes, budget: Budget) -> dict[str, str]:
-    """The records of a pax header that matter here: those of names, sizes, times and holes.
-
-    Raises:
-        ArchiveError: they are damaged, or too many.
-    """
+    """The records of a pax header that matter here: those of names, sizes, times and holes. Raises
+    :class:`ArchiveError`: they are damaged, or too many."""
     records: dict[str, str] = {}
     parts: list[bytes] = []
     at = 0

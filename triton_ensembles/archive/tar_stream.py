@@ -58,11 +58,8 @@ class Member:
 
 
 class TarStream:
-    """Iterates over the members of ``stream``; what is not read of one is skipped.
-
-    Raises:
-        ArchiveError: (everything here) the data is damaged or breaks off, or is more than ``budget`` allows.
-    """
+    """Iterates over the members of ``stream``; what is not read of one is skipped. Everything here raises
+    :class:`ArchiveError`: the data is damaged or breaks off, or is more than ``budget`` allows."""
 
     def __init__(self, stream: GzipStream, budget: Budget) -> None:
         self._stream = stream

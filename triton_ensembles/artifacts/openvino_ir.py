@@ -28,11 +28,8 @@ READS = ("backends/common/known_input.py", "backends/common/model_instance.py", 
 
 
 def make(job: Job) -> Facts:
-    """Write the folder ``job.output``. The option ``config`` is the step's, as JSON.
-
-    Raises:
-        EnsembleError: OpenVINO cannot read the model, it and the config disagree, or the answers differ.
-    """
+    """Write the folder ``job.output``. The option ``config`` is the step's, as JSON. Raises :class:`EnsembleError`:
+    OpenVINO cannot read the model, it and the config disagree, or the answers differ."""
     source = job.source_file()
     arguments = {
         "model_config": str(job.options["config"]),

@@ -107,11 +107,8 @@ def stage_written(
     progress: Progress,
 ) -> None:
     """Stage the ensemble in ``folder`` as it is written now into the folder ``destination``, and no more than that: it
-    is not checked, and there is no archive. The arguments are those of :func:`build`.
-
-    Raises:
-        EnsembleError: a config or the recipe cannot be read, or a file cannot be made.
-    """
+    is not checked, and there is no archive. The arguments are those of :func:`build`. Raises :class:`EnsembleError`: a
+    config or the recipe cannot be read, or a file cannot be made."""
     with places.building(progress):
         plan = plan_build(folder, target, places.root)
         downloads = Sources(weights_dir, places.downloads)

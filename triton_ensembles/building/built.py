@@ -41,11 +41,8 @@ class Built:
 
 
 def choose(root: Path, names: Sequence[str], *, leading: bool = False) -> list[Path]:
-    """The folders of the named ensembles in ``root``, or of all of them. Raises :class:`EnsembleError`.
-
-    Args:
-        leading: without names, only those whose recipe does not say ``leading = false``, if there are any.
-    """
+    """The folders of the named ensembles in ``root``, or of all of them. ``leading``: without names, only those whose
+    recipe does not say ``leading = false``, if there are any. Raises :class:`EnsembleError`."""
     folders = {folder.name: folder for folder in find_ensembles(root)}
     if not folders:
         raise EnsembleError("there are no ensembles here", path=root, cure="an ensemble is a folder with ensemble.toml")

@@ -138,11 +138,7 @@ def graph_of(name: str, config: ModelConfig, models: Mapping[str, ModelConfig]) 
 
 
 def ranks(graph: Graph) -> dict[Node, int]:
-    """The length of the longest path to each tensor and step.
-
-    Raises:
-        EnsembleError: there is a cycle.
-    """
+    """The length of the longest path to each tensor and step. Raises :class:`EnsembleError`: there is a cycle."""
     before: dict[Node, list[Node]] = {node: [] for node in (*graph.tensors, *range(len(graph.steps)))}
     for edge in graph.edges:
         before[edge.ends[1]].append(edge.ends[0])
@@ -152,9 +148,8 @@ def ranks(graph: Graph) -> dict[Node, int]:
             lengths[node] = max((lengths[earlier] + 1 for earlier in before[node]), default=0)
     except CycleError as error:
         names = most_of(dict.fromkeys(graph.steps[node].model for node in error.args[1] if isinstance(node, int)))
-        raise EnsembleError(
-            f"in '{graph.name}' the steps {names} wait for each other", cure="run `check`, which says where"
-        ) from error
+        message = f"in '{graph.name}' the steps {names} wait for each other"
+        raise EnsembleError(message, cure="run `check`, which says where") from error
     return lengths
 
 

@@ -10,11 +10,8 @@ from triton_ensembles.triton.model_config import ModelConfig
 
 
 def graph_of_plan(name: str, config: ModelConfig, plan: str) -> Graph:
-    """The graph of the fused ensemble whose config.pbtxt is ``config`` and whose plan.json is ``plan``.
-
-    Raises:
-        EnsembleError: it is no plan.
-    """
+    """The graph of the fused ensemble whose config.pbtxt is ``config`` and whose plan.json is ``plan``. Raises
+    :class:`EnsembleError`: it is no plan."""
     ensemble, models = ModelConfig(), {}
     ensemble.CopyFrom(config)
     try:

@@ -106,11 +106,8 @@ def place(graph: Graph) -> tuple[list[Box], list[list[Point]]]:
 
 
 def _columns(graph: Graph) -> dict[Node, int]:
-    """The column of every node, with all outputs of the ensemble in the last one.
-
-    Raises:
-        EnsembleError: there are too many for a picture.
-    """
+    """The column of every node, with all outputs of the ensemble in the last one. Raises :class:`EnsembleError`: there
+    are too many for a picture."""
     rank = ranks(graph)
     last = max(rank.values())
     inputs_of_steps = {edge.tensor for edge in graph.edges if not edge.writes}

@@ -63,9 +63,7 @@ def _plan(model: Model) -> str:
     path = f"{model.versions[max(model.versions)]}/{PLAN}" if model.versions else PLAN
     entry = model.get(path)
     if entry is None or entry.text is None:
-        raise EnsembleError(
-            f"{PLAN} of this fused ensemble is missing, or too large to be read",
-            path=model.repository.path,
-            cure=f"draw the ensemble that it was built from: {COMMAND} graph NAME",
-        )
+        message = f"{PLAN} of this fused ensemble is missing, or too large to be read"
+        cure = f"draw the ensemble that it was built from: {COMMAND} graph NAME"
+        raise EnsembleError(message, path=model.repository.path, cure=cure)
     return entry.text

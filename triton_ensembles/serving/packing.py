@@ -33,15 +33,9 @@ class Packed:
 def pack(source: Served, archive: Path, progress: Progress, *, proof_log: Path | None = None) -> Packed:
     """Write ``archive`` with everything in the repository but files of tools (.git, __pycache__) and example requests.
 
-    Links become what they lead to, because SageMaker refuses archives with links.
-
-    Args:
-        proof_log: load the archive once, with the server's log in this file; None: do not.
-
-    Raises:
-        EnsembleError: there is more than an archive may hold, ``check`` finds errors in it, or it does not load. A
-            previous one is unchanged.
-    """
+    Links become what they lead to, because SageMaker refuses archives with links. ``proof_log``: load the archive once,
+    with the server's log in this file; None: do not. Raises :class:`EnsembleError`: there is more than an archive may
+    hold, ``check`` finds errors in it, or it does not load. A previous one is unchanged."""
     content = list(_content(source))
     before = file_digest(archive) if archive.is_file() else ""
     archive.parent.mkdir(parents=True, exist_ok=True)
@@ -98,9 +92,8 @@ def _content(source: Served) -> Iterator[tuple[str, Path]]:
 
 def _refuse_many_models(source: Served, folders: int) -> None:
     if folders > MOST_MODELS:
-        raise EnsembleError(
+        message = (
             f"there are {folders} folders here, each of which is a model, and an archive with more than {MOST_MODELS} "
-            "cannot be checked",
-            path=source.path,
-            cure="pack each ensemble by itself, with its steps",
+            "cannot be checked"
         )
+        raise EnsembleError(message, path=source.path, cure="pack each ensemble by itself, with its steps")

@@ -110,11 +110,8 @@ def server_of(
     log: Path | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> TritonServer:
-    """One server for all of them, not started yet; the arguments are those of :class:`TritonServer`.
-
-    Raises:
-        EnsembleError: two have a model of the same name, or they need different Pythons.
-    """
+    """One server for all of them, not started yet; the arguments are those of :class:`TritonServer`. Raises
+    :class:`EnsembleError`: two have a model of the same name, or they need different Pythons."""
     refuse_shared_names(all_served)
     return TritonServer(
         [source.repository for source in all_served],
@@ -128,11 +125,8 @@ def server_of(
 
 
 def refuse_shared_names(all_served: Sequence[Served]) -> None:
-    """One server must not have two models of one name: Triton then loads neither of them.
-
-    Raises:
-        EnsembleError: two of the repositories have a model of the same name.
-    """
+    """One server must not have two models of one name: Triton then loads neither of them. Raises
+    :class:`EnsembleError`: two of the repositories have a model of the same name."""
     owners: dict[str, Served] = {}
     for source in all_served:
         for model in source.models:
@@ -155,25 +149,19 @@ def refuse_no_repository(path: Path) -> None:
     if path.is_dir() and not is_repository(path):
         several = [shown(repository.path) for repository in find_repositories(path)]
         if several:
-            raise EnsembleError(
-                f"there are several here: {listed(several)}", path=path, cure="name those that you want"
-            )
-        raise EnsembleError(
-            f"there is no model here: neither this folder nor one in it has a {CONFIG} or a version folder",
-            path=path,
-            cure="name the folder that holds the models' folders, one model's folder, or an archive",
-        )
+            message = f"there are several here: {listed(several)}"
+            raise EnsembleError(message, path=path, cure="name those that you want")
+        message = f"there is no model here: neither this folder nor one in it has a {CONFIG} or a version folder"
+        cure = "name the folder that holds the models' folders, one model's folder, or an archive"
+        raise EnsembleError(message, path=path, cure=cure)
 
 
 def built_of(folder: Path, progress: Progress) -> Built:
     """The ensemble of a project, built for the server on this machine. Raises :class:`EnsembleError`."""
     folder = folder.resolve()
     if folder.parent.name != ENSEMBLES:
-        raise EnsembleError(
-            f"a folder with {RECIPE} is built in its project, and this one is not in {ENSEMBLES}/",
-            path=folder,
-            cure=f"move it into {ENSEMBLES}/ of a project",
-        )
+        message = f"a folder with {RECIPE} is built in its project, and this one is not in {ENSEMBLES}/"
+        raise EnsembleError(message, path=folder, cure=f"move it into {ENSEMBLES}/ of a project")
     return build(folder, CPU, Places.of(folder.parents[1]), allow_random=True, progress=progress)
 
 

@@ -20,10 +20,8 @@ _BESIDE = re.compile(rf".*{re.escape(MODEL_FOLDER)}/+\.\./+([^/]+)")
 
 def copy_models(repository: ModelRepository, chosen: str, into: Path, notes: Notes) -> dict[str, ModelConfig]:
     """Copy the model ``chosen`` and those that it needs into the folder ``into``. Returns their configs by folder.
-
-    Raises:
-        EnsembleError: an ensemble has an ensemble as a step, or a single model says nothing of its tensors.
-    """
+    Raises :class:`EnsembleError`: an ensemble has an ensemble as a step, or a single model says nothing of its
+    tensors."""
     inner = [step for step in _steps(repository, chosen) if step in repository.ensembles]
     if inner:
         message = f"the ensemble {chosen!r} has ensembles as steps ({listed(inner)}), and a build takes one ensemble"
@@ -65,10 +63,8 @@ def _wrap(into: Path, model: str, configs: dict[str, ModelConfig], notes: Notes)
     config = configs[model]
     if not config.input or not config.output:
         missing = " and ".join(kind for kind in ("input", "output") if not getattr(config, kind))
-        raise EnsembleError(
-            f"{model!r} is no ensemble, and its {CONFIG} has no {missing}, so none can be written around it",
-            cure=f"write input [ … ] and output [ … ] into its {CONFIG}",
-        )
+        message = f"{model!r} is no ensemble, and its {CONFIG} has no {missing}, so none can be written around it"
+        raise EnsembleError(message, cure=f"write input [ … ] and output [ … ] into its {CONFIG}")
     ensemble = ModelConfig(platform="ensemble", max_batch_size=config.max_batch_size)
     step = ensemble.ensemble_scheduling.step.add(model_name=model, model_version=-1)
     for kind, tensors in (("input", config.input), ("output", config.output)):

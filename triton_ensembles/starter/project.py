@@ -30,11 +30,9 @@ def root_of(chosen: Path | None, working: Path) -> tuple[Path, bool]:
     folder = chosen or working
     contents = [path.name for path in sorted(folder.iterdir()) if not _is_beginning(path.name)]
     if contents:
-        raise EnsembleError(
-            f"there is no project here or above, and this folder is not empty (it has {contents[0]})",
-            path=folder,
-            cure=f"go to an empty folder for a whole project, or make the folder {ENSEMBLES}/ here for ensembles alone",
-        )
+        message = f"there is no project here or above, and this folder is not empty (it has {contents[0]})"
+        cure = f"go to an empty folder for a whole project, or make the folder {ENSEMBLES}/ here for ensembles alone"
+        raise EnsembleError(message, path=folder, cure=cure)
     return folder, True
 
 

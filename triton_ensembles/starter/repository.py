@@ -82,11 +82,8 @@ def find_repository(path: Path, model: str, name: str) -> ModelRepository:
 
 
 def choose_model(repository: ModelRepository, model: str) -> str:
-    """The ensemble to import, or a single model, which becomes the only step of a new one.
-
-    Raises:
-        EnsembleError: there are several that it may be, not the one that the user names, or it cannot be read.
-    """
+    """The ensemble to import, or a single model, which becomes the only step of a new one. Raises
+    :class:`EnsembleError`: there are several that it may be, not the one that the user names, or it cannot be read."""
     chosen = _chosen(repository, model)
     if fault := repository.faults.get(chosen):
         cure = "correct it; instead of a template (${…}), import what it is filled to"

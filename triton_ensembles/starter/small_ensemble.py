@@ -24,11 +24,8 @@ class Written:
 
 
 def write_small_ensemble(root: Path, name: str, *, whole: bool) -> Written:
-    """Write the ensemble ``name`` into the project ``root``; with ``whole``, also the files of a project.
-
-    Raises:
-        EnsembleError: the name cannot be used, or a file is in the way. Nothing was written.
-    """
+    """Write the ensemble ``name`` into the project ``root``; with ``whole``, also the files of a project. Raises
+    :class:`EnsembleError`: the name cannot be used, or a file is in the way. Nothing was written."""
     check_name(name)
     texts = rendered("ensemble", name)
     refuse_existing(root, [f"{ENSEMBLES}/{name}", *texts], "choose another name, or move it away")

@@ -50,11 +50,7 @@ class Packages:
 
 
 def packages_of(repository: Repository, required: Required) -> Packages:
-    """The packages that the steps of ``repository`` need.
-
-    Args:
-        required: as :func:`requirements_near` finds it.
-    """
+    """The packages that the steps of ``repository`` need. ``required``: as :func:`requirements_near` finds it."""
     packages = Packages()
     for model in repository.models_read:
         try:

@@ -78,19 +78,14 @@ class Pins:
             self.found.append(_pip_line(name, str(version), file_digest(wheel), named.get(name)))
 
     def note_report(self, report: Path) -> None:
-        """Note what pip has installed, by its own report.
-
-        Raises:
-            EnsembleError: one of the packages came from a folder, and has no digest.
-        """
+        """Note what pip has installed, by its own report. Raises :class:`EnsembleError`: one of the packages came from
+        a folder, and has no digest."""
         packages: list[dict[str, Any]] = json.loads(report.read_text(encoding="utf-8"))["install"]
         for package in packages:
             name, came = package["metadata"]["name"], package["download_info"]
             if "archive_info" not in came:
-                raise EnsembleError(
-                    f"the package {name} is no file ({came['url']}), so that no digest can lock it",
-                    cure="build a wheel of it, and name that file",
-                )
+                message = f"the package {name} is no file ({came['url']}), so that no digest can lock it"
+                raise EnsembleError(message, cure="build a wheel of it, and name that file")
             url = came["url"] if package["is_direct"] else None
             digest = came["archive_info"]["hashes"]["sha256"]
             self.found.append(_pip_line(name, package["metadata"]["version"], digest, url))

@@ -96,32 +96,25 @@ class EnvironmentSpec:
 
     @property
     def pip_requirements(self) -> tuple[str, ...]:
-        """All packages as requirements for pip, in the order of the file.
-
-        Raises:
-            EnsembleError: one has a version in a form that only conda reads.
-        """
+        """All packages as requirements for pip, in the order of the file. Raises :class:`EnsembleError`: one has a
+        version in a form that only conda reads."""
         return tuple(map(self._for_pip, self.packages)) + self.pip_packages
 
     def _for_pip(self, package: Package) -> str:
         try:
             Requirement(package.pip_requirement)
         except InvalidRequirement as error:
-            raise EnsembleError(
-                f"{package.written!r} has a version that conda's channels may have, and pip cannot read",
-                path=self.path,
-                line=package.line,
-                cure="write one such as `name=1.2.3`",
-            ) from error
+            message = f"{package.written!r} has a version that conda's channels may have, and pip cannot read"
+            cure = "write one such as `name=1.2.3`"
+            raise EnsembleError(message, path=self.path, line=package.line, cure=cure) from error
         return package.pip_requirement
 
 
 def read_environment_file(path: Path) -> EnvironmentSpec:
     """Read ``path``. Raises :class:`EnsembleError`, which names the line of the first fault."""
     if not path.exists():
-        raise EnsembleError(
-            "there is no such environment file", path=path, cure="write one, or correct the recipe's `environment`"
-        )
+        message = "there is no such environment file"
+        raise EnsembleError(message, path=path, cure="write one, or correct the recipe's `environment`")
     text = read_text(path, _LONGEST)
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -150,9 +143,8 @@ class _Reader:
         for key, value in root.value:
             name = self.text(key, "a field's name")
             if name not in _FIELDS:
-                raise self.fault(
-                    f"the field {name!r} has no effect in a packed environment", key, f"keep {', '.join(_FIELDS)}"
-                )
+                message = f"the field {name!r} has no effect in a packed environment"
+                raise self.fault(message, key, f"keep {', '.join(_FIELDS)}")
             if name in fields:
                 raise self.fault(f"the field {name!r} appears twice", key)
             fields[name] = value
@@ -204,16 +196,14 @@ class _Reader:
             try:
                 requirement = Requirement(written)
             except (InvalidRequirement, RecursionError) as error:
+                message = f"{written!r} is not a pip requirement"
                 raise self.fault(
-                    f"{written!r} is not a pip requirement",
-                    item,
-                    "write `name==version`; options and editable installs cannot be packed",
+                    message, item, "write `name==version`; options and editable installs cannot be packed"
                 ) from error
             if requirement.url and not requirement.url.startswith(("https://", "http://", "file://")):
+                message = f"{written!r} is no file, so that no digest can lock it"
                 raise self.fault(
-                    f"{written!r} is no file, so that no digest can lock it",
-                    item,
-                    "build a wheel of it, and write `name @ https://…/name-1.0-py3-none-any.whl`",
+                    message, item, "build a wheel of it, and write `name @ https://…/name-1.0-py3-none-any.whl`"
                 )
             requirements.append(written)
         return requirements
@@ -223,12 +213,8 @@ class _Reader:
             if package.name == "python" and package.version:
                 match = _ONE_MINOR.fullmatch(package.version)
                 if not match:
-                    raise EnsembleError(
-                        f"{package.written!r} does not name one minor version, but Triton's stub is built for one",
-                        path=self.path,
-                        line=package.line,
-                        cure="write `python=3.11`",
-                    )
+                    message = f"{package.written!r} does not name one minor version, but Triton's stub is built for one"
+                    raise EnsembleError(message, path=self.path, line=package.line, cure="write `python=3.11`")
                 return match[1]
         return None
 

@@ -127,10 +127,8 @@ def _download(
                 [line.removeprefix("The user requested ").split()[0] for line in reversed(lines)],
                 "correct the versions",
             ) from error
-        raise EnsembleError(
-            f"pip cannot download wheels of {', '.join(requirements)}: {error.reason}",
-            cure="see to pip's access to its index",
-        ) from error
+        message = f"pip cannot download wheels of {', '.join(requirements)}: {error.reason}"
+        raise EnsembleError(message, cure="see to pip's access to its index") from error
 
 
 def _no_wheel(missing: re.Match[str], python: str, glibc: tuple[int, int]) -> WheelError:
@@ -223,9 +221,8 @@ def _name_modules(files: list[Path], destination: Path) -> bool:
 def _refuse_newer_glibc(name: str, version: str, files: list[Path], glibc: tuple[int, int]) -> None:
     needs = required_glibc(files)
     if needs and tuple(map(int, needs.split("."))) > glibc:
-        raise WheelError(
-            f"the wheel of {name}=={version} needs glibc {needs}, and there is {'.'.join(map(str, glibc))}", [name]
-        )
+        message = f"the wheel of {name}=={version} needs glibc {needs}, and there is {'.'.join(map(str, glibc))}"
+        raise WheelError(message, [name])
 
 
 def glibc_of_this_machine() -> tuple[int, int]:

@@ -61,11 +61,8 @@ def find_plan_builder(release: str, tensorrt: str, progress: Progress) -> PlanBu
 
 
 def run_script(builder: PlanBuilder, script: Path) -> None:
-    """Run the script of a plan request with trtexec, on this machine or in Docker.
-
-    Raises:
-        EnsembleError: the script fails.
-    """
+    """Run the script of a plan request with trtexec, on this machine or in Docker. Raises :class:`EnsembleError`: the
+    script fails."""
     command: list[str | Path] = ["sh", script]
     if builder.name == DOCKER:
         user = f"{os.getuid()}:{os.getgid()}"

@@ -61,41 +61,31 @@ def read_plan(folder: Path, name: str) -> BuiltPlan:
     plan, log = folder / f"{name}.plan", folder / f"{name}.log"
     facts = read_log(log)
     if not plan.is_file() or not plan.stat().st_size:
-        raise EnsembleError(
-            "this plan does not exist", path=plan, cure=f"run {name}.sh on a machine with TensorRT and the GPU"
-        )
+        message = "this plan does not exist"
+        raise EnsembleError(message, path=plan, cure=f"run {name}.sh on a machine with TensorRT and the GPU")
     try:
         request = read_request(folder, name)
         outputs = tuple(_outputs(folder / f"{name}.output{number}.json") for number in range(len(request.feeds)))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise EnsembleError(
-            f"the outputs of {name}.plan cannot be read, so its accuracy is unknown: {error}",
-            path=folder,
-            cure=f"run {name}.sh again, to its end",
-        ) from error
+        message = f"the outputs of {name}.plan cannot be read, so its accuracy is unknown: {error}"
+        raise EnsembleError(message, path=folder, cure=f"run {name}.sh again, to its end") from error
     return BuiltPlan(plan, request, **facts, timing_cache=folder / f"{name}.timing.cache", outputs=outputs)
 
 
 def read_log(path: Path) -> dict[str, str]:
-    """TensorRT's version, the GPU's name and its compute capability in a log of trtexec.
-
-    Raises:
-        EnsembleError: the log cannot be read, or lacks one of them.
-    """
+    """TensorRT's version, the GPU's name and its compute capability in a log of trtexec. Raises :class:`EnsembleError`:
+    the log cannot be read, or lacks one of them."""
     try:
         text = path.read_text(errors="replace")
     except OSError as error:
-        raise EnsembleError(
-            f"this log of trtexec cannot be read ({error.strerror}), so the plan's GPU and TensorRT are unknown",
-            path=path,
-            cure="build the plan with the script that the command engines writes",
-        ) from error
+        message = f"this log of trtexec cannot be read ({error.strerror}), so the plan's GPU and TensorRT are unknown"
+        cure = "build the plan with the script that the command engines writes"
+        raise EnsembleError(message, path=path, cure=cure) from error
     facts = {name: pattern.search(text) for name, pattern in _FACTS.items()}
     missing = [name for name, match in facts.items() if match is None]
     if missing:
-        raise EnsembleError(
-            f"this log of trtexec does not state {' and '.join(missing)}", path=path, cure="build the plan again"
-        )
+        message = f"this log of trtexec does not state {' and '.join(missing)}"
+        raise EnsembleError(message, path=path, cure="build the plan again")
     return {name: match[1] for name, match in facts.items() if match is not None}
 
 

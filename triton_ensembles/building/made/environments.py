@@ -39,11 +39,8 @@ class MadeEnvironment:
 
 
 def make_environments(plan: BuildPlan, store: Store, progress: Progress) -> dict[str, MadeEnvironment]:
-    """Make every environment of the plan's recipe, by name.
-
-    Raises:
-        EnsembleError: one cannot be made, or does not run in the target's image.
-    """
+    """Make every environment of the plan's recipe, by name. Raises :class:`EnsembleError`: one cannot be made, or does
+    not run in the target's image."""
     return {name: _make(wanted, plan, store, progress) for name, wanted in plan.recipe.environments.items()}
 
 
@@ -109,11 +106,9 @@ def _stub(python: str, file: Path, target: Target) -> Path | None:
     if python == (target.python or server_python()):
         return None
     if target.release.triton != VERSION:
-        raise EnsembleError(
-            f"the environment has Python {python}, and {target.server} has a stub for Python {target.python} only",
-            path=file,
-            cure=f"install Python {target.python} with its shared library on the machine that builds",
-        )
+        message = f"the environment has Python {python}, and {target.server} has a stub for Python {target.python} only"
+        cure = f"install Python {target.python} with its shared library on the machine that builds"
+        raise EnsembleError(message, path=file, cure=cure)
     return find_home().stub(python)
 
 

@@ -49,11 +49,8 @@ _PYTHONS = ("38", "39", "310", "311", "312", "313", "314", "314t", "315", "315t"
 
 
 def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, progress: Progress) -> Entry:
-    """A folder with the packages that the steps need.
-
-    Raises:
-        EnsembleError: no wheel brings a package, or two environments cannot be one.
-    """
+    """A folder with the packages that the steps need. Raises :class:`EnsembleError`: no wheel brings a package, or two
+    environments cannot be one."""
     target = plan.target
     glibc = (target.release.glibc if target.image else None) or glibc_of_this_machine()
     specs = [(name, read_environment_file(plan.root / each.file)) for name, each in plan.recipe.environments.items()]

@@ -28,12 +28,9 @@ _ASKED = "#   "
 
 
 class Lock:
-    """The lock of one set of packages. ``frozen``: it may not change.
-
-    Raises:
-        EnsembleError: it is frozen, and it is missing or was made for something else; it was damaged: a line is not
-            one of a lock, or what is asked for is not in it; or it lies beside the recipe, where locks were until 0.2.
-    """
+    """The lock of one set of packages. ``frozen``: it may not change. Raises :class:`EnsembleError`: it is frozen, and
+    it is missing or was made for something else; it was damaged: a line is not one of a lock, or what is asked for is
+    not in it; or it lies beside the recipe, where locks were until 0.2."""
 
     def __init__(self, folder: Path, name: str, python: str, requirements: Sequence[str], *, frozen: bool) -> None:
         self.path = folder / LOCKS / f"{name}-python{python}.lock"
@@ -48,9 +45,8 @@ class Lock:
         self._refuse_damage(lines, python if fits else "")
         if frozen and not fits and requirements:
             wrong = "was made for other packages than are asked for now" if lines else "is missing"
-            raise EnsembleError(
-                f"this lock {wrong}", path=self.path, cure="build without --locked, and commit the lock that it writes"
-            )
+            cure = "build without --locked, and commit the lock that it writes"
+            raise EnsembleError(f"this lock {wrong}", path=self.path, cure=cure)
 
     def _refuse_damage(self, lines: Sequence[str], python: str) -> None:
         """``python``: of a lock for what is asked for now, which it must hold; "" for another one."""

@@ -40,15 +40,9 @@ def map_weights(
 ) -> dict[str, MadeArtifact]:
     """The artifacts of ``plan``, which are ``made``, with what is derived from a model in its place.
 
-    Both are by path in the recipe. Derived files are beside the model: ``STEP/1/model.weights``.
-
-    Args:
-        onnxruntime: a folder with the ONNX Runtime of the archive, built for the Python that runs this; None for the
-            installed one.
-
-    Raises:
-        EnsembleError: an engine cannot load its model.
-    """
+    Both are by path in the recipe. Derived files are beside the model: ``STEP/1/model.weights``. ``onnxruntime``: a
+    folder with the ONNX Runtime of the archive, built for the Python that runs this; None for the installed one. Raises
+    :class:`EnsembleError`: an engine cannot load its model."""
     artifacts = dict(made_files)
     for step, call in derivations(plan, onnxruntime).items():
         model = plan.selected[step]

@@ -31,14 +31,9 @@ _DYNAMIC = frozenset(("__import__", "exec", "eval", "importlib", "imp", "pkgutil
 def make_wheels(
     environment: Environment, plan: BuildPlan, store: Store, code: Mapping[str, str], progress: Progress
 ) -> Entry:
-    """The wheels of an environment file in a folder of ``store``, for the Python of the target's server.
-
-    Args:
-        code: the digests of the code that makes them.
-
-    Raises:
-        EnsembleError: no wheel brings a package; it names the line of the environment file.
-    """
+    """The wheels of an environment file in a folder of ``store``, for the Python of the target's server. ``code``: the
+    digests of the code that makes them. Raises :class:`EnsembleError`: no wheel brings a package; it names the line of
+    the environment file."""
     file, target = plan.root / environment.file, plan.target
     spec = read_environment_file(file)
     python = target.python or server_python()

@@ -43,10 +43,8 @@ def ensembles_of(table: Table, having: Sequence[str], path: Path, target: Target
 
 def stage_gateway(built: Sequence[Built], table: Table, path: Path, places: Places, target: Target) -> Path:
     """Write build/TARGET/gateway: the models of all of them, the table at ``path``, and a manifest. Returns the folder.
-
-    Raises:
-        EnsembleError: the ensembles are for different Pythons, have faults together, or lack the version of a model.
-    """
+    Raises :class:`EnsembleError`: the ensembles are for different Pythons, have faults together, or lack the version of
+    a model."""
     python = python_of({ensemble.name: ensemble.repository for ensemble in built})
     folder = places.repository(target.name, NAME)
     remove(folder)

@@ -23,17 +23,12 @@ _TAKES_FOLDERS = (23, 7)  # python_backend #266
 
 
 def refuse_old_image(recipe: Recipe, target: Target) -> None:
-    """Refuse packed environments for a release that takes none as a folder.
-
-    Raises:
-        EnsembleError: the recipe has one.
-    """
+    """Refuse packed environments for a release that takes none as a folder. Raises :class:`EnsembleError`: the recipe
+    has one."""
     packed = [name for name, environment in recipe.environments.items() if environment.kind == "folder"]
     if packed and not target.fuses and version(target.release.release) < _TAKES_FOLDERS:
-        raise EnsembleError(
-            f"{target.server} takes no environment as a folder, and {packed[0]} is one",
-            cure='build for an image since 23.07, or write kind = "wheels" for packages that wheels bring',
-        )
+        cure = 'build for an image since 23.07, or write kind = "wheels" for packages that wheels bring'
+        raise EnsembleError(f"{target.server} takes no environment as a folder, and {packed[0]} is one", cure=cure)
 
 
 def environment_member(environment: Environment, models: Mapping[str, str]) -> str:

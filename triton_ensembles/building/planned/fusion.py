@@ -81,11 +81,8 @@ def _step(plan: BuildPlan, folder: str, use: Any, instances: int) -> StepPlan:
     config = plan.configs[folder]
     backend = written_backend(config)
     if backend != "python" and backend not in ENGINES:
-        raise EnsembleError(
-            f"the step {folder} cannot be fused: there is no engine for the backend {backend!r}",
-            path=plan.folder / folder,
-            cure=f"use one of python, {', '.join(ENGINES)}",
-        )
+        message = f"the step {folder} cannot be fused: there is no engine for the backend {backend!r}"
+        raise EnsembleError(message, path=plan.folder / folder, cure=f"use one of python, {', '.join(ENGINES)}")
     written = _as_json(_completed(config, backend, instances))
     del written["name"]  # it depends on the ensemble's
     version = str(version_of(plan, use))

@@ -81,14 +81,9 @@ class BuildPlan:
 
 
 def plan_build(folder: Path, target: Target, root: Path | None = None) -> BuildPlan:
-    """Read the ensemble in ``folder``, select its model files for ``target`` and rewrite its configs.
-
-    Args:
-        root: the folder of the project; by default the one that holds ensembles/.
-
-    Raises:
-        EnsembleError: the folder or its recipe is not valid, or the target cannot run a step.
-    """
+    """Read the ensemble in ``folder``, select its model files for ``target`` and rewrite its configs. ``root``: the
+    folder of the project; by default the one that holds ensembles/. Raises :class:`EnsembleError`: the folder or its
+    recipe is not valid, or the target cannot run a step."""
     recipe = read_recipe(folder)
     refuse_old_image(recipe, target)
     configs = read_models(folder)
@@ -126,11 +121,8 @@ def _refuse_unknown_steps(folder: Path, recipe: Recipe, configs: Mapping[str, Mo
     named |= set(recipe.parameters) | set(recipe.gpu.parameters)
     named |= {step for environment in recipe.environments.values() for step in environment.steps}
     for step in sorted(named - set(configs)):
-        raise EnsembleError(
-            f"the recipe names a step {step!r}, which does not exist",
-            path=folder / RECIPE,
-            cure=f"the folder has {', '.join(configs)}",
-        )
+        message = f"the recipe names a step {step!r}, which does not exist"
+        raise EnsembleError(message, path=folder / RECIPE, cure=f"the folder has {', '.join(configs)}")
 
 
 def read_models(folder: Path) -> dict[str, ModelConfig]:

@@ -115,9 +115,8 @@ class RowReader:
                 sha256 = _digest(fetched)
             files[path] = _Own(place, inner, identity, path, sha256, fetched)
         if not files:
-            raise EnsembleError(
-                f"there is no file in {row.files!r}", cure="put the files there, in folders as those of the archive"
-            )
+            message = f"there is no file in {row.files!r}"
+            raise EnsembleError(message, cure="put the files there, in folders as those of the archive")
         return list(files.values())
 
     def _parameters(self, row: Row) -> dict[str, dict[str, str]]:

@@ -92,11 +92,8 @@ class _Writer:
             return Variant(row, path, fault=str(error))
 
     def _written(self, row: Row, inputs: RowInputs, path: Path) -> Variant:
-        """The archive, which is written unless it is there as it was written from the same inputs.
-
-        Raises:
-            EnsembleError: check finds errors in the archive, or a file has changed meanwhile.
-        """
+        """The archive, which is written unless it is there as it was written from the same inputs. Raises
+        :class:`EnsembleError`: check finds errors in the archive, or a file has changed meanwhile."""
         if not inputs.is_current:
             left_out = self._places.left_out(inputs.files)
             changes = Changes(row.name, inputs.files, inputs.parameters, left_out)

@@ -41,11 +41,8 @@ def read_examples(ensemble: Path) -> Examples:
 
 
 def examples_of(model: Path) -> Examples:
-    """The examples in the folder of a model; without any requests where it has none.
-
-    Raises:
-        EnsembleError: a request is not valid, or its file cannot be read.
-    """
+    """The examples in the folder of a model; without any requests where it has none. Raises :class:`EnsembleError`: a
+    request is not valid, or its file cannot be read."""
     folder = model / FOLDER
     paths = sorted(folder.glob("*.json"))
     config = read_config(folder.parent / CONFIG) if paths else ModelConfig()

@@ -55,11 +55,8 @@ class Request:
             yield {name: values[number] for name, values in self.inputs.items()}
 
     def with_texts(self, texts: Sequence[str]) -> Request:
-        """The same request with these texts, one a row, in its input of datatype BYTES.
-
-        Raises:
-            EnsembleError: there is no such input, or more than one, or a row of it has several elements.
-        """
+        """The same request with these texts, one a row, in its input of datatype BYTES. Raises :class:`EnsembleError`:
+        there is no such input, or more than one, or a row of it has several elements."""
         names = [name for name, values in self.inputs.items() if values.dtype == np.object_]
         if len(self.inputs) != 1 or not names or self.inputs[names[0]][:1].size != 1:
             raise EnsembleError("this request does not consist of one text a row", path=self.path)

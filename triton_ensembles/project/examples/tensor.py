@@ -63,10 +63,8 @@ def tensor_values(tensor: InputTensor, folder: Path, replacement: Path | None) -
         return values.reshape(tensor.shape)
     except ValueError as error:
         where = source.name if source else "its data"
-        raise EnsembleError(
-            f"{tensor.name} has the shape {list(tensor.shape)}, and {where} has {values.size} values",
-            cure="correct the shape; one size may be -1, which is then computed",
-        ) from error
+        message = f"{tensor.name} has the shape {list(tensor.shape)}, and {where} has {values.size} values"
+        raise EnsembleError(message, cure="correct the shape; one size may be -1, which is then computed") from error
 
 
 def _from_json(tensor: InputTensor) -> Array:
@@ -85,9 +83,8 @@ def _from_json(tensor: InputTensor) -> Array:
     except (ValueError, TypeError, OverflowError):
         fits = False
     if not fits:
-        raise EnsembleError(
-            f"data of {tensor.name} is not all {tensor.datatype}", cure=f"write {tensor.datatype} values"
-        )
+        message = f"data of {tensor.name} is not all {tensor.datatype}"
+        raise EnsembleError(message, cure=f"write {tensor.datatype} values")
     return values
 
 
