@@ -216,13 +216,13 @@ def _read_member(tar: TarStream, member: Member, archive: Path, budget: Budget, 
     if member.is_folder:
         info.type, info.size = tarfile.DIRTYPE, 0
         return info, b""
-    if not member.is_file or member.segments is not None:
+    if not member.is_file:
         message = f"'{name}' is a link or a special file, with which SageMaker refuses the archive"
         raise EnsembleError(message, path=archive, cure="pack what it leads to: tar -h --hard-dereference")
     is_text = differs(name) or member.size <= _LARGE
     if not (is_text and budget.take_text(member.size, is_config=is_config(name))):
         return info, _compress(tar, member.size, scratch)
-    return info, tar.content(member)
+    return info, tar.content()
 
 
 def _compress(stream: TarStream, size: int, scratch: BinaryIO) -> _Compressed:

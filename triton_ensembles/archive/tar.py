@@ -95,12 +95,12 @@ class _Reader:
             if member.is_file and path:
                 is_config = path.endswith(CONFIG_SUFFIX)
                 if is_text(path, member.size) and self._budget.take_text(member.size, is_config=is_config):
-                    data = stream.content(member)
+                    data = stream.content()
                     if is_config:
                         self._budget.take_config(data)
                 elif is_archive(path) and depth < _DEEPEST:
                     inner[path] = self._nested(stream, member, depth + 1)
-                elif self._summarize and not depth and member.segments is None:
+                elif self._summarize and not depth:
                     summary = self._summarize(path, member.size, io.BufferedReader(_Content(stream)))
             members.append(_entry(path, member, data, summary))
 
@@ -116,7 +116,7 @@ class _Reader:
     def _nested(self, stream: TarStream, member: Member, depth: int) -> Tree:
         if member.size > _LARGEST_SHARED:
             return self.tree(stream, depth)
-        data = stream.content(member)
+        data = stream.content()
         digest = hashlib.sha256(data).digest()
         tree = _SHARED.get(digest)
         if tree is None:

@@ -12,9 +12,8 @@ from triton_ensembles.archive.budget import ArchiveError, Budget
 BLOCK = 512
 _FIELDS = struct.Struct("100s8s16x12s12s8sc100s8s80x155s12x")
 _COST = 64  # what a pax record counts for, besides its own bytes
-_USED = frozenset((b"path", b"linkpath", b"size", b"mtime"))
-_SPARSE = b"GNU.sparse."
-_SPARSE_PARTS = (b"GNU.sparse.offset", b"GNU.sparse.numbytes")  # of format 0.0, repeated for each part of the file
+SPARSE = "GNU.sparse."  # the beginning of the keys of a file without its holes, as `tar --sparse` stores it
+_USED = (b"path", b"linkpath", b"size", b"mtime", SPARSE.encode())
 _LONGEST_NUMBER = 20  # digits
 
 
@@ -59,7 +58,6 @@ def parse_records(data: bytes, budget: Budget) -> dict[str, str]:
     """The records of a pax header that matter here: those of names, sizes, times and holes. Raises
     :class:`ArchiveError`: they are damaged, or too many."""
     records: dict[str, str] = {}
-    parts: list[bytes] = []
     at = 0
     while at < len(data) and data[at]:
         budget.take_header(_COST)
@@ -68,13 +66,9 @@ def parse_records(data: bytes, budget: Budget) -> dict[str, str]:
         key, equals, value = data[at + len(digits) + 1 : at + length - 1].partition(b"=")
         if not equals or not len(digits) < length <= len(data) - at:  # one of no length would be read for ever
             raise BadHeaderError("bad pax header")
-        if key in _SPARSE_PARTS:
-            parts.append(value)
-        elif key in _USED or key.startswith(_SPARSE):
+        if key.startswith(_USED):
             records[text(key)] = text(value)
         at += length
-    if parts:
-        records["GNU.sparse.map"] = text(b",".join(parts))
     return records
 
 

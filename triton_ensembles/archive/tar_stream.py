@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from triton_ensembles.archive.budget import MOST_BYTES, ArchiveError, Budget
 from triton_ensembles.archive.gzip_stream import GzipStream
-from triton_ensembles.archive.sparse import Segments, gnu_segments, is_pax_sparse, pax_segments
 from triton_ensembles.archive.tar_header import (
     BLOCK,
+    SPARSE,
     BadHeaderError,
     Header,
     decimal,
@@ -25,28 +25,21 @@ from triton_ensembles.archive.tar_header import (
 _BUFFER = 1 << 17
 _LARGEST_HEADER = 1 << 20  # bytes of one with a long name or pax records
 _LONG_NAMES = {b"L": "path", b"K": "linkpath"}  # GNU tar's
+_SHOWN = 200  # letters of a name
 _RECORDS = (b"x", b"X")
 _WITHOUT_DATA = b"123456"  # links, devices, folders and pipes
 
 
 @dataclass(slots=True)
 class Member:
-    """A file, folder or link. ``type`` is tar's: b"0" for a file, b"5" for a folder.
-
-    Args:
-        size: bytes of the file.
-        stored: bytes of it in the archive; fewer for a sparse file, which is stored without its holes.
-        segments: where the stored bytes of a sparse file belong; None for any other file.
-    """
+    """A file, folder or link. ``type`` is tar's: b"0" for a file, b"5" for a folder; ``size`` is in bytes."""
 
     name: str
     type: bytes
     size: int
-    stored: int
     mode: int
     mtime: int
     target: str
-    segments: Segments | None = None
 
     @property
     def is_file(self) -> bool:
@@ -88,17 +81,9 @@ class TarStream:
         self._left -= len(data)
         return data
 
-    def content(self, member: Member) -> bytes:
-        """The current ``member``, holes and all. It is held in memory: look at its size before."""
-        stored = b"".join(iter(lambda: self.read(_BUFFER), b""))
-        if member.segments is None:
-            return stored
-        self._budget.count(member.size - member.stored)
-        data, at = bytearray(member.size), 0
-        for offset, length in member.segments:
-            data[offset : offset + length] = stored[at : at + length]
-            at += length
-        return bytes(data)
+    def content(self) -> bytes:
+        """The current member. It is held in memory: look at its size before."""
+        return b"".join(iter(lambda: self.read(_BUFFER), b""))
 
     def drain(self) -> None:
         """Read to the end, where gzip has its checksum."""
@@ -117,39 +102,27 @@ class TarStream:
                 self._defaults |= parse_records(self._extension(header), self._budget)
             else:
                 break
-            block = self._block()
-            header = parse_header(block)
-        return self._complete(header, block, self._defaults | records)
+            header = parse_header(self._block())
+        return self._complete(header, self._defaults | records)
 
-    def _complete(self, header: Header, block: bytes, records: dict[str, str]) -> Member:
-        stored = decimal(records["size"]) if "size" in records else header.size
-        if not 0 <= stored <= MOST_BYTES:
-            raise ArchiveError("archive-bomb", f"a header of the tar data claims to be followed by {stored} bytes")
-        self._left = 0 if header.type in _WITHOUT_DATA else stored
+    def _complete(self, header: Header, records: dict[str, str]) -> Member:
+        size = decimal(records["size"]) if "size" in records else header.size
+        if not 0 <= size <= MOST_BYTES:
+            raise ArchiveError("archive-bomb", f"a header of the tar data claims to be followed by {size} bytes")
+        self._left = 0 if header.type in _WITHOUT_DATA else size
         self._padding = -self._left % BLOCK
-        name, kind, size, segments = records.get("path") or header.name, header.type, stored, None
-        if header.type == b"S":
-            kind, (size, segments) = b"0", gnu_segments(block, self._block, self._budget)
-        elif header.type == b"0" and is_pax_sparse(records):
-            size, segments, taken = pax_segments(records, self._block, self._budget)
-            self._left -= taken
-            name = records.get("GNU.sparse.name", name)
-        if segments is not None:
-            if size > MOST_BYTES:
-                raise ArchiveError("archive-bomb", f"a sparse file claims to be {size} bytes long")
-            ends = [offset + length for offset, length in segments] or [0]
-            if not ends[-1] <= size or sum(length for _, length in segments) != self._left:
-                raise BadHeaderError("bad map of a sparse file")
+        name = records.get("path") or header.name
+        if header.type == b"S" or any(key.startswith(SPARSE) for key in records):
+            name = records.get(f"{SPARSE}name", name)[:_SHOWN]
+            raise ArchiveError("archive-unreadable", f"'{name}' is stored without its holes: pack it without tar -S")
         mtime = records.get("mtime", "").partition(".")[0]
         return Member(
-            name.rstrip("/") if kind == b"5" else name,
-            kind,
+            name.rstrip("/") if header.type == b"5" else name,
+            header.type,
             size,
-            self._left,
             header.mode & 0o7777,
             decimal(mtime) if mtime.isdigit() else header.mtime,
             records.get("linkpath") or header.target,
-            segments,
         )
 
     def _extension(self, header: Header) -> bytes:
