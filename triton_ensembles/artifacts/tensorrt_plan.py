@@ -29,7 +29,7 @@ PREBUILT = "prebuilt"  # options.builder of a plan that was built on another mac
 _CALLS = ["network_from_onnx_path", "CreateConfig(fp16, profiles, load_timing_cache)", "engine_from_network"]
 TOOLS = ("onnx", "onnxruntime")
 READS = (
-    *("tensorrt/plan_request.py", "tensorrt/profiles.py", "tensorrt/api.py", "tensorrt/result.py"),
+    *(f"artifacts/tensorrt/{module}.py" for module in ("plan_request", "profiles", "api", "result")),
     *("artifacts/accuracy.py", "artifacts/accuracy_on_sentences.py", "artifacts/accuracy_on_photographs.py"),
 )
 
