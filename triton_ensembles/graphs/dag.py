@@ -6,13 +6,14 @@ from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError, escaped
 from triton_ensembles.ground.spelling import most_of
 from triton_ensembles.triton.model_config import DataType, ModelConfig
 
 Node = str | int
 """A tensor, by its name, or a step, by its number."""
 _MOST_DIMS = 8  # shown of one tensor; more are left out
+_LONGEST = 80  # letters of a name that is drawn
 
 
 class Role(StrEnum):
@@ -180,3 +181,10 @@ def _tensor(name: str, role: Role, declaration: tuple[Any, int] | None, config: 
     # No request of the ensemble carries more than the ensemble's own limit.
     limit = min(batch, config.max_batch_size) if config.max_batch_size else batch
     return Tensor(name, data_type, tuple(tensor.dims), limit, role)
+
+
+def label(text: str) -> str:
+    """``text`` as it is drawn: without what a terminal obeys, and of a long one the beginning and the end."""
+    if len(text) > _LONGEST:
+        text = f"{text[: _LONGEST // 2]}…{text[-_LONGEST // 2 + 1 :]}"
+    return escaped(text)

@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from matplotlib.path import Path as Curve
 
-from triton_ensembles.graphs.dag import Graph, Node, Role, ranks
-from triton_ensembles.graphs.label import label
+from triton_ensembles.graphs.dag import Graph, Node, Role, label, ranks
 from triton_ensembles.ground.errors import EnsembleError
 
 # Inches. The font is DejaVu Sans, which comes with matplotlib; its letters are about 0.6 of their size wide.

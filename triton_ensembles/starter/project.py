@@ -1,10 +1,13 @@
-"""The project that a new ensemble goes to: the one that there is, or a new one in an empty folder."""
+"""A new small ensemble, and the project that it goes to: the one that there is, or a new one in an empty folder."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.location import ENSEMBLES, chosen_project, find_project
+from triton_ensembles.starter.draft import draft, refuse_existing, write_texts
+from triton_ensembles.starter.names import check_name
 from triton_ensembles.starter.templates import rendered
 from triton_ensembles.version import __version__
 
@@ -12,6 +15,19 @@ from triton_ensembles.version import __version__
 _BEGINNINGS = ("readme", "license", "licence", "copying", "notice")
 
 _ONNXRUNTIME, _ONNX = "onnxruntime==1.31.1", "onnx==1.23.2"  # as in the extra build, which has much more
+
+
+@dataclass(frozen=True)
+class Written:
+    """The written files.
+
+    Attributes:
+        paths: of the new files, in the folder of the project.
+        kept: files of a whole project that were there before.
+    """
+
+    paths: tuple[str, ...]
+    kept: tuple[str, ...] = ()
 
 
 def root_of(chosen: Path | None, working: Path) -> tuple[Path, bool]:
@@ -34,6 +50,18 @@ def root_of(chosen: Path | None, working: Path) -> tuple[Path, bool]:
         cure = f"go to an empty folder for a whole project, or make the folder {ENSEMBLES}/ here for ensembles alone"
         raise EnsembleError(message, path=folder, cure=cure)
     return folder, True
+
+
+def write_small_ensemble(root: Path, name: str, *, whole: bool) -> Written:
+    """Write the ensemble ``name`` into the project ``root``; with ``whole``, also the files of a project. Raises
+    :class:`EnsembleError`: the name cannot be used, or a file is in the way. Nothing was written."""
+    check_name(name)
+    texts = rendered("ensemble", name)
+    refuse_existing(root, [f"{ENSEMBLES}/{name}", *texts], "choose another name, or move it away")
+    project, kept = project_texts(root, name, ["python", "onnxruntime"], makes_onnx=True) if whole else ({}, [])
+    with draft(root, name) as folder:
+        write_texts(folder, texts | project)
+    return Written((*texts, *project), tuple(kept))
 
 
 def project_texts(

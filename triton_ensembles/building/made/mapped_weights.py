@@ -31,12 +31,7 @@ LEAST_BYTES = 4 << 20
 
 
 def map_weights(
-    plan: BuildPlan,
-    made_files: Mapping[str, MadeArtifact],
-    store: Store,
-    progress: Progress,
-    *,
-    onnxruntime: Path | None = None,
+    plan: BuildPlan, made_files: Mapping[str, MadeArtifact], store: Store, progress: Progress, onnxruntime: Path | None
 ) -> dict[str, MadeArtifact]:
     """The artifacts of ``plan``, which are ``made``, with what is derived from a model in its place.
 
