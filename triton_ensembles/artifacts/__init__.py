@@ -18,7 +18,7 @@ from typing import Any
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.recipe.makers import ACCURACY_CHECKS, MAKERS, OWN_CHECK
 
-_OWN_CHECKS = {OWN_CHECK: "accuracy_script:make"}
+_OWN_CHECKS = {OWN_CHECK: "script:check"}
 
 DERIVATIONS = {"mapped_weights": "mapped_weights:make", "openvino_ir": "openvino_ir:make"}
 """Functions of the same form that the build itself applies to a made model, for an engine that maps the weights of the

@@ -1,4 +1,4 @@
-"""A file made by a script of the project: ``maker = "script"``, ``run = "scripts/make_model.py"``.
+"""Scripts of the project. One that makes a file: ``maker = "script"``, ``run = "scripts/make_model.py"``.
 
 The script is run as ``python scripts/make_model.py OUTPUT JOB``, in the folder of the project, by the Python that
 builds. It writes the file OUTPUT. JOB is a JSON file::
@@ -14,6 +14,11 @@ script fails; the last line is the reason. Its content is part of what decides w
 are its options, its source, the files that the recipe lists in ``reads`` (modules that it imports should be listed
 there) and the versions of the packages in ``tools``.
 
+One that checks a file: ``accuracy = "scripts/accuracy.py"``. It is run as ``python scripts/accuracy.py MODEL JOB`` each
+time that the file MODEL is made and has no random weights. Instead of ``file``, JOB has ``precision``, in which the
+engine of the step computes ("fp32" or "bf16"); ``files`` are those that MODEL was made from. Exit code 0 accepts MODEL;
+any other stops the build. The answer is kept until MODEL, the script, its options or what it ``reads`` changes.
+
 A script may also be written with :func:`main`, as the makers in this folder are, and with the helpers beside it:
 :mod:`.onnx_export`, :mod:`.torchscript` and :mod:`.accuracy`.
 """
@@ -23,6 +28,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +38,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import parse_json
 from triton_ensembles.ground.paths import IMPORTED_FROM, IS_CHECKOUT
 from triton_ensembles.ground.programs import ProgramError, output_of
-from triton_ensembles.project.recipe.makers import RUN
+from triton_ensembles.project.recipe.makers import PRECISION, RUN
 
 TOOLS = ()
 READS = (
@@ -48,6 +54,16 @@ def make(job: Job) -> Facts:
     if not job.output.is_file():
         message = "this script ended well, but it wrote no file"
         raise EnsembleError(message, path=script, cure="write the model to the path that is its first argument")
+    return facts
+
+
+def check(job: Job) -> Facts:
+    """The accuracy check of the project's own."""
+    made_from = replace(job, files={name: path for name, path in job.files.items() if name != job.file})
+    arguments = {"precision": job.options[PRECISION], "options": job.options["options"]}
+    script = job.root / str(job.options[RUN])
+    facts = run_script(script, job.source_file(), made_from, arguments, "this check refuses the file")
+    job.output.write_text(json.dumps(facts))
     return facts
 
 

@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from triton_ensembles.artifacts import Facts, Job, load_maker, load_script
-from triton_ensembles.artifacts.tensorrt.api import build_with_api
-from triton_ensembles.artifacts.tensorrt.machine import Gpu
-from triton_ensembles.artifacts.tensorrt.plan_builders import PYTHON, PlanBuilder, run_script
+from triton_ensembles.artifacts.tensorrt.plan_builders import PYTHON, Gpu, PlanBuilder, build_with_api, run_script
 from triton_ensembles.artifacts.tensorrt.plan_request import PlanRequest, precision_of, write_request
 from triton_ensembles.artifacts.tensorrt.profiles import profiles_of
 from triton_ensembles.artifacts.tensorrt.result import BuiltPlan, read_plan
@@ -29,7 +27,7 @@ PREBUILT = "prebuilt"  # options.builder of a plan that was built on another mac
 _CALLS = ["network_from_onnx_path", "CreateConfig(fp16, profiles, load_timing_cache)", "engine_from_network"]
 TOOLS = ("onnx", "onnxruntime")
 READS = (
-    *(f"artifacts/tensorrt/{module}.py" for module in ("plan_request", "profiles", "api", "result")),
+    *(f"artifacts/tensorrt/{module}.py" for module in ("plan_request", "plan_builders", "profiles", "result")),
     *("artifacts/accuracy.py", "artifacts/accuracy_on_sentences.py", "artifacts/accuracy_on_photographs.py"),
 )
 
@@ -93,12 +91,8 @@ def _build(request: PlanRequest, job: Job, folder: Path) -> None:
     builder = PlanBuilder(str(options["builder"]), str(options["tensorrt"]), str(options["docker_image"]))
     script = write_request(request, job.source_file(), folder)
     # The speed of this GPU's kernels, measured by TensorRT in earlier builds.
-    kept = (
-        job.root
-        / "build"
-        / "timing"
-        / f"{builder.image or builder.tensorrt}-{gpu.compute_capability}.cache".replace("/", "_")
-    )
+    speeds = f"{builder.image or builder.tensorrt}-{gpu.compute_capability}.cache".replace("/", "_")
+    kept = job.root / "build" / "timing" / speeds
     cache = folder / f"{request.name}.timing.cache"
     if kept.is_file():
         shutil.copyfile(kept, cache)

@@ -6,13 +6,14 @@ from typing import Any
 
 from triton_ensembles.artifacts import environment
 from triton_ensembles.artifacts.environment import make_packed_environment, read_environment_file
-from triton_ensembles.building.made.lock import Lock
+from triton_ensembles.artifacts.environment.pins import Pins
+from triton_ensembles.building.made.lock import Lock, locked_entry
 from triton_ensembles.building.made.step_wheels import make_wheels, steps_that_import
 from triton_ensembles.building.made.store import Entry, Store
 from triton_ensembles.building.planned.plan import BuildPlan
 from triton_ensembles.ground import programs
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.files import digest, file_digest, size_of
+from triton_ensembles.ground.files import file_digest, size_of
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.schema import Environment
 from triton_ensembles.triton import interpreter
@@ -78,27 +79,19 @@ def _pack(wanted: Environment, plan: BuildPlan, store: Store, progress: Progress
     asked = [*spec.conda_specs, *spec.pip_packages]
     lock = Lock(plan.folder, file.stem, spec.python or server_python(), asked, frozen=plan.locked)
 
-    def make(output: Path) -> dict[str, Any]:
-        pins = lock.pins()
-        packed = make_packed_environment(spec, destination=output, exclude=wanted.exclude, progress=progress, pins=pins)
-        return {
-            "python": packed.python,
-            "provider": packed.provider,
-            "glibc": packed.glibc,
-            "packages": dict(packed.packages),
-            "lock": pins.found,
-        }
+    def make(output: Path, pins: list[Pins]) -> dict[str, Any]:
+        options: dict[str, Any] = {"exclude": wanted.exclude, "progress": progress, "pins": pins[0]}
+        packed = make_packed_environment(spec, destination=output, **options)
+        facts = ("python", "provider", "glibc", "packages")
+        return {fact: getattr(packed, fact) for fact in facts}
 
     origin = {
         "file": file_digest(file),
         "exclude": wanted.exclude,
         "python": target.python or server_python(),
         "code": environment_code(),
-        "lock": lock.lines,
     }
-    entry = store.get_or_make(digest(origin), "environment", make)[0]
-    lock.write(entry.facts.pop("lock"), progress)
-    return entry
+    return locked_entry(store, "environment", origin, [lock], make, progress)
 
 
 def _stub(python: str, file: Path, target: Target) -> Path | None:

@@ -12,9 +12,10 @@ from packaging.utils import canonicalize_name
 
 from triton_ensembles.artifacts.environment import read_environment_file
 from triton_ensembles.artifacts.environment.bytecode import compile_imported
+from triton_ensembles.artifacts.environment.pins import Pins
 from triton_ensembles.artifacts.environment.wheels import WheelError, glibc_of_this_machine, install_wheels
 from triton_ensembles.building.made.environments import environment_code
-from triton_ensembles.building.made.lock import Lock
+from triton_ensembles.building.made.lock import Lock, locked_entry
 from triton_ensembles.building.made.store import Entry, Store
 from triton_ensembles.building.planned.plan import BuildPlan
 from triton_ensembles.ground.errors import EnsembleError
@@ -69,18 +70,17 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
         *_LEFT_OUT,
     )
 
-    lock, bare_lock = (
+    locks = [
         Lock(plan.folder, name, target.python, packages, frozen=plan.locked)
         for name, packages in (("fused", [*requirements, *own]), ("fused-engines", bare))
-    )
+    ]
 
-    def make(output: Path) -> dict[str, Any]:
+    def make(output: Path, pins: list[Pins]) -> dict[str, Any]:
         output.mkdir()
-        pins, bare_pins = lock.pins(), bare_lock.pins()
         options: dict[str, Any] = {"python": target.python, "glibc": glibc, "exclude": exclude, "progress": progress}
         try:
-            packages = install_wheels([*requirements, *own], output, pins=pins, **options)
-            packages |= install_wheels(bare, output, dependencies=False, pins=bare_pins, **options)
+            packages = install_wheels([*requirements, *own], output, pins=pins[0], **options)
+            packages |= install_wheels(bare, output, dependencies=False, pins=pins[1], **options)
         except WheelError as error:
             for _, spec in specs:
                 if line := next(filter(None, map(spec.line_of, error.packages)), None):
@@ -92,7 +92,6 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
             "provider": "pip",
             "glibc": ".".join(map(str, glibc)),
             "packages": dict(sorted(packages.items())),
-            "lock": [pins.found, bare_pins.found],
         }
 
     origin = {
@@ -101,13 +100,9 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
         "exclude": exclude,
         "python": target.python,
         "glibc": glibc,
-        "lock": [lock.lines, bare_lock.lines],
         "code": {**environment_code(), "fused_packages": file_digest(Path(__file__))},
     }
-    entry = store.get_or_make(digest(origin), "packages", make)[0]
-    for each, found in zip((lock, bare_lock), entry.facts.pop("lock"), strict=True):
-        each.write(found, progress)
-    return entry
+    return locked_entry(store, "packages", origin, locks, make, progress)
 
 
 def record_of(packages: Entry) -> dict[str, Any]:

@@ -8,16 +8,18 @@ build). It names no registry. It is renewed when something else is asked for; ``
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from triton_ensembles.artifacts.environment.pins import LINE, LONGEST_LOCK, Pins
+from triton_ensembles.building.made.store import Entry, Store
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.files import read_text, write_whole
+from triton_ensembles.ground.files import digest, read_text, write_whole
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.places import LOCKS
 
@@ -85,6 +87,28 @@ class Lock:
             partial.write_text("\n".join(text) + "\n", encoding="utf-8")
         why = "renewed, because something else is asked for" if self._renewed else "written"
         progress(f"the lock {self.path.name} is {why}: {len(self.lines)} packages; commit it")
+
+
+def locked_entry(
+    store: Store,
+    name: str,
+    origin: dict[str, Any],
+    locks: Sequence[Lock],
+    make: Callable[[Path, list[Pins]], dict[str, Any]],
+    progress: Progress,
+) -> Entry:
+    """What ``make(path, pins) -> facts`` makes of ``origin`` and the locks, which are written if they are new."""
+
+    def make_and_note(output: Path) -> dict[str, Any]:
+        pins = [lock.pins() for lock in locks]
+        facts = make(output, pins)
+        return facts | {"lock": [noted.found for noted in pins]}
+
+    key = digest(origin | {"lock": [lock.lines for lock in locks]})
+    entry = store.get_or_make(key, name, make_and_note)[0]
+    for lock, packages in zip(locks, entry.facts.pop("lock"), strict=True):
+        lock.write(packages, progress)
+    return entry
 
 
 def _name_and_versions(written: str, python: str) -> tuple[str | None, SpecifierSet]:

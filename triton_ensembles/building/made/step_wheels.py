@@ -13,12 +13,13 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from triton_ensembles.artifacts.environment import read_environment_file
+from triton_ensembles.artifacts.environment.pins import Pins
 from triton_ensembles.artifacts.environment.wheels import WheelError, glibc_of_this_machine, install_wheels
-from triton_ensembles.building.made.lock import Lock
+from triton_ensembles.building.made.lock import Lock, locked_entry
 from triton_ensembles.building.made.store import Entry, Store
 from triton_ensembles.building.planned.plan import BuildPlan, written_paths
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.files import digest, file_digest
+from triton_ensembles.ground.files import file_digest
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.schema import Environment
 from triton_ensembles.triton.home import server_python
@@ -48,19 +49,17 @@ def make_wheels(
 
     lock = Lock(plan.folder, f"{file.stem}-wheels", python, requirements, frozen=plan.locked)
 
-    def make(output: Path) -> dict[str, Any]:
+    def make(output: Path, pins: list[Pins]) -> dict[str, Any]:
         output.mkdir()
-        pins = lock.pins()
         exclude = (*environment.exclude, *_NUMPY)
         try:
             packages = install_wheels(
-                requirements, output, python=python, glibc=glibc, exclude=exclude, pins=pins, progress=progress
+                requirements, output, python=python, glibc=glibc, exclude=exclude, pins=pins[0], progress=progress
             )
         except WheelError as error:
             line = next(filter(None, map(spec.line_of, error.packages)), None)
             raise EnsembleError(error.message, path=file, line=line, cure=error.cure) from error
-        facts = {"python": python, "provider": "pip", "glibc": ".".join(map(str, glibc)), "packages": packages}
-        return {**facts, "lock": pins.found}
+        return {"python": python, "provider": "pip", "glibc": ".".join(map(str, glibc)), "packages": packages}
 
     origin = {
         "kind": "wheels",
@@ -68,12 +67,9 @@ def make_wheels(
         "exclude": environment.exclude,
         "python": python,
         "glibc": glibc,
-        "lock": lock.lines,
         "code": {**code, "step_wheels": file_digest(Path(__file__))},
     }
-    entry = store.get_or_make(digest(origin), "wheels", make)[0]
-    lock.write(entry.facts.pop("lock"), progress)
-    return entry
+    return locked_entry(store, "wheels", origin, [lock], make, progress)
 
 
 def steps_that_import(wheels: Path, environment: Environment, plan: BuildPlan, progress: Progress) -> tuple[str, ...]:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_ensembles.artifacts.tensorrt.machine import find_gpu
-from triton_ensembles.artifacts.tensorrt.plan_builders import docker_image, find_plan_builder
+from triton_ensembles.artifacts.tensorrt.plan_builders import docker_image, find_gpu, find_plan_builder
 from triton_ensembles.artifacts.tensorrt.plan_request import precision_of
 from triton_ensembles.artifacts.tensorrt.profiles import profiles_of
 from triton_ensembles.artifacts.tensorrt.result import read_plan
