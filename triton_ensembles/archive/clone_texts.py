@@ -1,7 +1,5 @@
 """The texts in which clones of an archive differ: configs, the manifest, and the plan of a fused ensemble."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

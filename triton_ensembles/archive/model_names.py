@@ -1,7 +1,5 @@
 """The models of an archive, and what each is called in a clone of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The tar header of a member that has another name in every clone: all but the name is made once."""
 
-from __future__ import annotations
-
 import tarfile
 from copy import copy
 

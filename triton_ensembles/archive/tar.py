@@ -1,7 +1,5 @@
 """A .tar.gz as a :class:`Tree`, read in one pass and never unpacked to disk."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 from collections.abc import Callable

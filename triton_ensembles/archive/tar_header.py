@@ -1,7 +1,5 @@
 """The headers of tar: the fields of one block of 512 bytes, and the records of a pax header (POSIX.1-2001, GNU tar)."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 from functools import lru_cache

@@ -4,8 +4,6 @@ Python's tarfile is made for archives that one trusts: with a header of a few by
 memory. Here, whatever a header claims is held against the :class:`.budget.Budget` of the archive.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Builds an ensemble: check, plan, make, stage, pack, and check what was packed. An unchanged archive is kept."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping

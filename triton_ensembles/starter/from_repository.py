@@ -1,7 +1,5 @@
 """An ensemble that exists, imported into a project: copied, and completed where its configs leave something out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The model repository in what --from names, and the model in it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A line is what pip takes (``numpy==1.26.4 --hash=sha256:…``, ``mine @ https://
 ==VERSION BUILD``.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

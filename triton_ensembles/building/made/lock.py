@@ -5,8 +5,6 @@ each package, those that others require included: its version and the sha256 of 
 build). It names no registry. It is renewed when something else is asked for; ``--locked`` refuses to.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path

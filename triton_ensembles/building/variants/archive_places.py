@@ -1,7 +1,5 @@
 """Where a variant's files and parameters belong in the archive: people write the names of steps as they are in git."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The files of one variant: below a folder of this machine, or below an address of a bucket."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The table of the variants: a CSV with a header, as a script or a spreadsheet writes it."""
 
-from __future__ import annotations
-
 import csv
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Writes the variants of a table, one after another; one that is wrong does not stop the others."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Callable, Generator
