@@ -26,19 +26,14 @@ class Replacement:
 
 @dataclass(frozen=True)
 class Changes:
-    """Differences between a clone and its original.
+    """Differences between a clone and its original."""
 
-    Attributes:
-        name: of its ensemble, or of its only model.
-        files: of its own, by the path in the original archive.
-        parameters: of configs, by the model's folder in the original ("" for an archive that is one model), or by the
-            step of a fused ensemble.
-        left_out: paths in the original archive of what was made from files that are replaced.
-    """
-
-    name: str
-    files: Mapping[str, Replacement] = field(default_factory=dict)
+    name: str  # of its ensemble, or of its only model
+    files: Mapping[str, Replacement] = field(default_factory=dict)  # of its own, by the path in the original archive
+    # of configs, by the model's folder in the original ("" for an archive that is one model), or by the step of a fused
+    # ensemble
     parameters: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # paths in the original archive of what was made from files that are replaced
     left_out: frozenset[str] = frozenset()
 
 

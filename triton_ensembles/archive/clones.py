@@ -99,18 +99,12 @@ def read_original(
 
 @dataclass(frozen=True)
 class Original:
-    """An archive that is cloned.
-
-    Attributes:
-        folder: where clones are written.
-        names: of its models.
-        scratch: the file with what is compressed.
-    """
+    """An archive that is cloned."""
 
     archive: Path
-    folder: Path
-    scratch: BinaryIO
-    names: ModelNames
+    folder: Path  # where clones are written
+    scratch: BinaryIO  # the file with what is compressed
+    names: ModelNames  # of its models
     members: Sequence[_Member]
 
     @cached_property

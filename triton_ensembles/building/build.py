@@ -159,16 +159,11 @@ def _unchanged(plan: BuildPlan, inputs: str, places: Places, *, retry_weights: b
 
 @dataclass(frozen=True)
 class _Made:
-    """Parts that an archive is packed from.
+    """Parts that an archive is packed from."""
 
-    Attributes:
-        stage: writes the repository into a folder.
-        python: the minor version that its Python code is for, if that of the server matters.
-    """
-
-    stage: Callable[[Path], None]
+    stage: Callable[[Path], None]  # writes the repository into a folder
     manifest: dict[str, Any]
-    python: str
+    python: str  # the minor version that its Python code is for, if that of the server matters
 
     def write(self, folder: Path) -> None:
         """Stage the repository and its manifest."""

@@ -16,23 +16,16 @@ from triton_ensembles.project.recipe.reader import read_recipe
 
 @dataclass(frozen=True)
 class Built:
-    """An archive in dist/.
-
-    Attributes:
-        repository: the staged repository that was packed.
-        inputs: the digest of everything that it was built from.
-        changed: whether this build wrote it, or kept it because its inputs are unchanged.
-        proven: whether it was loaded once in the server on this machine.
-    """
+    """An archive in dist/."""
 
     name: str
     archive: Path
-    repository: Path
+    repository: Path  # the staged repository that was packed
     sha256: str
     manifest: dict[str, Any]
-    inputs: str
-    changed: bool
-    proven: bool = False
+    inputs: str  # the digest of everything that it was built from
+    changed: bool  # whether this build wrote it, or kept it because its inputs are unchanged
+    proven: bool = False  # whether it was loaded once in the server on this machine
 
     @property
     def random(self) -> bool:

@@ -26,19 +26,12 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor of the ensemble.
+    """A tensor of the ensemble."""
 
-    Args:
-        name: its name within the ensemble.
-        data_type: ``FP32`` for TYPE_FP32; "" when no config declares it.
-        dims: without the batch axis, -1 for any length; None when no config declares them.
-        batch: the largest batch; 0 when there is no batch axis.
-    """
-
-    name: str
-    data_type: str
-    dims: tuple[int, ...] | None
-    batch: int
+    name: str  # its name within the ensemble
+    data_type: str  # `FP32` for TYPE_FP32; "" when no config declares it
+    dims: tuple[int, ...] | None  # without the batch axis, -1 for any length; None when no config declares them
+    batch: int  # the largest batch; 0 when there is no batch axis
     role: Role
 
     @property
@@ -53,33 +46,21 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Step:
-    """A step of the ensemble.
+    """A step of the ensemble."""
 
-    Args:
-        number: its index in the config.
-        model: the name of its model.
-        backend: the model's backend or platform; "" when unknown.
-        max_batch_size: of the model; 0 without a batch axis.
-    """
-
-    number: int
-    model: str
-    backend: str
-    max_batch_size: int
+    number: int  # its index in the config
+    model: str  # the name of its model
+    backend: str  # the model's backend or platform; "" when unknown
+    max_batch_size: int  # of the model; 0 without a batch axis
 
 
 @dataclass(frozen=True)
 class Edge:
-    """A step, by its number, writes a tensor, or reads it.
-
-    Args:
-        tensor: the tensor's name within the ensemble.
-        key: its name in the step's model.
-    """
+    """A step, by its number, writes a tensor, or reads it."""
 
     step: int
-    tensor: str
-    key: str
+    tensor: str  # the tensor's name within the ensemble
+    key: str  # its name in the step's model
     writes: bool
 
     @property
@@ -95,19 +76,12 @@ class Edge:
 
 @dataclass(frozen=True)
 class Graph:
-    """The graph of an ensemble.
+    """The graph of an ensemble."""
 
-    Args:
-        name: shown as the title.
-        steps: in the order of the config.
-        tensors: by name, the ensemble's inputs first.
-        edges: in the order of the steps.
-    """
-
-    name: str
-    steps: tuple[Step, ...]
-    tensors: Mapping[str, Tensor]
-    edges: tuple[Edge, ...]
+    name: str  # shown as the title
+    steps: tuple[Step, ...]  # in the order of the config
+    tensors: Mapping[str, Tensor]  # by name, the ensemble's inputs first
+    edges: tuple[Edge, ...]  # in the order of the steps
 
 
 def graph_of(name: str, config: ModelConfig, models: Mapping[str, ModelConfig]) -> Graph:

@@ -46,25 +46,15 @@ _GPUS = Path("/proc/driver/nvidia/gpus")
 
 @dataclass(frozen=True)
 class Served:
-    """A model repository, ready for tritonserver.
+    """A model repository, ready for tritonserver."""
 
-    Attributes:
-        name: that of the folder or the archive, without its suffix.
-        path: what the user named.
-        repository: what tritonserver is told to serve.
-        models: the models in it, by their folders.
-        tops: those that no ensemble of it has as a step.
-        python: the minor version that the steps need, such as "3.10"; "" where it does not matter.
-        is_complete: whether the build has written its configs, so that Triton need not complete them.
-    """
-
-    name: str
-    path: Path
-    repository: Path
-    models: tuple[str, ...]
-    tops: tuple[str, ...]
-    python: str = ""
-    is_complete: bool = False
+    name: str  # that of the folder or the archive, without its suffix
+    path: Path  # what the user named
+    repository: Path  # what tritonserver is told to serve
+    models: tuple[str, ...]  # the models in it, by their folders
+    tops: tuple[str, ...]  # those that no ensemble of it has as a step
+    python: str = ""  # the minor version that the steps need, such as "3.10"; "" where it does not matter
+    is_complete: bool = False  # whether the build has written its configs, so that Triton need not complete them
 
 
 def served(path: Path, scratch: Path, progress: Progress = lambda _: None) -> Served:

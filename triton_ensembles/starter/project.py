@@ -19,15 +19,10 @@ _ONNXRUNTIME, _ONNX = "onnxruntime==1.31.1", "onnx==1.23.2"  # as in the extra b
 
 @dataclass(frozen=True)
 class Written:
-    """The written files.
+    """The written files."""
 
-    Attributes:
-        paths: of the new files, in the folder of the project.
-        kept: files of a whole project that were there before.
-    """
-
-    paths: tuple[str, ...]
-    kept: tuple[str, ...] = ()
+    paths: tuple[str, ...]  # of the new files, in the folder of the project
+    kept: tuple[str, ...] = ()  # files of a whole project that were there before
 
 
 def root_of(chosen: Path | None, working: Path) -> tuple[Path, bool]:

@@ -20,19 +20,13 @@ _NO_REPOSITORIES = frozenset({"node_modules", "site-packages", "venv", ".venv"})
 
 @dataclass(frozen=True)
 class ModelRepository:
-    """A model repository on the disk.
+    """A model repository on the disk."""
 
-    Attributes:
-        folder: the one whose folders are the models; the model itself, if it is only one.
-        configs: by the folders of the models; empty where a model has no config.pbtxt, or none that can be read.
-        faults: of the ensembles whose config.pbtxt cannot be read.
-        is_model: whether ``folder`` is a model itself.
-    """
-
-    folder: Path
+    folder: Path  # the one whose folders are the models; the model itself, if it is only one
+    # by the folders of the models; empty where a model has no config.pbtxt, or none that can be read
     configs: dict[str, ModelConfig]
-    faults: dict[str, EnsembleError]
-    is_model: bool = False
+    faults: dict[str, EnsembleError]  # of the ensembles whose config.pbtxt cannot be read
+    is_model: bool = False  # whether `folder` is a model itself
 
     @property
     def ensembles(self) -> list[str]:

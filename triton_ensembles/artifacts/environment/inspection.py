@@ -43,17 +43,11 @@ print(json.dumps(sorted({getattr(spec, "origin", None) or "" for spec in specs})
 
 @dataclass(frozen=True)
 class EnvironmentFacts:
-    """The content of an unpacked environment.
+    """The content of an unpacked environment."""
 
-    Args:
-        python: its minor version, such as ``"3.11"``.
-        packages: versions by name (lower case, dashes) of the packages that have files in the tree.
-        sources: the ``.py`` files that are read when the requested packages are imported.
-    """
-
-    python: str
-    packages: dict[str, str]
-    sources: tuple[Path, ...]
+    python: str  # its minor version, such as `"3.11"`
+    packages: dict[str, str]  # versions by name (lower case, dashes) of the packages that have files in the tree
+    sources: tuple[Path, ...]  # the `.py` files that are read when the requested packages are imported
 
 
 def inspect_environment(tree: Path, spec: EnvironmentSpec) -> EnvironmentFacts:

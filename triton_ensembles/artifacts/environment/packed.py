@@ -29,25 +29,15 @@ _NO_BYTE_CODE = ("no-byte-code.pth", "import sys; sys.dont_write_bytecode = True
 
 @dataclass(frozen=True)
 class PackedEnvironment:
-    """A packed environment.
-
-    Args:
-        path: the folder.
-        python: its minor version, such as ``"3.11"``; Triton's stub must be built for the same.
-        provider: who installed it: rattler or pypi.
-        packages: versions by name (lower case, dashes) of what is in it.
-        glibc: the oldest glibc that it runs on, such as ``"2.34"``; "" if no file requires one.
-        sha256: of the folder's content (:func:`.files.content_digest`), in hexadecimal digits.
-        size: of all files, in bytes.
-    """
+    """A packed environment."""
 
     path: Path
-    python: str
-    provider: str
-    packages: dict[str, str]
-    glibc: str
-    sha256: str
-    size: int
+    python: str  # its minor version, such as `"3.11"`; Triton's stub must be built for the same
+    provider: str  # who installed it: rattler or pypi
+    packages: dict[str, str]  # versions by name (lower case, dashes) of what is in it
+    glibc: str  # the oldest glibc that it runs on, such as `"2.34"`; "" if no file requires one
+    sha256: str  # of the folder's content (files.content_digest), in hexadecimal digits
+    size: int  # of all files, in bytes
 
 
 def make_packed_environment(

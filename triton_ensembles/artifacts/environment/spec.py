@@ -32,19 +32,12 @@ _ONE_MINOR = re.compile(r"(?:==?)?\s*(3\.\d+)(?:\.\d+)?(?:\.?\*)?")
 
 @dataclass(frozen=True)
 class Package:
-    """One conda match specification, such as ``numpy=2.4.6``.
+    """One conda match specification, such as ``numpy=2.4.6``."""
 
-    Args:
-        name: in lower case.
-        version: conda's constraint, such as ``"=2.4.6"``; "" for any version.
-        written: the specification as the file has it.
-        line: 1-based line of the file.
-    """
-
-    name: str
-    version: str
-    written: str
-    line: int
+    name: str  # in lower case
+    version: str  # conda's constraint, such as `"=2.4.6"`; "" for any version
+    written: str  # the specification as the file has it
+    line: int  # 1-based
 
     @property
     def pip_requirement(self) -> str:
@@ -55,29 +48,17 @@ class Package:
 
 @dataclass(frozen=True)
 class EnvironmentSpec:
-    """A parsed environment file.
-
-    Args:
-        path: the file.
-        text: its content.
-        name: of the environment.
-        python: a minor version (``"3.11"``), or None where the file does not name one.
-        packages: the match specifications without ``python`` and ``pip``.
-        channels: names or URLs.
-        pip_packages: the requirements of the ``pip:`` list.
-        conda_specs: every match specification as written.
-        exactly: whether no other Python than ``python`` may be used.
-    """
+    """A parsed environment file."""
 
     path: Path
     text: str
-    name: str
-    python: str | None
-    packages: tuple[Package, ...]
-    channels: tuple[str, ...]
-    pip_packages: tuple[str, ...]
-    conda_specs: tuple[str, ...]
-    exactly: bool = False
+    name: str  # of the environment
+    python: str | None  # a minor version (`"3.11"`), or None where the file does not name one
+    packages: tuple[Package, ...]  # the match specifications without `python` and `pip`
+    channels: tuple[str, ...]  # names or URLs
+    pip_packages: tuple[str, ...]  # the requirements of the `pip:` list
+    conda_specs: tuple[str, ...]  # every match specification as written
+    exactly: bool = False  # whether no other Python than `python` may be used
 
     def for_python(self, minor: str, *, exactly: bool) -> EnvironmentSpec:
         """The same packages for another Python (``"3.10"``)."""

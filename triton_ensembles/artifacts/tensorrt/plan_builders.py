@@ -36,17 +36,11 @@ class Gpu:
 
 @dataclass(frozen=True)
 class PlanBuilder:
-    """A program that builds plans.
+    """A program that builds plans."""
 
-    Attributes:
-        name: PYTHON, TRTEXEC or DOCKER.
-        tensorrt: its version; "" for Docker.
-        image: the image that Docker runs; "" for the others.
-    """
-
-    name: str
-    tensorrt: str
-    image: str = ""
+    name: str  # PYTHON, TRTEXEC or DOCKER
+    tensorrt: str  # its version; "" for Docker
+    image: str = ""  # the image that Docker runs; "" for the others
 
 
 def docker_image(release: str) -> str:

@@ -43,21 +43,13 @@ _RUN = "{run} > {log} 2>&1 || {{ tail -n 5 {log} >&2; exit 1; }}\n"
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """A plan to build.
+    """A plan to build."""
 
-    Attributes:
-        name: the beginning of its files' names, ``bert_trt.bert-trt``.
-        precision: "fp16" or "fp32".
-        profiles: the shapes to build it for.
-        inputs: dims of the model's inputs by name, -1 for axes that vary.
-        feeds: test inputs by name, one set for each profile.
-    """
-
-    name: str
-    precision: str
-    profiles: tuple[Profile, ...]
-    inputs: Mapping[str, tuple[int, ...]]
-    feeds: tuple[Feed, ...]
+    name: str  # the beginning of its files' names, `bert_trt.bert-trt`
+    precision: str  # "fp16" or "fp32"
+    profiles: tuple[Profile, ...]  # the shapes to build it for
+    inputs: Mapping[str, tuple[int, ...]]  # dims of the model's inputs by name, -1 for axes that vary
+    feeds: tuple[Feed, ...]  # test inputs by name, one set for each profile
 
     def build_command(self) -> list[str]:
         """The command of trtexec that builds the plan, run in the folder."""

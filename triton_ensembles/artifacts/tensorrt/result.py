@@ -23,24 +23,15 @@ _FACTS = {
 
 @dataclass(frozen=True)
 class BuiltPlan:
-    """A built plan.
-
-    Attributes:
-        plan: its file.
-        request: what it was built from.
-        tensorrt: the version that built it, "10.4.0".
-        gpu: the GPU that built it, "NVIDIA A10G".
-        compute_capability: of that GPU, "8.6".
-        timing_cache: a file, which may not exist.
-        outputs: for each feed of the request, the model's outputs FP32 by name.
-    """
+    """A built plan."""
 
     plan: Path
-    request: PlanRequest
-    tensorrt: str
-    gpu: str
-    compute_capability: str
-    timing_cache: Path
+    request: PlanRequest  # what it was built from
+    tensorrt: str  # the version that built it, "10.4.0"
+    gpu: str  # the GPU that built it, "NVIDIA A10G"
+    compute_capability: str  # of that GPU, "8.6"
+    timing_cache: Path  # a file, which may not exist
+    # for each feed of the request, the model's outputs FP32 by name
     outputs: tuple[dict[str, NDArray[np.float32]], ...]
 
     def facts(self) -> dict[str, Any]:

@@ -33,19 +33,12 @@ class MadeArtifact:
 
 @dataclass(frozen=True)
 class Inputs:
-    """Inputs of an artifact: the files that its maker reads.
+    """Inputs of an artifact: the files that its maker reads."""
 
-    Attributes:
-        files: the input files by name.
-        sha256: their digests by name.
-        file: the one that a maker of one file reads.
-        random: whether one of them has random weights.
-    """
-
-    files: dict[str, Path]
-    sha256: dict[str, str]
-    file: str | None
-    random: bool
+    files: dict[str, Path]  # the input files by name
+    sha256: dict[str, str]  # their digests by name
+    file: str | None  # the one that a maker of one file reads
+    random: bool  # whether one of them has random weights
 
     def plus(self, files: dict[str, Path]) -> Inputs:
         digests = {name: file_digest(path) for name, path in files.items()}
@@ -54,19 +47,14 @@ class Inputs:
 
 @dataclass(frozen=True)
 class ArtifactBuilder:
-    """Makes artifacts.
-
-    Attributes:
-        sources: those of the run.
-        allow_random: use seeded random weights if a source is not available (WEIGHTS=auto).
-        plans: what the TensorRT plans are made with; see :func:`building.made.tensorrt_plans.find_plans`.
-    """
+    """Makes artifacts."""
 
     plan: BuildPlan
     store: Store
-    sources: Sources
+    sources: Sources  # those of the run
     progress: Progress
-    allow_random: bool
+    allow_random: bool  # use seeded random weights if a source is not available (WEIGHTS=auto)
+    # what the TensorRT plans are made with; see building.made.tensorrt_plans.find_plans
     plans: Mapping[str, PlanInputs] = field(default_factory=dict)
 
     def make(self, artifact: Artifact) -> MadeArtifact:

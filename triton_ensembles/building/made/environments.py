@@ -24,19 +24,12 @@ from triton_ensembles.triton.targets import Target
 
 @dataclass(frozen=True)
 class MadeEnvironment:
-    """An environment in the store.
+    """An environment in the store."""
 
-    Attributes:
-        path: the folder of a packed environment, or of unpacked wheels.
-        steps: those that get it.
-        stub: the Triton stub for its Python, when the server's own stub is for another Python.
-        record: its entry in the manifest.
-    """
-
-    path: Path
-    steps: tuple[str, ...]
-    stub: Path | None
-    record: dict[str, Any]
+    path: Path  # the folder of a packed environment, or of unpacked wheels
+    steps: tuple[str, ...]  # those that get it
+    stub: Path | None  # the Triton stub for its Python, when the server's own stub is for another Python
+    record: dict[str, Any]  # its entry in the manifest
 
 
 def make_environments(plan: BuildPlan, store: Store, progress: Progress) -> dict[str, MadeEnvironment]:

@@ -22,19 +22,12 @@ from triton_ensembles.triton.model_config import ModelConfig, ModelInstanceGroup
 
 @dataclass(frozen=True)
 class Fusion:
-    """The one model that an ensemble becomes.
+    """The one model that an ensemble becomes."""
 
-    Attributes:
-        ensemble: the folder of the ensemble's own model in git.
-        version: the name of its version folder.
-        config: its config.pbtxt, without the digest of the plan.
-        steps: of its plan, in the order in which they run.
-    """
-
-    ensemble: str
-    version: str
-    config: ModelConfig
-    steps: tuple[StepPlan, ...]
+    ensemble: str  # the folder of the ensemble's own model in git
+    version: str  # the name of its version folder
+    config: ModelConfig  # its config.pbtxt, without the digest of the plan
+    steps: tuple[StepPlan, ...]  # of its plan, in the order in which they run
 
     def config_with(self, plan_sha256: str) -> ModelConfig:
         """The config of a model with this plan."""

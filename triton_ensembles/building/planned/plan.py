@@ -25,25 +25,16 @@ from triton_ensembles.triton.targets import Target
 
 @dataclass(frozen=True)
 class BuildPlan:
-    """One ensemble for one target.
+    """One ensemble for one target."""
 
-    Attributes:
-        folder: the ensemble's folder in git. Its name is the ensemble's name.
-        root: the folder of the project, which paths in the recipe are relative to.
-        selected: the files and the backend of each step that has a model file, by step.
-        artifacts: what is made and staged: the selected model files and all other artifacts.
-        configs: config.pbtxt of each model as Triton will read it, by the model's name in git.
-        locked: whether the locks of the environments may not change.
-    """
-
-    folder: Path
-    root: Path
+    folder: Path  # the ensemble's folder in git. Its name is the ensemble's name.
+    root: Path  # the folder of the project, which paths in the recipe are relative to
     target: Target
     recipe: Recipe
-    selected: Mapping[str, SelectedModel]
-    artifacts: tuple[Artifact, ...]
-    configs: Mapping[str, ModelConfig]
-    locked: bool = False
+    selected: Mapping[str, SelectedModel]  # the files and the backend of each step that has a model file, by step
+    artifacts: tuple[Artifact, ...]  # what is made and staged: the selected model files and all other artifacts
+    configs: Mapping[str, ModelConfig]  # config.pbtxt of each model as Triton will read it, by the model's name in git
+    locked: bool = False  # whether the locks of the environments may not change
 
     @property
     def name(self) -> str:

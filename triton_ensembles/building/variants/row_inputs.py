@@ -24,20 +24,14 @@ _AHEAD = 8  # rows: a bucket takes longer to begin an answer than to give a file
 
 @dataclass(frozen=True)
 class RowInputs:
-    """Inputs of one row.
+    """Inputs of one row."""
 
-    Attributes:
-        digest: of everything that decides the bytes of the archive.
-        parameters: those that the row sets, by step.
-        known: the identity and the sha256 of each file, by its path in the row's folder.
-        replaced: the paths in the archive of what the files replace.
-        files: the files themselves, by these paths; none where the archive is there as it was written from them.
-    """
-
-    digest: str
-    parameters: Mapping[str, Mapping[str, str]]
+    digest: str  # of everything that decides the bytes of the archive
+    parameters: Mapping[str, Mapping[str, str]]  # those that the row sets, by step
+    # the identity and the sha256 of each file, by its path in the row's folder
     known: Mapping[str, tuple[Identity, str]]
-    replaced: frozenset[str]
+    replaced: frozenset[str]  # the paths in the archive of what the files replace
+    # the files themselves, by these paths; none where the archive is there as it was written from them
     files: Mapping[str, Replacement]
     is_current: bool
 
@@ -139,20 +133,14 @@ class RowReader:
 
 @dataclass(frozen=True)
 class _Own:
-    """A file of a row.
-
-    Attributes:
-        inner: its path in the row's folder.
-        path: of the one in the archive that it replaces.
-        fetched: where it is on this machine, if it was needed already.
-    """
+    """A file of a row."""
 
     place: OwnFiles
-    inner: str
+    inner: str  # its path in the row's folder
     identity: Identity
-    path: str
+    path: str  # of the one in the archive that it replaces
     sha256: str
-    fetched: Path | None
+    fetched: Path | None  # where it is on this machine, if it was needed already
 
     def replacement(self, downloads: Path) -> Replacement:
         path = self.fetched or self.place.fetched(self.inner, downloads)

@@ -20,20 +20,13 @@ _COLUMNS = f"the columns are {NAME}, {FILES}, and STEP.PARAMETER for each parame
 
 @dataclass(frozen=True)
 class Row:
-    """A variant.
+    """A variant."""
 
-    Attributes:
-        line: in the file, where the row begins.
-        files: a folder or an s3:// address; "" for none.
-        parameters: those that the row sets, by column.
-        fault: why the row cannot be used, "" when it can; with what to do.
-    """
-
-    line: int
+    line: int  # in the file, where the row begins
     name: str
-    files: str = ""
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    fault: str = ""
+    files: str = ""  # a folder or an s3:// address; "" for none
+    parameters: Mapping[str, str] = field(default_factory=dict)  # those that the row sets, by column
+    fault: str = ""  # why the row cannot be used, "" when it can; with what to do
 
 
 @dataclass(frozen=True)

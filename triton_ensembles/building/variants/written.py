@@ -25,22 +25,14 @@ _CODE = tuple(f"archive/{each}.py" for each in ("clones", "clone_texts", "model_
 
 @dataclass(frozen=True)
 class Variant:
-    """Result of a row.
-
-    Attributes:
-        archive: where it is, or would be; an older one may be there if there is a ``fault``.
-        size: in bytes.
-        changed: whether it was written now.
-        random: whether it has random weights of the original.
-        fault: why not, with the places and the cures; "" if all is well.
-    """
+    """Result of a row."""
 
     row: Row
-    archive: Path
-    size: int = 0
-    changed: bool = False
-    random: bool = False
-    fault: str = ""
+    archive: Path  # where it is, or would be; an older one may be there if there is a `fault`
+    size: int = 0  # in bytes
+    changed: bool = False  # whether it was written now
+    random: bool = False  # whether it has random weights of the original
+    fault: str = ""  # why not, with the places and the cures; "" if all is well
 
 
 def write_variants(archive: Path, table: Table, folder: Path, progress: Progress) -> Generator[Variant, None, None]:

@@ -14,16 +14,11 @@ PERF = "perf.json"
 
 @dataclass(frozen=True)
 class Examples:
-    """The example requests of an ensemble.
-
-    Attributes:
-        requests: what demo and invoke send, in the order of the files' names.
-        load: what perf sends row by row: perf.json, or else the requests.
-    """
+    """The example requests of an ensemble."""
 
     config: ModelConfig = field(default_factory=ModelConfig)
-    requests: tuple[Request, ...] = ()
-    load: tuple[Request, ...] = ()
+    requests: tuple[Request, ...] = ()  # what demo and invoke send, in the order of the files' names
+    load: tuple[Request, ...] = ()  # what perf sends row by row: perf.json, or else the requests
 
     def rows(self) -> Iterator[dict[str, Array]]:
         """The rows that perf sends, without the batch axis: tensors by name."""

@@ -19,21 +19,14 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Request:
-    """An example request.
+    """An example request."""
 
-    Attributes:
-        path: the file that it was read from.
-        label: what it is called on the screen, the file's name at first.
-        inputs: the tensors by name, with the batch axis; BYTES are object arrays of bytes.
-        outputs: the requested outputs, with the number of classes (0: the tensor itself). Empty: all outputs.
-        batched: whether the first axis of every input is the batch.
-    """
-
-    path: Path
-    label: str
-    inputs: Mapping[str, Array]
+    path: Path  # the file that it was read from
+    label: str  # what it is called on the screen, the file's name at first
+    inputs: Mapping[str, Array]  # the tensors by name, with the batch axis; BYTES are object arrays of bytes
+    # the requested outputs, with the number of classes (0: the tensor itself). Empty: all outputs.
     outputs: Mapping[str, int]
-    batched: bool
+    batched: bool  # whether the first axis of every input is the batch
 
     def infer_inputs(self) -> list[http.InferInput]:
         """The tensors for ``InferenceServerClient.infer`` or ``generate_request_body``, as binary data."""
