@@ -13,13 +13,11 @@ ENVIRONMENT = "EXECUTION_ENV_PATH"  # it may name another step's folder
 
 @dataclass(frozen=True)
 class ModelNames:
-    """Attributes:
-    models: the folders at the root that are models; none where the root itself is one.
-    top: the model that SageMaker's container serves, and that a clone is named after: the ensemble that is not a step
-        of another, or the only model. "" where there are several, or none.
-    """
+    """The names of an archive's models."""
 
-    models: frozenset[str]
+    models: frozenset[str]  # the folders at the root that are models; none where the root itself is one
+    # the model that SageMaker's container serves, and that a clone is named after: the ensemble that is not a step of
+    # another, or the only model; "" where there are several, or none
     top: str
 
     def of(self, model: str, clone: str) -> str:

@@ -41,10 +41,8 @@ def convert(source: Path, input_: str, output: str) -> bytes:
     """The ONNX file of the part of the GraphDef ``source`` between ``input_`` and ``output``.
 
     tf2onnx numbers the nodes that it adds, so only the first conversion in a process gives the same bytes each time.
-
-    Raises:
-        EnsembleError: it is not a GraphDef, does not have these tensors, or its input has no fixed image size.
-    """
+    Raises :class:`EnsembleError`: it is not a GraphDef, does not have these tensors, or its input has no fixed image
+    size."""
     import onnx
     import tf2onnx
 

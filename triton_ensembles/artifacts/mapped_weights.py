@@ -54,11 +54,8 @@ def make(job: Job) -> Facts:
     """Write the folder ``job.output``: the model under its own name, and the other files.
 
     Options: ``level``, as ``optimization.graph.level`` of the config; ``onnxruntime``, the version that this process
-    must have; ``instruction_sets``, of this processor, which the build needs to tell its results apart.
-
-    Raises:
-        EnsembleError: ONNX Runtime cannot load the model.
-    """
+    must have; ``instruction_sets``, of this processor, which the build needs to tell its results apart. Raises
+    :class:`EnsembleError`: ONNX Runtime cannot load the model."""
     source, level = job.source_file(), int(job.options["level"])
     if ort.__version__ != job.options["onnxruntime"]:
         raise EnsembleError(f"this is ONNX Runtime {ort.__version__}, and {job.options['onnxruntime']} is needed")

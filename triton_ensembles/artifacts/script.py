@@ -1,26 +1,16 @@
-"""Scripts of the project. One that makes a file: ``maker = "script"``, ``run = "scripts/make_model.py"``.
+"""Scripts of the project, run by the Python that builds, in the folder of the project. docs/ensembles.md says how.
 
-The script is run as ``python scripts/make_model.py OUTPUT JOB``, in the folder of the project, by the Python that
-builds. It writes the file OUTPUT. JOB is a JSON file::
+``maker = "script"``, ``run = "scripts/make_model.py"``: ``python SCRIPT OUTPUT JOB`` writes the file OUTPUT. JOB is a
+JSON file with ``files`` (those of the source, and the artifact that is needed, by name), ``file`` (the one that the
+recipe names, or null) and ``options``. Such a script may be written with :func:`main`, as the makers in this folder
+are, and with the helpers beside it: :mod:`.onnx_export`, :mod:`.torchscript` and :mod:`.accuracy`.
 
-    {
-      "files": {"weights.bin": "/…"},  # the files of the source, and the artifact that is needed, by name
-      "file": "weights.bin",           # the one that the recipe names by file or needs, or null
-      "options": {"hidden": 384}       # those of the recipe
-    }
+``accuracy = "scripts/accuracy.py"``: ``python SCRIPT MODEL JOB`` judges the file MODEL, each time that it is made and
+has no random weights. JOB has ``files`` (those that MODEL was made from), ``precision`` ("fp32" or "bf16", in which the
+engine of the step computes) and ``options``.
 
-If the last line on standard output is a JSON object, it is noted in the manifest. What is printed is shown when the
-script fails; the last line is the reason. Its content is part of what decides whether the artifact is made again, as
-are its options, its source, the files that the recipe lists in ``reads`` (modules that it imports should be listed
-there) and the versions of the packages in ``tools``.
-
-One that checks a file: ``accuracy = "scripts/accuracy.py"``. It is run as ``python scripts/accuracy.py MODEL JOB`` each
-time that the file MODEL is made and has no random weights. Instead of ``file``, JOB has ``precision``, in which the
-engine of the step computes ("fp32" or "bf16"); ``files`` are those that MODEL was made from. Exit code 0 accepts MODEL;
-any other stops the build. The answer is kept until MODEL, the script, its options or what it ``reads`` changes.
-
-A script may also be written with :func:`main`, as the makers in this folder are, and with the helpers beside it:
-:mod:`.onnx_export`, :mod:`.torchscript` and :mod:`.accuracy`.
+Exit code 0 is a success; of any other, the last line that was printed is the reason. If the last line on standard
+output is a JSON object, it is noted in the manifest.
 """
 
 import json

@@ -48,10 +48,7 @@ def picture(graph: Graph, format: str) -> bytes:
     """The bytes of an ``svg``, ``png`` or ``pdf``: steps as boxes, tensors as rounded ones with data type and dims.
 
     A label beside an arrow is the tensor's name in the step's model if it differs. The same graph gives the same bytes.
-
-    Raises:
-        EnsembleError: it is too large to be drawn in this format.
-    """
+    Raises :class:`EnsembleError`: it is too large to be drawn in this format."""
     boxes, arrows = place(graph)
     width = max(box.x + box.width / 2 for box in boxes) + _EDGE
     ends = [box.y + side * box.height / 2 for box in boxes for side in (-1, 1)] + [

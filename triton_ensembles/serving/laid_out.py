@@ -22,11 +22,8 @@ def unpacked(archive: Path, folder: Path) -> Path:
 
     With a config.pbtxt at its root it is one model, and has the name in it, or else that of the archive. SageMaker's
     container calls the model that it serves by the archive's name, whatever its config says, so a name there that is
-    not the folder's is no fault; the folder then gets that name, by which a client of KServe v2 asks for it.
-
-    Raises:
-        EnsembleError: it cannot be unpacked.
-    """
+    not the folder's is no fault; the folder then gets that name, by which a client of KServe v2 asks for it. Raises
+    :class:`EnsembleError`: it cannot be unpacked."""
     repository = folder / "models"
     extract(archive, repository, lambda _: None)
     if (repository / CONFIG).is_file():

@@ -17,12 +17,11 @@ from triton_ensembles.starter.example import NAME as EXAMPLE
 from triton_ensembles.starter.example import write_example
 from triton_ensembles.starter.models import copy_environments, copy_models, files_beside
 from triton_ensembles.starter.names import check_name
-from triton_ensembles.starter.project import Written, project_texts
+from triton_ensembles.starter.project import Written, project_texts, rendered, test_of
 from triton_ensembles.starter.recipe import backend_of, environment_text, recipe_text, weights_in
 from triton_ensembles.starter.report import Notes, add_faults
 from triton_ensembles.starter.repository import choose_model, find_repository
 from triton_ensembles.starter.steps import Packages, Required, packages_of, requirements_near
-from triton_ensembles.starter.templates import rendered, test_of
 from triton_ensembles.triton.backends import ENSEMBLE
 from triton_ensembles.triton.model_config import ModelConfig
 from triton_ensembles.triton.targets import CPU

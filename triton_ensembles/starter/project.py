@@ -1,20 +1,28 @@
-"""A new small ensemble, and the project that it goes to: the one that there is, or a new one in an empty folder."""
+"""A new small ensemble, and the project that it goes to: the one that there is, or a new one in an empty folder.
 
-from collections.abc import Iterable
+Their files are in templates/.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.location import ENSEMBLES, chosen_project, find_project
 from triton_ensembles.starter.draft import draft, refuse_existing, write_texts
-from triton_ensembles.starter.names import check_name
-from triton_ensembles.starter.templates import rendered
+from triton_ensembles.starter.names import check_name, module_name
 from triton_ensembles.version import __version__
 
 # What a folder may hold that is still empty: what hosting services put into a new repository, and hidden files.
 _BEGINNINGS = ("readme", "license", "licence", "copying", "notice")
 
 _ONNXRUNTIME, _ONNX = "onnxruntime==1.31.1", "onnx==1.23.2"  # as in the extra build, which has much more
+_TEMPLATES = Path(__file__).parent / "templates"
+_NAME = "NAME"  # in the names of files
+# A template that is called .gitignore or pyproject.toml would already be one.
+_HIDDEN, _TEMPLATE = "dot_", ".template"
+_PLACE = re.compile(r"@([A-Z]+)@")
 
 
 @dataclass(frozen=True)
@@ -84,3 +92,31 @@ def requirements(backends: set[str], *, makes_onnx: bool) -> str:
 
 def _is_beginning(name: str) -> bool:
     return name.startswith(".") or name.lower().partition(".")[0] in _BEGINNINGS
+
+
+def rendered(kind: str, name: str, values: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The texts of ``templates/KIND`` by their paths in a project.
+
+    ``@NAME@`` in a text is the name of the ensemble, ``@VERSION@`` that of this package, and others are in ``values``.
+    """
+    known = {"NAME": name, "VERSION": __version__, **(values or {})}
+    root = _TEMPLATES / kind
+    return {
+        _place(path.relative_to(root), name): _PLACE.sub(lambda found: known[found[1]], path.read_text("utf-8"))
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def test_of(name: str) -> str:
+    """The path of the test of an ensemble in a project."""
+    return f"tests/test_{module_name(name)}.py"
+
+
+def _place(path: Path, name: str) -> str:
+    if path.name == f"test_{_NAME}.py":
+        return test_of(name)
+    parts = [name if part == _NAME else part.removesuffix(_TEMPLATE) for part in path.parts]
+    if path.stem == _NAME:
+        parts[-1] = f"{name}{path.suffix}"
+    return "/".join(f".{part.removeprefix(_HIDDEN)}" if part.startswith(_HIDDEN) else part for part in parts)

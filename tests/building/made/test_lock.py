@@ -71,14 +71,6 @@ def test_what_appeared_on_the_index_since_changes_nothing(project: Path, index: 
     assert make(project, locked=True).sha256 == first.sha256
 
 
-def test_a_lock_in_its_former_place_is_not_passed_over(project: Path) -> None:
-    """Otherwise the build takes the newest packages, though a lock is in git."""
-    make(project)
-    lock_of(project).rename(lock_of(project).parents[1] / lock_of(project).name)
-    with pytest.raises(EnsembleError, match=r"locks are read from locks/ only"):
-        make(project)
-
-
 def test_a_changed_environment_file_renews_the_lock_and_says_so(project: Path, index: Path) -> None:
     """Otherwise the file asks for one thing and the archive has another; or CI builds what nobody has looked at."""
     make(project)

@@ -31,15 +31,11 @@ _CONDA = "conda "
 
 @dataclass
 class Pins:
-    """Attributes:
-    given: the lines to install, and nothing else; () for whatever is found to fit.
-    source: the file that they are from, if any.
-    found: the lines of what was installed.
-    """
+    """Exact packages."""
 
-    given: tuple[str, ...] = ()
-    source: Path | None = None
-    found: list[str] = field(default_factory=list)
+    given: tuple[str, ...] = ()  # the lines to install, and nothing else; () for whatever is found to fit
+    source: Path | None = None  # the file that they are from, if any
+    found: list[str] = field(default_factory=list)  # the lines of what was installed
 
     @property
     def from_conda(self) -> bool:

@@ -19,11 +19,8 @@ def install(
     """Install ``spec`` into the new folder ``prefix`` and return the provider's name.
 
     The first of :data:`PROVIDERS` that is available is used, or ``provider`` if it is given. One that is not is
-    reported to ``progress``, and the next is tried.
-
-    Raises:
-        EnsembleError: the file has no solution, or ``provider`` is not available.
-    """
+    reported to ``progress``, and the next is tried. Raises :class:`EnsembleError`: the file has no solution, or
+    ``provider`` is not available."""
     if provider in _PROGRAMS:
         raise EnsembleError(f"the program {provider} is no longer used", cure="use rattler, which reads the same files")
     if provider not in (None, *PROVIDERS):

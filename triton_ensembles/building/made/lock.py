@@ -29,13 +29,11 @@ _ASKED = "#   "
 
 class Lock:
     """The lock of one set of packages. ``frozen``: it may not change. Raises :class:`EnsembleError`: it is frozen, and
-    it is missing or was made for something else; it was damaged: a line is not one of a lock, or what is asked for is
-    not in it; or it lies beside the recipe, where locks were until 0.2."""
+    it is missing or was made for something else; or it was damaged: a line is not one of a lock, or what is asked for
+    is not in it."""
 
     def __init__(self, folder: Path, name: str, python: str, requirements: Sequence[str], *, frozen: bool) -> None:
         self.path = folder / LOCKS / f"{name}-python{python}.lock"
-        if (former := folder / self.path.name).exists():
-            raise EnsembleError(f"locks are read from {LOCKS}/ only", path=former, cure=f"move it into {LOCKS}/")
         self._asked = tuple(requirements)
         lines = read_text(self.path, LONGEST_LOCK).splitlines() if self.path.exists() else []
         was = tuple(line.removeprefix(_ASKED) for line in lines if line.startswith(_ASKED))

@@ -39,11 +39,8 @@ class SelectedModel:
 def select_models(recipe: Recipe, configs: Mapping[str, ModelConfig], target: Target) -> dict[str, SelectedModel]:
     """The model file of each step that has any, by step.
 
-    A step of another backend, such as Python's, reads its files itself, whatever they are called.
-
-    Raises:
-        EnsembleError: the target has no backend for any file of a step.
-    """
+    A step of another backend, such as Python's, reads its files itself, whatever they are called. Raises
+    :class:`EnsembleError`: the target has no backend for any file of a step."""
     return {
         step: _select(recipe, step, config, target)
         for step, config in configs.items()

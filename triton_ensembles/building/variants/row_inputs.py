@@ -6,7 +6,6 @@ import shutil
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -62,10 +61,13 @@ class RowReader:
     def rows(self) -> Generator[tuple[Row, Callable[[], RowInputs]], None, None]:
         """Rows of the table, each with a function that gives its inputs or raises :class:`EnsembleError`. Downloaded
         files are there until the next row is asked for."""
-        with _pool() as pool:
+        pool = ThreadPoolExecutor(_AHEAD)
+        try:
             for row, inputs in self._begun(pool):
                 yield row, inputs
                 shutil.rmtree(self._downloads(row), ignore_errors=True)
+        finally:  # after Ctrl-C, downloads that have not begun do not begin
+            pool.shutdown(cancel_futures=True)
 
     def _begun(self, pool: ThreadPoolExecutor) -> Iterator[tuple[Row, Callable[[], RowInputs]]]:
         waiting: deque[tuple[Row, Callable[[], RowInputs]]] = deque()
@@ -145,16 +147,6 @@ class _Own:
     def replacement(self, downloads: Path) -> Replacement:
         path = self.fetched or self.place.fetched(self.inner, downloads)
         return Replacement(path, int(self.identity[0]), self.sha256)
-
-
-@contextmanager
-def _pool() -> Iterator[ThreadPoolExecutor]:
-    """Threads for downloads; after Ctrl-C those that have not begun do not begin."""
-    pool = ThreadPoolExecutor(_AHEAD)
-    try:
-        yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def _digest(path: Path) -> str:

@@ -31,12 +31,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """Attributes:
-    columns: of parameters, as the header has them.
-    """
+    """A table of variants."""
 
     path: Path
-    columns: Sequence[str]
+    columns: Sequence[str]  # of parameters, as the header has them
     rows: Sequence[Row]
 
 

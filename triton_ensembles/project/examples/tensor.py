@@ -164,11 +164,8 @@ def pixels(
     """An encoded image as FP32 [3, height, width]: RGB, from 0 to 1, then less ``mean`` and divided by ``std``.
 
     Networks of torchvision want ImageNet's mean and standard deviation; AWS's example client for ResNet-50 on Triton
-    computes the same (amazon-sagemaker-examples, triton_resnet50.ipynb).
-
-    Raises:
-        ValueError: this is not an image that Pillow can decode.
-    """
+    computes the same (amazon-sagemaker-examples, triton_resnet50.ipynb). Raises :class:`ValueError`: this is not an
+    image that Pillow can decode."""
     from PIL import Image, UnidentifiedImageError
 
     try:
