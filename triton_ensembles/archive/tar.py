@@ -79,7 +79,7 @@ class _Reader:
             message = error.message if members else "this is not a gzip-compressed tar archive"
             problems.append(Problem(error.rule if members else "archive-unreadable", "", message))
         except ArchiveError as error:
-            problems.append(Problem(error.rule, "", error.message))
+            problems.append(Problem(error.rule, "", error.message, error.effect))
             if error.rule in _TOO_LARGE:  # nothing can be concluded from a part
                 return Tree((), problems)
         return Tree(members, problems, inner.get)

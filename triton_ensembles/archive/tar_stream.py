@@ -112,7 +112,8 @@ class TarStream:
         name = records.get("path") or header.name
         if header.type == b"S" or any(key.startswith(SPARSE) for key in records):
             name = records.get(f"{SPARSE}name", name)[:_SHOWN]
-            raise ArchiveError("archive-unreadable", f"'{name}' is stored without its holes: pack it without tar -S")
+            message = f"'{name}' is stored without its holes: pack it without tar -S"
+            raise ArchiveError("archive-unreadable", message, "the archive is not checked, and the endpoint refuses it")
         mtime = records.get("mtime", "").partition(".")[0]
         return Member(
             name.rstrip("/") if header.type == b"5" else name,

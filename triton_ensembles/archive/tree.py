@@ -54,7 +54,6 @@ class Problem:
     path: str  # of the file it is about; "" for the whole repository
     message: str
     effect: str = ""  # what the server does then; "" for what the rule says
-    cure: str = ""  # what to do; "" for what the rule says
 
 
 # Problems after which the rest was not read.

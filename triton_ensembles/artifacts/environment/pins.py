@@ -19,7 +19,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest
 
 LINE = re.compile(
-    r"(?P<pip>[A-Za-z0-9][A-Za-z0-9._-]*)(==(?P<version>\S+)| @ \S+) --hash=sha256:[0-9a-f]{64}"
+    r"(?P<pip>[A-Za-z0-9][A-Za-z0-9._-]*)(==\S+| @ \S+) --hash=sha256:[0-9a-f]{64}"
     r"|conda (?P<conda>[A-Za-z0-9_][A-Za-z0-9_.-]*) ==\S+ \S+"
 )
 """A line of pins."""

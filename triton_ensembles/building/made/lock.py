@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from triton_ensembles.artifacts.environment.pins import LINE, LONGEST_LOCK, Pins
@@ -48,26 +47,18 @@ class Lock:
 
     def _refuse_damage(self, lines: Sequence[str], python: str) -> None:
         """``python``: of a lock for what is asked for now, which it must hold; "" for another one."""
-        pinned: dict[str, str] = {}
+        pinned: set[str | None] = {None}
         for number, line in enumerate(lines, 1):
             if not line.strip() or line.startswith("#"):
                 continue
             if not (match := LINE.fullmatch(line)):
                 raise EnsembleError("this is not a line of a lock", path=self.path, line=number, cure=_CURE)
-            package = canonicalize_name(match["pip"] or match["conda"])
-            if package in pinned and match["pip"]:
-                raise EnsembleError(f"{package} is in this lock twice", path=self.path, line=number, cure=_CURE)
-            pinned[package] = match["version"] or ""
-        from_conda = any(line.startswith("conda ") for line in lines)
+            pinned.add(canonicalize_name(match["pip"] or match["conda"]))
+        if not any(line.startswith("conda ") for line in lines):
+            pinned |= {"python", "pip"}
         for requirement in self._asked if python else ():
-            name, allowed = _name_and_versions(requirement, python)
-            if name is None or (name in ("python", "pip") and not from_conda):
-                continue
-            if name not in pinned:
+            if _name_of(requirement, python) not in pinned:
                 raise EnsembleError(f"{requirement} is asked for, and this lock lacks it", path=self.path, cure=_CURE)
-            if pinned[name] and not allowed.contains(pinned[name], prereleases=True):
-                message = f"{requirement} is asked for, and this lock has {name} {pinned[name]}"
-                raise EnsembleError(message, path=self.path, cure=_CURE)
 
     def pins(self) -> Pins:
         return Pins(self.lines, source=self.path)
@@ -107,13 +98,13 @@ def locked_entry(
     return entry
 
 
-def _name_and_versions(written: str, python: str) -> tuple[str | None, SpecifierSet]:
-    """Name and versions of a requirement; None where its marker does not hold for this Python."""
+def _name_of(written: str, python: str) -> str | None:
+    """The name in a requirement; None where its marker does not hold for this Python."""
     try:
         requirement = Requirement(written)
-    except InvalidRequirement:  # a match specification of conda, whose solver has seen to the version
+    except InvalidRequirement:  # a match specification of conda
         match = _CONDA_NAME.match(written)
-        return (canonicalize_name(match[1]) if match else None), SpecifierSet()
+        return canonicalize_name(match[1]) if match else None
     environment = {"python_version": python, "python_full_version": f"{python}.99"}
     holds = requirement.marker is None or requirement.marker.evaluate(environment)
-    return (canonicalize_name(requirement.name) if holds else None), requirement.specifier
+    return canonicalize_name(requirement.name) if holds else None
