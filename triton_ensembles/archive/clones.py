@@ -17,6 +17,7 @@ import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +28,6 @@ from triton_ensembles.archive.clone_texts import Changes, CloneTexts, Replacemen
 from triton_ensembles.archive.common_environments import common_environments
 from triton_ensembles.archive.gzip_stream import GzipStream
 from triton_ensembles.archive.model_names import ModelNames, model_names
-from triton_ensembles.archive.renamed_header import RenamedHeader
 from triton_ensembles.archive.tar import safe_path, unsafe_because
 from triton_ensembles.archive.tar_stream import Member, TarStream
 from triton_ensembles.archive.write import BLOCK, GzipMember
@@ -36,6 +36,8 @@ from triton_ensembles.ground.files import write_whole
 
 _LARGE = 4 << 10  # bytes; a smaller file is compressed with its neighbors, which takes less space
 _LEVEL = 6  # level 9, zlib's best, takes three times as long
+# Of ustar, in bytes: the name comes first; then, among others, the sum of all.
+_NAME_BYTES, _SUM = 100, slice(148, 156)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
@@ -113,8 +115,8 @@ class Original:
         return CloneTexts({path: content for path, content in kept if differs(path)}, self.names)
 
     @cached_property
-    def _headers(self) -> Sequence[RenamedHeader]:
-        return [RenamedHeader(info) for info, _ in self.members]
+    def _headers(self) -> Sequence[_RenamedHeader]:
+        return [_RenamedHeader(info) for info, _ in self.members]
 
     @property
     def files(self) -> list[str]:
@@ -175,6 +177,35 @@ class Original:
             pending.clear()
             yield replacement or content
         yield bytes(pending) + bytes(2 * tarfile.BLOCKSIZE)  # two empty blocks end a tar
+
+
+class _RenamedHeader:
+    """The header of ``info`` with other names and sizes, as :meth:`tarfile.TarInfo.tobuf` makes it: all but the name is
+    made once."""
+
+    def __init__(self, info: tarfile.TarInfo) -> None:
+        self._info = info
+        self._size = info.size
+        self._rest: bytes | None = None  # None: it needs more than one block
+        header = self._made("x", info.size)
+        if len(header) == tarfile.BLOCKSIZE:
+            self._rest = header[_NAME_BYTES:]
+            self._rest_sum = sum(header[_NAME_BYTES:]) - sum(header[_SUM]) + 8 * ord(" ")
+
+    def of(self, name: str, size: int) -> bytes:
+        """Both of the member in the clone; the size is in bytes."""
+        written = f"{name}/" if self._info.isdir() else name
+        if self._rest is None or size != self._size or len(written) > _NAME_BYTES or not written.isascii():
+            return self._made(name, size)
+        encoded = written.encode()
+        total = b"%06o\0 " % (self._rest_sum + sum(encoded))
+        start, stop = _SUM.start - _NAME_BYTES, _SUM.stop - _NAME_BYTES
+        return encoded.ljust(_NAME_BYTES, b"\0") + self._rest[:start] + total + self._rest[stop:]
+
+    def _made(self, name: str, size: int) -> bytes:
+        info = copy(self._info)
+        info.name, info.size = name, size
+        return info.tobuf(tarfile.PAX_FORMAT)
 
 
 def _read(archive: Path, scratch: BinaryIO) -> tuple[ModelNames, list[_Member]]:

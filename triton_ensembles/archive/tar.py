@@ -9,8 +9,7 @@ from weakref import WeakValueDictionary
 
 from triton_ensembles.archive.budget import ArchiveError, Budget
 from triton_ensembles.archive.gzip_stream import GzipStream, Source
-from triton_ensembles.archive.tar_header import BadHeaderError
-from triton_ensembles.archive.tar_stream import Member, TarStream
+from triton_ensembles.archive.tar_stream import BadHeaderError, Member, TarStream
 from triton_ensembles.archive.tree import CONFIG_SUFFIX, Entry, Kind, Problem, Tree, is_archive, is_text
 
 _DEEPEST = 1  # env.tar.gz inside an archive is read, an archive inside env.tar.gz is not

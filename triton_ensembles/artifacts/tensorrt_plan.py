@@ -15,9 +15,14 @@ from typing import Any
 
 from triton_ensembles.artifacts import Facts, Job, load_maker, load_script
 from triton_ensembles.artifacts.tensorrt.plan_builders import PYTHON, Gpu, PlanBuilder, build_with_api, run_script
-from triton_ensembles.artifacts.tensorrt.plan_request import PlanRequest, precision_of, write_request
+from triton_ensembles.artifacts.tensorrt.plan_request import (
+    BuiltPlan,
+    PlanRequest,
+    precision_of,
+    read_plan,
+    write_request,
+)
 from triton_ensembles.artifacts.tensorrt.profiles import profiles_of
-from triton_ensembles.artifacts.tensorrt.result import BuiltPlan, read_plan
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import write_whole
 from triton_ensembles.project.recipe.makers import ACCURACY_CHECKS
@@ -27,7 +32,7 @@ PREBUILT = "prebuilt"  # options.builder of a plan that was built on another mac
 _CALLS = ["network_from_onnx_path", "CreateConfig(fp16, profiles, load_timing_cache)", "engine_from_network"]
 TOOLS = ("onnx", "onnxruntime")
 READS = (
-    *(f"artifacts/tensorrt/{module}.py" for module in ("plan_request", "plan_builders", "profiles", "result")),
+    *(f"artifacts/tensorrt/{module}.py" for module in ("plan_request", "plan_builders", "profiles")),
     *("artifacts/accuracy.py", "artifacts/accuracy_on_sentences.py", "artifacts/accuracy_on_photographs.py"),
 )
 

@@ -14,6 +14,7 @@ the server on this machine, would refuse is refused before with the faults that 
 
 import contextlib
 import os
+import re
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,14 +35,16 @@ from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.spelling import listed
 from triton_ensembles.project.location import ENSEMBLES
 from triton_ensembles.project.recipe.places import RECIPE
-from triton_ensembles.serving.laid_out import linked, name_of, unpacked
+from triton_ensembles.sagemaker.extraction import extract
 from triton_ensembles.triton.destination import Destination
-from triton_ensembles.triton.model_config import CONFIG, read_config
+from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
 from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import CPU
 
 _GPUS = Path("/proc/driver/nvidia/gpus")
+_SUFFIXES = (".tar.gz", ".tgz", ".tar")
+_UNSAFE = re.compile(r"[^0-9A-Za-z._-]+")  # Triton passes the path of an environment to a shell
 
 
 @dataclass(frozen=True)
@@ -77,13 +80,13 @@ def served(path: Path, scratch: Path, progress: Progress = lambda _: None) -> Se
     refuse_faults(
         path, here(), f"this cannot be served, because check finds faults in {shown(path)}", repositories=repositories
     )
-    name = name_of(path)
+    name = _name_of(path)
     folder = Path(tempfile.mkdtemp(dir=scratch))
     if path.is_file():
         progress(f"unpacking {shown(path)}")
         repository = unpacked(path, folder)
     else:
-        repository = linked(path, folder) if repositories[0].is_one_model else path
+        repository = _linked(path, folder) if repositories[0].is_one_model else path
     return _served(name, path, repository, repositories)
 
 
@@ -153,6 +156,56 @@ def built_of(folder: Path, progress: Progress) -> Built:
         message = f"a folder with {RECIPE} is built in its project, and this one is not in {ENSEMBLES}/"
         raise EnsembleError(message, path=folder, cure=f"move it into {ENSEMBLES}/ of a project")
     return build(folder, CPU, Places.of(folder.parents[1]), allow_random=True, progress=progress)
+
+
+def _name_of(path: Path) -> str:
+    """``bert`` for ``models/bert``, ``bert.tar.gz`` and ``./bert/``; only letters, digits and ``._-``."""
+    name = path.resolve().name
+    suffix = next((ending for ending in _SUFFIXES if path.is_file() and name.endswith(ending)), "")
+    return _UNSAFE.sub("_", name.removesuffix(suffix)).strip(".") or "model"
+
+
+def unpacked(archive: Path, folder: Path) -> Path:
+    """The repository in ``archive``, unpacked into the empty ``folder`` as SageMaker unpacks it.
+
+    With a config.pbtxt at its root it is one model, and has the name in it, or else that of the archive. SageMaker's
+    container calls the model that it serves by the archive's name, whatever its config says, so a name there that is
+    not the folder's is no fault; the folder then gets that name, by which a client of KServe v2 asks for it. Raises
+    :class:`EnsembleError`: it cannot be unpacked."""
+    repository = folder / "models"
+    extract(archive, repository, lambda _: None)
+    if (repository / CONFIG).is_file():
+        name = read_config(repository / CONFIG).name or _name_of(archive)
+        repository.rename(folder / "model")
+        repository.mkdir()
+        (folder / "model").rename(repository / _UNSAFE.sub("_", name))
+        return repository
+    configs = {path.parent: read_config(path) for path in repository.glob(f"*/{CONFIG}")}
+    steps = {step for config in configs.values() for step in _steps(config)}
+    for model, config in configs.items():
+        named = model.with_name(_UNSAFE.sub("_", config.name)) if config.name else model
+        if model.name not in steps and not named.exists():
+            model.rename(named)
+    return repository
+
+
+def _linked(model: Path, folder: Path) -> Path:
+    """A repository in the empty ``folder``: a link to ``model`` and, if it is an ensemble, to the steps beside it."""
+    repository = folder / "models"
+    repository.mkdir()
+    waiting = [(model.resolve(), "")]
+    while waiting:
+        path, step = waiting.pop()
+        config = read_config(path / CONFIG) if (path / CONFIG).is_file() else ModelConfig()
+        link = repository / (step or config.name or _name_of(path))
+        if path.is_dir() and not link.is_symlink():
+            link.symlink_to(path)
+            waiting += [(path.parent / name, name) for name in _steps(config)]
+    return repository
+
+
+def _steps(config: ModelConfig) -> list[str]:
+    return [step.model_name for step in config.ensemble_scheduling.step]
 
 
 def _served(name: str, path: Path, repository: Path, read: Sequence[Repository] | None = None) -> Served:

@@ -20,13 +20,11 @@ from triton_ensembles.starter.names import check_name
 from triton_ensembles.starter.project import Written, project_texts, rendered, test_of
 from triton_ensembles.starter.recipe import backend_of, environment_text, recipe_text, weights_in
 from triton_ensembles.starter.report import Notes, add_faults
-from triton_ensembles.starter.repository import choose_model, find_repository
+from triton_ensembles.starter.repository import beginning, choose_model, find_repository
 from triton_ensembles.starter.steps import Packages, Required, packages_of, requirements_near
 from triton_ensembles.triton.backends import ENSEMBLE
 from triton_ensembles.triton.model_config import ModelConfig
 from triton_ensembles.triton.targets import CPU
-
-_LONGEST = 1 << 20  # bytes that are looked at of a step's code
 
 _MOST_WEIGHTS = 20  # lines
 
@@ -129,7 +127,7 @@ def _add_example(inner: Path, configs: dict[str, ModelConfig], notes: Notes) -> 
     folder = examples_folder(inner)
     if any(folder.glob("*.json")):
         return
-    code = (_beginning(path) for path in sorted(inner.glob("*/*/*")) if path.suffix in (".py", ".dali"))
+    code = (beginning(path) for path in sorted(inner.glob("*/*/*")) if path.suffix in (".py", ".dali"))
     place = f"{folder.parent.name}/{folder.name}"
     if write_example(folder, configs[folder.parent.name], code):
         notes.assumed.append(
@@ -145,11 +143,3 @@ def _add_engines(backends: set[str], notes: Notes) -> None:
             f"{CPU.server} has no backend {backend!r}: build for an image that has it (--target gpu --image RELEASE), "
             "or add a model file of another format to the recipe, as an artifact"
         )
-
-
-def _beginning(path: Path) -> bytes:
-    """The beginning of a file that may tell what requests hold; it may be anything."""
-    if not path.is_file():
-        return b""
-    with path.open("rb") as file:
-        return file.read(_LONGEST)

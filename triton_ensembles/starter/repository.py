@@ -12,7 +12,7 @@ from triton_ensembles.sagemaker.contract import ENSEMBLE
 from triton_ensembles.starter.copying import SKIPPED
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
 
-_LONGEST = 1 << 20  # bytes that are looked at of a config.pbtxt that cannot be read
+_LONGEST = 1 << 20  # bytes that are looked at of a file that cannot be read otherwise
 _DEEPEST = 6  # folders between the one that is named and the repository in it
 _MOST_FOLDERS = 20_000
 _NO_REPOSITORIES = frozenset({"node_modules", "site-packages", "venv", ".venv"})
@@ -142,7 +142,7 @@ def _read(folder: Path, name: str) -> ModelRepository:
         try:
             config = read_config(path)
         except EnsembleError as error:  # `check` explains it
-            if path.is_file() and ENSEMBLE.search(_beginning(path)):
+            if ENSEMBLE.search(beginning(path).decode(errors="replace")):
                 config.platform = "ensemble"
                 faults[key or name] = error
         configs[key or config.name or name] = config
@@ -161,6 +161,9 @@ def _folders(path: Path) -> list[Path]:
         return sorted(folder for folder in folders if not folder.name.startswith("."))
 
 
-def _beginning(config: Path) -> str:
-    with config.open("rb") as file:
-        return file.read(_LONGEST).decode(errors="replace")
+def beginning(path: Path) -> bytes:
+    """The first MiB of what may be any file; b"" where it is none."""
+    if not path.is_file():
+        return b""
+    with path.open("rb") as file:
+        return file.read(_LONGEST)

@@ -10,15 +10,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from triton_ensembles.artifacts.environment.conda import ProviderUnavailableError, install_with_rattler
 from triton_ensembles.artifacts.environment.conda_pack import pack_prefix
 from triton_ensembles.artifacts.environment.inspection import compile_sources, inspect_environment
 from triton_ensembles.artifacts.environment.libraries import required_glibc
 from triton_ensembles.artifacts.environment.links import replace_links
 from triton_ensembles.artifacts.environment.pins import Pins
-from triton_ensembles.artifacts.environment.providers import install
+from triton_ensembles.artifacts.environment.pypi import install_from_pypi
 from triton_ensembles.artifacts.environment.spec import EnvironmentSpec
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import content_digest, size_of, write_whole
 from triton_ensembles.ground.progress import Progress
+
+PROVIDERS = {"rattler": install_with_rattler, "pypi": install_from_pypi}
+"""What installs an environment, in the order in which they are tried."""
 
 # An installer's own records: the files it wrote (wrong after excluding some) and where they came from.
 _INSTALLER_FILES = frozenset(("RECORD", "INSTALLER", "REQUESTED", "direct_url.json"))
@@ -58,7 +63,7 @@ def make_packed_environment(
         exclude: globs of paths below the prefix, as conda-pack takes them (``*`` matches ``/`` too), of files to leave
             out, such as ``*/site-packages/huggingface_hub*``, besides :data:`.conda_pack.DEFAULT_EXCLUDE`.
         progress: called with a line before each long step.
-        provider: one of :data:`.providers.PROVIDERS`; by default the first that is available.
+        provider: one of :data:`PROVIDERS`; by default the first that is available.
         pins: the exact packages to install, if there are any given; those that were installed are noted in it.
 
     It holds ``bin/activate`` (Triton up to 25.07 runs it, later releases only require it) and the
@@ -93,3 +98,25 @@ def make_packed_environment(
             shutil.move(tree, partial)
     sha256, size = content_digest(destination), size_of(destination)
     return PackedEnvironment(destination, facts.python, used, facts.packages, glibc, sha256, size)
+
+
+def install(
+    spec: EnvironmentSpec, prefix: Path, progress: Progress, provider: str | None = None, pins: Pins | None = None
+) -> str:
+    """Install ``spec`` into the new folder ``prefix`` and return the provider's name.
+
+    The first of :data:`PROVIDERS` that is available is used, or ``provider`` if it is given. One that is not is
+    reported to ``progress``, and the next is tried. Raises :class:`EnsembleError`: the file has no solution, or
+    ``provider`` is not available."""
+    pins = pins or Pins()
+    able = [name for name in PROVIDERS if not pins.given or (name != "pypi") == pins.from_conda]
+    for name in [provider] if provider else able:
+        try:
+            PROVIDERS[name](spec, prefix, progress, pins)
+            return name
+        except ProviderUnavailableError as error:
+            if provider:
+                raise EnsembleError(str(error), path=spec.path) from error
+            progress(f"{error}; trying the next provider")
+    message = "its lock was made with a conda channel, and none can be reached"  # pypi is never unavailable
+    raise EnsembleError(message, path=spec.path, cure="build where one can, or delete the lock")

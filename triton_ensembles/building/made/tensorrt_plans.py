@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.artifacts.tensorrt.plan_builders import docker_image, find_gpu, find_plan_builder
-from triton_ensembles.artifacts.tensorrt.plan_request import precision_of
+from triton_ensembles.artifacts.tensorrt.plan_request import precision_of, read_plan
 from triton_ensembles.artifacts.tensorrt.profiles import profiles_of
-from triton_ensembles.artifacts.tensorrt.result import read_plan
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.ground.progress import Progress

@@ -15,8 +15,7 @@ from triton_ensembles.building.planned.refusal import refuse_faults
 from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.files import files_in, remove
 from triton_ensembles.project.recipe.places import RECIPE
-from triton_ensembles.serving.laid_out import unpacked
-from triton_ensembles.serving.served import Served, here
+from triton_ensembles.serving.served import Served, here, unpacked
 
 
 @dataclass(frozen=True)
