@@ -97,8 +97,8 @@ def _pack(wanted: Environment, plan: BuildPlan, store: Store, progress: Progress
 
 
 def _unpack_wheels(environment: Environment, plan: BuildPlan, store: Store, progress: Progress) -> Entry:
-    """The wheels of an environment file, to lie beside model.py: Triton's stub has the version folder on sys.path, so an
-    unchanged model.py imports what is there with Triton's own Python, whose numpy it also takes."""
+    """The wheels of an environment file, to lie beside model.py. Triton's stub has the version folder on sys.path, so
+    an unchanged model.py imports what is there with Triton's own Python, whose numpy it also takes."""
     file, target = plan.root / environment.file, plan.target
     spec = read_environment_file(file)
     python, glibc = target.python or server_python(), glibc_of(target)
