@@ -150,9 +150,8 @@ def _plan(path: str, content: bytes, changes: Changes) -> bytes:
     for name in own:
         for key, value in changes.parameters[name].items():
             steps[name]["config"].setdefault("parameters", {})[key] = {"string_value": value}
-    plan["files"] = {inner: known for inner, known in plan["files"].items() if inner not in left_out} | {
-        inner: [new.size, new.sha256] for inner, new in files.items()
-    }
+    kept = {inner: known for inner, known in plan["files"].items() if inner not in left_out}
+    plan["files"] = kept | {inner: [new.size, new.sha256] for inner, new in files.items()}
     return (json.dumps(plan, indent=1, sort_keys=True) + "\n").encode()
 
 

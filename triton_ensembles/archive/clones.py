@@ -133,9 +133,8 @@ class Original:
         """Raise :class:`EnsembleError` when ``count`` clones do not fit on the disk."""
         need, free = self.archive.stat().st_size * count, shutil.disk_usage(self.folder).free
         if need > free:
-            message = (
-                f"{count} clones of {self.archive.name} need {need / 1e9:.1f} GB, but only {free / 1e9:.1f} GB are free"
-            )
+            size = f"{need / 1e9:.1f} GB, but only {free / 1e9:.1f} GB are free"
+            message = f"{count} clones of {self.archive.name} need {size}"
             raise EnsembleError(message, path=self.folder, cure="write fewer at a time")
 
     def write(self, changes: Changes, path: Path) -> None:

@@ -30,9 +30,8 @@ def make(job: Job) -> Facts:
     model = job.source_file()
     # OpenVINO calls a GraphDef's tensors as TensorFlow does.
     inputs = [{f"{INPUT}:0": feed[INPUT]} for feed in feeds(job.files)]
-    lower, fp32 = (
-        outputs(model, precision, inputs, f"{OUTPUT}:0") for precision in (str(job.options["precision"]), "fp32")
-    )
+    precisions = (str(job.options["precision"]), "fp32")
+    lower, fp32 = (outputs(model, precision, inputs, f"{OUTPUT}:0") for precision in precisions)
     facts = judge(lower, fp32)
     job.output.write_text(json.dumps(facts))
     return facts

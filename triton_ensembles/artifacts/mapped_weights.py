@@ -33,11 +33,8 @@ from triton_ensembles.runtime.backends.onnxruntime.tensors import tensor_of
 from triton_ensembles.runtime.backends.onnxruntime.weights_gate import GatedFiles, WeightsGate, instruction_sets
 
 TOOLS = ("onnx",)  # ONNX Runtime's version is an option
-READS = (
-    "runtime/backends/common/known_input.py",
-    "runtime/backends/onnxruntime/tensors.py",
-    "runtime/backends/onnxruntime/weights_gate.py",
-)
+_RUNTIME = ("common/known_input", "onnxruntime/tensors", "onnxruntime/weights_gate")
+READS = tuple(f"runtime/backends/{module}.py" for module in _RUNTIME)
 
 _INLINE = 1024  # bytes; smaller tensors stay in the graph
 _PAGE, _LINE = 4096, 64  # a large tensor begins with a page, so that only what is read is in memory

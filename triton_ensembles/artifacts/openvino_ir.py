@@ -24,11 +24,8 @@ from triton_ensembles.runtime.backends.common.model_instance import (
 from triton_ensembles.runtime.backends.openvino.tensors import CHECKSUM, Names, read
 
 TOOLS = ("openvino",)
-READS = (
-    "runtime/backends/common/known_input.py",
-    "runtime/backends/common/model_instance.py",
-    "runtime/backends/openvino/tensors.py",
-)
+_RUNTIME = ("common/known_input", "common/model_instance", "openvino/tensors")
+READS = tuple(f"runtime/backends/{module}.py" for module in _RUNTIME)
 
 
 def make(job: Job) -> Facts:

@@ -210,9 +210,8 @@ def _write_archive(
         made.write(staged)
         new = packed / archive.name  # under its final name, which is checked as well
         write_archive(staged, new, progress=progress)
-        refuse_faults(
-            new, plan.target.destination, f"the new archive has faults, so {shown(archive)} was not replaced", archive
-        )
+        message = f"the new archive has faults, so {shown(archive)} was not replaced"
+        refuse_faults(new, plan.target.destination, message, archive)
         if proof:
             proof(new)
         new.replace(archive)

@@ -51,9 +51,8 @@ def picture(graph: Graph, format: str) -> bytes:
     Raises :class:`EnsembleError`: it is too large to be drawn in this format."""
     boxes, arrows = place(graph)
     width = max(box.x + box.width / 2 for box in boxes) + _EDGE
-    ends = [box.y + side * box.height / 2 for box in boxes for side in (-1, 1)] + [
-        y for bends in arrows for _, y in bends
-    ]
+    ends = [box.y + side * box.height / 2 for box in boxes for side in (-1, 1)]
+    ends += [y for bends in arrows for _, y in bends]
     low, high = min(ends) - _EDGE, max(ends) + _EDGE + _TITLE
     if format == "png" and (
         width * (high - low) * _DPI**2 > _LARGEST_PNG or max(width, high - low) * _DPI > _LONGEST_PNG
@@ -164,9 +163,8 @@ def _draw_box(axes: Any, box: Box) -> None:
     fill, line = _COLORS[box.kind]
     style = "square,pad=0" if box.kind == _STEP else f"round,pad=0,rounding_size={box.height / 2}"
     corner = (box.x - box.width / 2, box.y - box.height / 2)
-    axes.add_patch(
-        FancyBboxPatch(corner, box.width, box.height, boxstyle=style, facecolor=fill, edgecolor=line, zorder=3)
-    )
+    colors = {"facecolor": fill, "edgecolor": line}
+    axes.add_patch(FancyBboxPatch(corner, box.width, box.height, boxstyle=style, zorder=3, **colors))
     for index, text in enumerate(box.lines):
         y = box.y + ((len(box.lines) - 1) / 2 - index) * _LINE
         weight = "bold" if index == 0 else "normal"
@@ -181,9 +179,8 @@ def _draw_arrow(axes: Any, points: Sequence[Point], name: str, at_end: bool) -> 
         vertices += [(middle, before[1]), (middle, after[1]), after]
         codes += [Curve.CURVE4] * 3
     curve = Curve(vertices, codes)
-    axes.add_patch(
-        FancyArrowPatch(path=curve, arrowstyle="-|>", mutation_scale=9, color="#666666", linewidth=0.9, zorder=1)
-    )
+    style: Any = {"arrowstyle": "-|>", "mutation_scale": 9, "color": "#666666", "linewidth": 0.9}
+    axes.add_patch(FancyArrowPatch(path=curve, zorder=1, **style))
     if name:
         x, y = (points[-1][0] - 0.14, points[-1][1]) if at_end else (points[0][0] + 0.06, points[0][1])
         align = "right" if at_end else "left"

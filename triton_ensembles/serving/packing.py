@@ -66,9 +66,9 @@ def _content(source: Served) -> Iterator[tuple[str, Path]]:
         if real in above:
             raise EnsembleError("this link leads to a folder that it is in", path=source.repository / folder)
         with os.scandir(real) as items:
-            children = sorted(items, key=lambda each: each.name)
+            children = sorted(items, key=lambda item: item.name)
         if not folder:
-            _refuse_many_models(source, sum(each.is_dir() for each in children))
+            _refuse_many_models(source, sum(child.is_dir() for child in children))
         for child in children:
             inner = f"{folder}/{child.name}" if folder else child.name
             if child.name in _LEFT_OUT or child.name.endswith(".pyc") or inner in examples:

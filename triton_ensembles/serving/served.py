@@ -77,9 +77,8 @@ def served(path: Path, scratch: Path, progress: Progress = lambda _: None) -> Se
         return of_built(built_of(path, progress), path)
     refuse_no_repository(path)
     repositories = list(find_repositories(path))  # once: there may be a hundred thousand files
-    refuse_faults(
-        path, here(), f"this cannot be served, because check finds faults in {shown(path)}", repositories=repositories
-    )
+    message = f"this cannot be served, because check finds faults in {shown(path)}"
+    refuse_faults(path, here(), message, repositories=repositories)
     name = _name_of(path)
     folder = Path(tempfile.mkdtemp(dir=scratch))
     if path.is_file():

@@ -99,6 +99,5 @@ def _npy(datatype: str, shape: list[int], values: list[Any]) -> bytes:
     code, dtype = _NUMBERS[datatype]
     header = repr({"descr": dtype, "fortran_order": False, "shape": tuple(shape)}).encode()
     header += b" " * (-(len(header) + 11) % 64) + b"\n"
-    return (
-        b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + struct.pack(f"<{len(values)}{code}", *values)
-    )
+    head = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header
+    return head + struct.pack(f"<{len(values)}{code}", *values)

@@ -109,10 +109,8 @@ def _packages(inner: Path, required: Required, environment: str, notes: Notes) -
     (repository,) = find_repositories(inner)
     packages = packages_of(repository, required)
     if packages.requirements:
-        steps = most_of(packages.steps, 8)
-        notes.assumed.append(
-            f"{environment} has the packages that {steps} import: {', '.join(packages.requirements.values())}"
-        )
+        steps, requirements = most_of(packages.steps, 8), ", ".join(packages.requirements.values())
+        notes.assumed.append(f"{environment} has the packages that {steps} import: {requirements}")
     notes.assumed += [f"the version of {name} is that of {path.name}" for name, path in packages.pinned.items()]
     for step in packages.steps:
         if unknown := packages.unknown.get(step):
@@ -130,9 +128,8 @@ def _add_example(inner: Path, configs: dict[str, ModelConfig], notes: Notes) -> 
     code = (beginning(path) for path in sorted(inner.glob("*/*/*")) if path.suffix in (".py", ".dali"))
     place = f"{folder.parent.name}/{folder.name}"
     if write_example(folder, configs[folder.parent.name], code):
-        notes.assumed.append(
-            f"{place}/{EXAMPLE} is a request that was made up from config.pbtxt: replace it by a real one"
-        )
+        made_up = "is a request that was made up from config.pbtxt: replace it by a real one"
+        notes.assumed.append(f"{place}/{EXAMPLE} {made_up}")
     else:
         notes.left.append(f"write an example request into {place}/")
 

@@ -69,9 +69,8 @@ def inspect_environment(tree: Path, spec: EnvironmentSpec) -> EnvironmentFacts:
         message = f"nothing is left of {', '.join(sorted(absent))} in the packed environment"
         raise EnsembleError(message, path=spec.path, cure="remove patterns from `exclude`")
     modules = sorted(module for name in requested & distributions.keys() for module in distributions[name][1])
-    sources = tuple(
-        Path(name) for name in _run_script(tree, spec, _IMPORT, json.dumps(modules)) if name.endswith(".py")
-    )
+    names = _run_script(tree, spec, _IMPORT, json.dumps(modules))
+    sources = tuple(Path(name) for name in names if name.endswith(".py"))
     return EnvironmentFacts(facts["python"], dict(sorted(packages.items())), sources)
 
 

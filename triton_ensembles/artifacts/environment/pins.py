@@ -58,11 +58,8 @@ class Pins:
 
     def refusal(self, reason: str) -> EnsembleError:
         """Why pip did not install the given packages: they no longer exist as they were locked, or one is missing."""
-        return EnsembleError(
-            f"what this lock says cannot be installed: {reason}",
-            path=self.source,
-            cure="delete the lock and build again; what is found now goes into a new one",
-        )
+        cure = "delete the lock and build again; what is found now goes into a new one"
+        return EnsembleError(f"what this lock says cannot be installed: {reason}", path=self.source, cure=cure)
 
     def note_wheels(self, folder: Path, requirements: Iterable[str]) -> None:
         """Note the wheels that pip has downloaded to ``folder``, asked for ``requirements``."""

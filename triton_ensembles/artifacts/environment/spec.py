@@ -178,14 +178,12 @@ class _Reader:
                 requirement = Requirement(written)
             except (InvalidRequirement, RecursionError) as error:
                 message = f"{written!r} is not a pip requirement"
-                raise self.fault(
-                    message, item, "write `name==version`; options and editable installs cannot be packed"
-                ) from error
+                cure = "write `name==version`; options and editable installs cannot be packed"
+                raise self.fault(message, item, cure) from error
             if requirement.url and not requirement.url.startswith(("https://", "http://", "file://")):
                 message = f"{written!r} is no file, so that no digest can lock it"
-                raise self.fault(
-                    message, item, "build a wheel of it, and write `name @ https://…/name-1.0-py3-none-any.whl`"
-                )
+                cure = "build a wheel of it, and write `name @ https://…/name-1.0-py3-none-any.whl`"
+                raise self.fault(message, item, cure)
             requirements.append(written)
         return requirements
 

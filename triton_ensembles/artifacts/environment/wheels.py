@@ -20,6 +20,7 @@ from triton_ensembles.artifacts.environment.pypi import refuse_missing_pip
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.programs import ProgramError, output_of
 from triton_ensembles.ground.progress import Progress
+from triton_ensembles.ground.spelling import most_of
 from triton_ensembles.triton.machine import glibc_version
 
 #: Minor versions of Python that a refusal names, where they have the wheel.
@@ -140,13 +141,13 @@ def _no_wheel(missing: re.Match[str], python: str, glibc: tuple[int, int]) -> Wh
     message = f"no wheel brings {request} for Python {python} and glibc {'.'.join(map(str, glibc))}"
     minors = [minor for minor in _PYTHONS if minor != python and _has_wheel(requirement, minor, glibc)]
     if minors:
-        message += f"; there are wheels for Python {_and(minors)}"
+        message += f"; there are wheels for Python {most_of(minors, len(minors))}"
     elif _has_wheel(requirement, python, _NEWEST_GLIBC):
         message += "; its wheels need a newer glibc"
     elif not versions:
         message += ", of any version"
     if versions:
-        return WheelError(message, names, f"ask for a version that has one: the newest are {_and(versions[-3:])}")
+        return WheelError(message, names, f"ask for a version that has one: the newest are {most_of(versions[-3:])}")
     return WheelError(message, names, 'use a packed environment (kind = "folder") for what no wheel brings')
 
 
@@ -229,7 +230,3 @@ def glibc_of_this_machine() -> tuple[int, int]:
     """Such as (2, 36)."""
     major, minor = glibc_version()  # tritonserver also needs glibc
     return major, minor
-
-
-def _and(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -110,9 +110,8 @@ def build_with_api(request: PlanRequest, folder: Path, gpu: Gpu) -> None:
             profile.add(tensor, *shapes)
         profiles.append(profile)
     cache = folder / f"{request.name}.timing.cache"
-    config = CreateConfig(
-        fp16=request.precision == "fp16", profiles=profiles, load_timing_cache=str(cache) if cache.is_file() else None
-    )
+    known = str(cache) if cache.is_file() else None
+    config = CreateConfig(fp16=request.precision == "fp16", profiles=profiles, load_timing_cache=known)
     network = network_from_onnx_path(str(folder / f"{request.name}.onnx"))
     engine = engine_from_network(network, config=config, save_timing_cache=str(cache))
     save_engine(engine, str(folder / f"{request.name}.plan"))
@@ -123,10 +122,10 @@ def build_with_api(request: PlanRequest, folder: Path, gpu: Gpu) -> None:
     for number, feed in enumerate(request.feeds):
         with TrtRunner(engine, optimization_profile=number) as runner:
             outputs = runner.infer(dict(feed))
-        exported = [
-            {"name": name, "dimensions": "x".join(map(str, array.shape)), "values": array.ravel().tolist()}
-            for name, array in outputs.items()
-        ]
+        exported = []
+        for name, array in outputs.items():
+            dimensions = "x".join(map(str, array.shape))
+            exported.append({"name": name, "dimensions": dimensions, "values": array.ravel().tolist()})
         (folder / f"{request.name}.output{number}.json").write_text(json.dumps(exported))
 
 

@@ -121,9 +121,8 @@ def write_request(request: PlanRequest, onnx: Path, folder: Path) -> Path:
     log = shlex.quote(f"{request.name}.log")
     text = _SCRIPT.format(name=request.name, build=shlex.join(request.build_command()), log=log)
     for number in range(len(request.feeds)):
-        text += _RUN.format(
-            run=shlex.join(request.run_command(number)), log=shlex.quote(f"{request.name}.run{number}.log")
-        )
+        log = shlex.quote(f"{request.name}.run{number}.log")
+        text += _RUN.format(run=shlex.join(request.run_command(number)), log=log)
     script = folder / f"{request.name}.sh"
     script.write_text(text)
     script.chmod(0o755)

@@ -115,10 +115,8 @@ def onnxruntime_of(packages: Entry, store: Store, progress: Progress) -> Path | 
 
 
 def _modules(folder: Path) -> list[str]:
-    modules = {
-        path.name.partition(".")[0] for path in folder.iterdir() if not path.name.endswith((".dist-info", ".libs"))
-    }
-    return sorted(name for name in modules if name.isidentifier())
+    names = [path.name for path in folder.iterdir() if not path.name.endswith((".dist-info", ".libs"))]
+    return sorted({name.partition(".")[0] for name in names if name.partition(".")[0].isidentifier()})
 
 
 def _engine_requirement(package: str) -> str:

@@ -56,11 +56,8 @@ def stage_gateway(built: Sequence[Built], table: Table, path: Path, places: Plac
             _write_version(folder, model, path)
     shutil.copy2(path, folder / TABLE)
     weights = "random" if any(ensemble.random for ensemble in built) else "pretrained"
-    manifest = {
-        "python": python,
-        "weights": weights,
-        "ensembles": {ensemble.name: ensemble.manifest for ensemble in built},
-    }
+    manifests = {ensemble.name: ensemble.manifest for ensemble in built}
+    manifest = {"python": python, "weights": weights, "ensembles": manifests}
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
     refuse_faults(folder, target.destination, "the gateway's models have faults together")
     return folder

@@ -26,9 +26,8 @@ def digest_of_inputs(build: BuildPlan, engines_from: Path | None) -> str:
     file that does not exist."""
     artifacts = with_needs(build.recipe, build.artifacts)
     read = {path for artifact in artifacts for path in artifact.project_files}
-    sources = [
-        source for name, source in build.recipe.sources.items() if name in {needed.source for needed in artifacts}
-    ]
+    named = {artifact.source for artifact in artifacts}
+    sources = [source for name, source in build.recipe.sources.items() if name in named]
     read |= {environment.file for environment in build.recipe.environments.values()}
     for path in sorted(read):
         if not (build.root / path).is_file():

@@ -49,9 +49,8 @@ def rename_beside(config: ModelConfig, models: Mapping[str, str]) -> None:
     """Let a config that names an environment in the folder of another step name it under that step's new name."""
     if _PARAMETER in config.parameters:
         value = config.parameters[_PARAMETER]
-        value.string_value = _BESIDE.sub(
-            lambda found: found[1] + models.get(found[2], found[2]), value.string_value, count=1
-        )
+        renamed = _BESIDE.sub(lambda match: match[1] + models.get(match[2], match[2]), value.string_value, count=1)
+        value.string_value = renamed
 
 
 def environments_beside(folder: Path, configs: Mapping[str, ModelConfig]) -> Iterator[Path]:

@@ -56,12 +56,9 @@ def _in_order(config: ModelConfig) -> list[Any]:
     """The steps of the DAG, each after those whose tensors it reads, and those that can run first in their order."""
     uses = config.ensemble_scheduling.step
     writers = {tensor: number for number, use in enumerate(uses) for tensor in use.output_map.values()}
-    sorter = TopologicalSorter(
-        {
-            number: [writers[tensor] for tensor in use.input_map.values() if tensor in writers]
-            for number, use in enumerate(uses)
-        }
-    )
+    sorter = TopologicalSorter[int]()
+    for number, use in enumerate(uses):
+        sorter.add(number, *(writers[tensor] for tensor in use.input_map.values() if tensor in writers))
     sorter.prepare()
     order: list[int] = []
     while ready := sorted(sorter.get_ready()):
@@ -102,9 +99,8 @@ def _config(
     config.instance_group.add(count=instances, kind=ModelInstanceGroup.KIND_CPU)
     batching = [model.dynamic_batching for model, _ in uses if model.HasField("dynamic_batching")]
     if batching and config.max_batch_size:
-        config.dynamic_batching.max_queue_delay_microseconds = max(
-            queue.max_queue_delay_microseconds for queue in batching
-        )
+        longest_delay = max(queue.max_queue_delay_microseconds for queue in batching)
+        config.dynamic_batching.max_queue_delay_microseconds = longest_delay
         for tensor in config.input:  # requests stay apart in the Python backend, and the steps join what they can
             tensor.allow_ragged_batch = -1 in tensor.dims
     labels = {

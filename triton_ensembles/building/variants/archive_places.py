@@ -84,9 +84,8 @@ class ArchivePlaces:
 
     def parameter(self, column: str) -> tuple[str, str]:
         """The step and the key that a column sets. Raises :class:`EnsembleError`: there is no such step."""
-        step = max(
-            (step_name for step_name in self._steps if column.startswith(f"{step_name}.")), key=len, default=None
-        )
+        beginnings = [name for name in self._steps if column.startswith(f"{name}.")]
+        step = max(beginnings, key=len, default=None)
         if step is None:
             written = column.partition(".")[0]
             meant = nearest(written, self._steps)

@@ -21,10 +21,6 @@ _LARGEST_TEXT = 8 << 20  # bytes: each line becomes an object
 _MOST_PIXELS = 40_000_000  # decoding takes 8 bytes for each
 
 
-class _TooLargeError(Exception):
-    """An image of too many pixels."""
-
-
 class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -170,12 +166,11 @@ def pixels(
 
     try:
         with Image.open(io.BytesIO(image)) as opened:
-            if opened.width * opened.height > _MOST_PIXELS:
-                raise _TooLargeError
-            resized = np.asarray(opened.convert("RGB").resize((width, height)), np.float32) / 255
-    except _TooLargeError:
-        raise ValueError(f"has more than {_MOST_PIXELS / 1e6:.0f} megapixels") from None
+            is_small = opened.width * opened.height <= _MOST_PIXELS
+            resized = np.asarray(opened.convert("RGB").resize((width, height)), np.float32) / 255 if is_small else None
     except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError, ValueError) as error:
         raise ValueError("is not an image") from error
+    if resized is None:
+        raise ValueError(f"has more than {_MOST_PIXELS / 1e6:.0f} megapixels")
     normal = (resized - np.array(mean, np.float32)) / np.array(std, np.float32)
     return np.ascontiguousarray(normal.transpose(2, 0, 1))
