@@ -72,7 +72,7 @@ def _derive(
     call: MakerCall,
     store: Store,
     progress: Progress,
-    onnxruntime: Path | None,
+    onnxruntime: Path | None = None,
 ) -> dict[str, MadeArtifact]:
     def make(output: Path) -> dict[str, Any]:
         job = Job(output, {source.name: artifact.path}, source.name, call.options, dali_device="", dali_version="")
