@@ -163,7 +163,7 @@ def _draw_box(axes: Any, box: Box) -> None:
     fill, line = _COLORS[box.kind]
     style = "square,pad=0" if box.kind == _STEP else f"round,pad=0,rounding_size={box.height / 2}"
     corner = (box.x - box.width / 2, box.y - box.height / 2)
-    colors = {"facecolor": fill, "edgecolor": line}
+    colors: Any = {"facecolor": fill, "edgecolor": line}
     axes.add_patch(FancyBboxPatch(corner, box.width, box.height, boxstyle=style, zorder=3, **colors))
     for index, text in enumerate(box.lines):
         y = box.y + ((len(box.lines) - 1) / 2 - index) * _LINE

@@ -90,7 +90,7 @@ def test_damaged_weights_in_the_store_are_made_again(places: Places, tmp_path: P
     said: list[str] = []
 
     def derive() -> dict[str, str]:
-        made = map_weights(plan, {"bert-trt/1/model.onnx": MadeArtifact(model, record)}, store, said.append, None)
+        made = map_weights(plan, {"bert-trt/1/model.onnx": MadeArtifact(model, record)}, store, said.append)
         return {path: file_digest(each.path) for path, each in made.items()}
 
     first = derive()
@@ -111,4 +111,4 @@ def test_a_small_model_stays_as_it_is(places: Places, tmp_path: Path) -> None:
     model.write_bytes(embedding())
     made = {"bert-trt/1/model.onnx": MadeArtifact(model, {})}
     plan = plan_build(places.ensembles / "bert_trt", CPU)
-    assert map_weights(plan, made, Store(tmp_path / "store"), print, None) == made
+    assert map_weights(plan, made, Store(tmp_path / "store"), print) == made
