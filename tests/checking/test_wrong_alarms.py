@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from triton_ensembles.archive.tar import read_archive
 from triton_ensembles.archive.tree import LARGEST_CONFIG
 from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.examples import IDENTITY, X, Y, ensemble, io_tensor, parameter, python_model, step
 from triton_ensembles.checking.fault import Fault, Severity
 from triton_ensembles.checking.rule import Example
 from triton_ensembles.checking.staging_example import stage
-from triton_ensembles.sagemaker.extraction import extract
 
 HALF = 'input [ { name: "X" } ]\n'
 NOTE, ERROR = {"config-completed"}, {"tensor-data-type-missing", "tensor-dims-missing"}

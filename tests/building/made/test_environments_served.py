@@ -10,7 +10,7 @@ import tritonclient.http as http
 
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
-from triton_ensembles.building.made.step_wheels import steps_that_import
+from triton_ensembles.building.made.environments import steps_that_import
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.plan import plan_build
 from triton_ensembles.checking import check

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from checkout import ENSEMBLES
-from triton_ensembles.building.packed.weights_origin import weights_origin
+from triton_ensembles.building.packed.manifest import weights_origin
 from triton_ensembles.building.planned.plan import plan_build
 from triton_ensembles.triton.targets import CPU
 
