@@ -82,35 +82,6 @@ def test_a_config_that_is_not_read_is_unknown_to_its_ensemble(tmp_path: Path) ->
     assert [fault.rule for fault in faults(tmp_path)] == ["config-too-large"]
 
 
-@pytest.mark.parametrize("form", ["--format=gnu", "--format=posix", "--sparse-version=0.1 --format=posix"])
-def test_a_sparse_archive_is_read_and_unpacked(tmp_path: Path, form: str) -> None:
-    """Otherwise an archive packed by `tar --sparse` is called broken, which SageMaker unpacks."""
-    stage(Example(python_model()), tmp_path / "models", "model")
-    weights = tmp_path / "models/model/1/weights.bin"
-    with weights.open("wb") as file:
-        for part in range(50):  # more than the first header holds
-            file.seek(part << 20)
-            file.write(b"weights" * 1000)
-        file.truncate(60 << 20)
-    archive = tmp_path / "sparse.tar.gz"
-    command = ["tar", "-C", tmp_path / "models/model", "--sparse", *form.split(), "-czf", archive, "."]
-    subprocess.run(command, check=True)
-    assert not [fault for fault in check([archive]).faults if fault.severity is Severity.ERROR]
-    extract(archive, tmp_path / "unpacked", lambda _: None)
-    assert (tmp_path / "unpacked/1/weights.bin").read_bytes() == weights.read_bytes()
-
-
-@pytest.mark.parametrize("form", ["--format=gnu", "--format=posix"])
-def test_a_sparse_file_that_is_only_a_hole_is_a_bomb(tmp_path: Path, form: str) -> None:
-    """Otherwise 300 bytes unpack to a terabyte of zeros."""
-    with (tmp_path / "model.bin").open("wb") as file:
-        file.truncate(1 << 40)
-    archive = tmp_path / "bomb.tar.gz"
-    subprocess.run(["tar", "-C", tmp_path, "--sparse", form, "-czf", archive, "model.bin"], check=True)
-    (problem,) = read_archive(archive).problems
-    assert problem.rule == "archive-bomb"
-
-
 def test_a_backend_that_people_build_is_a_warning_that_says_so(tmp_path: Path) -> None:
     """Otherwise check claims that NVIDIA never published it."""
     stage(Example('backend: "stateful"\n' + TENSORS, {"1": None}), tmp_path, "model")
