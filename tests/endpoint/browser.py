@@ -60,19 +60,11 @@ class Browser:
     def __enter__(self) -> Browser:
         program, environment = chromium()
         self._profile = tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True)
+        options = ["headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "hide-scrollbars"]
+        options += ["no-first-run", "remote-debugging-port=0", f"user-data-dir={self._profile.name}"]
+        options += ["window-size={},{}".format(*self._size)]
         self._process = subprocess.Popen(
-            [
-                *(
-                    program,
-                    "--headless=new",
-                    "--no-sandbox",
-                    "--disable-gpu",
-                    "--disable-dev-shm-usage",
-                    "--hide-scrollbars",
-                ),
-                *("--no-first-run", "--remote-debugging-port=0", f"--user-data-dir={self._profile.name}"),
-                *(f"--window-size={self._size[0]},{self._size[1]}", "about:blank"),
-            ],
+            [program, *(f"--{option}" for option in options), "about:blank"],
             stderr=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             env=environment,
