@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import urllib.request
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 import pytest
+import requests
 from botocore.exceptions import ClientError, WaiterError
 
 from tests.endpoint.browser import Browser, chromium
@@ -113,8 +113,7 @@ def refused(function: Callable[..., Any], **parameters: Any) -> tuple[str, str]:
 
 def page(local: LocalEndpoint) -> str:
     """The HTML of the status page."""
-    with urllib.request.urlopen(local.url) as reply:
-        return str(reply.read().decode())
+    return requests.get(local.url, timeout=300).text
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
 from click.testing import CliRunner
@@ -175,9 +174,3 @@ def test_a_path_that_a_shell_would_split_is_refused(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 1
     assert "letters, digits" in done.stderr
-
-
-def test_boto3_takes_the_address_from_its_environment(local: LocalEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in local.environment().items():
-        monkeypatch.setenv(name, value)
-    assert boto3.session.Session().client("sts").get_caller_identity()["Account"] == "123456789012"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+import requests
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
@@ -25,9 +25,9 @@ from triton_ensembles.sagemaker.metric_names import METRICS
 
 
 def text_of(local: LocalEndpoint) -> str:
-    with urllib.request.urlopen(f"{local.url}/metrics") as reply:
-        assert reply.headers["Content-Type"].startswith("text/plain; version=0.0.4")
-        return str(reply.read().decode())
+    reply = requests.get(f"{local.url}/metrics", timeout=300)
+    assert reply.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    return reply.text
 
 
 def parsed(text: str) -> list[Sample]:
@@ -69,13 +69,13 @@ def test_two_archives_with_equal_insides_are_counted_apart(
 def test_errors_of_the_container_are_counted_and_mistyped_models_get_no_series(
     deployer: Deployer, shared: str, local: LocalEndpoint, runtime: Any
 ) -> None:
-    deployer.multi_model("erring")
+    deployer.put("erring.tar.gz", archives.model())
     with suppress(runtime.exceptions.ClientError):
-        runtime.invoke_endpoint(EndpointName="erring", TargetModel="one.tar.gz", Body=b"{")
+        runtime.invoke_endpoint(EndpointName=shared, TargetModel="erring.tar.gz", Body=b"{")
     with suppress(runtime.exceptions.ClientError):
-        ask(runtime, "erring", "nobody", 1)
-    found = samples(local, "erring")
-    assert one(found, "sagemaker_Invocation4XXErrors_total", target_model="one.tar.gz") == 1
+        ask(runtime, shared, "nobody", 1)
+    found = samples(local, shared)
+    assert one(found, "sagemaker_Invocation4XXErrors_total", target_model="erring.tar.gz") == 1
     assert not [each for each in found if each.labels.get("target_model") == "nobody" and "Invocations" in each.name]
 
 

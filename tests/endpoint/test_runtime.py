@@ -54,34 +54,6 @@ def test_json_goes_in_and_comes_out(shared: str, runtime: Any) -> None:
     assert reply["InvokedProductionVariant"] == "AllTraffic"
 
 
-@pytest.mark.parametrize(
-    ("version", "header", "stays_open"),
-    [("1.1", b"", True), ("1.1", b"Connection: close\r\n", False), ("1.0", b"", False)],
-)
-def test_a_connection_stays_open_as_long_as_the_client_wants(
-    local: LocalEndpoint, shared: str, version: str, header: bytes, stays_open: bool
-) -> None:
-    """A client that waits for the end of the connection must get it; others must not need a new one each time."""
-    host, port = local.url.removeprefix("http://").split(":")
-    body = archives.body(4)
-    request = (
-        f"POST /endpoints/{shared}/invocations HTTP/{version}\r\nHost: {host}:{port}\r\n"
-        f"X-Amzn-SageMaker-Target-Model: one.tar.gz\r\nContent-Length: {len(body)}\r\n"
-    ).encode() + (header + b"\r\n" + body)
-    with socket.create_connection((host, int(port)), timeout=300) as connection:
-        for _ in range(2 if stays_open else 1):
-            connection.sendall(request)
-            reply = http.client.HTTPResponse(connection)
-            reply.begin()
-            assert archives.values(reply.read()) == [4]
-            assert reply.status == 200
-            assert reply.headers["Date"].endswith("GMT")
-            assert reply.headers["x-Amzn-Invoked-Production-Variant"] == "AllTraffic"
-            assert reply.will_close != stays_open
-        if not stays_open:
-            assert connection.recv(1) == b""
-
-
 def test_a_target_model_may_begin_with_the_slash_that_the_prefix_lacks(deployer: Deployer, runtime: Any) -> None:
     """AWS concatenates the two; its own notebook leaves the slash to TargetModel."""
     deployer.put("prefix/one.tar.gz", archives.model("one"))
