@@ -1,7 +1,5 @@
 """A small ensemble of two Python steps, with an example request: X, three numbers, becomes Y, which is X + 2."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

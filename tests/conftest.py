@@ -1,7 +1,5 @@
 """The expensive things, made once: every ensemble built as `make build-ensembles` builds them, and one real server."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

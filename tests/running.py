@@ -1,7 +1,5 @@
 """Commands that tests start: ended with the test, whatever becomes of it."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What other repositories take from this one: the pre-commit hook, the GitHub Action, and the page about them."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """check, graph, clone and diff on a Python that has only what `pip install triton-ensembles` installs."""
 
-from __future__ import annotations
-
 import ast
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Files that a stranger wrote to stall a command, where files are read before any repository: each is a line."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

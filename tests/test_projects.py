@@ -1,7 +1,5 @@
 """Which project a command works on, from wherever it is called."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The wheel: installed outside of this checkout, it checks, draws and serves what is not ours."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -4,8 +4,6 @@
 part, or makes large files, waits for the second half of ``make test-all``.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

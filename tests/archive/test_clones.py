@@ -1,7 +1,5 @@
 """Clones have the right content, every reader can read them, and bad requests are refused before any is written."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Clones of a real ensemble, served side by side by the real server."""
 
-from __future__ import annotations
-
 import tarfile
 from pathlib import Path
 

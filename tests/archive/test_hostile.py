@@ -1,7 +1,5 @@
 """Archives and folders that were made to keep a reader busy: each is refused by a line, in little time and memory."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """The Python that archives name decides which stubs serve them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

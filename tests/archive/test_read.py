@@ -1,7 +1,5 @@
 """Archives and folders of all kinds are read or reported as a fault, in bounded time and memory."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import os

@@ -1,7 +1,5 @@
 """The .tar.gz: the same tree gives the same bytes, and SageMaker can extract it."""
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

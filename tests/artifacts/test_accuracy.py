@@ -1,7 +1,5 @@
 """The accuracy check of precisions below fp32, with real models and their real outputs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

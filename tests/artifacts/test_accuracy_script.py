@@ -1,7 +1,5 @@
 """An accuracy check of the project's own: a script that the recipe names, and a source on this machine."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

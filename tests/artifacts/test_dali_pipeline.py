@@ -1,7 +1,5 @@
 """The serialized pipeline is written by the DALI of the image, whatever DALI is installed here."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

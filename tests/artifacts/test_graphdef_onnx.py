@@ -1,7 +1,5 @@
 """A GraphDef as ONNX: the same tensors under the same names with the same values, or no file."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Building: the same bytes every time, nothing made twice, nothing broken when the process is killed."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """Projects of small ensembles, and the command line run in them, in this process and in one of its own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

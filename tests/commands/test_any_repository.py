@@ -1,7 +1,5 @@
 """Commands on repositories and archives that have no recipe, in a folder that is no project."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

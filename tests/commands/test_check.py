@@ -1,7 +1,5 @@
 """The command `check`: what it prints, and how it exits."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The command line as a user sees it: help, errors of one line, exit codes 0, 1 and 2."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tomllib

@@ -1,7 +1,5 @@
 """The command ``deploy``, and all commands on endpoints one after the other."""
 
-from __future__ import annotations
-
 import os
 import signal
 from typing import Any

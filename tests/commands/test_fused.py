@@ -1,7 +1,5 @@
 """The commands that take a built ensemble, with a fused one."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command ``invoke``; its answers are tested with the local endpoint."""
 
-from __future__ import annotations
-
 from tests.commands.conftest import Run
 from triton_ensembles.commands.invoke import invoke
 

@@ -1,7 +1,5 @@
 """What `new` refuses, and that it then leaves nothing behind."""
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

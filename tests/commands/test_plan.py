@@ -1,7 +1,5 @@
 """The command ``plan``: the sums that people check by hand, and one line for all that cannot be planned."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command ``status``; what it shows is tested with all commands in test_deploy.py."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.commands.conftest import Run

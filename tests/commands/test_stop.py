@@ -1,7 +1,5 @@
 """SIGTERM and Ctrl-C end every command in the same way: with its children, and with nothing left in /tmp."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

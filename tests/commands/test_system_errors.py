@@ -1,7 +1,5 @@
 """What the system refuses is one line with the file and the cure, and nothing is left half-written."""
 
-from __future__ import annotations
-
 import os
 import resource
 import socket

@@ -1,7 +1,5 @@
 """The command ``upload``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.commands.conftest import Run

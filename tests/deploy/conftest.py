@@ -1,7 +1,5 @@
 """AWS simulated in this process by moto, and small archives in which check finds no errors."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

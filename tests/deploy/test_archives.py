@@ -1,7 +1,5 @@
 """The archives that may be deployed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

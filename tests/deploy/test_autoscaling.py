@@ -1,7 +1,5 @@
 """Auto scaling of an endpoint, with moto's Application Auto Scaling."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

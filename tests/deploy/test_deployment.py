@@ -4,8 +4,6 @@ moto simulates SageMaker; its endpoints are in service at once, so ``Platform`` 
 tests with the real local endpoint are in test_local_endpoint.py.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

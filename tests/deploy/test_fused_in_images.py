@@ -1,7 +1,5 @@
 """One fused archive for an image: built, checked, uploaded, deployed and answered under the Python of that image."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

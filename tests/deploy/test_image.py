@@ -1,7 +1,5 @@
 """The URI of the image, by region and tag."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections import Counter

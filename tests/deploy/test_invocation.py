@@ -1,7 +1,5 @@
 """InvokeEndpoint over a real socket: a server that sends SageMaker's answers, and the real botocore."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator

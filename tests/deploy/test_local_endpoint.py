@@ -1,7 +1,5 @@
 """The commands and the example with the real local endpoint: boto3, HTTP, tritonserver."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Request bodies and answers in Triton's two forms."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

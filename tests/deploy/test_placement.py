@@ -1,7 +1,5 @@
 """Archives say themselves what they were built for, so deploy needs no flags."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.deploy.conftest import MakeArchive

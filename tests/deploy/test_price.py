@@ -1,7 +1,5 @@
 """The price of an instance: no sum in dollars rests on a price of something else."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Archives that have much in common: what they share is sent once, and S3 makes the others from it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

@@ -1,7 +1,5 @@
 """A name without a digest stands for one archive of the endpoint."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Archives in S3: uploaded once, never overwritten, and deleted without a trace."""
 
-from __future__ import annotations
-
 import threading
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """What a path stands for: a repository, one model, an archive; served by the real server."""
 
-from __future__ import annotations
-
 import os
 import tarfile
 from collections.abc import Callable

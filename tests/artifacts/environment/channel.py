@@ -1,7 +1,5 @@
 """A conda channel in a folder, with real packages made here that py-rattler solves, installs and links."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """One environment file is packed for exactly the Python of the image that will run it."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import replace
 from pathlib import Path

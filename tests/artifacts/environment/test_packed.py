@@ -1,7 +1,5 @@
 """The environment made from PyPI and an installed Python runs on another machine and is the same in every build."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import sysconfig

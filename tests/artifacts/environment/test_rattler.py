@@ -1,7 +1,5 @@
 """py-rattler installs real packages from a conda channel in a folder."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Wheels unpacked into a folder, for Pythons and machines other than this one."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Programs that stand in for NVIDIA's on a machine without a GPU: nvidia-smi and trtexec (trtexec.py)."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -2,8 +2,6 @@
 Python steps in the packed environment of the image's Python.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import tarfile

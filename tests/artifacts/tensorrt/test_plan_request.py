@@ -1,7 +1,5 @@
 """Requests for plans: what another machine builds, and what is read back from it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

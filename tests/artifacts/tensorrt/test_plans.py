@@ -1,7 +1,5 @@
 """Plans: built with the TensorRT that is available, judged by their outputs. The GPU's programs are stand-ins."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

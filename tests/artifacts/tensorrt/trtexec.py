@@ -4,8 +4,6 @@ computes with ONNX Runtime. Its plan is the ONNX file with a head of its own, so
     python trtexec.py [--scale=F] -- OPTIONS      with --scale it answers F times too much: a plan that is not accurate
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """The lock of an environment: the same packages next year, whatever has appeared on the index since."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

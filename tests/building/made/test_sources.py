@@ -1,7 +1,5 @@
 """Sources: the places are tried in order, and a file with a wrong sha256 is never used."""
 
-from __future__ import annotations
-
 import hashlib
 import sys
 import threading

@@ -1,7 +1,5 @@
 """``build --prove``: an archive that does not load never gets into dist/."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

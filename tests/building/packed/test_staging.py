@@ -1,7 +1,5 @@
 """Planning and staging: unique names, the differences of the target, and every file in its place."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from dataclasses import replace

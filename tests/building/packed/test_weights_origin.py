@@ -1,7 +1,5 @@
 """Weights of unknown origin are called that, and only what a recipe's sha256 covers is called pretrained."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Fusing: the one model's config, and the plan of its run."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """digits, networks for variants of it, and the command ``clone`` with a table."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path

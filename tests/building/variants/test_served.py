@@ -1,7 +1,5 @@
 """Variants on the real server, beside each other and beside their original: as drawn, and fused."""
 
-from __future__ import annotations
-
 import tarfile
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables as scripts and spreadsheets write them, and what is said of those that nobody can read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

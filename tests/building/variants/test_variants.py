@@ -1,7 +1,5 @@
 """Variants of digits, each with a network of its own: what is written, what is refused, and what is left alone."""
 
-from __future__ import annotations
-
 import json
 import os
 import tarfile

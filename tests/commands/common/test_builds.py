@@ -1,7 +1,5 @@
 """`serve` and `demo` serve what was built under the Python that its manifest names."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
