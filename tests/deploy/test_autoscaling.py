@@ -37,15 +37,13 @@ def test_a_policy_on_the_utilization_of_the_gpu(aws: Aws, lines: list[str]) -> N
     (policy,) = policies(aws)
     assert policy["ResourceId"] == "endpoint/an-endpoint/variant/AllTraffic"
     assert policy["ScalableDimension"] == "sagemaker:variant:DesiredInstanceCount"
+    names = {"Endpoint": "an-endpoint", "Variant": "AllTraffic"}
     assert policy["TargetTrackingScalingPolicyConfiguration"] == {
         "TargetValue": 60.0,
         "CustomizedMetricSpecification": {
             "MetricName": "GPUUtilization",
             "Namespace": "/aws/sagemaker/Endpoints",
-            "Dimensions": [
-                {"Name": "EndpointName", "Value": "an-endpoint"},
-                {"Name": "VariantName", "Value": "AllTraffic"},
-            ],
+            "Dimensions": [{"Name": f"{key}Name", "Value": value} for key, value in names.items()],
             "Statistic": "Average",
             "Unit": "Percent",
         },
@@ -76,6 +74,8 @@ def test_a_second_policy_replaces_the_first(aws: Aws, lines: list[str]) -> None:
 
 def test_a_gpu_policy_is_refused_for_an_instance_without_gpu(aws: Aws, lines: list[str]) -> None:
     """Otherwise the metric would never be reported and the endpoint never scale."""
+    with pytest.raises(EnsembleError, match="does not exist; deploy it first"):
+        autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.INVOCATIONS, 70, 1, 2), lines.append)
     deployed(aws, "ml.c5.xlarge")
     with pytest.raises(EnsembleError, match=r"ml\.c5\.xlarge has no GPU"):
         autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.GPU, 60, 1, 2), lines.append)
@@ -91,9 +91,3 @@ def test_scaling_is_removed_with_its_policy(aws: Aws, lines: list[str]) -> None:
     assert remove_scaling(aws, "an-endpoint", "AllTraffic", lines.append) == 2
     assert policies(aws) == []
     assert remove_scaling(aws, "an-endpoint", "AllTraffic", lines.append) == 0
-
-
-def test_an_endpoint_that_does_not_exist_is_refused(aws: Aws, lines: list[str]) -> None:
-    """The error says to deploy it first."""
-    with pytest.raises(EnsembleError, match="does not exist; deploy it first"):
-        autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.INVOCATIONS, 70, 1, 2), lines.append)

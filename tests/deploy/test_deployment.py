@@ -18,14 +18,8 @@ from triton_ensembles.deploy.removal import undeploy_endpoint
 from triton_ensembles.deploy.sagemaker_endpoint import tags_of
 from triton_ensembles.ground.errors import EnsembleError
 
-DESIRED = DesiredEndpoint(
-    "an-endpoint",
-    "arn:aws:iam::123456789012:role/some-role",
-    "some/image:1",
-    "ml.g4dn.xlarge",
-    1,
-    "s3://some-bucket/an-endpoint/",
-)
+ROLE = "arn:aws:iam::123456789012:role/some-role"
+DESIRED = DesiredEndpoint("an-endpoint", ROLE, "some/image:1", "ml.g4dn.xlarge", 1, "s3://some-bucket/an-endpoint/")
 
 
 @pytest.fixture(autouse=True)
@@ -193,9 +187,7 @@ def test_a_failed_endpoint_is_recreated(aws: Aws, platform: Platform, lines: lis
 
 def test_an_endpoint_of_another_tool_is_left_alone(aws: Aws, lines: list[str]) -> None:
     """Neither deploy nor undeploy changes it."""
-    aws.sagemaker.create_model(
-        ModelName="theirs", ExecutionRoleArn=DESIRED.role, PrimaryContainer={"Image": "their/image:1"}
-    )
+    aws.sagemaker.create_model(ModelName="theirs", ExecutionRoleArn=ROLE, PrimaryContainer={"Image": "their/image:1"})
     variant = {"VariantName": "v", "ModelName": "theirs", "InstanceType": "ml.m5.large", "InitialInstanceCount": 1}
     aws.sagemaker.create_endpoint_config(EndpointConfigName="theirs", ProductionVariants=[variant])
     aws.sagemaker.create_endpoint(EndpointName="an-endpoint", EndpointConfigName="theirs")
@@ -210,10 +202,9 @@ def test_undeploy_deletes_what_killed_runs_left(aws: Aws, lines: list[str]) -> N
     """Models with similar names that belong to something else are kept."""
     deploy_endpoint(aws, DESIRED, lines.append, 60)
     left = replace(DESIRED, image="some/image:2")  # as a run that was killed would leave it
-    aws.sagemaker.create_model(**left.model, Tags=[{"Key": "made-by", "Value": "triton-ensembles"}])
-    aws.sagemaker.create_model(
-        **(left.model | {"ModelName": "an-endpoint-of-mine"}), Tags=[{"Key": "made-by", "Value": "triton-ensembles"}]
-    )
+    for name in (left.model_name, "an-endpoint-of-mine"):
+        tags = [{"Key": "made-by", "Value": "triton-ensembles"}]
+        aws.sagemaker.create_model(**(left.model | {"ModelName": name}), Tags=tags)
     assert undeploy_endpoint(aws, "an-endpoint", None, lines.append, 60) == 4
     assert parts(aws) == ([], [], ["an-endpoint-of-mine"])
     assert undeploy_endpoint(aws, "an-endpoint", None, lines.append, 60) == 0
