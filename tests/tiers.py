@@ -36,6 +36,7 @@ SLOW = (
     "endpoint/hosting/test_loads_beside_each_other.py",
     "endpoint/hosting/test_model_processes.py",
     "endpoint/test_page.py",
+    "endpoint/test_runtime.py::test_a_client_that_does_not_read_its_answer_does_not_hold_the_model_for_ever",
     "ensembles/test_gateway_ensembles.py",
     "ensembles/test_resnet_pytorch.py",
     "ensembles/test_sagemaker.py",

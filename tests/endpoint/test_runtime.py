@@ -39,15 +39,15 @@ def binary(count: int) -> tuple[bytes, str]:
     return body, f"{BINARY}{length}"
 
 
-def post(local: LocalEndpoint, path: str, body: bytes, headers: dict[str, str]) -> tuple[int, dict[str, Any]]:
-    """A request without boto3, and the reply's status and JSON."""
+def post(local: LocalEndpoint, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, dict[str, Any]]:
+    """A request without boto3 (a GET where there is no body), and the reply's status and JSON."""
     request = urllib.request.Request(local.url + path, body, headers)
     try:
         with urllib.request.urlopen(request) as reply:
-            return reply.status, json.load(reply)
+            status, text = reply.status, reply.read()
     except urllib.error.HTTPError as error:
-        text = error.read()
-        return error.code, json.loads(text) if text.startswith(b"{") else {"text": text.decode()}
+        status, text = error.code, error.read()
+    return status, json.loads(text) if text.startswith(b"{") else {"text": text.decode()}
 
 
 def test_json_goes_in_and_comes_out(shared: str, runtime: Any) -> None:
@@ -335,3 +335,31 @@ def test_curl_needs_no_signature_and_foreign_web_pages_get_no_answer(local: Loca
     assert post(local, path, archives.body(1), foreign)[0] == 403
     assert post(local, path, archives.body(1), target | {"Host": "rebound.example.org"})[0] == 403
     assert post(local, "/", b"{}", {"X-Amz-Target": "SageMaker.ListModels", "Origin": "null"})[0] == 403
+    image = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
+    assert post(local, path, None, image)[0] == 403
+    assert post(local, "/", None, image | {"Sec-Fetch-Mode": "navigate"})[0] == 200  # a link to the status page
+    presigned = "X-Amz-Credential=a%2F20260101%2Fus-east-1%2Fsagemaker%2Faws4_request&X-Amz-Signature=0"
+    assert post(local, f"{path}?{presigned}", None, {})[0] == 400  # only POST invokes
+
+
+def in_flight(local: LocalEndpoint) -> int:
+    """The number of requests that endpoints are answering, on the status page."""
+    with urllib.request.urlopen(local.url) as page:
+        return sum(map(int, re.findall(r"in flight</dt><dd>(\d+)", page.read().decode())))
+
+
+def test_a_client_that_does_not_read_its_answer_does_not_hold_the_model_for_ever(
+    local: LocalEndpoint, shared: str, put: Put
+) -> None:
+    """Otherwise that model is never evicted, and deleting the endpoint waits for it."""
+    put("wide.tar.gz", archives.model("wide", execute="x = np.tile(x, 3_000_000)"))
+    body = archives.body(1)
+    host, port = local.url.removeprefix("http://").split(":")
+    head = f"POST /endpoints/{shared}/invocations HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}\r\n"
+    head += "X-Amzn-SageMaker-Target-Model: wide.tar.gz\r\n\r\n"
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect((host, int(port)))
+        connection.sendall(head.encode() + body)
+        wait_until(lambda: in_flight(local) == 1)
+        wait_until(lambda: in_flight(local) == 0)  # the endpoint waits for 60 s

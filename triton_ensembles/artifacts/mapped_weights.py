@@ -33,7 +33,11 @@ from triton_ensembles.runtime.backends.onnxruntime.tensors import tensor_of
 from triton_ensembles.runtime.backends.onnxruntime.weights_gate import GatedFiles, WeightsGate, instruction_sets
 
 TOOLS = ("onnx",)  # ONNX Runtime's version is an option
-READS = ("backends/common/known_input.py", "backends/onnxruntime/tensors.py", "backends/onnxruntime/weights_gate.py")
+READS = (
+    "runtime/backends/common/known_input.py",
+    "runtime/backends/onnxruntime/tensors.py",
+    "runtime/backends/onnxruntime/weights_gate.py",
+)
 
 _INLINE = 1024  # bytes; smaller tensors stay in the graph
 _PAGE, _LINE = 4096, 64  # a large tensor begins with a page, so that only what is read is in memory

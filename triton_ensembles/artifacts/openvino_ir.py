@@ -24,7 +24,11 @@ from triton_ensembles.runtime.backends.common.model_instance import (
 from triton_ensembles.runtime.backends.openvino.tensors import CHECKSUM, Names, read
 
 TOOLS = ("openvino",)
-READS = ("backends/common/known_input.py", "backends/common/model_instance.py", "backends/openvino/tensors.py")
+READS = (
+    "runtime/backends/common/known_input.py",
+    "runtime/backends/common/model_instance.py",
+    "runtime/backends/openvino/tensors.py",
+)
 
 
 def make(job: Job) -> Facts:
