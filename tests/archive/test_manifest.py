@@ -26,13 +26,6 @@ def test_one_python_serves_what_does_not_matter_too(tmp_path: Path) -> None:
     assert python_of({"any": repositories["any"], "no manifest": tmp_path}) == ""
 
 
-def test_two_pythons_are_refused_in_one_sentence(tmp_path: Path) -> None:
-    repositories = {name: unpacked(tmp_path, name, python=f"3.1{number}") for number, name in enumerate("ab")}
-    words = r"^one server runs one Python, but a for Python 3\.10, b for Python 3\.11;"
-    with pytest.raises(EnsembleError, match=words):
-        python_of(repositories)
-
-
 def test_a_damaged_manifest_is_named(tmp_path: Path) -> None:
     (tmp_path / MANIFEST).write_text("[]")
     with pytest.raises(EnsembleError, match="this is not a manifest; build the archive again"):

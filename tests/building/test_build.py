@@ -197,11 +197,3 @@ def test_a_faulty_archive_does_not_replace_the_previous_one(places: Places, tmp_
     assert [path.name for path in first.archive.parent.iterdir()] == ["digits.tar.gz"]
     assert file_digest(first.archive) == first.sha256
     assert (first.repository / "digits.network" / "1" / "model.onnx").is_file()
-
-
-def test_an_ensemble_without_a_version_folder_in_git_has_one_in_the_archive(built: dict[str, Built]) -> None:
-    """Otherwise Triton refuses it: at least one version must be available under the version policy."""
-    for name, each in built.items():
-        assert (each.repository / name / "1").is_dir()
-        with tarfile.open(each.archive) as tar:
-            assert tar.getmember(f"{name}/1").isdir()

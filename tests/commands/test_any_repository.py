@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from checkout import ROOT
 from tests.commands.projects import run_in
-from tests.repositories import write_chain, write_step
+from tests.repositories import pack, write_chain, write_step
 from tests.running import lines_until, running
 from triton_ensembles.archive.clones import clone
 from triton_ensembles.commands.cli import main
@@ -30,13 +30,6 @@ COMMAND = (sys.executable, "-m", "triton_ensembles")
 def run(words: list[str]) -> Result:
     """The command in the current folder."""
     return CliRunner().invoke(main, words)
-
-
-def pack(source: Path, archive: Path) -> Path:
-    """As ``tar czf ARCHIVE -C SOURCE .``."""
-    with tarfile.open(archive, "w:gz") as tar:
-        tar.add(source, arcname=".")
-    return archive
 
 
 @pytest.fixture

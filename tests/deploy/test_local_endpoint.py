@@ -138,20 +138,17 @@ def test_a_changed_endpoint_is_updated_and_scaled(
     wait_until(lambda: "AllTraffic: 3 of 3 ml.c5.xlarge" in run(status, *NAME).output)
 
 
-@pytest.mark.parametrize(
-    ("image", "named"), [("24.09", "sagemaker-tritonserver:24.09-py3-cpu"), ("", "triton-ensembles/tritonserver:")]
-)
 def test_a_fused_archive_is_deployed_without_options(
-    run: Run, local: LocalEndpoint, make_archive: MakeArchive, tmp_path: Path, image: str, named: str
+    run: Run, local: LocalEndpoint, make_archive: MakeArchive, tmp_path: Path
 ) -> None:
     """Here also one that was built for no image, which AWS could not run."""
-    archive = make_archive("echo", target="fused", image=image, instance="", python="")
+    archive = make_archive("echo", target="fused", image="", instance="", python="")
     assert run(upload, archive.path, *NAME).exit_code == 0
     deployed = run(deploy, archive.path, *DEPLOY)
     assert deployed.exit_code == 0, f"{deployed.output}{deployed.exception}"
     (model,) = local.client("sagemaker").list_models()["Models"]
     found = local.client("sagemaker").describe_model(ModelName=model["ModelName"])
-    assert named in found["PrimaryContainer"]["Image"]
+    assert "triton-ensembles/tritonserver:" in found["PrimaryContainer"]["Image"]
     assert "AllTraffic: 1 of 1 ml.m5.xlarge" in run(status, *NAME).output
     asked = run(invoke, archive.key, *NAME, "--body", request(tmp_path, 7))
     assert asked.exit_code == 0, f"{asked.output}{asked.exception}"
