@@ -17,11 +17,8 @@ def unpacked(folder: Path, name: str, **manifest: str) -> Path:
 
 
 def test_one_python_serves_what_does_not_matter_too(tmp_path: Path) -> None:
-    repositories = {
-        "fused": unpacked(tmp_path, "fused", python="3.10"),
-        "any": unpacked(tmp_path, "any", python=""),
-        "old": unpacked(tmp_path, "old"),
-    }
+    repositories = {"fused": unpacked(tmp_path, "fused", python="3.10"), "any": unpacked(tmp_path, "any", python="")}
+    repositories["old"] = unpacked(tmp_path, "old")
     assert python_of(repositories) == "3.10"
     assert python_of({"any": repositories["any"], "no manifest": tmp_path}) == ""
 

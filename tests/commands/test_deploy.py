@@ -110,9 +110,8 @@ def test_an_archive_for_this_machine_is_refused_on_aws(run: Run, aws: Aws, make_
     archive = make_archive("echo", target="fused", image="", instance="", python="3.11")
     run(upload, archive.path)
     refused = run(deploy, archive.path, "--role", ROLE)
-    assert str(refused.exception).startswith(
-        "AWS has no image for these archives, which were built for the server on this machine (Python 3.11): echo; "
-    )
+    words = "AWS has no image for these archives, which were built for the server on this machine (Python 3.11): echo; "
+    assert str(refused.exception).startswith(words)
     assert "--image 24.09" in str(refused.exception)
     other = run(deploy, archive.path, "--role", ROLE, "--image", "24.09")
     assert "archive-python" in str(other.exception)
@@ -147,9 +146,8 @@ def test_other_archives_under_the_prefix_are_reported(run: Run, aws: Aws, archiv
     run(upload, archive.path, "--bucket", "some-bucket")
     aws.s3.put_object(Bucket="some-bucket", Key="triton-ensembles/other.tar.gz", Body=b"?")
     result = run(deploy, archive.path, "--bucket", "some-bucket", "--role", ROLE, "--dry-run")
-    assert "note: other archives under s3://some-bucket/triton-ensembles/, served too and not checked now: 1" in (
-        result.output
-    )
+    words = "note: other archives under s3://some-bucket/triton-ensembles/, served too and not checked now: 1"
+    assert words in result.output
 
 
 @pytest.mark.parametrize(

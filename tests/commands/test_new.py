@@ -40,9 +40,8 @@ def test_what_exists_is_not_overwritten(tmp_path: Path, existing: str, is_link: 
     before = sorted(tmp_path.rglob("*"))
     result = run_in(tmp_path, "new", "moods")
     assert result.exit_code == 1
-    assert result.stderr == (
-        f"error: {path} exists, and nothing is overwritten; choose another name, or move it away\n"
-    )
+    words = "exists, and nothing is overwritten; choose another name, or move it away"
+    assert result.stderr == f"error: {path} {words}\n"
     assert sorted(tmp_path.rglob("*")) == before
 
 

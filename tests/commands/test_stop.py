@@ -50,9 +50,8 @@ def stuck(tmp_path: Path) -> Stuck:
     write_ensemble(tmp_path, "doubler")
     recipe = tmp_path / "ensembles" / "doubler" / "ensemble.toml"
     recipe.write_text('description = "one"\n[environments.own]\nfile = "own.yml"\nsteps = ["double"]\n')
-    (tmp_path / "own.yml").write_text(
-        f"channels: ['file://{tmp_path}/none']\ndependencies: [python=3.11, numpy=1.26.4]\n"
-    )
+    packages = f"channels: ['file://{tmp_path}/none']\ndependencies: [python=3.11, numpy=1.26.4]\n"
+    (tmp_path / "own.yml").write_text(packages)
     pipe, programs, temporary = tmp_path / "pipe", tmp_path / "bin", tmp_path / "tmp"
     os.mkfifo(pipe)
     programs.mkdir()

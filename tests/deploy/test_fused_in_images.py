@@ -46,14 +46,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_step(folder / "post", Y, LABEL, PYTHON_AND_SCORES, imports="import sys\n")
     write_ensemble(folder / "ensemble", TEXT, LABEL, "split TEXT X", "net X Y", "post Y LABEL")
     config = f'name: "net"\nplatform: "onnxruntime_onnx"\n{tensors(X, Y)}'
-    return write_files(
-        project,
-        {
-            "ensembles/lengths/net/config.pbtxt": config,
-            "ensembles/lengths/ensemble.toml": RECIPE,
-            "envs/words.yml": PACKAGES,
-        },
-    )
+    write_files(folder, {"net/config.pbtxt": config, "ensemble.toml": RECIPE})
+    return write_files(project, {"envs/words.yml": PACKAGES})
 
 
 def run(project: Path, *arguments: str | Path) -> None:
@@ -99,12 +93,8 @@ def test_the_archive_that_is_proven_is_the_one_that_is_deployed(
     container = local.client("sagemaker").describe_model(ModelName=model["ModelName"])["PrimaryContainer"]
     assert container["Image"].endswith(f"sagemaker-tritonserver:{image}-py3-cpu")
     body = {"inputs": [{"name": "TEXT", "shape": [1, 1], "datatype": "BYTES", "data": ["a bb"]}]}
-    reply = local.client("sagemaker-runtime").invoke_endpoint(
-        EndpointName="words",
-        TargetModel=key.removeprefix("words/"),
-        ContentType="application/json",
-        Body=json.dumps(body),
-    )
+    target = {"EndpointName": "words", "TargetModel": key.removeprefix("words/"), "ContentType": "application/json"}
+    reply = local.client("sagemaker-runtime").invoke_endpoint(**target, Body=json.dumps(body))
     (output,) = json.loads(reply["Body"].read())["outputs"]
     assert output["data"] == [f"{python} [1.0, 1.0, 0.0]"]
 

@@ -64,11 +64,8 @@ def test_it_starts_as_every_release_of_triton_starts_it(packed: Path, release: s
     else:
         assert (packed / "bin" / "activate").is_file()
         command = [str(packed / "bin" / "python3"), str(script)]
-        environment = {
-            "VIRTUAL_ENV": str(packed),
-            "PATH": f"{packed}/bin:/usr/bin:/bin",
-            "LD_LIBRARY_PATH": f"{packed}/lib",
-        }
+        environment = {"PATH": f"{packed}/bin:/usr/bin:/bin", "LD_LIBRARY_PATH": f"{packed}/lib"}
+        environment["VIRTUAL_ENV"] = str(packed)
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     minor, prefix = done.stdout.split()

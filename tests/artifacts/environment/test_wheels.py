@@ -24,13 +24,8 @@ def test_nothing_is_unpacked_that_no_step_imports(wheel_index: Path, tmp_path: P
     add_wheel(wheel_index, "alpha")
     assert install_wheels(["alpha"], tmp_path / "site", python="3.10", glibc=(2, 35)) == {"alpha": "1.0"}
     info = "alpha-1.0.dist-info"
-    assert set(files_in(tmp_path / "site")) == {
-        "alpha/__init__.py",
-        "alpha_more.py",
-        f"{info}/METADATA",
-        f"{info}/WHEEL",
-        f"{info}/top_level.txt",
-    }
+    notes = {f"{info}/{name}" for name in ("METADATA", "WHEEL", "top_level.txt")}
+    assert set(files_in(tmp_path / "site")) == {"alpha/__init__.py", "alpha_more.py", *notes}
     assert (tmp_path / "site" / info / "top_level.txt").read_text() == "alpha\nalpha_more\n"
 
 
@@ -47,10 +42,8 @@ def test_dependencies_are_those_of_the_python_that_is_asked_for(wheel_index: Pat
     """pip itself evaluates markers for the Python that it runs in: an image's Python would lack a package."""
     add_wheel(wheel_index, "alpha", requires='beta; python_version < "3.9"')
     add_wheel(wheel_index, "beta")
-    found = {
-        python: install_wheels(["alpha"], tmp_path / python, python=python, glibc=(2, 31)) for python in ("3.8", "3.12")
-    }
-    assert found == {"3.8": {"alpha": "1.0", "beta": "1.0"}, "3.12": {"alpha": "1.0"}}
+    for python, packages in (("3.8", {"alpha": "1.0", "beta": "1.0"}), ("3.12", {"alpha": "1.0"})):
+        assert install_wheels(["alpha"], tmp_path / python, python=python, glibc=(2, 31)) == packages
     alone = install_wheels(["alpha"], tmp_path / "alone", python="3.8", glibc=(2, 31), dependencies=False)
     assert alone == {"alpha": "1.0"}
 
@@ -91,9 +84,8 @@ def test_the_steps_packages_are_imported_by_that_python(python: str, tmp_path: P
     """From PyPI, twice: the same bytes, and libraries that this Python loads."""
     site, again = tmp_path / "site", tmp_path / "again"
     for folder in (site, again):
-        found = install_wheels(
-            ["tokenizers==0.22.1", "numpy<2"], folder, python=python, glibc=None, exclude=NEVER_IMPORTED
-        )
+        requirements = ["tokenizers==0.22.1", "numpy<2"]
+        found = install_wheels(requirements, folder, python=python, glibc=None, exclude=NEVER_IMPORTED)
     assert (found["tokenizers"], found["numpy"].split(".")[0]) == ("0.22.1", "1")
     assert files_in(site) == files_in(again)
     try:

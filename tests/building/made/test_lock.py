@@ -121,9 +121,8 @@ def test_a_damaged_lock_is_one_line_with_the_cure(project: Path, old: str, new: 
 
 def test_a_version_in_the_lock_that_is_not_asked_for_is_refused(project: Path, wheel_index: Path) -> None:
     """Otherwise the environment file says one version and the archive has another."""
-    (project / "envs" / "greek.yml").write_text(
-        "dependencies:\n  - pip:\n    - alpha<2\n    - beta; python_version < '3'\n"
-    )
+    packages = "dependencies:\n  - pip:\n    - alpha<2\n    - beta; python_version < '3'\n"
+    (project / "envs" / "greek.yml").write_text(packages)
     make(project)
     lock = lock_of(project)
     lock.write_text(lock.read_text().replace("alpha==1.0", "alpha==2.0"))

@@ -188,9 +188,8 @@ def test_a_bucket_without_boto3_is_refused_with_the_line_that_installs_it(
     monkeypatch.setattr("triton_ensembles.ground.extras.IS_CHECKOUT", False)
     with pytest.raises(EnsembleError) as caught:
         get(tmp_path, source("s3://models/v1/"))
-    assert str(caught.value).endswith(
-        "an s3:// source needs the package boto3, which is not installed; run: pip install 'triton-ensembles[aws]'"
-    )
+    words = "an s3:// source needs the package boto3, which is not installed; run: pip install 'triton-ensembles[aws]'"
+    assert str(caught.value).endswith(words)
 
 
 def test_a_package_can_carry_the_files(tmp_path: Path) -> None:
