@@ -4,8 +4,6 @@
 part, or makes large files, waits for the second half of ``make test-all``.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,6 @@ import pytest
 TESTS = Path(__file__).parent
 
 SLOW = (
-    "archive/test_clones_served.py",
     "artifacts/test_dali_pipeline.py",
     "artifacts/test_graphdef_onnx.py",
     "ensembles/test_resnet50.py",

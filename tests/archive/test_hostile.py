@@ -1,7 +1,5 @@
 """Archives and folders that were made to keep a reader busy: each is refused by a line, in little time and memory."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
@@ -12,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.files import write_files
 from triton_ensembles.archive.budget import MOST_ENTRIES, Budget
 from triton_ensembles.archive.gzip_stream import GzipStream
 from triton_ensembles.archive.tar import read_archive
@@ -120,9 +119,7 @@ def test_every_format_of_tar_is_read_as_python_reads_it(tmp_path: Path) -> None:
 
 def test_what_never_ends_in_a_folder_is_not_read(tmp_path: Path) -> None:
     """Otherwise `check` waits for a pipe, or reads /dev/zero until memory is full."""
-    (tmp_path / "scale" / "1").mkdir(parents=True)
-    (tmp_path / "scale" / "config.pbtxt").write_text(python_model())
-    (tmp_path / "scale" / "1" / "model.py").write_text(IDENTITY)
+    write_files(tmp_path, {"scale/config.pbtxt": python_model(), "scale/1/model.py": IDENTITY})
     for number, name in enumerate(("labels.txt", "env.tar.gz", "1/more.py")):
         os.mkfifo(tmp_path / "scale" / name)
         (tmp_path / "scale" / f"{number}{Path(name).name}").symlink_to("/dev/zero")

@@ -1,7 +1,5 @@
 """Which provider is used, and what is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
