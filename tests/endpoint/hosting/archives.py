@@ -115,6 +115,14 @@ def packed(files: Mapping[str, bytes], *more: tarfile.TarInfo) -> bytes:
     return gzip.compress(raw.getvalue(), 1, mtime=0)
 
 
+def written(files: Mapping[str, bytes | str], folder: Path) -> Path:
+    """The folder, with the files in it."""
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    return folder
+
+
 def special(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
     """A member that is not a file: a link, a device."""
     member = tarfile.TarInfo(name)
