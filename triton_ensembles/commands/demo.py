@@ -8,7 +8,7 @@ from tritonclient.utils import InferenceServerException
 
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.commands.common.builds import build_all, server_for
-from triton_ensembles.commands.common.reports import warn_of_random_weights
+from triton_ensembles.commands.common.output import warn_of_random_weights
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.project.examples.answer import answer_lines
 from triton_ensembles.project.examples.folder import read_examples

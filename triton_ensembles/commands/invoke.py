@@ -8,7 +8,7 @@ import click
 from triton_ensembles.commands.common import options
 from triton_ensembles.commands.common import output as output_of
 from triton_ensembles.commands.common.archives import project_archives
-from triton_ensembles.commands.common.reports import summary_of
+from triton_ensembles.commands.common.output import summary_of
 from triton_ensembles.deploy.archives import read_archive
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.invocation import PATIENCE, Answer, invoke_model

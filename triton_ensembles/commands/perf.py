@@ -13,7 +13,7 @@ from triton_ensembles.commands.common import options, request_options
 from triton_ensembles.commands.common import output as output_of
 from triton_ensembles.commands.common.arguments import Chosen, argument, chosen
 from triton_ensembles.commands.common.builds import serve_all, server_for
-from triton_ensembles.commands.common.reports import summary_of
+from triton_ensembles.commands.common.output import summary_of
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.measuring.perf.inputs import UserInputs
 from triton_ensembles.measuring.perf.report import tables

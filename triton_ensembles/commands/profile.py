@@ -14,15 +14,14 @@ from triton_ensembles.commands.common import output as output_of
 from triton_ensembles.commands.common.arguments import Chosen, argument, chosen
 from triton_ensembles.commands.common.builds import timed_progress
 from triton_ensembles.commands.common.hosted import hosted_of
-from triton_ensembles.commands.common.reports import summary_of
+from triton_ensembles.commands.common.output import summary_of
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.files import file_digest, read_json
 from triton_ensembles.ground.system_errors import explained
 from triton_ensembles.measuring.perf.inputs import UserInputs
 from triton_ensembles.measuring.profiling.answers import Load
-from triton_ensembles.measuring.profiling.kept import kept_profile, profile_file
 from triton_ensembles.measuring.profiling.measure import COPIES, Subject, measure
-from triton_ensembles.measuring.profiling.profile import Profile, document, write_profile
+from triton_ensembles.measuring.profiling.profile import Profile, document, kept_profile, profile_file, write_profile
 from triton_ensembles.measuring.profiling.table import table
 from triton_ensembles.project.examples.folder import Examples, examples_of, read_examples
 from triton_ensembles.project.recipe.places import RECIPE

@@ -13,7 +13,7 @@ from triton_ensembles.building.built import Built, choose
 from triton_ensembles.building.made.sources import Sources
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.commands.common.arguments import Chosen, log_of
-from triton_ensembles.commands.common.reports import summary_of, warn_of_random_weights
+from triton_ensembles.commands.common.output import summary_of, warn_of_random_weights
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.system_errors import explained
 from triton_ensembles.serving.packing import Packed, pack

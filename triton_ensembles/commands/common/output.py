@@ -2,12 +2,12 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 
-from triton_ensembles.ground.errors import escaped
+from triton_ensembles.ground.errors import EnsembleError, escaped
 
 _UNPRINTABLE = re.compile(r"[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]+")
 _QUIET, _JSON, _PRINTED = (f"{__name__}.{name}" for name in ("quiet", "json", "printed"))
@@ -69,3 +69,16 @@ def failure(error: Exception) -> None:
 def _is_set(key: str) -> bool:
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(key))
+
+
+def summary_of(failed: Mapping[str, EnsembleError], count: int, action: str, things: str = "ensembles") -> str:
+    """Summary of the failures among ``count`` ensembles (or ``things``): a line for each, with the reason."""
+    reasons = [f"\n  {name}: {error.headline}" for name, error in failed.items()]
+    return f"{len(failed)} of {count} {things} {action}:{''.join(reasons)}"
+
+
+def warn_of_random_weights(name: str, *, random: bool) -> None:
+    """Print a loud line on stderr if the ensemble called ``name`` has random weights."""
+    if random:
+        line = f"{name} HAS RANDOM WEIGHTS: the source files could not be downloaded. Its answers mean nothing."
+        click.secho(line, fg="red", bold=True, err=True)
