@@ -10,8 +10,7 @@ from click.testing import CliRunner, Result
 
 from tests.measuring.planning.synthetic import profile
 from triton_ensembles.commands.cli import main
-from triton_ensembles.measuring.profiling.kept import profile_file
-from triton_ensembles.measuring.profiling.profile import write_profile
+from triton_ensembles.measuring.profiling.profile import profile_file, write_profile
 
 
 @pytest.fixture

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.measuring.planning.day import read_day
 from triton_ensembles.measuring.planning.invocations import read_invocations
-from triton_ensembles.measuring.planning.traffic import uniform, zipf
+from triton_ensembles.measuring.planning.traffic import read_day, uniform, zipf
 
 
 def csv_of(rows: list[str], folder: Path, header: str = "time,model") -> Path:

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from tests.measuring.planning.synthetic import MIB, profile
 from triton_ensembles.measuring.planning import simulated_instance
 from triton_ensembles.measuring.planning.arrivals import Phase, busiest_hours, drawn, sample
-from triton_ensembles.measuring.planning.host import Host
+from triton_ensembles.measuring.planning.instances import Host
 from triton_ensembles.measuring.planning.prediction import Prediction
-from triton_ensembles.measuring.planning.simulated_instance import SimulatedInstance
-from triton_ensembles.measuring.planning.simulated_model import SimulatedModel
+from triton_ensembles.measuring.planning.simulated_instance import SimulatedInstance, SimulatedModel
 from triton_ensembles.measuring.planning.simulation import simulate
 from triton_ensembles.measuring.planning.traffic import Recorded, Traffic, zipf
 from triton_ensembles.measuring.planning.workload import Shares, workload

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tests.measuring.profiling.test_profile import PROFILE, SHA256
-from triton_ensembles.measuring.profiling.kept import kept_profile, profile_file
-from triton_ensembles.measuring.profiling.profile import Profile, write_profile
+from triton_ensembles.measuring.profiling.profile import Profile, kept_profile, profile_file, write_profile
 
 ASKED: dict[str, Any] = {"copies": (1, 4), "concurrencies": (1, 4), "batches": (1,)}
 

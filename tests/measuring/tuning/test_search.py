@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.measuring.tuning.synthetic import LOAD_SECONDS, POINT_SECONDS, SyntheticBench
-from triton_ensembles.measuring.tuning.budget import Budget
 from triton_ensembles.measuring.tuning.goal import Goal
-from triton_ensembles.measuring.tuning.search import Outcome, RejectedError, Search
+from triton_ensembles.measuring.tuning.search import Budget, Outcome, RejectedError, Search
 from triton_ensembles.measuring.tuning.space import PRESENT, Candidate, Setting, Value
 
 SETTINGS = (
