@@ -207,7 +207,6 @@ def test_no_server_outlives_the_tests(project: Path, number: int) -> None:
 
 def _failures(result: pytest.RunResult) -> list[str]:
     """The parts of the report that are about one failed test each."""
-    failures = "\n".join(result.outlines).partition("= FAILURES =")[2]
-    return re.split(r"^_+ test_.* _+$", re.split(r"^=====.*=$", failures, flags=re.MULTILINE)[0], flags=re.MULTILINE)[
-        1:
-    ]
+    failures = "\n".join(result.outlines).partition("= FAILURES ")[2]
+    failures = re.split("^=====", failures.lstrip("="), maxsplit=1, flags=re.MULTILINE)[0]
+    return re.split(r"^_+ test_.* _+$", failures, flags=re.MULTILINE)[1:]
