@@ -275,7 +275,7 @@ def test_an_output_that_differs_from_the_config_is_refused(model_server: ModelSe
         (Less(), IN, OUT, parameter("INTRA_OP_THREAD_COUNT", "-1"), r'INTRA_OP_THREAD_COUNT is "-1", but must be a'),
         (Less(), IN, OUT, parameter("INTER_OP_THREAD_COUNT", "x"), r'INTER_OP_THREAD_COUNT is "x", but must be a'),
     ],
-)  # fmt: skip
+)
 def test_wrong_configs_and_files_are_refused_at_load(
     model_server: ModelServer, module: torch.nn.Module, inputs: object, outputs: object, extra: str, message: str
 ) -> None:
