@@ -92,7 +92,6 @@ class _Graph:
 
 
 def _opset(message: Message, end: int) -> tuple[str, int]:
-    """An OperatorSetIdProto."""
     domain, version = "", 0
     for number, value in message.fields(end):
         if number == 1:
@@ -125,7 +124,6 @@ def _initializer(message: Message, end: int, external: dict[str, int]) -> str:
 
 
 def _value(message: Message, end: int) -> ModelTensor:
-    """A ValueInfoProto."""
     name, data_type, dims = "", "", None
     for number, value in message.fields(end):
         if number == 1:

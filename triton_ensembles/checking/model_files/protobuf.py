@@ -138,7 +138,6 @@ class Message:
             raise TruncatedError
 
     def _go_to(self, position: int) -> None:
-        """Forward only."""
         while not self._on_disk and position > self._start + len(self._block):
             self._read()
         if position <= self._start + len(self._block):

@@ -48,11 +48,8 @@ class Import:
 
 @dataclass(frozen=True)
 class PythonFile:
-    """``path`` is within the model's folder.
-
-    Args:
-        nodes: all nodes of the file: rules look at them again and again, and walking takes longer.
-    """
+    """A Python file at ``path`` within the model's folder, with all its nodes: rules look at them again and again, and
+    walking takes longer."""
 
     path: str
     shown: str

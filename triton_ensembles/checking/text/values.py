@@ -4,16 +4,16 @@ Each function returns the value or raises :class:`WrongValueError`, which may ca
 rest of the checks can go on with it.
 """
 
+import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from google.protobuf import text_encoding
 from google.protobuf.descriptor import FieldDescriptor
 
-from triton_ensembles.checking.text.enum_names import likely_name, meant_name
 from triton_ensembles.checking.text.tokens import Kind, Token
-from triton_ensembles.ground.spelling import choices
+from triton_ensembles.ground.spelling import choices, nearest
 
 _RANGES = {
     FieldDescriptor.CPPTYPE_INT32: (-(2**31), 2**31 - 1),
@@ -26,6 +26,18 @@ NUMBERS = (*_RANGES, *_FLOATS)
 _BOOLS = {"true": True, "True": True, "t": True, "false": False, "False": False, "f": False}
 _NOT_FINITE = re.compile(r"(?:inf|infinity|nan)\Z", re.IGNORECASE)
 _ESCAPE = re.compile(r"\\(?:[abfnrtv\\?'\"]|[0-7]{1,3}|[xX][0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})")
+# Of other formats (KServe v2, ONNX, NumPy, TensorFlow, C) for the names of Triton.
+_SYNONYMS = {
+    "BYTES": "STRING", "STR": "STRING", "TEXT": "STRING", "OBJECT": "STRING", "CHAR": "STRING", "UTF8": "STRING",
+    "FLOAT": "FP32", "FLOAT32": "FP32", "F32": "FP32", "SINGLE": "FP32", "REAL": "FP32",
+    "DOUBLE": "FP64", "FLOAT64": "FP64", "F64": "FP64", "HALF": "FP16", "FLOAT16": "FP16", "F16": "FP16",
+    "BFLOAT16": "BF16", "BFLOAT": "BF16", "BOOLEAN": "BOOL", "I32": "INT32",
+    "LONG": "INT64", "I64": "INT64", "SHORT": "INT16", "BYTE": "UINT8", "UBYTE": "UINT8", "U8": "UINT8",
+    "UCHAR": "UINT8", "CUDA": "GPU",
+}  # fmt: skip
+_PERHAPS = {"INT": "INT32", "INTEGER": "INT32", "UINT": "UINT32", "TEXT": "STRING"}
+_FROM_LIBRARY = re.compile(r"(?:TYPE|DT|ONNX|TENSOR|NP|NUMPY|TORCH|TF|KIND)[_.]")
+_CLEAR = 0.1  # by which the nearest name is nearer than all others
 NOTHING: Any = object()
 
 
@@ -147,11 +159,33 @@ def _enum(field: FieldDescriptor, minus: bool, token: Token) -> int:
     if token.text in names:
         return int(names[token.text].number)
     # People write FP32 or GPU for TYPE_FP32 and KIND_GPU: also compare without the prefix that all names share.
-    certain = meant_name(token.text, names)
-    guess = certain or likely_name(token.text, names)
+    certain = _meant_name(token.text, names)
+    guess = certain or _likely_name(token.text, names)
     message = f"'{token.text[:60]}' is not a valid value of '{field.name}'"
     cure = f"did you mean {field.name}: {guess}?" if guess else f"write {_wanted(field)}"
     raise WrongValueError("config-unknown-enum", message, cure, int(names[certain].number) if certain else NOTHING)
+
+
+def _likely_name(word: str, names: Collection[str]) -> str | None:
+    """The name to propose for ``word``, which may be wrong."""
+    ending = _PERHAPS.get(_FROM_LIBRARY.sub("", word.upper()))
+    perhaps = [name for name in names if ending and name.endswith(f"_{ending}")]
+    return _meant_name(word, names) or (perhaps[0] if perhaps else nearest(word, names))
+
+
+def _meant_name(word: str, names: Collection[str]) -> str | None:
+    """The name that ``word`` stands for without doubt: another spelling, or so near that no other comes close."""
+    short = {name.partition("_")[2].upper(): name for name in names if "_" in name}
+    upper = word.upper()
+    if upper in names:
+        return upper
+    bare = _FROM_LIBRARY.sub("", upper)
+    meant = short.get(bare) or short.get(_SYNONYMS.get(bare, ""))
+    if meant or len(word) > 40:
+        return meant
+    scores = sorted(((difflib.SequenceMatcher(None, upper, name).ratio(), name) for name in names), reverse=True)
+    (first, name), (second, _) = [*scores, (0.0, ""), (0.0, "")][:2]
+    return name if first >= 0.85 and first - second >= _CLEAR else None
 
 
 def _string(field: FieldDescriptor, minus: bool, tokens: Sequence[Token]) -> str | bytes:

@@ -33,7 +33,6 @@ def _python_groups(model: Model) -> Iterable[tuple[Path, Any]]:
 
 
 def _groups_of_others(model: Model) -> Iterable[tuple[Path, Any]]:
-    """The groups of models that are no TensorRT plan."""
     backend = model.backend
     return _groups(model) if backend.name and backend.platform != TENSORRT_PLATFORM else ()
 

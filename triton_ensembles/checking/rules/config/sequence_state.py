@@ -6,7 +6,7 @@ from typing import Any
 from triton_ensembles.checking.examples import IDENTITY, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule, items
 from triton_ensembles.checking.raw_files import missing_or_short
-from triton_ensembles.checking.rule import Example, Finding, Model, Server, rule
+from triton_ensembles.checking.rule import Example, Finding, Model, rule
 from triton_ensembles.checking.tensors import repeated
 from triton_ensembles.triton.model_config import DataType
 
@@ -53,7 +53,6 @@ def _python_states(model: Model) -> Iterator[tuple[Path, Any]]:
     source="measured on tritonserver 2.51.0",
     bad=_state("", "[ -2 ]"),
     good=_state("", "[ -1 ]"),
-    server=Server.ACCEPTS,
 )
 def state_dim_invalid(model: Model) -> Iterator[Finding]:
     for path, state in _python_states(model):
@@ -131,7 +130,7 @@ field_rule("state-input-name-missing", "A state has an input_name",
            says="this state has no input_name",
            effect="Triton loads it, and the first request ends tritonserver",
            cure='write input_name: "…", the name under which the model reads the state',
-           bad=_state("", "[ 1 ]").replace('input_name: "IN", ', ""), good=_state("", "[ 1 ]"), server=Server.ACCEPTS)
+           bad=_state("", "[ 1 ]").replace('input_name: "IN", ', ""), good=_state("", "[ 1 ]"))
 
 field_rule("state-data-type-missing", "A state of a Python model has a data_type",
            source="measured on tritonserver 2.51.0",
@@ -139,7 +138,7 @@ field_rule("state-data-type-missing", "A state of a Python model has a data_type
            says="state '{item.input_name}' has no data_type", effect=_UNHEALTHY,
            cure="write data_type: TYPE_FP32, or whatever type the state has",
            bad=_state("", "[ 1 ]").replace("data_type: TYPE_FP32, dims: [ 1 ]", "dims: [ 1 ]"),
-           good=_state("", "[ 1 ]"), server=Server.ACCEPTS)
+           good=_state("", "[ 1 ]"))
 
 field_rule("initial-state-name-missing", "initial_state has a name",
            at=(_initial_states, "name"), when=lambda initial: not initial.name,

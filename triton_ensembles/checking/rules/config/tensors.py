@@ -10,7 +10,7 @@ from triton_ensembles.checking.rule import Example, Finding, Model, note, rule, 
 from triton_ensembles.checking.tensors import VARIABLE, element_count, repeated, tensors
 from triton_ensembles.ground.spelling import listed
 from triton_ensembles.triton.backends import TENSORRT_PLATFORM
-from triton_ensembles.triton.model_config import DataType
+from triton_ensembles.triton.model_config import CONFIG, DataType
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateIOShape"
 GOOD = python_model()
@@ -160,6 +160,29 @@ def _twice(model: Model, kind: str, effect: str) -> Iterator[Finding]:
         if name:
             message = f"there are two {kind}s called '{name}'"
             yield Finding(model.at(kind, index, "name"), message, effect, "give it another name, or delete it")
+
+
+# That of pytorch refuses such a model: pytorch-tensors-missing.
+_BACKENDS = ("python", "dali", "fil", "openvino")
+
+
+@warning(
+    "A model has inputs and outputs",
+    source="core r24.10 infer_request.cc Normalize; python_backend r24.10; measured on 2.51.0",
+    bad=python_model(inputs=""),
+)
+def tensors_missing(model: Model) -> Iterator[Finding]:
+    entry = model.get(CONFIG)
+    if entry is None or entry.data is None or model.file.faults:  # what seems to be missing may be there
+        return
+    if model.is_ensemble or model.backend.name not in _BACKENDS:
+        return
+    missing = [kind for kind in ("input", "output") if not getattr(model.config, kind)]
+    if missing:
+        refuses = "refuses every request with an input: expected 0 inputs"
+        effect = f"Triton loads it, and {refuses if 'input' in missing else 'answers without any output'}"
+        cure = f'write {missing[0]} [ {{ name: "…", data_type: TYPE_…, dims: [ … ] }} ]'
+        yield Finding(model.at(), f"this config.pbtxt has no {' and no '.join(missing)}", effect, cure)
 
 
 # fmt: off

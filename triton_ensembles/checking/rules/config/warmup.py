@@ -15,8 +15,8 @@ REQUEST = "core r24.10 infer_request.cc Normalize, which warm-up requests also p
 FOLDER = "warmup"
 
 
-def _warmup(value: str, key: str = "X", size: int = 1) -> str:
-    sample = f'name: "first", batch_size: {size}, inputs {{ key: "{key}", value {{ {value} }} }}'
+def _warmup(value: str, size: int = 1) -> str:
+    sample = f'name: "first", batch_size: {size}, inputs {{ key: "X", value {{ {value} }} }}'
     return python_model(f"model_warmup [ {{ {sample} }} ]")
 
 

@@ -160,7 +160,6 @@ def ensemble_batch_size(model: Model) -> Iterator[Finding]:
 
 
 def _nested(name: str, model: str, folder: str = "") -> Example:
-    """An ensemble of the ensemble ``name``, whose only step is ``model``."""
     inner = ensemble(step(model, {"X": "X"}, {"Y": "Y"}))
     outer = ensemble(step(name, {"X": "X"}, {"Y": "Y"}))
     return Example(outer, beside={f"{name}/config.pbtxt": inner, f"{name}/1": None}, folder=folder)

@@ -223,9 +223,8 @@ def environment_platform(repository: Repository, destination: Destination) -> It
         foreign = [(path, tag) for path, tag in tags_of(packed) if _is_foreign(tag, machine)]
         if foreign:
             path, tag = foreign[0]
-            message = f"this package was built for {tag.rpartition('-')[2]}" + (
-                f" (and {len(foreign) - 1} more such packages)" if len(foreign) > 1 else ""
-            )
+            more = f" (and {len(foreign) - 1} more such packages)" if len(foreign) > 1 else ""
+            message = f"this package was built for {tag.rpartition('-')[2]}" + more
             effect = f"its libraries cannot be loaded on Linux with {machine}: ImportError or Exec format error"
             cure = f"pack the environment on Linux with {machine} (for example in a container)"
             yield Finding(place_in(repository, packed, path), message, effect, cure)

@@ -20,6 +20,7 @@ from triton_ensembles.ground.spelling import most_of
 from triton_ensembles.project.recipe.places import LOCKS
 from triton_ensembles.triton.releases import Release, release_of
 
+SERVER = Server.ACCEPTS
 _ASKED = "#   "  # of a lock: what was asked for
 # Packages that are known to bring no numpy along.
 _WITHOUT_NUMPY = frozenset({
@@ -74,7 +75,6 @@ def _locked(repository: Repository, spec: EnvironmentSpec) -> dict[str, str] | N
 @rule(
     "The environment file asks for numpy",
     source="python_backend r24.10 triton_python_backend_utils.py imports it; the build runs the environment",
-    server=Server.ACCEPTS,
 )
 def environment_file_without_numpy(repository: Repository) -> Iterator[Finding]:
     for path, spec, steps in packed_files(repository):
@@ -88,7 +88,6 @@ def environment_file_without_numpy(repository: Repository) -> Iterator[Finding]:
 @rule(
     "The environment file keeps numpy below 2 for a server up to 24.10",
     source="python_backend #384: pybind11 2.12 since 24.11; measured on 2.51.0",
-    server=Server.ACCEPTS,
 )
 def environment_file_numpy(repository: Repository, destination: Destination) -> Iterator[Finding]:
     release = release_of(destination)
@@ -103,7 +102,6 @@ def environment_file_numpy(repository: Repository, destination: Destination) -> 
 @warning(
     "The environment file says a version of numpy that the server supports",
     source="python_backend #384; the build takes the newest version that fits",
-    server=Server.ACCEPTS,
 )
 def environment_file_numpy_open(repository: Repository, destination: Destination) -> Iterator[Finding]:
     release = release_of(destination)
@@ -164,7 +162,6 @@ def _can_hold(versions: SpecifierSet) -> bool:
 @rule(
     "The versions that an environment file asks for agree with each other",
     source="PEP 440; the build's pip: ResolutionImpossible",
-    server=Server.ACCEPTS,
 )
 def environment_file_versions(repository: Repository) -> Iterator[Finding]:
     for path, spec, _ in packed_files(repository, wheels=True):
@@ -185,7 +182,6 @@ def environment_file_versions(repository: Repository) -> Iterator[Finding]:
 @warning(
     "The packages of an environment file have the same names on PyPI",
     source="the build installs from PyPI where no conda channel is reachable, and wheels always",
-    server=Server.ACCEPTS,
 )
 def environment_file_of_conda(repository: Repository) -> Iterator[Finding]:
     for path, spec, _ in packed_files(repository, wheels=True):
@@ -202,7 +198,6 @@ def environment_file_of_conda(repository: Repository) -> Iterator[Finding]:
 @warning(
     "A recipe leaves out no package that its environment file asks for",
     source="the build looks for every package in what is left",
-    server=Server.ACCEPTS,
 )
 def environment_file_excluded(repository: Repository) -> Iterator[Finding]:
     recipe = repository.recipe.recipe if repository.recipe else None

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from triton_ensembles.checking.built_for import python_of
 from triton_ensembles.checking.environments import Environment, environment_of, normal_name, reference
 from triton_ensembles.checking.examples import with_environment
-from triton_ensembles.checking.imported_packages import PROVIDERS, UNLESS_ELSEWHERE, imported
+from triton_ensembles.checking.imported_packages import PROVIDERS, UNLESS_ELSEWHERE, imported, standard_library
 from triton_ensembles.checking.packages import Packages, packages_of
-from triton_ensembles.checking.python.standard_library import standard_library
 from triton_ensembles.checking.recipe_files import environment_files, packed_files
 from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Repository, Severity, note, rule, warning
 from triton_ensembles.ground.spelling import nearest

@@ -16,34 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from triton_ensembles.archive.manifest import MANIFEST
-from triton_ensembles.checking.built_for import is_for_own_server, manifest
+from triton_ensembles.checking.built_for import artifacts, fact, is_for_own_server, manifest, table
 from triton_ensembles.checking.environments import environment_of, has_stub, used_environments
 from triton_ensembles.checking.packages import packages_of
 from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Repository, note, rule, warning
 from triton_ensembles.triton.releases import Release, agree, image_of, instance_of, is_cpu_image, releases, version
-
-
-def _artifact(model: Model, path: str) -> dict[str, Any]:
-    """The manifest's record of ``<step>/<path>``; the build puts the ensemble's name before that of the step."""
-    data = manifest(model.repository)
-    artifacts = data.get("artifacts")
-    for key, record in artifacts.items() if isinstance(artifacts, dict) else ():
-        step, _, inner = str(key).partition("/")
-        if inner == path and model.folder in (step, f"{data.get('ensemble')}.{step}"):
-            return record if isinstance(record, dict) else {}
-    return {}
-
-
-def _table(record: dict[str, Any], *keys: str) -> dict[str, Any]:
-    for key in keys:
-        value = record.get(key)
-        record = value if isinstance(value, dict) else {}
-    return record
-
-
-def _fact(record: dict[str, Any], key: str) -> str:
-    value = _table(record, "facts").get(key)
-    return str(value) if isinstance(value, str | int | float) else ""
 
 
 def _files(model: Model, default: str) -> Iterator[tuple[Place, dict[str, Any]]]:
@@ -52,7 +29,7 @@ def _files(model: Model, default: str) -> Iterator[tuple[Place, dict[str, Any]]]
     for number in model.served_versions:
         path = f"{model.versions[number]}/{name}"
         if model.get(path):
-            yield model.place(path), _artifact(model, path)
+            yield model.place(path), artifacts(model).get(path, {})
 
 
 def _plans(model: Model) -> Iterator[tuple[Place, dict[str, Any]]]:
@@ -69,10 +46,10 @@ def plan_compute_capability(model: Model, destination: Destination) -> Iterator[
     if instance is None or not instance.gpu:
         return
     for place, record in _plans(model):
-        built = _fact(record, "compute_capability")
+        built = fact(record, "compute_capability")
         if not built or built == instance.compute_capability:
             continue
-        if _fact(record, "hardware_compatibility") == "ampere_plus" and version(instance.compute_capability) >= (8,):
+        if fact(record, "hardware_compatibility") == "ampere_plus" and version(instance.compute_capability) >= (8,):
             continue
         yield Finding(
             place,
@@ -93,7 +70,7 @@ def plan_tensorrt(model: Model, destination: Destination) -> Iterator[Finding]:
     if image is None or not image.tensorrt:
         return
     for place, record in _plans(model):
-        built = _fact(record, "tensorrt")
+        built = fact(record, "tensorrt")
         if not built or agree(built, image.tensorrt):  # tensorrt.__version__ may leave the build out
             continue
         message = f"this plan was built with TensorRT {built}, and Triton {image.release} has TensorRT {image.tensorrt}"
@@ -109,10 +86,10 @@ def plan_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
     image, instance = image_of(destination), instance_of(destination.instance)
     for place, record in _plans(model):
         unknown = []
-        if image and not (_fact(record, "tensorrt") and image.tensorrt):
-            missing = "the image's" if _fact(record, "tensorrt") else "the plan's"
+        if image and not (fact(record, "tensorrt") and image.tensorrt):
+            missing = "the image's" if fact(record, "tensorrt") else "the plan's"
             unknown.append(f"{missing} version of TensorRT is unknown")
-        if instance and instance.gpu and not _fact(record, "compute_capability"):
+        if instance and instance.gpu and not fact(record, "compute_capability"):
             unknown.append("the GPU that it was built on is unknown")
         if unknown:
             message = f"it is unknown whether this plan loads: {' and '.join(unknown)}"
@@ -129,9 +106,9 @@ def pipeline_dali(model: Model, destination: Destination) -> Iterator[Finding]:
     if image is None or not image.dali or model.backend.name != "dali" or is_cpu_image(destination):
         return
     for place, record in _files(model, "model.dali"):
-        tools = _table(record, "made_from", "tools").items()
+        tools = table(record, "made_from", "tools").items()
         installed = [str(writer) for tool, writer in tools if str(tool).startswith("nvidia-dali")]
-        for writer in [_fact(record, "dali")] if _fact(record, "dali") else installed:
+        for writer in [fact(record, "dali")] if fact(record, "dali") else installed:
             if version(writer)[:2] > version(image.dali)[:2]:
                 yield Finding(
                     place,

@@ -5,19 +5,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from triton_ensembles.archive.tree import Kind, join
-from triton_ensembles.checking.built_for import manifest
-from triton_ensembles.checking.examples import (
-    ONNX_EXTERNAL,
-    ONNX_IDENTITY,
-    ONNX_LICENSED,
-    X,
-    Y,
-    io_tensor,
-    python_model,
-)
+from triton_ensembles.checking.built_for import artifacts, fact
+from triton_ensembles.checking.examples import ONNX_EXTERNAL, ONNX_IDENTITY, ONNX_LICENSED, X, io_tensor, python_model
 from triton_ensembles.checking.loaded_files import file_of, loaded_files
 from triton_ensembles.checking.model_files.file import ModelFile, ModelTensor
-from triton_ensembles.checking.rule import Example, Finding, Model, Server, note, rule, warning
+from triton_ensembles.checking.rule import Example, Finding, Model, note, rule, warning
 from triton_ensembles.checking.tensors import same_shape
 from triton_ensembles.ground.spelling import listed, nearest
 from triton_ensembles.triton.model_config import DataType
@@ -25,8 +17,8 @@ from triton_ensembles.triton.model_config import DataType
 SOURCE = "onnxruntime_backend r24.10 onnxruntime.cc ValidateInputs, ValidateOutputs, onnxruntime_utils.cc"
 
 
-def _example(inputs: str = X, outputs: str = Y, file: str = ONNX_IDENTITY, size: int = 8) -> Example:
-    config = python_model(inputs=inputs, outputs=outputs, size=size, backend='backend: "onnxruntime"')
+def _example(inputs: str = X, file: str = ONNX_IDENTITY) -> Example:
+    config = python_model(inputs=inputs, backend='backend: "onnxruntime"')
     return Example(config, {"1/model.onnx": file})
 
 
@@ -115,11 +107,7 @@ def onnx_tensor_dims(model: Model) -> Iterator[Finding]:
             )
 
 
-@warning(
-    "No axis is of any size in the config that the ONNX file fixes",
-    bad=_example(io_tensor("X", dims="-1")),
-    server=Server.ACCEPTS,
-)
+@warning("No axis is of any size in the config that the ONNX file fixes", bad=_example(io_tensor("X", dims="-1")))
 def onnx_tensor_dims_fixed(model: Model) -> Iterator[Finding]:
     for path, file in _files(model):
         for kind, number, written, tensor in _pairs(model, file):
@@ -169,32 +157,20 @@ def onnx_external_data(model: Model) -> Iterator[Finding]:
     "An ONNX file whose metadata name a license is used as that license says",
     source="onnx/onnx.proto3 ModelProto.metadata_props; exporters such as that of YOLOv5 write a license there",
     bad=_example(file=ONNX_LICENSED),
-    server=Server.ACCEPTS,
 )
 def onnx_license(model: Model) -> Iterator[Finding]:
-    named = {path: file.license for path, file in _onnx_files(model) if file.license}
-    for path, text in (named or _licenses_in_manifest(model)).items():
+    licenses = {path: file.license for path, file in _onnx_files(model) if file.license} or {
+        # What the build wrote in another format has no metadata, but a record in the manifest.
+        path: text
+        for path, record in artifacts(model).items()
+        if (text := fact(record, "license")) and model.get(path)
+    }
+    for path, text in licenses.items():
         name = " ".join(text.split())[:80]
-        copyleft = "GPL" in name.upper()
-        effect = "it is for you to keep" + (
-            ": who lets others use it over a network may have to offer them the source" * copyleft
-        )
+        network = ": who lets others use it over a network may have to offer them the source"
+        effect = "it is for you to keep" + network * ("GPL" in name.upper())
         cure = "change nothing if you may use the model so; docs/ensembles.md has more about detectors"
         yield Finding(model.place(path), f"the metadata of this model name a license: {name}", effect, cure)
-
-
-def _licenses_in_manifest(model: Model) -> dict[str, str]:
-    """The licenses of model files that the build wrote in another format, which has no metadata, by path."""
-    data = manifest(model.repository)
-    artifacts = data.get("artifacts")
-    licenses = {}
-    for written, record in artifacts.items() if isinstance(artifacts, dict) else ():
-        step, _, path = str(written).partition("/")
-        facts = record.get("facts") if isinstance(record, dict) else None
-        text = facts.get("license") if isinstance(facts, dict) else None
-        if isinstance(text, str) and model.folder in (step, f"{data.get('ensemble')}.{step}") and model.get(path):
-            licenses[path] = text
-    return licenses
 
 
 def _onnx_files(model: Model) -> Iterator[tuple[str, ModelFile]]:

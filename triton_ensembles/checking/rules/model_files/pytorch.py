@@ -137,9 +137,8 @@ def pytorch_strings(model: Model) -> Iterator[Finding]:
     for kind, index, tensor in tensors(model) if _is_torch(model) else ():
         dims = tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims
         if tensor.data_type == DataType.TYPE_STRING and len(dims) + batching > 1:
-            message = f"{kind} '{tensor.name}' of strings has {len(dims) + batching} axes" + (
-                ", the batch axis among them" if batching else ""
-            )
+            batch = ", the batch axis among them" if batching else ""
+            message = f"{kind} '{tensor.name}' of strings has {len(dims) + batching} axes" + batch
             effect = "Triton refuses it: Triton only supports 1 dimensional List of String"
             cure = "write reshape { shape: [ ] } beside dims: [ 1 ]" if batching else "write dims: [ -1 ]"
             yield Finding(model.at(kind, index, "dims"), message, effect, cure)

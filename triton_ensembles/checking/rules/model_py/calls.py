@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from triton_ensembles.checking.python.examples import class_model
+from triton_ensembles.checking.python.examples import CALLING, class_model
 from triton_ensembles.checking.python.flow import When, flow_of
 from triton_ensembles.checking.python.nodes import argument
 from triton_ensembles.checking.python.source import UTILS, every_file
@@ -11,17 +11,11 @@ from triton_ensembles.checking.rule import Destination, Finding, Repository, war
 from triton_ensembles.checking.sagemaker import for_sagemaker
 from triton_ensembles.ground.spelling import nearest
 
-_CALLING = """\
-    def execute(self, requests):
-        inner = pb_utils.InferenceRequest(model_name="detector", requested_output_names=["Y"], inputs=[])
-        return [inner.exec() for _ in requests]
-"""
-
 
 @warning(
     "Every model that a model.py calls is in the repository",
     source="python_backend r24.10 src/request_executor.cc; measured on 2.51.0",
-    bad=class_model(_CALLING),
+    bad=class_model(CALLING.format("detector")),
     good=class_model(),
 )
 def model_py_called_model(repositories: tuple[Repository, ...], destination: Destination) -> Iterator[Finding]:

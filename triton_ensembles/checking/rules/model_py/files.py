@@ -86,7 +86,6 @@ def _finding(file: PythonFile, call: ast.Call, name: str) -> Finding:
 
 
 def _relative(model: Model) -> Iterator[tuple[PythonFile, ast.Call, str]]:
-    """The calls that read a file by a relative path."""
     for file in every_file(model):
         if b"chdir" in file.data:
             continue

@@ -15,15 +15,8 @@ from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.execute import gives_none
 from triton_ensembles.checking.python.flow import CLASS, flow_of
 from triton_ensembles.checking.python.nodes import Function, is_name, positional
-from triton_ensembles.checking.python.source import (
-    MODEL_PY,
-    ParseError,
-    PythonFile,
-    every_file,
-    model_files,
-    unread_files,
-)
-from triton_ensembles.checking.rule import Destination, Finding, Model, Repository, Server, note, rule, warning
+from triton_ensembles.checking.python.source import MODEL_PY, PythonFile, every_file, model_files, unread_files
+from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Repository, Server, note, rule, warning
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.spelling import most_of, nearest
 from triton_ensembles.triton.releases import image_of, version
@@ -106,7 +99,7 @@ def model_py_no_class(model: Model) -> Iterator[Finding]:
         classes = {node.name: node for node in file.module.body if isinstance(node, ast.ClassDef)}
         executing = (name for name, node in classes.items() if any(_functions(node, "execute")))
         meant = nearest(CLASS, classes) or next(executing, None)
-        place = file.place(classes[meant] if meant else ParseError("", 1, 1))
+        place = file.place(classes[meant]) if meant else Place(file.shown, 1, 1)
         cure = f"instead of {meant}" if meant else "with a method execute(self, requests)"
         yield Finding(place, f"there is no class {CLASS} in this file", cure=f"write class {CLASS}: {cure}")
 
@@ -155,8 +148,7 @@ def model_py_no_execute(model: Model) -> Iterator[Finding]:
     bad=class_model("    def execute(self):\n        return self.answers\n"),
 )
 def model_py_execute_arguments(model: Model) -> Iterator[Finding]:
-    effect = "the model loads, and every request fails: TypeError"
-    yield from _uncallable(model, "execute", "requests", effect)
+    return _uncallable(model, "execute", "requests", "the model loads, and every request fails: TypeError")
 
 
 @rule(
@@ -191,8 +183,7 @@ def model_py_async_initialize(model: Model) -> Iterator[Finding]:
     bad=class_model(f"{EXECUTE}\n    def finalize(self, args):\n        pass\n"),
 )
 def model_py_finalize_arguments(model: Model) -> Iterator[Finding]:
-    effect = "the model is unloaded without it, and the log has a TypeError"
-    yield from _uncallable(model, "finalize", "", effect)
+    return _uncallable(model, "finalize", "", "the model is unloaded without it, and the log has a TypeError")
 
 
 @warning(
@@ -235,10 +226,7 @@ def _uncallable(model: Model, name: str, argument: str, effect: str) -> Iterator
 
 def _own_arguments(method: Function, on_class: bool = False) -> int | None:
     """How many arguments Python itself passes, self or the class; None when another decorator may change them.
-
-    Args:
-        on_class: Triton calls it on the class, where a plain method gets no self.
-    """
+    Called on the class, a plain method gets no self."""
     names = {decorator.id if isinstance(decorator, ast.Name) else "" for decorator in method.decorator_list}
     if names - {"staticmethod", "classmethod"}:
         return None

@@ -9,8 +9,7 @@ from pyflakes.messages import UndefinedName
 
 from triton_ensembles.checking.python.examples import EXECUTE, EXECUTE_LINE, class_model, initializing
 from triton_ensembles.checking.python.expected import is_guarded
-from triton_ensembles.checking.python.flow import When, flow_of
-from triton_ensembles.checking.python.misuse import Misuse
+from triton_ensembles.checking.python.flow import Misuse, When, flow_of
 from triton_ensembles.checking.python.nodes import Function, name_of
 from triton_ensembles.checking.python.source import UTILS, PythonFile, every_file
 from triton_ensembles.checking.rule import Destination, Finding, Model, Severity, rule

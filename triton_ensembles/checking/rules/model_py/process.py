@@ -70,7 +70,6 @@ def _taken(model: Model, holder: str) -> Iterator[tuple[PythonFile, ast.Subscrip
 
 
 def _is_changed(file: PythonFile, holder: str) -> bool:
-    """Whether the file may put something into it."""
     changed = [node for node in file.nodes if is_changed(node)]
     named = (node.value if isinstance(node, ast.Subscript) else node for node in changed)
     return any(isinstance(node, ast.expr) and file.full_name(node) == holder for node in named) or any(

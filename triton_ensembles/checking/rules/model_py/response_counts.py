@@ -8,7 +8,7 @@ from triton_ensembles.checking.python.execute import executes, gives_away, is_ov
 from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.nodes import Function, own_nodes, requests_of
 from triton_ensembles.checking.python.source import PythonFile
-from triton_ensembles.checking.rule import Finding, Model, Server, rule, warning
+from triton_ensembles.checking.rule import Finding, Model, rule, warning
 
 SOURCE = (
     "python_backend r24.10 src/pb_stub.cc ProcessReturnedResponses; measured on 2.51.0: the numbers of responses and "
@@ -29,7 +29,6 @@ _BRANCH = """\
 @warning(
     "execute returns after the loop over its requests, not in it",
     bad=class_model(f"{EXECUTE_LINE}{LOOP}            return [response]\n"),
-    server=Server.ACCEPTS,
 )
 def model_py_returns_in_loop(model: Model) -> Iterator[Finding]:
     if model.config.model_transaction_policy.decoupled:
@@ -62,7 +61,6 @@ def model_py_responses_twice(model: Model) -> Iterator[Finding]:
 @warning(
     "A branch of execute that has appended a response continues with the next request",
     bad=class_model(f"{EXECUTE_LINE}{_LIST}{LOOP}{_BRANCH}{' ' * 12}{_APPEND}{_RETURN}"),
-    server=Server.ACCEPTS,
 )
 def model_py_response_after_branch(model: Model) -> Iterator[Finding]:
     for file, execute, appends in _filled(model):
@@ -85,7 +83,6 @@ def model_py_response_after_branch(model: Model) -> Iterator[Finding]:
 @warning(
     "execute appends its responses in the loop over its requests, not after it",
     bad=class_model(f"{EXECUTE_LINE}{_LIST}{LOOP}{' ' * 8}{_APPEND}{_RETURN}"),
-    server=Server.ACCEPTS,
 )
 def model_py_responses_after_loop(model: Model) -> Iterator[Finding]:
     for file, execute, appends in _filled(model):

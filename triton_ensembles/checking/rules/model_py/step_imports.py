@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from triton_ensembles.checking.built_for import python_of
 from triton_ensembles.checking.environments import has_stub, reference
 from triton_ensembles.checking.examples import IDENTITY, python_model
-from triton_ensembles.checking.imported_packages import PROVIDERS, UNLESS_ELSEWHERE, imported
+from triton_ensembles.checking.imported_packages import PROVIDERS, UNLESS_ELSEWHERE, imported, standard_library
 from triton_ensembles.checking.packages import packages_of
 from triton_ensembles.checking.python.source import Import, PythonFile
-from triton_ensembles.checking.python.standard_library import standard_library
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, rule, warning
 from triton_ensembles.triton.releases import image_of
 

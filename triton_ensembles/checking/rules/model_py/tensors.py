@@ -222,17 +222,14 @@ def _calls_models(file: PythonFile) -> bool:
 
 
 def _tensors(file: PythonFile) -> Iterator[tuple[ast.Call, tuple[str, ...] | None]]:
-    """Calls of ``pb_utils.Tensor`` for responses, with the names when they are known.
-
-    In a file that also makes requests to other models, a tensor may be an input of those.
-    """
+    """Calls of ``pb_utils.Tensor``, with the names when they are known, of files that make no requests to other models:
+    there a tensor may be an input of those."""
     for call, name in file.calls() if not _calls_models(file) else ():
         if name in (f"{UTILS}.Tensor", f"{UTILS}.Tensor.from_dlpack"):
             yield call, texts_of(file, argument(call, 0, "name"))
 
 
 def _corrected(file: PythonFile, call: ast.Call, wrong: str, meant: str | None) -> str:
-    """The line with the name that was meant."""
     if not meant:
         return "write one of these names, or add the tensor to config.pbtxt"
     lines = file.data.decode("utf-8", "replace").splitlines()

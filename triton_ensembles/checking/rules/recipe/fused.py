@@ -11,7 +11,8 @@ from packaging.utils import canonicalize_name
 
 from triton_ensembles.checking.ensemble_steps import step_names
 from triton_ensembles.checking.environments import PARAMETER
-from triton_ensembles.checking.examples import SCALE, ensemble, python_model, script_for, script_model, step
+from triton_ensembles.checking.examples import SCALE, ensemble, python_model, script_for, step
+from triton_ensembles.checking.python.examples import CALLING, class_model
 from triton_ensembles.checking.python.source import UTILS, every_call
 from triton_ensembles.checking.recipe_files import environment_files
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Repository, Server, rule
@@ -26,7 +27,6 @@ _CURE = "build the ensemble in its drawn form (--target cpu or gpu)"
 
 
 def _one_step(name: str, model: Example, extra: str = "") -> Example:
-    """An ensemble of one step, the model ``model`` under the name ``name``."""
     files = {
         "config.pbtxt": f'name: "{name}"\n{model.config}',
         **(model.files or {"1/model.py": script_for(model.config or "")}),
@@ -38,25 +38,14 @@ def _one_step(name: str, model: Example, extra: str = "") -> Example:
 _DECOUPLED = "model_transaction_policy { decoupled: true }"
 _STREAM = _one_step("fused-stream", Example(python_model(_DECOUPLED)), _DECOUPLED)
 _SEQUENCE = _one_step("fused-sequence", Example(python_model("sequence_batching { }")))
-_CALLER = _one_step(
-    "fused-caller",
-    script_model("""\
-class TritonPythonModel:
-    def execute(self, requests):
-        inner = pb_utils.InferenceRequest(model_name="fused-caller", requested_output_names=["Y"], inputs=[])
-        return [inner.exec() for _ in requests]
-"""),
-)
-_SENDER = _one_step(
-    "fused-sender",
-    script_model("""\
-class TritonPythonModel:
+_CALLER = _one_step("fused-caller", class_model(CALLING.format("fused-caller")))
+_SENDING = """\
     def execute(self, requests):
         for request in requests:
             request.get_response_sender().send(pb_utils.InferenceResponse(request.inputs()), 1)
         return [None for _ in requests]
-"""),
-)
+"""
+_SENDER = _one_step("fused-sender", class_model(_SENDING))
 _REPEAT = _one_step("fused-repeat", Example(python_model(backend='backend: "repeat"')))
 _INNER = Example(
     ensemble(step("fused-inner", {"X": "X"}, {"Y": "Y"})),
@@ -65,7 +54,6 @@ _INNER = Example(
 
 
 def _is_step(model: Model, destination: Destination) -> bool:
-    """Whether the fused model would run ``model``."""
     return destination.device == "fused" and model.folder in step_names(model.repository)
 
 

@@ -149,9 +149,8 @@ def recipe_environment_step(repository: Repository) -> Iterator[Finding]:
         model = repository.model(step)
         backend = model.backend.name if model and model.has_config else ""
         if model and (model.is_ensemble or (backend in KNOWN and backend != "python")):
-            message = f"'{step}' gets an environment, and it is " + (
-                "an ensemble" if model.is_ensemble else f"a model of the {backend} backend"
-            )
+            kind = "an ensemble" if model.is_ensemble else f"a model of the {backend} backend"
+            message = f"'{step}' gets an environment, and it is " + kind
             effect = "Triton does not use it"
             yield Finding(repository.recipe_place(step), message, effect, "name the Python steps only")
 

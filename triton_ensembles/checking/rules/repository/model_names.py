@@ -17,7 +17,6 @@ _WAITS = "loading the model never ends, and other models wait for it"
 
 
 def _named(name: str) -> Example:
-    """An ensemble whose only step is a Python model called ``name``."""
     files: dict[str, str | None] = {f"{name}/config.pbtxt": python_model(), f"{name}/1/model.py": IDENTITY}
     return Example(ensemble(step(name, {"X": "X"}, {"Y": "Y"})), beside=files)
 
@@ -29,7 +28,6 @@ def _is_named_python(model: Model) -> bool:
 
 
 def _shell_syntax(model: Model) -> re.Match[str] | None:
-    """The syntax of a shell in the name of a Python model."""
     return SHELL_SYNTAX.search(model.folder) if _is_named_python(model) else None
 
 
@@ -118,7 +116,7 @@ def repository_path_in_shell(repository: Repository) -> Iterator[Finding]:
         yield Finding(repository.place(), message, effect, f"serve it from another folder: {_SAFE}")
 
 
-@rule("The name of an ensemble is one that its Python steps can have", source=SOURCE)
+@rule("The name of an ensemble is one that its Python steps can have")
 def ensemble_folder_name(repository: Repository) -> Iterator[Finding]:
     """In ensembles/: the build calls its steps ``<ensemble>.<step>``."""
     name = repository.path.resolve().name
@@ -129,7 +127,7 @@ def ensemble_folder_name(repository: Repository) -> Iterator[Finding]:
         yield Finding(repository.place(), message, effect, f"rename the folder: {_SAFE}")
 
 
-@rule("The name of an archive with a single Python model has no blanks or other syntax of a shell", source=SOURCE)
+@rule("The name of an archive with a single Python model has no blanks or other syntax of a shell")
 def sagemaker_stub_name_in_shell(repository: Repository) -> Iterator[Finding]:
     name = repository.path.name
     match = SHELL_SYNTAX.search(name)

@@ -109,7 +109,6 @@ def _repeated(named: Iterable[tuple[str, Place]]) -> Iterator[tuple[str, Place, 
 
 
 def _listed(places: list[Place]) -> str:
-    """The first few places, and how many more there are."""
     shown = [str(place) for place in places[:_SHOWN]]
     more = len(places) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")

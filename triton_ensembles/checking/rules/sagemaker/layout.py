@@ -18,7 +18,6 @@ _PLAIN = python_model()
 
 
 def _beside(config: str, *names: str) -> dict[str, str | None]:
-    """Files of further models."""
     is_ensemble = "ensemble_scheduling" in config
     files: dict[str, str | None] = {}
     for name in names:
@@ -151,9 +150,8 @@ def sagemaker_ensemble_not_seen(model: Model, destination: Destination) -> Itera
         return
     place = model.at("platform") if model.config.platform else model.at("ensemble_scheduling")
     written = model.file.line_text(place) if model.config.platform else ""
-    message = f"SageMaker does not recognize this as the ensemble: it looks for the text {_LINE}" + (
-        f", and here is {written[:80]}" if written else ", and there is none"
-    )
+    here = f", and here is {written[:80]}" if written else ", and there is none"
+    message = f"SageMaker does not recognize this as the ensemble: it looks for the text {_LINE}" + here
     effect = "it serves the last folder in the order in which the file system lists them, which may be a step"
     yield Finding(place, message, effect, f"write {_LINE}")
 

@@ -26,7 +26,6 @@ def _forbidden(
     cure: str,
     severity: Severity = Severity.ERROR,
 ) -> None:
-    """A rule that no member of an archive is of this kind."""
 
     @rule(title, id=id, source=source, severity=severity)
     def find(repository: Repository, destination: Destination) -> Iterator[Finding]:

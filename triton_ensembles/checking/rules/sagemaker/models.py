@@ -4,7 +4,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from triton_ensembles.checking.examples import io_tensor, python_model, script_model
+from triton_ensembles.checking.examples import io_tensor, python_model
+from triton_ensembles.checking.python.examples import CALLING, class_model
 from triton_ensembles.checking.python.nodes import argument
 from triton_ensembles.checking.python.source import UTILS, every_call
 from triton_ensembles.checking.python.values import text_of
@@ -86,12 +87,7 @@ def sagemaker_decoupled(model: Model, destination: Destination) -> Iterator[Find
 @rule(
     "Every model that a model.py calls is loaded by the ensemble of the archive",
     source="server #5452, deep-learning-containers #3299: SageMaker loads one model and, for an ensemble, its steps",
-    bad=script_model("""\
-class TritonPythonModel:
-    def execute(self, requests):
-        inner = pb_utils.InferenceRequest(model_name="detector", requested_output_names=["Y"], inputs=[])
-        return [inner.exec() for _ in requests]
-"""),
+    bad=class_model(CALLING.format("detector")),
 )
 def sagemaker_bls(model: Model, destination: Destination) -> Iterator[Finding]:
     repository = model.repository
