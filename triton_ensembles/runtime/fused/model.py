@@ -12,16 +12,13 @@ faulthandler.enable()  # a library or step that kills its process leaves its pla
 # Before numpy is imported: the archive's packages, beside this file, are the ones that it was proven with.
 sys.path.insert(0, str(Path(__file__).parent))
 
-from triton_ensembles.runtime.fused.integrity import IntegrityCheck, refuse_incomplete
-
-refuse_incomplete(Path(__file__).parent)
-
 from triton_ensembles.runtime.fused.shared_files import share_files
 
 SHARED = share_files(Path(__file__).parent)
 
 import triton_python_backend_utils as pb_utils
 
+from triton_ensembles.runtime.fused.integrity import IntegrityCheck
 from triton_ensembles.runtime.fused.messages import Answer, Failure, Question
 from triton_ensembles.runtime.fused.plan import DIGEST, read_plan
 from triton_ensembles.runtime.fused.worker import Worker
