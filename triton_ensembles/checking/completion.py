@@ -6,15 +6,12 @@ Such a value is as unknown as one that cannot be read: what the model's file say
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from triton_ensembles.archive.tree import join
+from triton_ensembles.checking.backend import Written
 from triton_ensembles.checking.text.parsed import Path
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.triton.model_config import DataType
-
-if TYPE_CHECKING:
-    from triton_ensembles.checking.repository import Model
 
 # Backends of r24.10 that complete nothing: pytorch_backend libtorch.cc AutoCompleteConfig ("skipping model
 # configuration auto-complete"), tensorflow.cc for a graphdef, and identity, repeat and square, which have no such code.
@@ -22,7 +19,7 @@ _NEVER = ("pytorch", "identity", "repeat", "square")
 _METHOD = b"auto_complete_config"
 
 
-def completes(model: Model) -> bool:
+def completes(model: Written) -> bool:
     """Whether the model's backend may add inputs, outputs and max_batch_size; of unknown backends each may."""
     try:
         backend = model.backend
@@ -38,7 +35,7 @@ def completes(model: Model) -> bool:
         return True
 
 
-def left_out(model: Model) -> Iterator[Path]:
+def left_out(model: Written) -> Iterator[Path]:
     """The paths of the config that are not given and that Triton may complete, of a model that it asks for them.
 
     A max_batch_size of 0 is among them: Triton may set it to its default of 4.
@@ -58,7 +55,7 @@ def left_out(model: Model) -> Iterator[Path]:
                 yield (kind, index, "data_type")
 
 
-def _has_method(model: Model) -> bool:
+def _has_method(model: Written) -> bool:
     """Whether a model.py may have auto_complete_config: its own text, or that of a module beside it."""
     for folder in ("", *model.tree.folders(model.root)):
         for name in model.children(folder):
