@@ -43,7 +43,10 @@ def test_a_pyproject_that_cannot_be_read_is_one_line(text: str, tmp_path: Path) 
         assert "pyproject.toml" in line
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["a pipe", "a device"])
+ENDLESS = [os.mkfifo, lambda path: path.symlink_to("/dev/zero")]
+
+
+@pytest.mark.parametrize("make", ENDLESS, ids=["a pipe", "a device"])
 def test_what_never_ends_is_no_file(make: Callable[[Path], None], tmp_path: Path) -> None:
     """Otherwise a command waits for ever, or reads until memory is full."""
     write_chain(tmp_path)
@@ -172,7 +175,7 @@ def test_a_table_of_many_wrong_rows_is_not_read_to_its_end(tmp_path: Path) -> No
     assert len(done.stderr.splitlines()) < 30
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["a pipe", "a device"])
+@pytest.mark.parametrize("make", ENDLESS, ids=["a pipe", "a device"])
 def test_what_never_ends_is_not_packed(make: Callable[[Path], None], tmp_path: Path) -> None:
     """Otherwise `build` of a repository copies a device until the disk is full."""
     write_chain(tmp_path)

@@ -32,10 +32,10 @@ def elsewhere(places: Places, folder: Path) -> Places:
     return borrowed(places, folder, "downloads", "store")
 
 
-def copied(places: Places, folder: Path) -> Places:
-    """The same for a copy of digits that a test may change."""
-    for name in ("ensembles/digits", "pipelines", "envs"):
-        shutil.copytree(ROOT / name, folder / name)
+def copied(places: Places, folder: Path, name: str = "digits") -> Places:
+    """The same for a copy of an ensemble that a test may change."""
+    for path in (f"ensembles/{name}", "pipelines", "envs"):
+        shutil.copytree(ROOT / path, folder / path)
     return borrowed(places, folder, "downloads", "store", ensembles=folder / "ensembles")
 
 
@@ -184,16 +184,16 @@ def test_a_faulty_ensemble_is_refused_with_all_its_faults_before_anything_is_mad
 
 def test_a_faulty_archive_does_not_replace_the_previous_one(places: Places, tmp_path: Path) -> None:
     """Otherwise an archive that no server loads is uploaded. Only the archive shows it: the build makes the file."""
-    mine = copied(places, tmp_path)
-    first, _ = make(mine)
-    config = mine.ensembles / "digits" / "network" / "config.pbtxt"
-    config.write_text('default_model_filename: "other.onnx"\n' + config.read_text())
+    mine = copied(places, tmp_path, "dali_inception")
+    first, _ = make(mine, "dali_inception")
+    config = mine.ensembles / "dali_inception" / "dali" / "config.pbtxt"
+    config.write_text('default_model_filename: "pipeline.dali"\n' + config.read_text())
     with pytest.raises(EnsembleError) as caught:
-        make(mine)
+        make(mine, "dali_inception")
     message = str(caught.value)
     assert "the new archive has faults, so" in message and "was not replaced" in message
-    place = f"{first.archive}!digits.network/1: error[model-file-missing]"
-    assert place in message and "version 1 has no other.onnx" in message
-    assert [path.name for path in first.archive.parent.iterdir()] == ["digits.tar.gz"]
+    place = f"{first.archive}!dali_inception.dali/1: error[model-file-missing]"
+    assert place in message and "version 1 has no pipeline.dali" in message
+    assert [path.name for path in first.archive.parent.iterdir()] == ["dali_inception.tar.gz"]
     assert file_digest(first.archive) == first.sha256
-    assert (first.repository / "digits.network" / "1" / "model.onnx").is_file()
+    assert (first.repository / "dali_inception.dali" / "1" / "model.dali").is_file()

@@ -53,7 +53,7 @@ def test_an_archive_is_served_outside_of_any_project_and_leaves_nothing_behind(f
     with running(*COMMAND, "serve", "six.tar.gz", "more", *numbers, cwd=folder) as process:
         printed = lines_until(process.stdout, "Ctrl-C")
         assert printed[0] == "ready: six, four"
-        log = Path(next(line.removeprefix("log").strip() for line in printed if line.startswith("log")))
+        log = Path(next(line.split()[1] for line in printed if line.split()[:1] == ["log"]))
         assert log.is_file()
         answers = [_ask(f"http://127.0.0.1:{ports.http}", model) for model in ("six", "four")]
         unpacked = list((folder.parent / "tmp").rglob("six/config.pbtxt"))

@@ -51,11 +51,19 @@ class Platform:
     def __init__(self, aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
         self.states: list[dict[str, Any]] = []
         self.config = ""
+        self.interrupted = False
+        self._create = aws.sagemaker.create_endpoint
         self._describe = aws.sagemaker.describe_endpoint
         self._delete = aws.sagemaker.delete_endpoint
+        monkeypatch.setattr(aws.sagemaker, "create_endpoint", self.create)
         monkeypatch.setattr(aws.sagemaker, "describe_endpoint", self.describe)
         monkeypatch.setattr(aws.sagemaker, "update_endpoint", self.update)
         monkeypatch.setattr(aws.sagemaker, "delete_endpoint", self.delete)
+
+    def create(self, **request: Any) -> None:
+        self._create(**request)
+        if self.interrupted:
+            raise KeyboardInterrupt
 
     def describe(self, EndpointName: str) -> dict[str, Any]:  # noqa: N803
         found: dict[str, Any] = self._describe(EndpointName=EndpointName)
@@ -114,13 +122,8 @@ def test_an_update_leaves_the_number_of_instances_to_auto_scaling(aws: Aws, plat
 
 def test_a_failure_has_its_reason_and_leaves_nothing(aws: Aws, platform: Platform) -> None:
     """Otherwise a broken endpoint would go on costing money."""
-    create, failed = aws.sagemaker.create_endpoint, {"EndpointStatus": "Failed", "FailureReason": "the ping failed"}
-
-    def create_failing(**request: Any) -> None:
-        create(**request)
-        platform.states = [{"EndpointStatus": "Creating"}, {"EndpointStatus": "Creating"}, failed]
-
-    aws.sagemaker.create_endpoint = create_failing
+    failed = {"EndpointStatus": "Failed", "FailureReason": "the ping failed"}
+    platform.states = [{"EndpointStatus": "Creating"}, {"EndpointStatus": "Creating"}, failed]
     with pytest.raises(EnsembleError, match="did not get into service: the ping failed"):
         deploy(aws)
     assert parts(aws) == ([], [], [])
@@ -142,14 +145,8 @@ def test_a_refusal_halfway_leaves_nothing(aws: Aws, monkeypatch: pytest.MonkeyPa
 
 def test_ctrl_c_while_it_is_created_waits_and_deletes_it(aws: Aws, platform: Platform) -> None:
     """SageMaker refuses to delete what is being created; giving up would leave it running and costing money."""
-    create = aws.sagemaker.create_endpoint
-
-    def create_and_interrupt(**request: Any) -> None:
-        create(**request)
-        platform.states = [{"EndpointStatus": "Creating"}] * 3 + [{"EndpointStatus": "InService"}]
-        raise KeyboardInterrupt
-
-    aws.sagemaker.create_endpoint = create_and_interrupt
+    platform.states = [{"EndpointStatus": "Creating"}] * 3 + [{"EndpointStatus": "InService"}]
+    platform.interrupted = True
     with pytest.raises(KeyboardInterrupt):
         deploy(aws)
     assert parts(aws) == ([], [], [])

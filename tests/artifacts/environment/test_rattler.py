@@ -121,10 +121,8 @@ def test_the_pip_section_of_an_environment_from_a_channel_is_locked_too(
     spec = environment_file(spec_text(channel, "greeting=1") + "  - pip:\n    - alpha\n")
     first = Pins()
     packed = make_packed_environment(spec, destination=tmp_path / "one", provider="rattler", pins=first)
-    assert [line.partition(" ")[0] for line in first.found if not line.startswith("conda ")] == [
-        "alpha==1.0",
-        "beta==1.0",
-    ]
+    of_pip = [line.partition(" ")[0] for line in first.found if not line.startswith("conda ")]
+    assert of_pip == ["alpha==1.0", "beta==1.0"]
     assert {line.split()[1] for line in first.found if line.startswith("conda ")} == {"greeting", "python"}
     add_wheel(wheel_index, "beta", "2.0")
     again = make_packed_environment(spec, destination=tmp_path / "again", pins=Pins(tuple(first.found)))
