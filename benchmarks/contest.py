@@ -22,7 +22,7 @@ from benchmarks.peers.venv import peers_venv
 from benchmarks.reference.build import built_reference
 from benchmarks.results import Results
 from benchmarks.variants import built_ensemble, built_variant, with_bf16
-from triton_ensembles.commands.common.reports import warn_of_random_weights
+from triton_ensembles.commands.common.output import warn_of_random_weights
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.triton.server import TritonServer

@@ -29,7 +29,7 @@ from checkout import ROOT
 from triton_ensembles.archive.clones import clone, clone_names
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.measuring.planning.demand import Floats, demand_of
-from triton_ensembles.measuring.planning.host import Host
+from triton_ensembles.measuring.planning.instances import Host
 from triton_ensembles.measuring.planning.simulation import Simulated, simulate
 from triton_ensembles.measuring.planning.traffic import Recorded, zipf
 from triton_ensembles.measuring.planning.workload import workload

@@ -1,10 +1,9 @@
 """A small ensemble of two Python steps, with an example request: X, three numbers, becomes Y, which is X + 2."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
+from tests.files import write_files
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
@@ -58,9 +57,7 @@ def write_chain(project: Path, instances: int = 1) -> None:
     for step, milliseconds in SLEEPS_MS.items():
         files[f"{step}/config.pbtxt"] = f'backend: "python"\n{_TENSORS}dynamic_batching {{ }}\n{group}\n'
         files[f"{step}/1/model.py"] = _MODEL.replace("SECONDS", str(milliseconds / 1000))
-    for path, text in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
+    write_files(folder, files)
 
 
 def build_fused_chain(project: Path, store: Path, instances: int = 1) -> Built:
@@ -69,5 +66,4 @@ def build_fused_chain(project: Path, store: Path, instances: int = 1) -> Built:
     (project / "build").mkdir()
     store.mkdir(parents=True, exist_ok=True)
     (project / "build" / "store").symlink_to(store.resolve())
-    folder = project / "ensembles" / NAME
-    return build(folder, fused(), Places.of(project), allow_random=False, progress=print)
+    return build(project / "ensembles" / NAME, fused(), Places.of(project), allow_random=False, progress=print)

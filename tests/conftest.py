@@ -1,7 +1,5 @@
 """The expensive things, made once: every ensemble built as `make build-ensembles` builds them, and one real server."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,7 +17,7 @@ from triton_ensembles.building.places import Places
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import CPU
 
-pytest_plugins = ["pytester", "tests.drawing", "triton_ensembles.pytest_plugin"]
+pytest_plugins = ["pytester", "tests.drawing", "tests.s3", "tests.wheels", "triton_ensembles.pytest_plugin"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

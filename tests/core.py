@@ -1,7 +1,5 @@
 """The light core: what is installed by `pip install triton-ensembles` alone, and a Python that has nothing else."""
 
-from __future__ import annotations
-
 import tomllib
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 

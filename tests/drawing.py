@@ -1,7 +1,5 @@
 """How hypothesis draws: the suite has the same examples every time, ``make fuzz`` (tests/fuzz.py) has new ones."""
 
-from __future__ import annotations
-
 import pkgutil
 from importlib import import_module
 

@@ -4,8 +4,6 @@ What fails is printed as an ``@example`` to paste above the test, and kept in re
 again first in the next round (.hypothesis/). The round that has begun when the time is over is finished.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import secrets

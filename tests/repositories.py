@@ -1,5 +1,6 @@
 """Small model repositories of Python steps, as any team might have them: no recipe, no examples."""
 
+import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -63,3 +64,11 @@ def write_chain(repository: Path) -> Path:
     write_step(repository, "triple", 3)
     write_ensemble(repository, "six", ["double", "triple"])
     return repository
+
+
+def pack(source: Path, archive: Path, *members: str) -> Path:
+    """``tar czf ARCHIVE -C SOURCE MEMBERS``, with tar's own names: ``./`` and ``./double/``."""
+    with tarfile.open(archive, "w:gz" if archive.suffix in (".gz", ".tgz") else "w") as tar:
+        for member in members or (".",):
+            tar.add(source / member, arcname=member)
+    return archive

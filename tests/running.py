@@ -1,12 +1,10 @@
 """Commands that tests start: ended with the test, whatever becomes of it."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import IO, Any
 
 from checkout import ROOT
 from triton_ensembles.ground.processes import die_with_parent
@@ -33,3 +31,14 @@ def running(*command: str, ignoring: int | None = None, **options: Any) -> Itera
             yield process
         finally:
             process.kill()  # one that has ended is left alone
+
+
+def lines_until(stream: IO[str] | None, words: str) -> list[str]:
+    """What a process prints on one of its streams up to the line with these words, and nothing after it."""
+    assert stream is not None
+    lines: list[str] = []
+    for line in stream:
+        lines.append(line.rstrip("\n"))
+        if words in line:
+            return lines
+    raise AssertionError(f"{words!r} is missing in: {lines}")

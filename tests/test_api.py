@@ -1,7 +1,5 @@
 """The functions for import refuse wrong arguments as the command line does: with an error and its cure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

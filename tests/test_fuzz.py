@@ -1,7 +1,5 @@
 """``make fuzz`` on a property that does not hold."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

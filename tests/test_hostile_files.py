@@ -1,7 +1,5 @@
 """Files that a stranger wrote to stall a command, where files are read before any repository: each is a line."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable
@@ -12,6 +10,7 @@ import pytest
 from tests.chain import NAME, write_chain
 from tests.checking.packing import MODEL_PY, python_step, write
 from tests.commands.projects import run_in
+from tests.files import write_files
 from tests.work import calls_of
 from triton_ensembles.building.made.lock import Lock
 from triton_ensembles.checking import check
@@ -77,9 +76,6 @@ def test_tool_may_be_anything(tmp_path: Path) -> None:
 def test_json_that_would_fill_the_memory_is_not_parsed(text: str) -> None:
     with pytest.raises(ValueError, match=r"too many values|too deeply"):
         parse_json(text)
-
-
-def test_json_of_usual_values_is_parsed() -> None:
     assert len(parse_json(json.dumps([[1.5] * 224] * 224 * 3))) == 672
 
 
@@ -147,9 +143,7 @@ def test_a_path_that_no_system_takes_is_a_fault_of_the_recipe(tmp_path: Path) ->
 
 def _lay(models: Path, files: dict[str, str]) -> None:
     """A repository of one Python model, with more files."""
-    for name, content in {"m/config.pbtxt": python_step(), "m/1/model.py": MODEL_PY, **files}.items():
-        (models / name).parent.mkdir(parents=True, exist_ok=True)
-        (models / name).write_text(content)
+    write_files(models, {"m/config.pbtxt": python_step(), "m/1/model.py": MODEL_PY, **files})
 
 
 def test_a_manifest_that_never_ends_keeps_no_server_waiting(tmp_path: Path) -> None:

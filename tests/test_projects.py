@@ -1,13 +1,12 @@
 """Which project a command works on, from wherever it is called."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from checkout import ROOT
 from tests.chain import NAME, write_chain
@@ -16,6 +15,11 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.project.location import find_project
 from triton_ensembles.project.recipe.reader import read_recipe
+
+
+def run(words: Sequence[str]) -> Result:
+    """The command in the current folder."""
+    return CliRunner().invoke(main, words)
 
 
 def settings(folder: Path, text: str) -> Path:
@@ -40,7 +44,7 @@ def test_a_pyproject_may_name_it(tmp_path: Path, ends: str) -> None:
     (tmp_path / "pyproject.toml").write_bytes(f'[tool.triton-ensembles]{ends}project = "serving"{ends}'.encode())
     (tmp_path / "src").mkdir()
     assert find_project(tmp_path / "src") == tmp_path / "serving"
-    result = CliRunner().invoke(main, ["--project", str(tmp_path), "list"])
+    result = run(["--project", str(tmp_path), "list"])
     assert result.output.startswith(NAME)
     assert find_project(tmp_path / "serving") == tmp_path / "serving"
 
@@ -64,27 +68,17 @@ def test_a_pyproject_that_names_none_is_refused_with_its_line(tmp_path: Path, te
         find_project(settings(tmp_path, text))
 
 
-@pytest.mark.parametrize("command", [["list"], ["build"], ["serve"], ["prune"], ["clone", "x"]])
+@pytest.mark.parametrize("words", ["list", "build", "serve", "prune", "clone x --count 1 --prefix a", "check"])
 def test_without_a_project_a_command_says_so_in_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
 ) -> None:
+    """A CI job must not take what check could not check for faults."""
     monkeypatch.chdir(tmp_path)
-    more = ["--count", "1", "--prefix", "a"] if command[0] == "clone" else []
-    result = CliRunner().invoke(main, [*command, *more])
-    (line,) = result.stderr.splitlines()
-    assert result.exit_code == 1
-    assert line.startswith(f"error: there is no project: neither {tmp_path} nor a folder above it holds ensembles/; ")
+    result = run(words.split())
+    line = result.stderr.splitlines()[-1]
+    assert result.exit_code == (2 if words == "check" else 1)
+    assert f"there is no project: neither {tmp_path} nor a folder above it holds ensembles/" in line
     assert "--project DIR" in line
-
-
-def test_check_without_a_project_exits_as_where_nothing_was_checked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Otherwise a CI job could take it for faults."""
-    monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(main, ["check"])
-    assert result.exit_code == 2
-    assert f"there is no project: neither {tmp_path} nor a folder above it holds ensembles/" in result.stderr
 
 
 def test_paths_need_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,10 +86,10 @@ def test_paths_need_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (tmp_path / "a" / "ensembles").rename(tmp_path / "a" / "models")
     monkeypatch.chdir(tmp_path)
     for arguments in (["check", "a/models"], ["graph", f"a/models/{NAME}"], ["diff", "cpu", "fused"]):
-        result = CliRunner().invoke(main, arguments)
+        result = run(arguments)
         assert result.exit_code == 0, result.output
     for arguments in (["check", "b"], ["graph", "b"]):
-        result = CliRunner().invoke(main, arguments)
+        result = run(arguments)
         assert "there is no path 'b', and no project whose ensemble it could be" in result.stderr
 
 
@@ -112,13 +106,8 @@ def test_windows_line_ends_are_read_as_all_others(tmp_path: Path) -> None:
     for path in (tmp_path / "ensembles").rglob("*"):
         if path.is_file():
             path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    for command in (
-        ["list"],
-        ["check", "--strict"],
-        ["check", "--strict", "--target", "fused"],
-        ["diff", "cpu", "fused"],
-    ):
-        result = CliRunner().invoke(main, ["--project", str(tmp_path), *command])
+    for words in ("list", "check --strict", "check --strict --target fused", "diff cpu fused"):
+        result = run(["--project", str(tmp_path), *words.split()])
         assert result.exit_code == 0, result.output
 
 
@@ -128,9 +117,8 @@ def test_a_recipe_for_a_newer_version_says_which(tmp_path: Path) -> None:
     recipe.write_text('requires = ">=7.1"\nfresh = true\n' + recipe.read_text())
     with pytest.raises(EnsembleError) as caught:
         read_recipe(recipe.parent)
-    assert str(caught.value).startswith(
-        f"{recipe}:1: requires: this recipe is for triton-ensembles >=7.1, and this is "
-    )
+    words = f"{recipe}:1: requires: this recipe is for triton-ensembles >=7.1, and this is "
+    assert str(caught.value).startswith(words)
     assert "pip install --upgrade" in caught.value.cure
     recipe.write_text(recipe.read_text().replace(">=7.1", ">=0.1").replace("fresh = true\n", ""))
     assert read_recipe(recipe.parent).requires == ">=0.1"
@@ -157,8 +145,7 @@ def test_a_folder_that_cannot_be_written_is_named_with_the_variable_for_another_
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TRITON_ENSEMBLES_HOME", str(tmp_path / "file" / "home"))
-    result = CliRunner().invoke(main, ["setup"])
+    result = run(["setup"])
     (line,) = result.stderr.splitlines()
-    assert line.startswith(
-        f"error: {tmp_path}/file/home: tritonserver cannot be installed here: Not a directory; set TRIT"
-    )
+    words = f"error: {tmp_path}/file/home: tritonserver cannot be installed here: Not a directory; set TRIT"
+    assert line.startswith(words)

@@ -1,7 +1,5 @@
 """The wheel: installed outside of this checkout, it checks, draws and serves what is not ours."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -17,7 +15,7 @@ import tritonclient.http as http
 from checkout import TRITON_HOME
 from tests.chain import NAME, write_chain
 from tests.core import PROJECT, SITECUSTOMIZE, distributions, modules_without
-from tests.running import running
+from tests.running import lines_until, running
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.ground.files import size_of
 from triton_ensembles.triton.ports import Ports
@@ -126,13 +124,9 @@ def test_it_serves_a_project_that_is_not_ours(serving: dict[str, str], tmp_path:
         options = [f"--{name}-port={getattr(ports, name)}" for name in ("http", "grpc", "metrics")]
         command = [sys.executable, "-m", "triton_ensembles", "serve", NAME, *options]
         with running(*command, cwd=tmp_path, env=serving, stderr=subprocess.STDOUT) as process:
-            lines = []
-            for line in process.stdout or ():
-                lines.append(line)
-                if line.startswith("Ctrl-C"):
-                    break
+            lines = lines_until(process.stdout, "Ctrl-C")
             with http.InferenceServerClient(f"127.0.0.1:{ports.http}") as client:
-                assert client.is_model_ready(NAME), "".join(lines)
+                assert client.is_model_ready(NAME), lines
             process.send_signal(signal.SIGINT)
             assert process.wait(60) == 0
     assert (tmp_path / "dist" / "cpu" / f"{NAME}.tar.gz").is_file()

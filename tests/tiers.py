@@ -4,8 +4,6 @@
 part, or makes large files, waits for the second half of ``make test-all``.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,6 @@ import pytest
 TESTS = Path(__file__).parent
 
 SLOW = (
-    "archive/test_clones_served.py",
     "artifacts/test_dali_pipeline.py",
     "artifacts/test_graphdef_onnx.py",
     "ensembles/test_resnet50.py",
@@ -38,6 +35,7 @@ SLOW = (
     "endpoint/hosting/test_loads_beside_each_other.py",
     "endpoint/hosting/test_model_processes.py",
     "endpoint/test_page.py",
+    "endpoint/test_runtime.py::test_a_client_that_does_not_read_its_answer_does_not_hold_the_model_for_ever",
     "ensembles/test_gateway_ensembles.py",
     "ensembles/test_resnet_pytorch.py",
     "ensembles/test_sagemaker.py",

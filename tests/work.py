@@ -1,7 +1,5 @@
 """How much Python a call runs: a measure that no busy machine changes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from cProfile import Profile
 

@@ -7,7 +7,7 @@ first used, so that ``import triton_ensembles`` is fast and needs no more than P
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from triton_ensembles.version import __version__
+from triton_ensembles.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from triton_ensembles.api import build, check, clone, diff, graph, measure
@@ -20,7 +20,6 @@ __all__ = [
     "EnsembleError",
     "LocalEndpoint",
     "TritonServer",
-    "__version__",
     "build",
     "check",
     "clone",

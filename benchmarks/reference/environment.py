@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from triton_ensembles.artifacts.environment import read_environment_file
-from triton_ensembles.artifacts.environment.providers import install
+from triton_ensembles.artifacts.environment.packed import install
 from triton_ensembles.building.made.store import Store
 from triton_ensembles.ground.files import digest, file_digest
 from triton_ensembles.ground.programs import ProgramError, output_of, run_step

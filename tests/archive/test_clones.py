@@ -1,21 +1,18 @@
 """Clones have the right content, every reader can read them, and bad requests are refused before any is written."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import subprocess
 import tarfile
-from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from unittest import mock
 
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.files import write_files
 from triton_ensembles.archive import clone_texts
 from triton_ensembles.archive.clones import clone, clone_names
 from triton_ensembles.archive.write import write_archive
@@ -36,20 +33,18 @@ parameters { key: "EXECUTION_ENV_PATH" value { string_value: "$$TRITON_MODEL_DIR
 
 def archive(folder: Path, sizes: tuple[int, ...] = (10, 70_000, 200_001)) -> Path:
     """An archive as build.py build writes it: an ensemble "pair" of one step, with files of these sizes."""
-    tree = folder / "tree"
-    (tree / "pair" / "1").mkdir(parents=True)
-    (tree / "pair.step" / "1").mkdir(parents=True)
-    (tree / "pair" / "config.pbtxt").write_text(DAG)
-    (tree / "pair.step" / "config.pbtxt").write_text(STEP)
-    (tree / "pair.step" / "environment" / "bin").mkdir(parents=True)
-    (tree / "pair.step" / "environment" / "bin" / "python3.11").write_bytes(_bytes(65_537))
-    (tree / "pair.step" / "environment" / "lib" / ("long" * 30)).mkdir(parents=True)
-    (tree / "pair.step" / "environment" / "lib" / ("long" * 30) / "module.so").write_bytes(_bytes(9_999))
-    for size in sizes:
-        (tree / "pair.step" / "1" / f"file_{size}").write_bytes(_bytes(size))
-    (tree / "manifest.json").write_text(
-        json.dumps({"ensemble": "pair", "weights": "pretrained", "long": "x" * 100_000})
-    )
+    manifest = {"ensemble": "pair", "weights": "pretrained", "long": "x" * 100_000}
+    files: dict[str, str | bytes] = {
+        "pair/config.pbtxt": DAG,
+        "pair.step/config.pbtxt": STEP,
+        "pair.step/environment/bin/python3.11": _bytes(65_537),
+        f"pair.step/environment/lib/{'long' * 30}/module.so": _bytes(9_999),
+        **{f"pair.step/1/file_{size}": _bytes(size) for size in sizes},
+        "manifest.json": json.dumps(manifest),
+    }
+    tree = write_files(folder / "tree", files)
+    for name in ("pair", "pair.step"):
+        (tree / name / "1").mkdir(exist_ok=True)
     write_archive(tree, folder / "pair.tar.gz")
     return folder / "pair.tar.gz"
 
@@ -70,14 +65,11 @@ def test_a_clone_has_the_files_of_its_original(tmp_path_factory: pytest.TempPath
     folder = tmp_path_factory.mktemp("clone")
     original = archive(folder, tuple(sizes))
     first, second = clone(original, ["a_0", "a_1"], folder)
-    wanted = {
-        name.replace("pair", "a_1"): content
-        for name, content in contents(original).items()
-        if not name.endswith((".pbtxt", ".json"))
-    }
+    wanted = {name.replace("pair", "a_1"): content for name, content in contents(original).items()}
     found = contents(second)
-    assert {name: content for name, content in found.items() if not name.endswith((".pbtxt", ".json"))} == wanted
-    assert found.keys() == {name.replace("pair", "a_1") for name in contents(original)}
+    assert found.keys() == wanted.keys()
+    for name, content in found.items():
+        assert content == wanted[name] or name.endswith((".pbtxt", ".json")), name
     assert contents(first).keys() != found.keys()
 
 
@@ -95,28 +87,20 @@ def test_a_clone_has_names_of_its_own(tmp_path: Path) -> None:
     assert (manifest["ensemble"], manifest["clone_of"], manifest["weights"]) == ("tenant_7", "pair", "pretrained")
 
 
-def test_what_clones_have_in_common_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_clones_have_in_common_is_made_once(tmp_path: Path) -> None:
     """Configs and tar headers differ in names alone: of a thousand clones, they were most of the work."""
-    made: Counter[str] = Counter()
-
-    def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any) -> Any:
-            made[name] += 1
-            return function(*arguments)
-
-        return call
-
-    monkeypatch.setattr(clone_texts, "format_config", counted("config", clone_texts.format_config))
-    monkeypatch.setattr(tarfile.TarInfo, "tobuf", counted("header", tarfile.TarInfo.tobuf))
     original, found = archive(tmp_path), []
     for count in (2, 12):
-        made.clear()
-        list(clone(original, clone_names("tenant", count), tmp_path))
-        found.append(dict(made))
+        with (
+            mock.patch.object(clone_texts, "format_config", wraps=clone_texts.format_config) as config,
+            mock.patch.object(tarfile.TarInfo, "tobuf", autospec=True, side_effect=tarfile.TarInfo.tobuf) as header,
+        ):
+            list(clone(original, clone_names("tenant", count), tmp_path))
+        found.append((config.call_count, header.call_count))
     few, many = found
-    assert few["config"] == many["config"] == 2
+    assert few[0] == many[0] == 2
     # Those of the manifest and of the configs, whose sizes differ, and of the path that is too long for one block.
-    assert many["header"] - few["header"] == 10 * 5
+    assert many[1] - few[1] == 10 * 5
 
 
 def test_gnu_tar_reads_a_clone(tmp_path: Path) -> None:
@@ -154,19 +138,20 @@ def test_more_clones_than_fit_on_the_disk_are_refused_at_once(tmp_path: Path) ->
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_clone_says_how_to_build_a_missing_archive() -> None:
+def test_clone_says_how_to_build_a_missing_archive_and_refuses_numbers_that_fill_the_memory() -> None:
     result = CliRunner().invoke(main, ["clone", "no_such", "--count", "2", "--prefix", "t"])
     assert result.exit_code == 1
     assert "run: build.py build no_such" in result.output
+    result = CliRunner().invoke(main, ["clone", "no_such", "--count", "9999999999", "--prefix", "a"])
+    assert result.exit_code == 2
+    assert "1<=x<=1000000" in result.output
 
 
 def test_environments_lie_where_all_clones_have_them(tmp_path: Path) -> None:
     """Both steps find theirs, and nothing of it has the name of a clone."""
-    config = (
-        'name: "{name}" backend: "python" parameters {{ key: "EXECUTION_ENV_PATH" value {{ string_value: "{env}" }} }}'
-    )
+    config = STEP.partition("input")[0].replace("pair.step", "{name}")
+    config += 'parameters {{ key: "EXECUTION_ENV_PATH" value {{ string_value: "{env}" }} }}'
     here = "$$TRITON_MODEL_DIRECTORY"
-    tree = tmp_path / "tree"
     texts = {
         "top/config.pbtxt": 'name: "top" platform: "ensemble"',
         "top.a/config.pbtxt": config.format(name="top.a", env=f"{here}/environment"),
@@ -175,10 +160,7 @@ def test_environments_lie_where_all_clones_have_them(tmp_path: Path) -> None:
         "top.c/config.pbtxt": config.format(name="top.c", env=f"{here}/own"),
         "top.c/own/bin/activate": "",
     }
-    for path, text in texts.items():
-        (tree / path).parent.mkdir(parents=True, exist_ok=True)
-        (tree / path).write_text(text)
-    write_archive(tree, tmp_path / "top.tar.gz")
+    write_archive(write_files(tmp_path / "tree", texts), tmp_path / "top.tar.gz")
     (path,) = clone(tmp_path / "top.tar.gz", ["tenant"], tmp_path / "clones", common=True)
     found = contents(path)
     assert {"environment/bin/activate", "environment_2/bin/activate"} <= found.keys()
@@ -196,9 +178,3 @@ def test_an_encoding_other_than_utf_8_is_taken_in_a_comment_and_refused_in_a_val
         return
     with pytest.raises(EnsembleError, match=r"a value in this config is not text in UTF-8"):
         list(clone(original, ["a"], tmp_path / "clones"))
-
-
-def test_a_number_of_clones_whose_names_fill_the_memory_is_refused(tmp_path: Path) -> None:
-    result = CliRunner().invoke(main, ["clone", str(archive(tmp_path)), "--count", "9999999999", "--prefix", "a"])
-    assert result.exit_code == 2
-    assert "1<=x<=1000000" in result.output

@@ -1,7 +1,5 @@
 """What clones have in common is found as equal gzip members."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The Python that archives name decides which stubs serve them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -19,20 +17,10 @@ def unpacked(folder: Path, name: str, **manifest: str) -> Path:
 
 
 def test_one_python_serves_what_does_not_matter_too(tmp_path: Path) -> None:
-    repositories = {
-        "fused": unpacked(tmp_path, "fused", python="3.10"),
-        "any": unpacked(tmp_path, "any", python=""),
-        "old": unpacked(tmp_path, "old"),
-    }
+    repositories = {"fused": unpacked(tmp_path, "fused", python="3.10"), "any": unpacked(tmp_path, "any", python="")}
+    repositories["old"] = unpacked(tmp_path, "old")
     assert python_of(repositories) == "3.10"
     assert python_of({"any": repositories["any"], "no manifest": tmp_path}) == ""
-
-
-def test_two_pythons_are_refused_in_one_sentence(tmp_path: Path) -> None:
-    repositories = {name: unpacked(tmp_path, name, python=f"3.1{number}") for number, name in enumerate("ab")}
-    words = r"^one server runs one Python, but a for Python 3\.10, b for Python 3\.11;"
-    with pytest.raises(EnsembleError, match=words):
-        python_of(repositories)
 
 
 def test_a_damaged_manifest_is_named(tmp_path: Path) -> None:

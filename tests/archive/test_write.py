@@ -1,7 +1,5 @@
 """The .tar.gz: the same tree gives the same bytes, and SageMaker can extract it."""
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess
@@ -10,15 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.files import write_files
 from triton_ensembles.archive.write import write_archive
 from triton_ensembles.ground.errors import EnsembleError
 
 
 def make_tree(folder: Path, order: list[str]) -> Path:
-    for name in order:
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"content of {name}")
+    write_files(folder, {name: f"content of {name}" for name in order})
     (folder / "m" / "run.sh").chmod(0o700)
     (folder / "empty" / "1").mkdir(parents=True)
     return folder
@@ -63,9 +59,7 @@ def test_a_new_environment_has_a_new_time(tmp_path: Path) -> None:
     """Otherwise an updated step runs in the old environment, which Triton caches by path and time."""
     times = []
     for content in (b"first", b"second"):
-        tree = tmp_path / content.decode()
-        tree.mkdir()
-        (tree / "processing_env.tar.gz").write_bytes(content)
+        tree = write_files(tmp_path / content.decode(), {"processing_env.tar.gz": content})
         write_archive(tree, tmp_path / "a.tar.gz")
         with tarfile.open(tmp_path / "a.tar.gz") as tar:
             times.append(tar.getmember("processing_env.tar.gz").mtime)
@@ -74,12 +68,8 @@ def test_a_new_environment_has_a_new_time(tmp_path: Path) -> None:
 
 def test_weights_are_stored_and_text_is_deflated_and_gunzip_reads_both(tmp_path: Path) -> None:
     """Otherwise a cold start spends most of its unpacking on weights that hardly shrink."""
-    tree = tmp_path / "tree"
-    tree.mkdir()
     content = {"a.txt": b"text " * 700_000, "m.bin": random.Random(0).randbytes(5_000_000), "z.txt": b"more " * 700_000}
-    for name, data in content.items():
-        (tree / name).write_bytes(data)
-    write_archive(tree, tmp_path / "a.tar.gz")
+    write_archive(write_files(tmp_path / "tree", content), tmp_path / "a.tar.gz")
     assert 5_000_000 < (tmp_path / "a.tar.gz").stat().st_size < 6_500_000
     archive = (tmp_path / "a.tar.gz").read_bytes()
     assert any(content["m.bin"][at : at + 1000] in archive for at in (2_000_000, 2_030_000))

@@ -1,8 +1,5 @@
 """The accuracy check of precisions below fp32, with real models and their real outputs."""
 
-from __future__ import annotations
-
-import json
 from pathlib import Path
 
 import numpy as np
@@ -83,36 +80,20 @@ def encoder(offset: float) -> bytes:
         helper.make_node("Unsqueeze", ["mask", "last"], ["column"]),
         helper.make_node("Mul", ["near", "column"], ["output"]),
     ]
-    given = [
-        helper.make_tensor_value_info(name, TensorProto.INT32, ["batch", "tokens"])
-        for name in ("token_ids", "attn_mask")
-    ]
+    shape = ["batch", "tokens"]
+    given = [helper.make_tensor_value_info(name, TensorProto.INT32, shape) for name in ("token_ids", "attn_mask")]
+    answer = helper.make_tensor_value_info("output", TensorProto.FLOAT, [*shape, 8])
     constants = {"table": table, "square": square, "offset": np.float32(offset), "last": np.array([2])}
-    graph = helper.make_graph(
-        nodes,
-        "encoder",
-        given,
-        [helper.make_tensor_value_info("output", TensorProto.FLOAT, ["batch", "tokens", 8])],
-        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
-    )
-    content: bytes = helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9
-    ).SerializeToString()
+    weights = [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
+    graph = helper.make_graph(nodes, "encoder", given, [answer], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    content: bytes = model.SerializeToString()
     return content
 
 
-def recipe_for(folder: Path, offset: float, minilm: Path) -> Recipe:
-    """A recipe with the encoder above as a step in bf16; its files are in ``folder``."""
-    (folder / "model.onnx").write_bytes(encoder(offset))
-    (folder / "tokenizer.json").write_bytes((minilm / "tokenizer.json").read_bytes())
-    files = {name: file_digest(folder / name) for name in ("model.onnx", "tokenizer.json")}
-    (folder / RECIPE).write_text(
-        f"""
-description = "d"
-sources.mine = {{ from = [{{ url = "https://example.invalid/" }}], files = {{ {
-            ", ".join(f"{json.dumps(name)} = {json.dumps(sha256)}" for name, sha256 in files.items())
-        } }} }}
-engines.step = {{ backend = "openvino", precision = "bf16" }}
+_RECIPE = """description = "d"
+sources.mine = { from = [{ url = "https://example.invalid/" }], files = { %s } }
+engines.step = { backend = "openvino", precision = "bf16" }
 
 [[artifacts]]
 path = "step/1/model.onnx"
@@ -121,7 +102,14 @@ source = "mine"
 file = "model.onnx"
 accuracy = "sentences"
 """
-    )
+
+
+def recipe_for(folder: Path, offset: float, minilm: Path) -> Recipe:
+    """A recipe with the encoder above as a step in bf16; its files are in ``folder``."""
+    (folder / "model.onnx").write_bytes(encoder(offset))
+    (folder / "tokenizer.json").write_bytes((minilm / "tokenizer.json").read_bytes())
+    files = ", ".join(f'"{name}" = "{file_digest(folder / name)}"' for name in ("model.onnx", "tokenizer.json"))
+    (folder / RECIPE).write_text(_RECIPE % files)
     return read_recipe(folder)
 
 

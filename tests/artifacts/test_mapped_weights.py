@@ -1,7 +1,5 @@
 """Weights beside the graph, plain and prepacked: the same answers, the same bytes, and only where it pays."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from pathlib import Path

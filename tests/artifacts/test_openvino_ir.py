@@ -1,7 +1,5 @@
 """OpenVINO's own format: the answers of the model that it is made from, the same bytes each time, or no file."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A maker of the project's own: a script that the recipe names."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

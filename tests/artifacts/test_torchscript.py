@@ -1,7 +1,5 @@
 """TorchScript files answer as the module that they are made of."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

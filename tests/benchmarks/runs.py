@@ -14,13 +14,7 @@ FACTS = {
     "rounds": 3,
     "seconds": 2.5,
     "minutes": 2.5,
-    "machine": {
-        "cores": 2,
-        "processor": "a processor",
-        "memory_gib": 24,
-        "system": "Linux",
-        "load_average_before": 0.1,
-    },
+    "machine": {"cores": 2, "processor": "any", "memory_gib": 24, "system": "Linux", "load_average_before": 0.1},
     "versions": {"tritonserver": "2.51.0"},
     "weights": {"bert_trt": "pretrained"},
 }

@@ -15,14 +15,9 @@ from checkout import ROOT
 from tests.benchmarks.runs import FACTS, run_of
 
 
-def written_page(tmp_path: Path, **parts: Results) -> str:
-    for name, results in parts.items():
-        results.write(tmp_path / "reports" / f"{name}.json")
-    output = tmp_path / "docs" / "performance.md"
-    output.parent.mkdir()
-    command = [sys.executable, "-m", "benchmarks.page", "--reports", str(tmp_path / "reports"), "--output", str(output)]
-    subprocess.run(command, check=True, cwd=ROOT, capture_output=True)
-    return output.read_text()
+def make_page(reports: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "benchmarks.page", "--reports", str(reports), *options]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
 def test_the_page_has_every_part(tmp_path: Path) -> None:
@@ -35,7 +30,10 @@ def test_the_page_has_every_part(tmp_path: Path) -> None:
     table = Table("Memory", ["", "MiB"], [["fused", "88"]], "Files are mapped.")
     facts = FACTS | {"command": "python -m benchmarks.bench --only memory --rounds 3"}
     figures = {f"memory {ONE_INSTANCE} 64": 88.4}
-    text = written_page(tmp_path, one=one, memory=Results(facts, figures=figures, tables=[table]))
+    one.write(tmp_path / "one.json")
+    Results(facts, figures=figures, tables=[table]).write(tmp_path / "memory.json")
+    assert make_page(tmp_path, "--output", str(tmp_path / "page.md")).returncode == 0
+    text = (tmp_path / "page.md").read_text()
     assert "| one sentence at a time | 190 a second | 2.38 times the best peer |" in text
     assert "| memory of each of 64 loaded | 88 MiB | – for one alone |" in text
     assert "it is 0.95 of what an echo plus the bare engine would have" in " ".join(text.split())
@@ -56,8 +54,7 @@ def test_a_figure_compares_each_round_with_itself() -> None:
 
 def test_missing_results_are_one_line(tmp_path: Path) -> None:
     """Otherwise people see a traceback when they request the page before the benchmark."""
-    command = [sys.executable, "-m", "benchmarks.page", "--reports", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    done = make_page(tmp_path)
     assert done.returncode == 1
     assert done.stderr.strip().endswith("the results of the benchmark do not exist; make bench")
 
@@ -66,8 +63,7 @@ def test_a_part_alone_does_not_replace_the_page_of_all(tmp_path: Path) -> None:
     """Otherwise docs/performance.md loses every figure that was measured before, on this machine or another."""
     before = PAGE.read_bytes()
     run_of({(FUSED, ONE): [50.0]}).write(tmp_path / "one.json")
-    command = [sys.executable, "-m", "benchmarks.page", "--reports", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    done = make_page(tmp_path)
     assert done.returncode == 1 and PAGE.read_bytes() == before
     assert ": many, batch, images, memory, cold not measured, so " in done.stderr
     assert done.stderr.endswith("; make bench, or --output FILE for a page of what there is\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.cells import percentiles, rate
+from benchmarks.cells import rate
 from benchmarks.contenders.contender import ALL_CORES, FUSED, ONE_THREAD, PEER_NAMES
 from benchmarks.examples import lowest_cosine
 from benchmarks.parts import BATCH, BATCHES, ONE
@@ -40,10 +40,6 @@ def test_bursts_do_not_round_a_rate() -> None:
     assert rate(times, list(range(len(times)))) == pytest.approx(16, rel=0.05)
     with pytest.raises(EnsembleError, match="too few requests were answered"):
         rate([1.0], [1])
-
-
-def test_percentiles_are_milliseconds() -> None:
-    assert percentiles([0.001, 0.002, 0.003])["p50"] == pytest.approx(2)
 
 
 def test_results_are_read_as_they_were_written(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from benchmarks.contenders.contender import DRAWN, FUSED
 from benchmarks.echo import write_echo
 from benchmarks.memory import GrowthPoint, grow
 from tests.endpoint.hosting.archives import ensemble, model, packed
+from tests.ensembles.clients import infer
 from triton_ensembles.deploy.payload import Payload, binary
 from triton_ensembles.triton.server import TritonServer
 
@@ -73,11 +74,9 @@ def test_the_echo_answers_as_many_bytes_as_the_ensemble(tmp_path: Path) -> None:
         'output { name: "Y" data_type: TYPE_FP32 dims: 384 }\n'
         'instance_group { count: 2 kind: KIND_CPU } parameters { key: "fused_plan" value { string_value: "0" } }'
     )
-    x = http.InferInput("X", [3, 1], "BYTES")
-    x.set_data_from_numpy(np.array([[b"a"], [b"b"], [b"c"]], object))
     with (
         TritonServer([write_echo(fused)], log=tmp_path / "log") as server,
         http.InferenceServerClient(server.http_url) as client,
     ):
-        answer = client.infer("pair_echo", [x]).as_numpy("Y")
+        answer = infer(client, "pair_echo", {"X": np.array([[b"a"], [b"b"], [b"c"]], object)})["Y"]
     assert (answer.shape, answer.dtype) == ((3, 384), np.float32)

@@ -1,7 +1,5 @@
 """What engineers have in the folder of a step, besides model.py, is in the archive as it lies there."""
 
-from __future__ import annotations
-
 import json
 import tarfile
 from pathlib import Path

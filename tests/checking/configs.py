@@ -26,9 +26,8 @@ def messages(draw: st.DrawFn, descriptor: Descriptor = ModelConfig.DESCRIPTOR, m
     message: Any = GetMessageClass(descriptor)()
     if not descriptor.fields:
         return message
-    for field in draw(
-        st.lists(st.sampled_from(list(descriptor.fields)), max_size=most, unique_by=lambda field: field.name)
-    ):
+    fields = st.lists(st.sampled_from(list(descriptor.fields)), max_size=most, unique_by=lambda field: field.name)
+    for field in draw(fields):
         _fill(draw, message, field, max(1, most - 2))
     return message
 
@@ -153,16 +152,13 @@ def _change(draw: st.DrawFn, message: Any, field: FieldDescriptor, key: Any, wor
                 value[other] = draw(st.sampled_from([item, *words]))
             else:
                 value[other].CopyFrom(item)
-    elif field.is_repeated and not hasattr(value, "add"):
-        if draw(st.booleans()):
-            value[key] = draw(_near(field, words))
-        else:
-            del value[key]
     elif field.is_repeated:
         if draw(st.booleans()):
+            del value[key]
+        elif field.message_type is not None:
             value.add().CopyFrom(value[key])
         else:
-            del value[key]
+            value[key] = draw(_near(field, words))
     elif field.message_type is not None:
         message.ClearField(field.name)
     else:
@@ -173,10 +169,8 @@ def _near(field: FieldDescriptor, words: list[str]) -> st.SearchStrategy[Any]:
     """Values that are likely to matter."""
     if field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
         return st.sampled_from(words)
-    if field.cpp_type == FieldDescriptor.CPPTYPE_ENUM:
-        return st.sampled_from([value.number for value in field.enum_type.values])
-    if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
-        return st.booleans()
+    if field.cpp_type in (FieldDescriptor.CPPTYPE_ENUM, FieldDescriptor.CPPTYPE_BOOL):
+        return _scalar(field)
     if field.cpp_type in _INTEGERS:
         low = -1 if field.cpp_type in (FieldDescriptor.CPPTYPE_INT32, FieldDescriptor.CPPTYPE_INT64) else 0
         return st.sampled_from([*range(low, 10), 16])

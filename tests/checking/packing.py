@@ -7,9 +7,10 @@ import tarfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from triton_ensembles.archive.folder import read_folder
 from triton_ensembles.checking.checker import check_repositories
 from triton_ensembles.checking.fault import Fault
-from triton_ensembles.checking.repository import Repository, find_repositories
+from triton_ensembles.checking.repository import Form, Repository, find_repositories
 from triton_ensembles.triton.destination import Destination
 
 Content = str | bytes | tarfile.TarInfo | None
@@ -108,12 +109,29 @@ def write(path: Path, files: Mapping[str, Content]) -> Path:
     return path
 
 
-def repositories(*paths: Path) -> list[Repository]:
-    return [repository for path in paths for repository in find_repositories(path)]
+def write_folder(folder: Path, files: Mapping[str, Content]) -> Path:
+    """Write the files of a repository, or of its recipe, into ``folder``; None is a folder."""
+    for name, content in files.items():
+        path, data = folder / name, content.encode() if isinstance(content, str) else content
+        (path if data is None else path.parent).mkdir(parents=True, exist_ok=True)
+        if isinstance(data, bytes):
+            path.write_bytes(data)
+    return folder
 
 
 def faults(*paths: Path, **target: str) -> list[Fault]:
-    return sorted(check_repositories(repositories(*paths), Destination(**target)), key=Fault.sort_key)
+    repositories = [repository for path in paths for repository in find_repositories(path)]
+    return sorted(check_repositories(repositories, Destination(**target)), key=Fault.sort_key)
+
+
+def folder_faults(folder: Path, destination: Destination) -> list[Fault]:
+    """The faults of a folder that is a repository, also where no model is found in it."""
+    return list(check_repositories([Repository(folder, folder.name, Form.FOLDER, read_folder(folder))], destination))
+
+
+def code_faults(folder: Path, model_py: str | bytes, **target: str) -> list[Fault]:
+    """The faults of an archive in ``folder`` whose only step has this model.py."""
+    return faults(write(folder / "a.tar.gz", {**members("a"), "a.step/1/model.py": model_py}), **target)
 
 
 def rules(*paths: Path, **target: str) -> set[str]:

@@ -6,15 +6,16 @@ import json
 import os
 import re
 import select
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from types import TracebackType
 from urllib.parse import quote
 
 from tests.checking import verdicts
+from triton_ensembles.checking.rule import Example
+from triton_ensembles.checking.staging_example import stage
 from triton_ensembles.triton.home import find_home
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.stubs import prepare_stubs
@@ -97,9 +98,7 @@ class ModelLoader:
     def __enter__(self) -> ModelLoader:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._server:
             self._server.stop()
 
@@ -146,6 +145,13 @@ def _wait_for_answer(connection: HTTPConnection, pid: int, seconds: float) -> No
         raise ConnectionError("the server has ended")
     if not ready:
         raise TimeoutError("no answer")
+
+
+def server_results(examples: Mapping[str, Example], folder: Path, completes: bool = False) -> dict[str, LoadResult]:
+    """What the server says about the examples, which are written to ``folder/models`` under their names."""
+    names = [stage(example, folder / "models", name) for name, example in examples.items()]
+    with ModelLoader(folder / "models", folder, completes) as server:
+        return server.load_all(names)
 
 
 def _said_of(name: str, log: Path) -> str:

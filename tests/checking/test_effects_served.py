@@ -26,7 +26,18 @@ class TritonPythonModel:
         read = [pb_utils.get_input_tensor_by_name(request, "X").as_numpy() for request in requests]
         return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", values * 2)]) for values in read]
 """
-BY_ID = {rule.id: rule for rule in RULES}
+# Rules, the shape of a request, and what the server says to it.
+ANSWERS = {
+    "ensemble-batch-of-one": ([2, 3, 4], "unexpected shape for input 'X' for model 'whole'"),
+    "ensemble-batch-too-large": ([16, 4], "batch-size must be <= 8"),
+    "ensemble-shape-clash-hidden": ([1, 4], "pair-join"),
+    "input-name-twice": ([1, 4], "expected 2 inputs but got 1"),
+    "enum-number-unknown": ([1, 4], "but model 'enum-number-unknown' expects '<invalid>'"),
+    "tensors-missing": ([1, 4], "expected 0 inputs but got 1 inputs"),
+    "ensemble-input-optional": ([1, 4], "but got 1 inputs for model 'join'"),
+}
+UNHEALTHY = ("state-data-type-missing", "state-dim-invalid")
+ENDING = {"state-input-name-missing": 1, "instance-groups-passive": 0}  # by the sequence of the request
 
 
 @pytest.fixture(scope="module")
@@ -36,22 +47,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelLoader]:
     stage(Example(ensemble(SCALE, size=0)), folder / "models", "no-batching")
     over = ensemble(step("double", {"X": "X"}, {"Y": "X"}), step("double", {"X": "X"}, {"Y": "Y"}))
     stage(Example(over), folder / "models", "overwritten")
-    for rule in (
-        "ensemble-batch-of-one",
-        "ensemble-batch-too-large",
-        "ensemble-shape-clash-hidden",
-        "input-name-twice",
-        "enum-number-unknown",
-        "tensors-missing",
-        "ensemble-input-optional",
-        "state-input-name-missing",
-        "state-data-type-missing",
-        "state-dim-invalid",
-        "instance-groups-passive",
-    ):
-        example = BY_ID[rule].bad
-        assert example
-        stage(example, folder / "models", rule)
+    for rule in RULES:
+        if rule.id in {*ANSWERS, *UNHEALTHY, *ENDING} and rule.bad:
+            stage(rule.bad, folder / "models", rule.id)
     with ModelLoader(folder / "models", folder) as server:
         yield server
 
@@ -71,49 +69,20 @@ def ask(server: ModelLoader, model: str, shape: list[int], timeout: float = 120,
         return str(error.read(), "utf-8")
 
 
-@pytest.mark.parametrize(("rows", "refused"), [(1, False), (2, True)])
-def test_a_batch_of_one_is_the_largest(server: ModelLoader, rows: int, refused: bool) -> None:
-    """Otherwise the checker warns of an ensemble that accepts batches."""
-    said = ask(server, "ensemble-batch-of-one", [rows, 3, 4])
-    assert ("unexpected shape for input 'X' for model 'whole'" in said) == refused
+@pytest.mark.parametrize("model", ANSWERS)
+def test_what_loads_and_refuses_such_requests(server: ModelLoader, model: str) -> None:
+    """Otherwise the checker refuses, or warns of, a model that works."""
+    shape, words = ANSWERS[model]
+    assert words in ask(server, model, shape)
 
 
-def test_a_step_that_batches_in_an_ensemble_that_does_not(server: ModelLoader) -> None:
-    """Otherwise such an ensemble does not work, and the checker does not report it."""
-    assert "outputs" in ask(server, "no-batching", [4])
+@pytest.mark.parametrize(("model", "shape"), [("no-batching", [4]), ("ensemble-batch-of-one", [1, 3, 4])])
+def test_what_answers(server: ModelLoader, model: str, shape: list[int]) -> None:
+    """Otherwise the checker passes an ensemble that does not work, or misses that one row works."""
+    assert "outputs" in ask(server, model, shape)
 
 
-def test_more_rows_than_a_step_takes(server: ModelLoader) -> None:
-    """Otherwise the checker refuses an ensemble that works."""
-    assert "batch-size must be <= 8" in ask(server, "ensemble-batch-too-large", [16, 4])
-
-
-@pytest.mark.parametrize(("length", "step"), [(4, "pair-join"), (2, "scale")])
-def test_a_hidden_shape_clash_refuses_every_request(server: ModelLoader, length: int, step: str) -> None:
-    """Otherwise the checker warns of an ensemble that works."""
-    said = ask(server, "ensemble-shape-clash-hidden", [1, length])
-    assert "unexpected shape for input" in said and step in said
-
-
-def test_two_inputs_of_one_name_refuse_every_request(server: ModelLoader) -> None:
-    """Otherwise the checker refuses a model that works."""
-    assert "expected 2 inputs but got 1" in ask(server, "input-name-twice", [1, 4])
-
-
-@pytest.mark.parametrize(
-    ("model", "words"),
-    [
-        ("enum-number-unknown", "but model 'enum-number-unknown' expects '<invalid>'"),
-        ("tensors-missing", "expected 0 inputs but got 1 inputs"),
-        ("ensemble-input-optional", "but got 1 inputs for model 'join'"),
-    ],
-)
-def test_what_loads_and_refuses_every_such_request(server: ModelLoader, model: str, words: str) -> None:
-    """Otherwise the checker warns of a model that works."""
-    assert words in ask(server, model, [1, 4])
-
-
-@pytest.mark.parametrize("model", ["state-data-type-missing", "state-dim-invalid"])
+@pytest.mark.parametrize("model", UNHEALTHY)
 def test_a_state_that_ends_the_process_of_its_model(server: ModelLoader, model: str) -> None:
     """Otherwise the checker refuses a model that works."""
     assert "is not healthy" in ask(server, model, [1, 4], sequence=1)
@@ -128,7 +97,7 @@ def test_an_input_that_a_step_overwrites_hangs_every_request(server: ModelLoader
         server.kill()
 
 
-@pytest.mark.parametrize(("model", "sequence"), [("state-input-name-missing", 1), ("instance-groups-passive", 0)])
+@pytest.mark.parametrize(("model", "sequence"), ENDING.items())
 def test_a_request_that_ends_the_server(server: ModelLoader, model: str, sequence: int) -> None:
     """Otherwise the checker refuses a model that works, or passes one that takes all others with it."""
     try:

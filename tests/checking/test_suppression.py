@@ -12,22 +12,16 @@ from tests.checking.packing import MODEL_PY
 from tests.checking.reports import MISSING, NEGATIVE, run, write_model
 from triton_ensembles.checking.examples import python_model
 
+pytestmark = pytest.mark.usefixtures("git_folder")
 MODELS = Path("models")
 BATCH = "max_batch_size: -1"
 WHY = "check: ignore[max-batch-size-negative] the template of our customers"
-
-
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / ".git").mkdir()
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.parametrize(
     "text",
     [
         f"{BATCH}  # {WHY}",
-        f"{BATCH} #{WHY}",
         f"# {WHY}\n{BATCH}",
         f"# {WHY}\n# See the handbook.\n\n{BATCH}",
         f"# check: ignore[version-missing, max-batch-size-negative] both are meant so\n{BATCH}",
@@ -40,24 +34,17 @@ def test_a_comment_accepts_a_fault(text: str) -> None:
     """Otherwise one fault that is meant so keeps check out of CI."""
     write_model(MODELS, NEGATIVE.replace(BATCH, text))
     result = run(MODELS)
-    assert result.exit_code == 0
-    assert ", 1 suppressed (" in result.output
+    assert result.exit_code == 0 and ", 1 suppressed (" in result.output
 
 
 @pytest.mark.parametrize(
     ("text", "rule", "words"),
     [
         (f"{BATCH}  # check: ignore[max-batch-size-negative]", "suppression-incomplete", "this comment has no reason"),
-        (f"{BATCH}  # check: ignore[max-batch-size-negative] - ", "suppression-incomplete", "has no reason"),
         (f"{BATCH}  # check: ignore[max-batch-size-negative so", "suppression-incomplete", "has no reason"),
         (f"{BATCH}  # check: ignore", "suppression-incomplete", "has no rule in brackets"),
         (f"{BATCH}  # check: ignore[] because", "suppression-incomplete", "has no rule in brackets"),
-        (f"{BATCH}  # check: ignore[max-batch-size-neg] so", "suppression-rule-unknown", "'max-batch-size-negative'?"),
-        (
-            f"{BATCH}  # check: ignore[max_batch_size_negative] so",
-            "suppression-rule-unknown",
-            "'max-batch-size-negative'?",
-        ),
+        (f"{BATCH}  # check: ignore[max_batch_size_negative] so", "suppression-rule-unknown", "size-negative'?"),
         (f"{BATCH}\n# {WHY}", "max-batch-size-negative", "max_batch_size is -1"),
         (f"# {WHY}\n\nversion_policy {{ all {{ }} }}\n{BATCH}", "max-batch-size-negative", "max_batch_size is -1"),
         (f'{BATCH}  parameters {{ key: "# {WHY}" value {{ }} }}', "max-batch-size-negative", "max_batch_size is -1"),
@@ -74,10 +61,8 @@ def test_a_comment_that_is_left_over_is_a_note() -> None:
     """Otherwise comments outlive their faults, and hide the next."""
     write_model(MODELS, python_model(f"# {WHY}"))
     result = run(MODELS, "--strict")
-    assert (
-        result.exit_code == 0
-        and "note[suppression-unused]: there is no fault 'max-batch-size-negative'" in result.output
-    )
+    assert result.exit_code == 0
+    assert "note[suppression-unused]: there is no fault 'max-batch-size-negative'" in result.output
 
 
 @pytest.mark.parametrize(
@@ -112,12 +97,10 @@ def test_comments_in_python_files_count_and_strings_do_not() -> None:
 def test_a_python_file_of_an_editor_on_windows_is_as_any_other(end: str) -> None:
     """Otherwise a comment in its first line accepts nothing, and nobody sees why."""
     code = "# check: ignore[model-py-numpy-name] patched before\nimport numpy as np; X = np.arrray\n" + MODEL_PY
-    (MODELS / "m/1").mkdir(parents=True)
-    (MODELS / "m/config.pbtxt").write_text(python_model())
-    (MODELS / "m/1/model.py").write_bytes(b"\xef\xbb\xbf" + code.replace("\n", end).encode())
+    write_model(MODELS, python_model())
+    (MODELS / "scale/1/model.py").write_bytes(b"\xef\xbb\xbf" + code.replace("\n", end).encode())
     result = run(MODELS)
-    assert result.exit_code == 0
-    assert ", 1 suppressed (" in result.output
+    assert result.exit_code == 0 and ", 1 suppressed (" in result.output
 
 
 def test_comments_in_a_recipe_count() -> None:
@@ -133,12 +116,10 @@ def test_comments_in_a_recipe_count() -> None:
 
 def test_a_comment_for_the_file_covers_the_folder_of_its_model_and_no_other() -> None:
     """Otherwise what no line can say, such as a missing file, can only be accepted in pyproject.toml."""
-    for name in ("scale", "other"):
-        write_model(MODELS, python_model(), name)
+    comment = "# check: ignore-file[version-not-available] at start"
+    for name, text in (("scale", python_model(comment)), ("other", python_model())):
+        write_model(MODELS, text, name)
         shutil.rmtree(MODELS / name / "1")
-    (MODELS / "scale" / "config.pbtxt").write_text(
-        f"# check: ignore-file[version-not-available] at start\n{python_model()}"
-    )
     result = run(MODELS)
     assert "models/other: error[version-not-available]" in result.output and "models/scale:" not in result.output
 
@@ -182,7 +163,6 @@ def test_the_nearest_pyproject_counts_within_the_git_repository(tmp_path: Path) 
     ("table", "words"),
     [
         ('ignore = ["max-batch-size-negativ"]', "pyproject.toml:2: [tool.triton-ensembles.check] names a rule"),
-        ('ignore = ["max-batch-size-negativ"]', "did you mean 'max-batch-size-negative'?"),
         ('ignore = ["environment-import-later"]', "it is a part of 'environment-import-missing' now"),
         ('ignores = ["version-missing"]', "names a key 'ignores', which does not exist; did you mean 'ignore'?"),
         ('ignore = "version-missing"', 'write ignore = ["rule-id"]'),
@@ -198,7 +178,7 @@ def test_a_pyproject_that_cannot_be_used_is_a_line_with_its_cure(table: str, wor
     assert result.exit_code == 2 and words in result.stderr
 
 
-def test_comments_in_archives_count(tmp_path: Path) -> None:
+def test_comments_in_archives_count() -> None:
     """Otherwise an archive is refused for what its source accepts."""
     write_model(MODELS, python_model(f"{MISSING}  # check: ignore[version-missing] next week"))
     with tarfile.open("one.tar.gz", "w:gz") as archive:

@@ -10,7 +10,7 @@ import pytest
 from tests.checking.test_mutations import ENSEMBLE as LARGE_ENSEMBLE
 from tests.checking.test_mutations import MODEL as LARGE_MODEL
 from triton_ensembles.checking.checker import check
-from triton_ensembles.checking.examples import IDENTITY, ensemble, io_tensor, parameter, python_model, step
+from triton_ensembles.checking.examples import ensemble, io_tensor, parameter, python_model, step
 from triton_ensembles.checking.fault import Fault, Severity
 from triton_ensembles.checking.rule import Example
 from triton_ensembles.checking.staging_example import stage
@@ -28,10 +28,10 @@ PARAMETER = parameter("mode", "fast")
 GROUPS = "instance_group [ { count: 1, kind: KIND_CPU } ]"
 
 
-def faults(tmp_path: Path, text: str) -> list[Fault]:
-    """Of a repository with the model ``text`` and an ensemble that uses it; notes left out."""
+def faults(tmp_path: Path, text: str = MODEL, user: str = USER) -> list[Fault]:
+    """The faults of a repository with the model ``text`` and an ensemble that uses it; notes left out."""
     stage(Example(text), tmp_path, "model")
-    stage(Example(USER), tmp_path, "user")
+    stage(Example(user), tmp_path, "user")
     return [fault for fault in check([tmp_path]).faults if fault.severity is not Severity.NOTE]
 
 
@@ -52,12 +52,9 @@ def test_a_placeholder_is_one_fault(tmp_path: Path, value: str) -> None:
     [
         ("dims: [ 4 ]", "dims: [ ${h}, ${w} ]"),
         ("dims: [ 4 ]", "dims: [ {{ h }} {{ w }} ]"),
-        (BATCH, "max_batch_size: MAX_BATCH"),
         ("dims: [ 4 ]", "dims: [ C, HEIGHT, WIDTH ]"),
-        ("dims: [ 4 ]", "dims: ${dims}"),
         ("TYPE_FP32", "TYPE_${type}"),
         ('"X"', '"${input}"'),
-        ('"X"', "${input}"),
         ('"python"', '"{{ backend }}"'),
         ("input [ {", "${inputs}\ninput [ {"),
         ("input [ {", "input [ ${more} {"),
@@ -106,26 +103,18 @@ def test_a_placeholder_in_a_string_that_the_server_loads_is_a_warning(tmp_path: 
         ("<!DOCTYPE html>\n<html></html>", "config-other-format", "HTML"),
         ("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "config-other-format", "LFS"),
         ("```\n" + MODEL + "```\n", "config-other-format", "Markdown"),
-        (
-            MODEL.replace(BATCH, f"<<<<<<< HEAD\n{BATCH}\n=======\nmax_batch_size: 4\n>>>>>>> main"),
-            "config-other-format",
-            "merge conflict",
-        ),
+        (MODEL.replace(BATCH, f"<<<<<<< HEAD\n{BATCH}\n>>>>>>> main"), "config-other-format", "merge conflict"),
         (MODEL.replace('name: "X", data_type', '"name": "X", "data_type"'), "config-other-format", "quotes"),
         (MODEL.replace(": ", " = "), "config-syntax", "'='"),
         (MODEL.replace(BATCH, "max_batch_size == 8"), "config-syntax", "'='"),
         (MODEL.replace(PARAMETER, 'parameters { "mode": "fast", "size": 3 }'), "config-syntax", "a key and a value"),
-        (MODEL.replace(PARAMETER, 'parameters [ { "a": "b" }, { c: "d" } ]'), "config-syntax", "a key and a value"),
         (MODEL.replace('{ key: "mode"', '{ "key": "mode"'), "config-other-format", "quotes"),
         (MODEL.replace(BATCH, "max_batch_size:"), "config-syntax", "no value"),
-        (MODEL.replace(BATCH, "max_batch_size"), "config-syntax", "no value"),
         ("name:\nbackend:\ninput [\n {\n name:\n data_type:\n }\n ]\n", "config-syntax", "'name', 'backend' and"),
-        ("name: backend: input [ { name: data_type: dims: } ]\n", "config-syntax", "have no value"),
         ("name: ,\nbackend: ,\n", "config-syntax", "'name' and 'backend' have no value"),
         ("name:\ninput:\noutput:\nparameters:\n", "config-syntax", "'output' and 'parameters' have no value"),
         (MODEL.replace(BATCH, "max_batch_size: 8 or 16"), "config-unknown-field", "'or'"),
         (MODEL.replace(BATCH, "max_batch_size: TODO: ask Kim"), "config-wrong-type", "TODO"),
-        (MODEL.replace(BATCH, "max_batch_size: ???"), "config-wrong-type", "???"),
         (MODEL.replace(BATCH, "max_batch_size: Large"), "config-wrong-type", "Large"),
         (MODEL.replace(BATCH, f"{BATCH}\nmax_batch_size: 16"), "config-field-twice", "already given"),
         (MODEL.replace(DIMS, "dims: (3, 4) } ]\noutput"), "config-wrong-type", "("),
@@ -133,18 +122,13 @@ def test_a_placeholder_in_a_string_that_the_server_loads_is_a_warning(tmp_path: 
         (MODEL.replace(DIMS, "dims: [ None, 4 ] } ]\noutput"), "config-wrong-type", "None"),
         (MODEL.replace(DIMS, "dims: [ 4 ]\noutput"), "config-unclosed", "still open"),
         (MODEL.replace('name: "X"', 'name: "X'), "config-bad-string", "not closed"),
-        (MODEL.replace("output [", "output_map ["), "config-unknown-field", "output_map"),
         (MODEL.replace(BATCH, "batch_size: 8"), "config-unknown-field", "batch_size"),
         ("// }\n" + MODEL, "config-syntax", "//"),
-        (MODEL.replace("input [", "tensors_in ["), "config-unknown-field", "tensors_in"),
         (MODEL.replace('backend: "python"', 'engine: "python"'), "config-unknown-field", "engine"),
         (MODEL.replace(DYNAMIC, "dynamic_batching: true"), "config-wrong-type", "group of fields"),
-        (MODEL.replace(GROUPS, "instance_group: KIND_CPU"), "config-wrong-type", "group of fields"),
         (MODEL.replace("KIND_CPU", "SOMEWHERE"), "config-unknown-enum", "SOMEWHERE"),
-        (MODEL.replace("TYPE_FP32", "TYPE_UNKNOWN9"), "config-unknown-enum", "TYPE_UNKNOWN9"),
         ("; a comment of another language\n" + MODEL, "config-syntax", "expected"),
         (MODEL.replace(BATCH, "max_batch_size; 8"), "config-syntax", "max_batch_size"),
-        (MODEL.replace("kind: KIND_CPU", "kind ; KIND_CPU"), "config-syntax", "kind"),
         (MODEL.replace("input [", "input -"), "config-wrong-type", "group of fields"),
         (MODEL.replace("dynamic_batching {", "dynamic_batching ("), "config-wrong-type", "group of fields"),
         (MODEL.replace("dims: [ 4 ]", "dims: - 4 ]", 1), "config-unclosed", "missing"),
@@ -154,27 +138,19 @@ def test_a_placeholder_in_a_string_that_the_server_loads_is_a_warning(tmp_path: 
 )
 def test_one_cause_is_one_fault(tmp_path: Path, text: str, rule: str, words: str) -> None:
     """Otherwise people read four faults that vanish with the first, or doubt the right ones."""
-    found = faults(tmp_path, text)
-    if rule == "config-unknown-enum" and len(found) == 2:  # each place has the same misspelling
-        found.pop()
-    (fault,) = found
-    assert fault.rule == rule
-    assert words in fault.message
+    (fault,) = faults(tmp_path, text)
+    assert fault.rule == rule and words in fault.message
 
 
 @pytest.mark.parametrize(
     ("old", "new", "cure"),
     [
         ("TYPE_FP32", "TYPE_BYTES", "TYPE_STRING"),
-        ("TYPE_FP32", "BYTES", "TYPE_STRING"),
         ("TYPE_FP32", "float32", "TYPE_FP32"),
-        ("TYPE_FP32", "TYPE_FLOAT", "TYPE_FP32"),
         ("TYPE_FP32", "DT_DOUBLE", "TYPE_FP64"),
-        ("TYPE_FP32", "TYPE_LONG", "TYPE_INT64"),
         ("TYPE_FP32", "TYPE_INT", "TYPE_INT32"),
         ('backend: "python"', 'backend: "onnx"', '"onnxruntime"'),
         ('backend: "python"', 'backend: "pytorch_libtorch"', '"pytorch"'),
-        ('backend: "python"', 'backend: "trt"', '"tensorrt"'),
         ('backend: "python"', 'platform: "onnx"', '"onnxruntime"'),
         ('backend: "python"', 'platform: "torch"', '"pytorch"'),
         (PARAMETER, 'parameters { "mode": "fast" }', 'parameters { key: "mode" value: { string_value: "fast" } }'),
@@ -187,10 +163,8 @@ def test_the_right_name_is_proposed(tmp_path: Path, old: str, new: str, cure: st
 
 def test_a_map_like_json_in_an_ensemble_is_one_fault(tmp_path: Path) -> None:
     """Otherwise its key, its value, and the tensors at both ends are reported, too."""
-    stage(Example(MODEL), tmp_path, "model")
-    text = USER.replace('input_map { key: "X", value: "X" }', 'input_map { "X": "X" }')
-    stage(Example(text), tmp_path, "user")
-    (fault,) = check([tmp_path]).faults
+    user = USER.replace('input_map { key: "X", value: "X" }', 'input_map { "X": "X" }')
+    (fault,) = faults(tmp_path, user=user)
     assert fault.cure == 'write input_map { key: "X" value: "X" }'
 
 
@@ -209,13 +183,11 @@ def scalars(text: str) -> Iterator[Token]:
 @pytest.mark.parametrize("value", ["${x}", '"${x}"', "TYPE_${x}", "???", "12345678901234567890123"])
 def test_any_value_may_be_unreadable(tmp_path: Path, value: str) -> None:
     """Otherwise rules conclude from what nobody can read, in this file or in those that use the model."""
-    stage(Example(ensemble(step("model", {"X": "X"}, {"Y": "Y"}))), tmp_path, "user")
+    user = ensemble(step("model", {"X": "X"}, {"Y": "Y"}))
     for text in (LARGE_ENSEMBLE, LARGE_MODEL):
-        stage(Example(text), tmp_path, "model")
+        faults(tmp_path, text, user)  # with the steps of the unchanged text
         for token in scalars(text):
-            changed = text[: token.offset] + value + text[token.offset + len(token.text) :]
-            (tmp_path / "model/config.pbtxt").write_text(changed)
-            found = [fault for fault in check([tmp_path]).faults if fault.severity is not Severity.NOTE]
+            found = faults(tmp_path, text[: token.offset] + value + text[token.offset + len(token.text) :], user)
             assert len(found) == 1, (token, found)
 
 
@@ -234,9 +206,8 @@ def test_a_mark_that_is_missing_is_one_fault(tmp_path: Path) -> None:
 
 def test_what_is_readable_is_still_checked(tmp_path: Path) -> None:
     """Otherwise one placeholder hides every other fault of its file."""
-    outputs = (
-        f"{io_tensor('Y')}, {io_tensor('W', dims='0')}, {io_tensor('Z', dims='2', more='reshape { shape: [ 3 ] }')}"
-    )
+    reshaped = io_tensor("Z", dims="2", more="reshape { shape: [ 3 ] }")
+    outputs = f"{io_tensor('Y')}, {io_tensor('W', dims='0')}, {reshaped}"
     text = python_model("instance_group [ { kind: KIND_CPU, gpus: [ 0 ] } ]", outputs=outputs)
     found = {fault.rule for fault in faults(tmp_path, text.replace("TYPE_FP32", "${type}", 1))}
     assert found == {"config-template", "tensor-dim-invalid", "reshape-size-differs", "instance-group-gpus"}
@@ -246,11 +217,9 @@ def test_what_is_readable_is_still_checked(tmp_path: Path) -> None:
     ("old", "new"),
     [
         ("instance_group [", "instance-group ["),
-        ("instance_group [", "instance-group: ["),
         ("max_batch_size:", "max-batch-size:"),
         ("dynamic_batching {", "dynamic-batching {"),
         ("data_type: TYPE_FP32, dims", "data-type: TYPE_FP32, dims"),
-        ("preferred_batch_size:", "preferred-batch-size:"),
     ],
 )
 def test_a_name_with_hyphens_is_one_fault(old: str, new: str, tmp_path: Path) -> None:
@@ -272,21 +241,17 @@ THREE = [step("scale", {"X": "X"}, {"Y": name}) for name in ("Y", "T", "U")]
 )
 def test_an_input_that_three_steps_read_is_one_fault(inputs: str, rule: str, tmp_path: Path) -> None:
     """Otherwise one wrong word is as many faults as there are steps."""
-    text = ensemble(*THREE, inputs=inputs, outputs=", ".join(io_tensor(name) for name in ("Y", "T", "U")))
-    stage(Example(text), tmp_path, "user")
-    assert [fault.rule for fault in check([tmp_path]).faults if fault.severity is not Severity.NOTE] == [rule]
+    user = ensemble(*THREE, inputs=inputs, outputs=", ".join(io_tensor(name) for name in ("Y", "T", "U")))
+    assert [fault.rule for fault in faults(tmp_path, user=user)] == [rule]
 
 
-@pytest.mark.parametrize(("size", "rules"), [("0", ["ensemble-batch-of-one"]), ("-1", ["max-batch-size-negative"])])
-def test_a_step_that_does_not_batch_is_one_fault(size: str, rules: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("size", "rules"), [(0, ["ensemble-batch-of-one"]), (-1, ["max-batch-size-negative"])])
+def test_a_step_that_does_not_batch_is_one_fault(size: int, rules: list[str], tmp_path: Path) -> None:
     """Otherwise one number is as many warnings as the step has inputs."""
     names = ("A", "B", "C")
     inputs = ", ".join(io_tensor(name, dims="1") for name in names)
-    config = python_model(inputs=inputs).replace("max_batch_size: 8", f"max_batch_size: {size}")
-    stage(Example(config), tmp_path, "model")
     user = ensemble(step("model", {name: name for name in names}, {"Y": "Y"}), inputs=inputs)
-    stage(Example(user), tmp_path, "user")
-    found = [fault.rule for fault in check([tmp_path]).faults if fault.severity is not Severity.NOTE]
+    found = [fault.rule for fault in faults(tmp_path, python_model(inputs=inputs, size=size), user)]
     assert [rule for rule in found if rule in ("ensemble-batch-of-one", "max-batch-size-negative")] == rules
 
 
@@ -336,10 +301,3 @@ def test_what_follows_swapped_brackets_is_read_as_it_was_meant(tmp_path: Path, t
 def test_an_empty_path_of_an_environment_is_no_fault(tmp_path: Path) -> None:
     """Otherwise a model is refused that the server runs with its usual Python."""
     assert faults(tmp_path, MODEL + parameter("EXECUTION_ENV_PATH", "")) == []
-
-
-def test_an_auto_complete_config_that_returns_none_is_a_fault(tmp_path: Path) -> None:
-    """Otherwise a server that completes configs refuses what the checker passes."""
-    method = "    @staticmethod\n    def auto_complete_config(config):\n        return None\n\n    def execute"
-    stage(Example(MODEL, {"1/model.py": IDENTITY.replace("    def execute", method, 1)}), tmp_path, "model")
-    assert [fault.rule for fault in check([tmp_path]).faults] == ["model-py-auto-complete"]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.checking.served import LoadResult, ModelLoader
+from tests.checking.served import LoadResult, server_results
 from triton_ensembles.checking.config_file import ConfigFile
 from triton_ensembles.checking.examples import SCALE, ensemble, python_model
 from triton_ensembles.checking.rule import Example
-from triton_ensembles.checking.staging_example import stage
 from triton_ensembles.checking.text.parsed import HARMLESS
 
 BASE = ensemble(SCALE)
@@ -79,10 +78,7 @@ TEXTS = {
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LoadResult]:
-    folder = tmp_path_factory.mktemp("texts")
-    names = [stage(Example(text), folder / "models", name) for name, text in TEXTS.items()]
-    with ModelLoader(folder / "models", folder) as server:
-        return server.load_all(names)
+    return server_results({name: Example(text) for name, text in TEXTS.items()}, tmp_path_factory.mktemp("texts"))
 
 
 @pytest.mark.verdicts

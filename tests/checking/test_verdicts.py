@@ -15,7 +15,13 @@ from triton_ensembles.checking.staging_example import stage
 
 @pytest.mark.parametrize(
     ("path", "changes"),
-    [("user/config.pbtxt", True), ("used/1/model.py", True), ("other/1/model.py", False), ("used/labels.txt", True)],
+    [
+        ("user/config.pbtxt", True),
+        ("used/1/model.py", True),
+        ("used/labels.txt", True),
+        ("other/1/model.py", False),
+        ("used/1/__pycache__/model.pyc", False),
+    ],
 )
 def test_a_verdict_is_about_a_model_and_its_steps(path: str, changes: bool, tmp_path: Path) -> None:
     """Otherwise a changed example keeps the verdict that it had."""
@@ -23,15 +29,14 @@ def test_a_verdict_is_about_a_model_and_its_steps(path: str, changes: bool, tmp_
     for name in ("used", "other"):
         stage(Example(python_model()), tmp_path, name)
     before = verdicts.digest_of(tmp_path, "user", completes=False)
+    (tmp_path / path).parent.mkdir(exist_ok=True)
     with (tmp_path / path).open("a") as file:
-        file.write("\n# changed\n")
+        file.write("\n# the other\n")
     assert (verdicts.digest_of(tmp_path, "user", completes=False) != before) == changes
     assert verdicts.digest_of(tmp_path, "user", completes=True) != verdicts.digest_of(tmp_path, "user", completes=False)
 
 
-def test_a_verdict_that_the_server_no_longer_gives_is_a_failure(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_another_verdict_of_the_server_is_a_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Otherwise the file and the server part ways, and the suite stays green."""
     data = json.loads(verdicts.FILE.read_text())
     if data["judge"] != verdicts.judge():

@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from triton_ensembles.archive.tar import read_archive
 from triton_ensembles.archive.tree import LARGEST_CONFIG
 from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.examples import IDENTITY, X, Y, ensemble, io_tensor, parameter, python_model, step
 from triton_ensembles.checking.fault import Fault, Severity
 from triton_ensembles.checking.rule import Example
 from triton_ensembles.checking.staging_example import stage
-from triton_ensembles.sagemaker.extraction import extract
 
 HALF = 'input [ { name: "X" } ]\n'
 NOTE, ERROR = {"config-completed"}, {"tensor-data-type-missing", "tensor-dims-missing"}
@@ -34,7 +32,6 @@ def faults(path: Path) -> list[Fault]:
         ('backend: "dali"\n', "pipeline.py", "model-file-missing"),
         ('backend: "identity"\n', "notes", ""),
         ('backend: "identity"\ndefault_model_filename: "none"\n', "notes", ""),
-        ('backend: "repeat"\n', "notes", ""),
         ('backend: "identity"\n' + parameter("EXECUTION_ENV_PATH", "$$TRITON_MODEL_DIRECTORY/no.tar.gz"), "notes", ""),
         ('platform: "onnxruntime_onnx"\n', "notes", "model-file-missing"),
     ],
@@ -85,43 +82,12 @@ def test_a_config_that_is_not_read_is_unknown_to_its_ensemble(tmp_path: Path) ->
     assert [fault.rule for fault in faults(tmp_path)] == ["config-too-large"]
 
 
-@pytest.mark.parametrize("form", ["--format=gnu", "--format=posix", "--sparse-version=0.1 --format=posix"])
-def test_a_sparse_archive_is_read_and_unpacked(tmp_path: Path, form: str) -> None:
-    """Otherwise an archive packed by `tar --sparse` is called broken, which SageMaker unpacks."""
-    stage(Example(python_model()), tmp_path / "models", "model")
-    weights = tmp_path / "models/model/1/weights.bin"
-    with weights.open("wb") as file:
-        for part in range(50):  # more than the first header holds
-            file.seek(part << 20)
-            file.write(b"weights" * 1000)
-        file.truncate(60 << 20)
-    archive = tmp_path / "sparse.tar.gz"
-    subprocess.run(
-        ["tar", "-C", tmp_path / "models/model", "--sparse", *form.split(), "-czf", archive, "."], check=True
-    )
-    assert not [fault for fault in check([archive]).faults if fault.severity is Severity.ERROR]
-    extract(archive, tmp_path / "unpacked", lambda _: None)
-    assert (tmp_path / "unpacked/1/weights.bin").read_bytes() == weights.read_bytes()
-
-
-@pytest.mark.parametrize("form", ["--format=gnu", "--format=posix"])
-def test_a_sparse_file_that_is_only_a_hole_is_a_bomb(tmp_path: Path, form: str) -> None:
-    """Otherwise 300 bytes unpack to a terabyte of zeros."""
-    with (tmp_path / "model.bin").open("wb") as file:
-        file.truncate(1 << 40)
-    archive = tmp_path / "bomb.tar.gz"
-    subprocess.run(["tar", "-C", tmp_path, "--sparse", form, "-czf", archive, "model.bin"], check=True)
-    (problem,) = read_archive(archive).problems
-    assert problem.rule == "archive-bomb"
-
-
-@pytest.mark.parametrize("backend", ["fastertransformer", "stateful", "diffusion"])
-def test_a_backend_that_people_build_is_a_warning_that_says_so(tmp_path: Path, backend: str) -> None:
+def test_a_backend_that_people_build_is_a_warning_that_says_so(tmp_path: Path) -> None:
     """Otherwise check claims that NVIDIA never published it."""
-    stage(Example(f'backend: "{backend}"\n' + TENSORS, {"1": None}), tmp_path, "model")
+    stage(Example('backend: "stateful"\n' + TENSORS, {"1": None}), tmp_path, "model")
     (fault,) = faults(tmp_path)
     assert (fault.severity, fault.rule) == (Severity.WARNING, "backend-unknown")
-    assert fault.message == f"no image of Triton that NVIDIA publishes has a backend '{backend}'"
+    assert fault.message == "no image of Triton that NVIDIA publishes has a backend 'stateful'"
 
 
 def test_nothing_is_said_of_what_comes_after_a_break(tmp_path: Path) -> None:
@@ -151,9 +117,7 @@ def test_nothing_is_said_of_what_comes_after_a_break(tmp_path: Path) -> None:
         ('backend: "python"\n' + HALF, "model.py", ERROR),
     ],
 )
-def test_what_is_left_out_is_a_note_where_the_backend_completes_it(
-    tmp_path: Path, config: str, file: str, expected: set[str]
-) -> None:
+def test_what_the_backend_completes_is_a_note(tmp_path: Path, config: str, file: str, expected: set[str]) -> None:
     """Otherwise what Triton fills in is an error, or what it does not fill in is none."""
     stage(Example(config, {f"1/{file}": IDENTITY}), tmp_path, "model")
     assert {fault.rule for fault in check([tmp_path]).faults} & (NOTE | ERROR) == expected

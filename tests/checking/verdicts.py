@@ -95,7 +95,7 @@ def digest_of(repository: Path, name: str, completes: bool) -> str:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    return (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return (path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts)
 
 
 def _digest(folder: Path) -> str:
@@ -108,9 +108,5 @@ def _add(content: hashlib._Hash, folder: Path) -> None:
     for path in sorted(folder.rglob("*")):
         if "__pycache__" not in path.parts:
             data = path.read_bytes() if path.is_file() else b""
-            content.update(
-                f"\0{path.relative_to(folder.parent)}\0{path.is_file()}\0{len(data)}\0".encode(
-                    "utf-8", "surrogateescape"
-                )
-            )
-            content.update(data)
+            head = f"\0{path.relative_to(folder.parent)}\0{path.is_file()}\0{len(data)}\0"
+            content.update(head.encode("utf-8", "surrogateescape") + data)

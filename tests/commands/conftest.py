@@ -1,7 +1,5 @@
 """The commands on endpoints as people type them, with moto in place of AWS."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

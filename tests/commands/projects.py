@@ -1,8 +1,7 @@
 """Projects of small ensembles, and the command line run in them, in this process and in one of its own."""
 
-from __future__ import annotations
-
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +22,14 @@ def command(project: Path, *arguments: str | Path) -> list[str]:
     return [sys.executable, os.fspath(ROOT / "build.py"), "--project", str(project), *map(str, arguments)]
 
 
-def done_in(project: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own."""
-    return subprocess.run(command(project, *arguments), capture_output=True, text=True)
+def done_in(
+    project: Path, *arguments: str | Path, largest_file: int = resource.RLIM_INFINITY
+) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own, which may write files of ``largest_file`` bytes."""
+    limits = (largest_file, largest_file)
+    return subprocess.run(
+        command(project, *arguments),
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limits),
+    )

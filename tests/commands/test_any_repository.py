@@ -1,7 +1,5 @@
 """Commands on repositories and archives that have no recipe, in a folder that is no project."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -14,25 +12,24 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from checkout import ROOT
-from tests.commands.projects import done_in, run_in
-from tests.repositories import write_chain, write_step
-from tests.running import running
+from tests.commands.projects import run_in
+from tests.repositories import pack, write_chain, write_step
+from tests.running import lines_until, running
 from triton_ensembles.archive.clones import clone
 from triton_ensembles.commands.cli import main
 from triton_ensembles.triton.model_config import parse_config
 from triton_ensembles.triton.ports import Ports
 
+REQUEST = json.dumps({"inputs": [{"name": "X", "datatype": "FP32", "shape": [1, 2], "data": [1, 10]}]})
 COMMAND = (sys.executable, "-m", "triton_ensembles")
 
 
-def pack(source: Path, archive: Path) -> Path:
-    """As ``tar czf ARCHIVE -C SOURCE .``."""
-    with tarfile.open(archive, "w:gz") as tar:
-        tar.add(source, arcname=".")
-    return archive
+def run(words: list[str]) -> Result:
+    """The command in the current folder."""
+    return CliRunner().invoke(main, words)
 
 
 @pytest.fixture
@@ -54,12 +51,7 @@ def test_an_archive_is_served_outside_of_any_project_and_leaves_nothing_behind(f
     with Ports.reserved() as ports:
         numbers = ("--http-port", str(ports.http), "--grpc-port", str(ports.grpc), "--metrics-port", str(ports.metrics))
     with running(*COMMAND, "serve", "six.tar.gz", "more", *numbers, cwd=folder) as process:
-        assert process.stdout is not None
-        printed: list[str] = []
-        for line in process.stdout:
-            printed.append(line.strip())
-            if line.startswith("Ctrl-C"):
-                break
+        printed = lines_until(process.stdout, "Ctrl-C")
         assert printed[0] == "ready: six, four"
         log = Path(next(line.removeprefix("log").strip() for line in printed if line.startswith("log")))
         assert log.is_file()
@@ -74,9 +66,7 @@ def test_an_archive_is_served_outside_of_any_project_and_leaves_nothing_behind(f
 
 
 def _ask(url: str, model: str) -> list[float]:
-    inputs = [{"name": "X", "datatype": "FP32", "shape": [1, 2], "data": [1, 10]}]
-    body = json.dumps({"inputs": inputs}).encode()
-    with urllib.request.urlopen(f"{url}/v2/models/{model}/infer", body) as answer:
+    with urllib.request.urlopen(f"{url}/v2/models/{model}/infer", REQUEST.encode()) as answer:
         found: list[float] = json.load(answer)["outputs"][0]["data"]
         return found
 
@@ -85,7 +75,7 @@ def test_a_repository_becomes_a_proven_archive_with_the_same_bytes_every_time(fo
     (folder / "models" / "double" / "1" / "__pycache__").mkdir()
     (folder / "models" / "double" / "1" / "__pycache__" / "model.pyc").write_bytes(b"")
     (folder / "models" / "triple" / "labels.txt").symlink_to(folder / "models" / "six" / "config.pbtxt")
-    result = CliRunner().invoke(main, ["build", "models", "--format", "json"])
+    result = run(["build", "models", "--format", "json"])
     assert result.exit_code == 0, result.output
     (made,) = json.loads(result.stdout)["archives"]
     assert (made["name"], made["archive"], made["changed"]) == ("models", "dist/models.tar.gz", True)
@@ -99,7 +89,7 @@ def test_a_repository_becomes_a_proven_archive_with_the_same_bytes_every_time(fo
 def test_what_does_not_load_does_not_become_an_archive(folder: Path) -> None:
     step = folder / "models" / "double" / "1" / "model.py"
     step.write_text("import numpy\nnumpy.array([]).reshape(3)\n" + step.read_text())
-    result = CliRunner().invoke(main, ["build", "models"])
+    result = run(["build", "models"])
     assert result.exit_code == 1
     assert re.search("does not load.*\\n.*cannot reshape array", result.stderr)
     assert list((folder / "dist").iterdir()) == []
@@ -108,9 +98,8 @@ def test_what_does_not_load_does_not_become_an_archive(folder: Path) -> None:
 def test_a_path_is_measured_with_its_own_examples(folder: Path) -> None:
     examples = folder / "models" / "six" / "examples"
     examples.mkdir()
-    inputs = [{"name": "X", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}]
-    (examples / "one.json").write_text(json.dumps({"inputs": inputs}))
-    result = CliRunner().invoke(main, ["perf", "models", "--concurrency", "1", "--seconds", "0.6", "--format", "json"])
+    (examples / "one.json").write_text(REQUEST)
+    result = run(["perf", "models", "--concurrency", "1", "--seconds", "0.6", "--format", "json"])
     assert result.exit_code == 0, result.output
     (report,) = json.loads(result.stdout)["reports"]
     assert (report["name"], report["input"]) == ("six", "1 example row: X FP32 [2]")
@@ -119,15 +108,9 @@ def test_a_path_is_measured_with_its_own_examples(folder: Path) -> None:
 
 
 def test_an_endpoint_over_paths_is_asked_by_the_lines_that_it_prints(folder: Path) -> None:
-    with running(
-        *COMMAND, "endpoint", "six.tar.gz", "models/double", "--port", "0", "--root", "root", cwd=folder
-    ) as process:
-        assert process.stdout is not None
-        printed: list[str] = []
-        for line in process.stdout:
-            printed.append(line.rstrip())
-            if "Ctrl-C" in line:
-                break
+    words = ("endpoint", "six.tar.gz", "models/double", "--port", "0", "--root", "root")
+    with running(*COMMAND, *words, cwd=folder) as process:
+        printed = lines_until(process.stdout, "Ctrl-C")
         exports = dict(line.removeprefix("export ").split("=", 1) for line in printed if line.startswith("export "))
         asked = [line for line in printed if line.startswith("runtime.invoke_endpoint")]
         lines = [line for line in printed if line.startswith(("import boto3", "runtime = "))]
@@ -141,7 +124,7 @@ def test_an_endpoint_over_paths_is_asked_by_the_lines_that_it_prints(folder: Pat
 
 
 def test_an_archive_without_a_manifest_is_cloned(folder: Path) -> None:
-    result = CliRunner().invoke(main, ["clone", "six.tar.gz", "--count", "2", "--prefix", "t", "--output", "out"])
+    result = run(["clone", "six.tar.gz", "--count", "2", "--prefix", "t", "--output", "out"])
     assert result.exit_code == 0, result.output
     with tarfile.open(folder / "out" / "t_0001.tar.gz") as tar:
         names = tar.getnames()
@@ -150,7 +133,7 @@ def test_an_archive_without_a_manifest_is_cloned(folder: Path) -> None:
         steps = [step.model_name for step in parse_config(config.read().decode(), "x").ensemble_scheduling.step]
     assert steps == ["t_0001.double", "t_0001.triple"]
     assert {name.split("/")[0] for name in names} == {"t_0001", *steps}
-    assert CliRunner().invoke(main, ["check", "out"]).exit_code == 0
+    assert run(["check", "out"]).exit_code == 0
 
 
 def test_a_single_model_at_the_root_keeps_its_place_in_a_clone(folder: Path, tmp_path: Path) -> None:
@@ -165,7 +148,7 @@ def test_a_single_model_at_the_root_keeps_its_place_in_a_clone(folder: Path, tmp
     "option", [("--target", "fused"), ("--weights", "pretrained"), ("--image", "24.09"), ("--weights-dir", ".")]
 )
 def test_options_of_builds_are_refused_with_paths(folder: Path, command: str, option: tuple[str, str]) -> None:
-    result = CliRunner().invoke(main, [command, "models", *option])
+    result = run([command, "models", *option])
     assert result.exit_code == 2
     assert f"{option[0]} is for ensembles of a project" in result.stderr
 
@@ -175,7 +158,7 @@ def test_an_ensemble_comes_before_a_folder_of_its_name_and_a_slash_means_the_fol
     write_chain(ensemble)
     (ensemble / "six").rename(ensemble / "ensemble")
     (ensemble / "ensemble.toml").write_text('description = "of the project"')
-    assert done_in(folder / "project", "build", "models").returncode == 0
+    assert run_in(folder / "project", "build", "models").exit_code == 0
     assert (folder / "project" / "dist" / "cpu" / "models.tar.gz").is_file()
     result = run_in(folder / "project", "build", "./models", "--target", "fused")
     assert "'models' is taken as it is" in result.stderr
@@ -183,6 +166,6 @@ def test_an_ensemble_comes_before_a_folder_of_its_name_and_a_slash_means_the_fol
 
 def test_what_is_neither_says_so_in_one_line(folder: Path) -> None:
     for name, words in (("nope", "there is no path 'nope', and no project"), ("no/pe", "no/pe: there is no such file")):
-        result = CliRunner().invoke(main, ["serve", name])
+        result = run(["serve", name])
         assert (result.exit_code, len(result.stderr.splitlines())) == (1, 1)
         assert words in result.stderr

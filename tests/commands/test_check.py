@@ -1,7 +1,5 @@
 """The command `check`: what it prints, and how it exits."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -34,8 +32,8 @@ def test_the_ensembles_of_this_project_have_no_fault() -> None:
     assert f"in {repositories} repositories" in result.output
 
 
-def test_a_fault_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise editors cannot jump to the line, or people are not told what to write."""
+def test_a_fault_in_the_forms_for_people_and_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise editors and GitHub cannot show the line, programs break, or people are not told what to write."""
     monkeypatch.chdir(tmp_path)
     stage(Example(python_model(size=-1)), tmp_path / "models", "scale")
     result = run("models")
@@ -45,35 +43,13 @@ def test_a_fault_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert lines[1].startswith("    Triton refuses it: 'max_batch_size' must be non-negative value")
     assert lines[2] == "    fix: write max_batch_size: 0 for a model that does not batch"
     assert lines[3].startswith("1 error in 1 repository (")
-
-
-def test_a_fault_as_json(tmp_path: Path) -> None:
-    """Otherwise programs that read the faults break."""
-    stage(Example(python_model(size=-1)), tmp_path, "scale")
-    data = json.loads(run(tmp_path, "--format", "json").output)
+    data = json.loads(run("models", "--format", "json").output)
     assert (data["errors"], data["repositories"]) == (1, 1)
     (fault,) = data["faults"]
-    assert (fault["rule"], fault["severity"], fault["line"], fault["column"]) == (
-        "max-batch-size-negative", "error", 2, 17,
-    )  # fmt: skip
-
-
-def test_a_fault_for_github(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise GitHub shows nothing beside the line."""
-    monkeypatch.chdir(tmp_path)
-    stage(Example(python_model(size=-1)), tmp_path / "models", "scale")
-    line = run("models", "--format", "github").output.splitlines()[0]
-    assert line.startswith(
-        "::error file=models/scale/config.pbtxt,line=2,col=17,title=max-batch-size-negative::max_batch_size is -1%0A"
-    )
-
-
-def test_warnings_alone_exit_0(tmp_path: Path) -> None:
-    """Otherwise a warning stops a build."""
-    stage(Example(python_model("version_policy { specific { versions: [ 1, 2 ] } }")), tmp_path, "scale")
-    result = run(tmp_path)
-    assert result.exit_code == 0
-    assert "warning[version-missing]" in result.output
+    found = [fault[key] for key in ("rule", "severity", "line", "column")]
+    assert found == ["max-batch-size-negative", "error", 2, 17]
+    place = "file=models/scale/config.pbtxt,line=2,col=17,title=max-batch-size-negative"
+    assert run("models", "--format", "github").output.startswith(f"::error {place}::max_batch_size is -1%0A")
 
 
 def test_a_newer_image_knows_newer_fields(tmp_path: Path) -> None:
@@ -107,10 +83,12 @@ def test_an_unknown_rule_is_refused(name: str, words: str) -> None:
     assert result.exit_code == 2 and f"there is no rule '{name}'; {words}" in result.output
 
 
-@pytest.mark.parametrize("arguments", [["missing"], ["--target", "tpu"], ["--format", "xml"]])
-def test_wrong_usage_exits_2(arguments: list[str]) -> None:
-    """Otherwise a script takes a misspelled path for a clean one."""
-    assert run(*arguments).exit_code == 2
+def test_wrong_usage_exits_2(tmp_path: Path) -> None:
+    """Otherwise a script takes a misspelled path, or a folder without models, for a clean one."""
+    for arguments in (["missing"], ["--target", "tpu"], ["--format", "xml"]):
+        assert run(*arguments).exit_code == 2
+    result = run(tmp_path)
+    assert result.exit_code == 2 and "there is no model here" in result.output
 
 
 @pytest.mark.parametrize(
@@ -148,19 +126,15 @@ def test_an_own_image_is_checked_as_far_as_it_is_known(tmp_path: Path) -> None:
     assert "no faults" in run(tmp_path, "--image", PIP_SERVER).output
 
 
-def test_strict_fails_for_warnings_and_not_for_notes(tmp_path: Path) -> None:
-    """Otherwise CI passes with warnings that nobody reads, or cannot pass at all."""
+def test_warnings_fail_only_with_strict_and_notes_never(tmp_path: Path) -> None:
+    """Otherwise a warning stops a build; or CI passes with warnings that nobody reads, or cannot pass at all."""
     stage(Example(python_model("version_policy { specific { versions: [ 1, 2 ] } }")), tmp_path / "a", "scale")
     stage(Example(python_model()), tmp_path / "b", "scale")
+    warned = run(tmp_path / "a")
+    assert "warning[version-missing]" in warned.output and warned.exit_code == 0
     assert run(tmp_path / "a", "--strict").exit_code == 1
     noted = run(tmp_path / "b", "--strict", "--image", "23.04")
     assert "note[image-not-on-sagemaker]" in noted.output and noted.exit_code == 0
-
-
-def test_an_empty_folder_is_wrong_usage(tmp_path: Path) -> None:
-    """Otherwise a folder without models passes."""
-    result = run(tmp_path)
-    assert result.exit_code == 2 and "there is no model here" in result.output
 
 
 def test_an_ensemble_is_checked_by_its_name_and_a_path_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

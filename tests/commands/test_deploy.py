@@ -1,19 +1,19 @@
-"""The command ``deploy``, and all commands on endpoints one after the other."""
-
-from __future__ import annotations
+"""The command ``deploy``, all commands on endpoints one after the other, and what they refuse."""
 
 import os
 import signal
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from tests.commands.conftest import ROLE, Run
-from tests.deploy.conftest import MakeArchive
+from tests.deploy.conftest import CONFIG, MakeArchive
 from triton_ensembles.commands.autoscale import autoscale
 from triton_ensembles.commands.cli import main
 from triton_ensembles.commands.deploy import deploy
+from triton_ensembles.commands.invoke import invoke
 from triton_ensembles.commands.status import status
 from triton_ensembles.commands.undeploy import undeploy
 from triton_ensembles.commands.upload import upload
@@ -70,23 +70,23 @@ def test_weights_of_unknown_origin_are_called_that(run: Run, make_archive: MakeA
 
 
 def test_random_weights_are_refused_unless_allowed(run: Run, make_archive: MakeArchive) -> None:
-    """They are reported when the endpoint is deployed, and later by status."""
-    archive, where = make_archive("toy", weights="random"), ("--bucket", "some-bucket")
-    refused = run(deploy, archive.path, *where, "--role", ROLE)
-    assert isinstance(refused.exception, EnsembleError)
-    assert "answers mean nothing: toy" in str(refused.exception)
-    run(upload, archive.path, *where, "--allow-random")
-    assert "HAS RANDOM WEIGHTS" in run(deploy, archive.path, *where, "--role", ROLE, "--allow-random").output
+    """They are reported when they are uploaded and deployed, and later by status."""
+    archive = make_archive("toy", weights="random")
+    for command, options in ((upload, ()), (deploy, ("--role", ROLE))):
+        refused = run(command, archive.path, *options)
+        assert isinstance(refused.exception, EnsembleError)
+        assert "answers mean nothing: toy" in str(refused.exception)
+        allowed = run(command, archive.path, *options, "--allow-random")
+        assert allowed.exit_code == 0
+        assert "!!! toy HAS RANDOM WEIGHTS" in allowed.output
     assert "weights  RANDOM" in run(status).output
 
 
 def test_archives_are_checked_for_the_image(run: Run, make_archive: MakeArchive) -> None:
     """Otherwise a TensorFlow model would fail ten minutes later, at its first request to an image without it."""
-    config = 'name: "{name}"\nplatform: "tensorflow_graphdef"\nmax_batch_size: 1\n'
-    tensors = 'input [ {{ name: "x" data_type: TYPE_FP32 dims: [ 1 ] }} ]\n'
-    tensors += 'output [ {{ name: "y" data_type: TYPE_FP32 dims: [ 1 ] }} ]\n'
-    archive, where = make_archive("old", config=config + tensors), ("--bucket", "some-bucket", "--role", ROLE)
-    result = run(deploy, archive.path, *where, "--image", "25.04", "--instance", "ml.g4dn.xlarge", "--dry-run")
+    archive = make_archive("old", config=CONFIG.replace('backend: "python"', 'platform: "tensorflow_graphdef"'))
+    options = ("--role", ROLE, "--image", "25.04", "--instance", "ml.g4dn.xlarge", "--dry-run")
+    result = run(deploy, archive.path, *options)
     assert isinstance(result.exception, EnsembleError)
     assert "check refuses these archives for 763104351884.dkr.ecr.eu-central-1" in str(result.exception)
     assert "tensorflow" in str(result.exception)
@@ -110,9 +110,8 @@ def test_an_archive_for_this_machine_is_refused_on_aws(run: Run, aws: Aws, make_
     archive = make_archive("echo", target="fused", image="", instance="", python="3.11")
     run(upload, archive.path)
     refused = run(deploy, archive.path, "--role", ROLE)
-    assert str(refused.exception).startswith(
-        "AWS has no image for these archives, which were built for the server on this machine (Python 3.11): echo; "
-    )
+    words = "AWS has no image for these archives, which were built for the server on this machine (Python 3.11): echo; "
+    assert str(refused.exception).startswith(words)
     assert "--image 24.09" in str(refused.exception)
     other = run(deploy, archive.path, "--role", ROLE, "--image", "24.09")
     assert "archive-python" in str(other.exception)
@@ -126,10 +125,7 @@ def test_an_archive_for_this_machine_is_refused_on_aws(run: Run, aws: Aws, make_
 
 def test_a_dali_step_is_refused_for_a_cpu_instance(run: Run, make_archive: MakeArchive) -> None:
     """The image that SageMaker picks there has no DALI; what an image of one's own has is unknown."""
-    config = 'name: "{name}"\nbackend: "dali"\nmax_batch_size: 1\n'
-    tensors = 'input [ {{ name: "x" data_type: TYPE_UINT8 dims: [ -1 ] }} ]\n'
-    tensors += 'output [ {{ name: "y" data_type: TYPE_FP32 dims: [ 1 ] }} ]\n'
-    archive = make_archive("photos", config=config + tensors, target="gpu", image="24.09")
+    archive = make_archive("photos", config=CONFIG.replace('"python"', '"dali"'), target="gpu", image="24.09")
     run(upload, archive.path)
     options = (archive.path, "--role", ROLE, "--instance", "ml.m5.xlarge", "--dry-run")
     refused = str(run(deploy, *options).exception)
@@ -150,25 +146,42 @@ def test_other_archives_under_the_prefix_are_reported(run: Run, aws: Aws, archiv
     run(upload, archive.path, "--bucket", "some-bucket")
     aws.s3.put_object(Bucket="some-bucket", Key="triton-ensembles/other.tar.gz", Body=b"?")
     result = run(deploy, archive.path, "--bucket", "some-bucket", "--role", ROLE, "--dry-run")
-    assert "note: other archives under s3://some-bucket/triton-ensembles/, served too and not checked now: 1" in (
-        result.output
-    )
+    words = "note: other archives under s3://some-bucket/triton-ensembles/, served too and not checked now: 1"
+    assert words in result.output
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("command", "arguments", "words"),
     [
-        ([], "--role"),
-        (["--role", ROLE, "--image", "24.09", "--image-uri", "some/image:1"], "give only one of them"),
-        (["--role", ROLE, "--image", "24.09", "--env", "NAME"], "--env takes KEY=VALUE, not 'NAME'"),
+        (deploy, [], "--role"),
+        (deploy, ["--role", ROLE, "--image", "24.09", "--image-uri", "some/image:1"], "give only one of them"),
+        (deploy, ["--role", ROLE, "--image", "24.09", "--env", "NAME"], "--env takes KEY=VALUE, not 'NAME'"),
+        (autoscale, [], "--metric invocations needs --target-value"),
+        (autoscale, ["--min", "3", "--target-value", "1"], "--min 3 is more than --max 2"),
+        (invoke, ["one", "two", "--output", "x"], "--output takes the answer of one MODEL"),
     ],
 )
-def test_wrong_usage(run: Run, archive: Archive, arguments: list[str], words: str) -> None:
+def test_wrong_usage(run: Run, archive: Archive, command: click.Command, arguments: list[str], words: str) -> None:
     """The error names the option; the exit code is 2."""
-    run(upload, archive.path, "--bucket", "some-bucket")
-    result = run(deploy, archive.path, "--bucket", "some-bucket", "--instance", "ml.c5.xlarge", *arguments)
+    if command is deploy:
+        run(upload, archive.path)
+        arguments = [str(archive.path), "--instance", "ml.c5.xlarge", *arguments]
+    result = run(command, *arguments)
     assert words in result.output
     assert result.exit_code == 2
+
+
+def test_a_wrong_name_of_an_endpoint_is_refused(run: Run) -> None:
+    """The error says which names are valid; AWS is not asked."""
+    result = run(status, "--endpoint", "no_such")
+    assert str(result.exception).startswith("'no_such' is not a valid endpoint name; use letters and digits")
+
+
+def test_without_a_region_the_error_says_how_to_set_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise boto3's NoRegionError would be a traceback."""
+    monkeypatch.delenv("AWS_DEFAULT_REGION")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
+    assert str(run(status).exception) == "no AWS region is set; export AWS_DEFAULT_REGION, for example us-east-1"
 
 
 def test_sigterm_deletes_what_was_created(

@@ -1,7 +1,5 @@
 """One ensemble that fails does not stop the others."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,19 +1,19 @@
 """The commands that take a built ensemble, with a fused one."""
 
-from __future__ import annotations
-
+import shutil
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 import tritonclient.http as http
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from checkout import ROOT
 from tests import chain
+from tests.commands.projects import run_in
 from triton_ensembles.building.built import Built
-from triton_ensembles.commands.cli import main
 from triton_ensembles.triton.server import TritonServer
 
 Run = Callable[..., Result]
@@ -27,7 +27,7 @@ def project(fused_chain: Built) -> Path:
 @pytest.fixture
 def run(project: Path) -> Run:
     """``run("list", "--target", "fused")`` in the project of the fused chain."""
-    return lambda *words: CliRunner().invoke(main, ["--project", str(project), *map(str, words)])
+    return partial(run_in, project)
 
 
 def test_demo_serves_the_archive_that_was_built(fused_chain: Built, run: Run) -> None:
@@ -100,11 +100,9 @@ def test_check_finds_nothing_wrong_with_it(fused_chain: Built, run: Run) -> None
 def test_clones_are_served_side_by_side(fused_chain: Built, run: Run, tmp_path: Path) -> None:
     cloned = run("clone", chain.NAME, "--target", "fused", "--count", "2", "--prefix", "tenant", "--output", tmp_path)
     assert cloned.exit_code == 0, cloned.output
-    repositories = []
-    for name in ("tenant_0000", "tenant_0001"):
-        repositories.append(tmp_path / name)
-        repositories[-1].mkdir()
-        subprocess.run(["tar", "-xzf", tmp_path / f"{name}.tar.gz", "-C", repositories[-1]], check=True)
+    repositories = [tmp_path / "tenant_0000", tmp_path / "tenant_0001"]
+    for repository in repositories:
+        shutil.unpack_archive(f"{repository}.tar.gz", repository, filter="data")
     with TritonServer(repositories) as server, http.InferenceServerClient(server.http_url) as client:
         assert client.is_model_ready("tenant_0000") and client.is_model_ready("tenant_0001")
 
@@ -115,32 +113,25 @@ def test_a_clone_of_what_was_not_built_says_how_to_build_it(run: Run) -> None:
 
 
 def make(*words: str) -> subprocess.CompletedProcess[str]:
-    """``make`` that only prints what it would run, in a project that is set up."""
-    return subprocess.run(
-        ["make", "--no-print-directory", "-n", "-o", ".venv/ready", *words], capture_output=True, text=True, cwd=ROOT
-    )
+    return subprocess.run(["make", "--no-print-directory", *words], capture_output=True, text=True, cwd=ROOT)
 
 
-@pytest.mark.parametrize(
-    ("words", "command"),
-    [
-        (["build-ensembles"], "build --weights auto --target fused --image 24.09"),
-        (["serve-local"], "serve --weights auto --target fused --image 24.09"),
-        (["perf"], "perf --weights auto --target fused --image 24.09"),
-        (["demo"], "demo --weights auto --target fused --image 24.09"),
-        (["check"], "check --target fused --image 24.09"),
-        (["upload"], "upload --endpoint triton-ensembles --target fused"),
-        (["deploy"], "deploy --endpoint triton-ensembles --target fused --image 24.09"),
-        (["invoke"], "invoke --endpoint triton-ensembles --target fused"),
-    ],
-)
-def test_make_passes_the_target_on(words: list[str], command: str) -> None:
-    done = make(*words, "TARGET=fused", "IMAGE=24.09")
+def test_make_passes_the_target_on() -> None:
+    """It only prints what it would run, in a project that is set up."""
+    names = ("build-ensembles", "serve-local", "perf", "demo", "check", "upload", "deploy", "invoke")
+    done = make("-n", "-o", ".venv/ready", *names, "TARGET=fused", "IMAGE=24.09")
     assert done.returncode == 0, done.stderr
-    assert f"build.py {command}" in " ".join(done.stdout.split())
+    printed = " ".join(done.stdout.split())
+    for command in (
+        *(f"{name} --weights auto --target fused --image 24.09" for name in ("build", "serve", "perf", "demo")),
+        "check --target fused --image 24.09",
+        "upload --endpoint triton-ensembles --target fused",
+        "deploy --endpoint triton-ensembles --target fused --image 24.09",
+        "invoke --endpoint triton-ensembles --target fused",
+    ):
+        assert f"build.py {command}" in printed
 
 
 def test_make_refuses_to_serve_for_a_gpu() -> None:
     for words, code in ((["TARGET=gpu"], 2), (["TARGET=fused"], 0), ([], 0)):
-        done = subprocess.run(["make", "not-gpu", *words], capture_output=True, text=True, cwd=ROOT)
-        assert done.returncode == code, done.stderr
+        assert make("not-gpu", *words).returncode == code

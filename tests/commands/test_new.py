@@ -1,17 +1,12 @@
 """What `new` refuses, and that it then leaves nothing behind."""
 
-from __future__ import annotations
-
 import os
-import resource
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.commands.projects import command, run_in
+from tests.commands.projects import done_in, run_in
 from tests.starter.repositories import write_repository
-from triton_ensembles.commands.cli import main
 
 
 def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
@@ -45,9 +40,8 @@ def test_what_exists_is_not_overwritten(tmp_path: Path, existing: str, is_link: 
     before = sorted(tmp_path.rglob("*"))
     result = run_in(tmp_path, "new", "moods")
     assert result.exit_code == 1
-    assert result.stderr == (
-        f"error: {path} exists, and nothing is overwritten; choose another name, or move it away\n"
-    )
+    words = "exists, and nothing is overwritten; choose another name, or move it away"
+    assert result.stderr == f"error: {path} {words}\n"
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -57,17 +51,10 @@ def test_a_disk_that_is_full_leaves_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "models" / "net" / "1" / "model.onnx").write_bytes(os.urandom(1 << 20))
     project = tmp_path / "project"
     project.mkdir()
-    done = subprocess.run(
-        command(project, "new", "x", "--from", tmp_path / "models"),
-        capture_output=True,
-        text=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 19, 1 << 19)),
-    )
+    done = done_in(project, "new", "x", "--from", tmp_path / "models", largest_file=1 << 19)
     (line,) = done.stderr.splitlines()
-    assert (done.returncode, line) == (
-        1,
-        f"error: {project}: this process may not write a file of that size; raise its limit (ulimit -f)",
-    )
+    assert line == f"error: {project}: this process may not write a file of that size; raise its limit (ulimit -f)"
+    assert done.returncode == 1
     assert [*project.iterdir()] == []
 
 
@@ -87,7 +74,4 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
 
 
 def test_it_is_listed_with_an_example() -> None:
-    from click.testing import CliRunner
-
-    help = CliRunner().invoke(main, ["new", "--help"]).stdout
-    assert "new reviews --from ~/triton/model_repository" in help
+    assert "new reviews --from ~/triton/model_repository" in run_in(Path(), "new", "--help").stdout

@@ -1,7 +1,5 @@
 """The command ``plan``: the sums that people check by hand, and one line for all that cannot be planned."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -12,8 +10,7 @@ from click.testing import CliRunner, Result
 
 from tests.measuring.planning.synthetic import profile
 from triton_ensembles.commands.cli import main
-from triton_ensembles.measuring.profiling.kept import profile_file
-from triton_ensembles.measuring.profiling.profile import write_profile
+from triton_ensembles.measuring.profiling.profile import profile_file, write_profile
 
 
 @pytest.fixture
@@ -39,13 +36,14 @@ def plan(*arguments: str) -> Result:
 
 
 def document(*arguments: str) -> dict[str, Any]:
-    done = plan(*arguments, "--format", "json", "--requests", "10000")
+    done = plan(*arguments, "--format json --requests 10000")
     assert done.exit_code == 0, done.output
     value: dict[str, Any] = json.loads(done.stdout)
     return value
 
 
-SMALL = ("fused.json", "--models", "300", "--rate", "20", "--instance", "ml.c5.xlarge")
+OF_300 = "--models 300 --rate 20 --instance ml.c5.xlarge"
+SMALL = f"fused.json {OF_300}"
 
 
 def test_three_models_on_one_instance_cost_what_the_first_notebook_says(folder: Path) -> None:
@@ -65,20 +63,20 @@ def test_three_models_on_one_instance_cost_what_the_first_notebook_says(folder: 
 
 def test_two_ensembles_share_an_instance_up_to_a_load(folder: Path) -> None:
     """$13 183.80 a year instead of twice that, as long as one instance answers both."""
-    command = ("drawn.json", "--models", "2", "--traffic", "uniform", "--instance", "ml.g4dn.4xlarge", "--count", "1,2")
-    found = document(*command, "--rate", "5", "--p99", "100ms")
+    command = "drawn.json --models 2 --traffic uniform --instance ml.g4dn.4xlarge --count 1,2 --p99 100ms"
+    found = document(command, "--rate 5")
     assert found["choices"][0]["dollars_an_hour"] * 8760 == pytest.approx(13183.80)
     assert found["dedicated"][0]["dollars_a_year"] == pytest.approx(2 * 13183.80)
     most = found["cheapest_up_to_requests_per_second"]
     assert 5 < most < 100
-    below, above = (document(*command, "--rate", f"{most * times:g}", "--p99", "100ms") for times in (0.97, 1.1))
+    below, above = (document(command, f"--rate {most * times:g}") for times in (0.97, 1.1))
     assert below["choices"][0]["goal_met"]
     assert not above["choices"][0]["goal_met"]
 
 
 def test_the_cheapest_that_meets_the_goal_is_named_among_forms_and_counts(folder: Path) -> None:
-    arguments = ("--models", "500", "--rate", "20", "--instance", "ml.c5.2xlarge", "--instance", "ml.m5.xlarge")
-    found = document("drawn.json", "fused.json", *arguments, "--count", "1..6", "--p99", "300ms", "--cold", "5%")
+    arguments = "drawn.json fused.json --models 500 --rate 20 --instance ml.c5.2xlarge --instance ml.m5.xlarge"
+    found = document(arguments, "--count 1..6 --p99 300ms --cold 5%")
     assert {each["form"] for each in found["choices"]} == {"drawn", "fused"}
     assert len(found["choices"]) == 2 * 2 * 6
     met = [each for each in found["choices"] if each["goal_met"]]
@@ -88,21 +86,16 @@ def test_the_cheapest_that_meets_the_goal_is_named_among_forms_and_counts(folder
     for each in met:
         assert each["simulation"]["cold"] <= 0.05
         assert each["simulation"]["warm"]["p99"] <= 0.3
-    (one,) = [
-        each
-        for each in found["choices"]
-        if (each["form"], each["instance"], each["count"]) == ("drawn", "ml.m5.xlarge", 1)
-    ]
-    assert one["simulation"]["overload"].startswith("it thrashes")
-    assert one["simulation"]["warm"] is None
+    choices = {(each["form"], each["instance"], each["count"]): each["simulation"] for each in found["choices"]}
+    overloaded = choices["drawn", "ml.m5.xlarge", 1]
+    assert overloaded["overload"].startswith("it thrashes")
+    assert overloaded["warm"] is None
 
 
 def test_a_deploy_and_a_burst_are_simulated(folder: Path) -> None:
-    text = plan(*SMALL, "--count", "6", "--requests", "25000", "--burst", "4x10s").output
-    assert (
-        "simulated: 20 000 requests each, the cheapest 25 000"
-        in plan(*SMALL, "--count", "5,6", "--requests", "25000").output
-    )
+    text = plan(SMALL, "--count 6 --requests 25000 --burst 4x10s").output
+    counts = plan(SMALL, "--count 5,6 --requests 25000").output
+    assert "simulated: 20 000 requests each, the cheapest 25 000" in counts
     assert re.search(r"after a deploy: \d+ % cold in the first minute", text)
     assert re.search(r"in a burst: 4 times the requests for 10 s: p50 \d", text)
 
@@ -123,12 +116,12 @@ def test_archives_stand_for_their_profiles(folder: Path) -> None:
     """And the profile of another archive is never taken for it."""
     archive = folder / "bert.tar.gz"
     archive.write_bytes(b"an archive")
-    missing = plan(str(archive), *SMALL[1:])
+    missing = plan(str(archive), OF_300)
     assert "error: bert.tar.gz: it was not profiled; measure it first: " in missing.output
     write_profile(profile(name="bert"), profile_file(folder / "build" / "profiles", archive, "0" * 64))
-    other = plan(str(archive), *SMALL[1:])
+    other = plan(str(archive), OF_300)
     assert "there are only profiles of other archives of this name, such as bert-000000000000.json" in other.output
-    assert plan(*SMALL[1:], "--count", "6", "--requests", "1000").exit_code == 0  # all of the project's
+    assert plan(OF_300, "--count 6 --requests 1000").exit_code == 0  # all of the project's
 
 
 def test_shares_divide_the_models(folder: Path) -> None:
@@ -145,53 +138,41 @@ CSV = "time,model\n" + "".join(f"{number},m{number % 7}\n" for number in range(4
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            (*SMALL, "--rate", "100000"),
-            r"no choice keeps up with 300 models, zipf:1.1, 100000 requests/s: with 8 x ml.c5",
-        ),
-        ((*SMALL, "--rate", "nan"), "nan is not a number of requests a second"),
-        ((*SMALL, "--traffic", "zipf:-1"), "zipf:-1 is not a kind of traffic"),
-        ((*SMALL, "--traffic", "zipf:nan"), "zipf:nan is not a kind of traffic"),
-        ((*SMALL, "--traffic", "zipf:x"), "'zipf:x' is not a kind of traffic"),
-        ((*SMALL, "--traffic", "uniform:2"), "'uniform:2' is not a kind of traffic"),
-        (
-            (*SMALL, "--traffic", "nowhere.csv"),
-            "'nowhere.csv' is not a kind of traffic: write zipf:1.1, uniform or the name of a",
-        ),
-        ((*SMALL, "--models", "0"), "0 models cannot be planned"),
-        ((*SMALL, "--count", "0"), "'0' is not a number of instances from 1 to 1000"),
-        ((*SMALL, "--count", "8..1"), "'8..1' is not a number of instances"),
-        ((*SMALL, "--instance", "ml.c7i.3xlarge"), "'ml.c7i.3xlarge' is not an instance type"),
-        (
-            ("large.json", *SMALL[1:]),
-            r"one large.tar.gz \(9000 MiB with the server\) does not fit into the 7373 MiB for models of ml.c5.xlarge",
-        ),
-        ((*SMALL, "--batch", "7"), "has no answers of 7 rows"),
-        ((*SMALL, "--p99", "0ms"), "'0ms' is not a time above 0"),
-        ((*SMALL, "--cold", "150%"), "'150%' is not a share from 0% to 100%"),
-        ((*SMALL, "--burst", "1x60s"), "'1x60s' is not a burst"),
-        ((*SMALL, "--day", "1,2"), "a day's curve has 24 numbers, and this has 2"),
-        ((*SMALL[:5],), "--instance is missing"),
-        (("none.json", *SMALL[1:]), "there is no file 'none.json'; measure an archive first"),
-        (("fused.json:0", *SMALL[1:]), "'0' is not a share of the models"),
-        (("fused.json:nan", *SMALL[1:]), "'nan' is not a share of the models"),
-        (("fused.json:0.5", "drawn.json", *SMALL[1:]), "some profiles have a share of the models and others have none"),
-        (("damaged.json", *SMALL[1:]), "damaged.json: this profile is damaged"),
-        ((*SMALL[1:],), "no archive of this project was profiled"),
-        ((*SMALL, "--traffic", "log.csv"), "log.csv already defines models, rate and times"),
-        (("fused.json", *SMALL[5:], "--traffic", "hole.csv"), "hole.csv:3: it has no model"),
+        (f"{SMALL} --rate 100000", "no choice keeps up with 300 models, zipf:1.1, 100000 requests/s: with 8 x ml.c5"),
+        (f"{SMALL} --rate nan", "nan is not a number of requests a second"),
+        (f"{SMALL} --traffic zipf:-1", "zipf:-1 is not a kind of traffic"),
+        (f"{SMALL} --traffic zipf:nan", "zipf:nan is not a kind of traffic"),
+        (f"{SMALL} --traffic uniform:2", "'uniform:2' is not a kind of traffic"),
+        (f"{SMALL} --traffic no.csv", "'no.csv' is not a kind of traffic: write zipf:1.1, uniform or the name of a"),
+        (f"{SMALL} --traffic log.csv", "log.csv already defines models, rate and times"),
+        ("fused.json --instance ml.c5.xlarge --traffic hole.csv", "hole.csv:3: it has no model"),
+        (f"{SMALL} --models 0", "0 models cannot be planned"),
+        (f"{SMALL} --count 0", "'0' is not a number of instances from 1 to 1000"),
+        (f"{SMALL} --count 8..1", "'8..1' is not a number of instances"),
+        (f"{SMALL} --instance ml.c7i.3xlarge", "'ml.c7i.3xlarge' is not an instance type"),
+        (f"large.json {OF_300}", r"one large.tar.gz \(9000 MiB .*does not fit into the 7373 MiB for models of ml.c5.x"),
+        (f"{SMALL} --batch 7", "has no answers of 7 rows"),
+        (f"{SMALL} --p99 0ms", "'0ms' is not a time above 0"),
+        (f"{SMALL} --cold 150%", "'150%' is not a share from 0% to 100%"),
+        (f"{SMALL} --burst 1x60s", "'1x60s' is not a burst"),
+        (f"{SMALL} --day 1,2", "a day's curve has 24 numbers, and this has 2"),
+        ("fused.json --models 300 --rate 20", "--instance is missing"),
+        (f"none.json {OF_300}", "there is no file 'none.json'; measure an archive first"),
+        (f"fused.json:0 {OF_300}", "'0' is not a share of the models"),
+        (f"fused.json:nan {OF_300}", "'nan' is not a share of the models"),
+        (f"fused.json:0.5 drawn.json {OF_300}", "some profiles have a share of the models and others have none"),
+        (f"damaged.json {OF_300}", "damaged.json: this profile is damaged"),
+        (OF_300, "no archive of this project was profiled"),
     ],
 )
-def test_what_cannot_be_planned_is_one_line_and_no_number(
-    folder: Path, arguments: tuple[str, ...], message: str
-) -> None:
+def test_what_cannot_be_planned_is_one_line_and_no_number(folder: Path, arguments: str, message: str) -> None:
     write_profile(profile(name="large", memory=9000), folder / "large.json")
     (folder / "log.csv").write_text(CSV)
     (folder / "hole.csv").write_text(CSV.replace("1,m1\n", "1,\n", 1))
     value = json.loads((folder / "fused.json").read_text())
     value["load_seconds"] = None
     (folder / "damaged.json").write_text(json.dumps(value))
-    done = plan(*arguments)
+    done = plan(arguments)
     assert done.exit_code in (1, 2), done.output
     assert re.search(message, done.output.replace("\n", " ")), done.output
     assert "$" not in done.output

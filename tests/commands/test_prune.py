@@ -1,7 +1,5 @@
 """`prune` frees what no archive needs, and nothing else."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time

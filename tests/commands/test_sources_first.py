@@ -1,7 +1,5 @@
 """Sources are looked for before the first long work begins, and each only once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

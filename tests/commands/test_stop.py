@@ -1,8 +1,5 @@
 """SIGTERM and Ctrl-C end every command in the same way: with its children, and with nothing left in /tmp."""
 
-from __future__ import annotations
-
-import contextlib
 import fcntl
 import os
 import shlex
@@ -53,9 +50,8 @@ def stuck(tmp_path: Path) -> Stuck:
     write_ensemble(tmp_path, "doubler")
     recipe = tmp_path / "ensembles" / "doubler" / "ensemble.toml"
     recipe.write_text('description = "one"\n[environments.own]\nfile = "own.yml"\nsteps = ["double"]\n')
-    (tmp_path / "own.yml").write_text(
-        f"channels: ['file://{tmp_path}/none']\ndependencies: [python=3.11, numpy=1.26.4]\n"
-    )
+    packages = f"channels: ['file://{tmp_path}/none']\ndependencies: [python=3.11, numpy=1.26.4]\n"
+    (tmp_path / "own.yml").write_text(packages)
     pipe, programs, temporary = tmp_path / "pipe", tmp_path / "bin", tmp_path / "tmp"
     os.mkfifo(pipe)
     programs.mkdir()
@@ -68,21 +64,24 @@ def stuck(tmp_path: Path) -> Stuck:
     return Stuck(tmp_path, pipe, os.environ | {"PATH": path, "TMPDIR": os.fspath(temporary)}, temporary)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("words", [["build"], ["serve"], ["demo"]], ids=lambda words: words[0])
-def test_a_signal_ends_a_build_and_all_that_it_has_started(stuck: Stuck, words: list[str], number: int) -> None:
+@pytest.mark.parametrize(
+    ("word", "number"),
+    [("build", signal.SIGTERM), ("build", signal.SIGINT), ("serve", signal.SIGTERM), ("demo", signal.SIGINT)],
+)
+def test_a_signal_ends_a_build_and_all_that_it_has_started(stuck: Stuck, word: str, number: int) -> None:
     options = {"env": stuck.environment, "stderr": subprocess.PIPE}
-    with contextlib.ExitStack() as reserved:
-        if words == ["serve"]:
-            ports = reserved.enter_context(Ports.reserved())
-            words = ["serve", *(f"--{name}-port={getattr(ports, name)}" for name in ("http", "grpc", "metrics"))]
-        process = reserved.enter_context(running(*command(stuck.project, *words), ignoring=signal.SIGINT, **options))
-        with stuck.pipe.open() as pipe:
+    with Ports.reserved() as ports:
+        names = ("http", "grpc", "metrics") if word == "serve" else ()
+        words = [word, *(f"--{name}-port={getattr(ports, name)}" for name in names)]
+        with (
+            running(*command(stuck.project, *words), ignoring=signal.SIGINT, **options) as process,
+            stuck.pipe.open() as pipe,
+        ):
             assert pipe.readline() == "working\n"
             assert list(stuck.temporary.rglob("left-*"))
             process.send_signal(number)
             assert pipe.read() == ""  # the end of the last program that holds it
-        _, errors = process.communicate()
+            _, errors = process.communicate()
     assert process.returncode == 128 + number, errors
     assert errors.splitlines()[-1] == f"stopped by {'Ctrl-C' if number == signal.SIGINT else 'SIGTERM'}"
     assert list(stuck.temporary.iterdir()) == []

@@ -1,7 +1,5 @@
 """The command tune: what it refuses, and one search of a tiny ensemble on the real server."""
 
-from __future__ import annotations
-
 import csv
 import json
 import signal

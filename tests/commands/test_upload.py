@@ -1,29 +1,14 @@
 """The command ``upload``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.commands.conftest import Run
-from tests.deploy.conftest import MakeArchive
 from triton_ensembles.commands.undeploy import undeploy
 from triton_ensembles.commands.upload import upload
 from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.stored import stored_archives
-from triton_ensembles.ground.errors import EnsembleError
-
-
-def test_random_weights_are_refused_unless_allowed(run: Run, make_archive: MakeArchive) -> None:
-    """Otherwise an endpoint over the prefix would serve answers that mean nothing."""
-    archive = make_archive("toy", weights="random")
-    refused = run(upload, archive.path)
-    assert isinstance(refused.exception, EnsembleError)
-    assert "answers mean nothing: toy" in str(refused.exception)
-    allowed = run(upload, archive.path, "--allow-random")
-    assert allowed.exit_code == 0
-    assert "!!! toy HAS RANDOM WEIGHTS" in allowed.output
 
 
 def test_the_bucket_is_named_after_the_account(run: Run, aws: Aws, archive: Archive) -> None:

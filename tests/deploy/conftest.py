@@ -1,10 +1,11 @@
 """AWS simulated in this process by moto, and small archives in which check finds no errors."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 from moto import mock_aws
@@ -13,6 +14,8 @@ from triton_ensembles.archive.write import write_archive
 from triton_ensembles.deploy.archives import Archive, read_archive
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.bucket import S3Prefix
+from triton_ensembles.deploy.stored import delete_uploaded, stored_archives
+from triton_ensembles.deploy.uploads import Uploaded, upload_archives
 
 CONFIG = """name: "{name}"
 backend: "python"
@@ -82,3 +85,43 @@ def place() -> S3Prefix:
 def lines() -> list[str]:
     """What is reported as progress, line by line: pass ``lines.append``."""
     return []
+
+
+@dataclass
+class Bucket:
+    """The archives of an endpoint in S3; ``lines`` is what their upload reports as progress."""
+
+    aws: Aws
+    place: S3Prefix
+    lines: list[str]
+
+    def upload(self, *archives: Archive) -> Uploaded:
+        return upload_archives(self.aws, self.place, archives, self.lines.append)
+
+    def delete(self) -> int:
+        """Delete what was uploaded, and the bucket where nothing else is in it."""
+        return delete_uploaded(self.aws, self.place, self.lines.append)
+
+    def put(self, name: str, body: bytes, **fields: Any) -> None:
+        """An object as somebody else writes it."""
+        self.aws.s3.put_object(Bucket=self.place.bucket, Key=self.place.folder + name, Body=body, **fields)
+
+    def head(self, name: str) -> dict[str, str]:
+        """The metadata of an object."""
+        answer = self.aws.s3.head_object(Bucket=self.place.bucket, Key=self.place.folder + name)
+        metadata: dict[str, str] = answer["Metadata"]
+        return metadata
+
+    def archives(self) -> dict[str, str]:
+        """The keys of the archives and the SHA-256 of each as it comes back."""
+        keys = list(stored_archives(self.aws, self.place))
+        answers = [self.aws.s3.get_object(Bucket=self.place.bucket, Key=self.place.folder + key) for key in keys]
+        return {key: sha256(answer["Body"].read()).hexdigest() for key, answer in zip(keys, answers, strict=True)}
+
+    def exists(self) -> bool:
+        return self.place.bucket in [bucket["Name"] for bucket in self.aws.s3.list_buckets()["Buckets"]]
+
+
+@pytest.fixture
+def bucket(aws: Aws, place: S3Prefix, lines: list[str]) -> Bucket:
+    return Bucket(aws, place, lines)

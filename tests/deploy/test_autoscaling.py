@@ -1,7 +1,5 @@
 """Auto scaling of an endpoint, with moto's Application Auto Scaling."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -32,22 +30,20 @@ def policies(aws: Aws) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_policy_on_the_utilization_of_the_gpu(aws: Aws, lines: list[str]) -> None:
+def test_a_policy_on_the_utilization_of_the_gpu(aws: Aws) -> None:
     """The endpoint gets exactly the policy that AWS's documentation asks for."""
     deployed(aws, "ml.g4dn.xlarge")
-    autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.GPU, 60, 1, 5), lines.append)
+    autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.GPU, 60, 1, 5), print)
     (policy,) = policies(aws)
     assert policy["ResourceId"] == "endpoint/an-endpoint/variant/AllTraffic"
     assert policy["ScalableDimension"] == "sagemaker:variant:DesiredInstanceCount"
+    names = {"Endpoint": "an-endpoint", "Variant": "AllTraffic"}
     assert policy["TargetTrackingScalingPolicyConfiguration"] == {
         "TargetValue": 60.0,
         "CustomizedMetricSpecification": {
             "MetricName": "GPUUtilization",
             "Namespace": "/aws/sagemaker/Endpoints",
-            "Dimensions": [
-                {"Name": "EndpointName", "Value": "an-endpoint"},
-                {"Name": "VariantName", "Value": "AllTraffic"},
-            ],
+            "Dimensions": [{"Name": f"{key}Name", "Value": value} for key, value in names.items()],
             "Statistic": "Average",
             "Unit": "Percent",
         },
@@ -58,11 +54,11 @@ def test_a_policy_on_the_utilization_of_the_gpu(aws: Aws, lines: list[str]) -> N
     assert (registered["MinCapacity"], registered["MaxCapacity"]) == (1, 5)
 
 
-def test_a_second_policy_replaces_the_first(aws: Aws, lines: list[str]) -> None:
+def test_a_second_policy_replaces_the_first(aws: Aws) -> None:
     """Otherwise the endpoint would scale by the larger of the two."""
     deployed(aws, "ml.c5.xlarge")
-    autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.INVOCATIONS, 70, 1, 2), lines.append)
-    autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.INVOCATIONS, 90, 2, 4, 300, 30), lines.append)
+    autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.INVOCATIONS, 70, 1, 2), print)
+    autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.INVOCATIONS, 90, 2, 4, 300, 30), print)
     (policy,) = policies(aws)
     assert policy["TargetTrackingScalingPolicyConfiguration"] == {
         "TargetValue": 90.0,
@@ -76,26 +72,22 @@ def test_a_second_policy_replaces_the_first(aws: Aws, lines: list[str]) -> None:
     ]
 
 
-def test_a_gpu_policy_is_refused_for_an_instance_without_gpu(aws: Aws, lines: list[str]) -> None:
+def test_a_gpu_policy_is_refused_for_an_instance_without_gpu(aws: Aws) -> None:
     """Otherwise the metric would never be reported and the endpoint never scale."""
+    with pytest.raises(EnsembleError, match="does not exist; deploy it first"):
+        autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.INVOCATIONS, 70, 1, 2), print)
     deployed(aws, "ml.c5.xlarge")
     with pytest.raises(EnsembleError, match=r"ml\.c5\.xlarge has no GPU"):
-        autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.GPU, 60, 1, 2), lines.append)
+        autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.GPU, 60, 1, 2), print)
     assert policies(aws) == []
 
 
-def test_scaling_is_removed_with_its_policy(aws: Aws, lines: list[str]) -> None:
+def test_scaling_is_removed_with_its_policy(aws: Aws) -> None:
     """Removing it a second time is not an error."""
     deployed(aws, "ml.c5.xlarge")
-    autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.INVOCATIONS, 70, 1, 2), lines.append)
+    autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.INVOCATIONS, 70, 1, 2), print)
     arn = aws.sagemaker.describe_endpoint(EndpointName="an-endpoint")["EndpointArn"]
     assert tags_of(aws, arn)["triton-ensembles:autoscaled"] == "AllTraffic"
-    assert remove_scaling(aws, "an-endpoint", "AllTraffic", lines.append) == 2
+    assert remove_scaling(aws, "an-endpoint", "AllTraffic", print) == 2
     assert policies(aws) == []
-    assert remove_scaling(aws, "an-endpoint", "AllTraffic", lines.append) == 0
-
-
-def test_an_endpoint_that_does_not_exist_is_refused(aws: Aws, lines: list[str]) -> None:
-    """The error says to deploy it first."""
-    with pytest.raises(EnsembleError, match="does not exist; deploy it first"):
-        autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.INVOCATIONS, 70, 1, 2), lines.append)
+    assert remove_scaling(aws, "an-endpoint", "AllTraffic", print) == 0

@@ -4,8 +4,6 @@ moto simulates SageMaker; its endpoints are in service at once, so ``Platform`` 
 tests with the real local endpoint are in test_local_endpoint.py.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -20,14 +18,8 @@ from triton_ensembles.deploy.removal import undeploy_endpoint
 from triton_ensembles.deploy.sagemaker_endpoint import tags_of
 from triton_ensembles.ground.errors import EnsembleError
 
-DESIRED = DesiredEndpoint(
-    "an-endpoint",
-    "arn:aws:iam::123456789012:role/some-role",
-    "some/image:1",
-    "ml.g4dn.xlarge",
-    1,
-    "s3://some-bucket/an-endpoint/",
-)
+ROLE = "arn:aws:iam::123456789012:role/some-role"
+DESIRED = DesiredEndpoint("an-endpoint", ROLE, "some/image:1", "ml.g4dn.xlarge", 1, "s3://some-bucket/an-endpoint/")
 
 
 @pytest.fixture(autouse=True)
@@ -43,6 +35,14 @@ def parts(aws: Aws) -> tuple[list[str], list[str], list[str]]:
         [each["EndpointConfigName"] for each in client.list_endpoint_configs()["EndpointConfigs"]],
         [each["ModelName"] for each in client.list_models()["Models"]],
     )
+
+
+def deploy(aws: Aws, desired: DesiredEndpoint = DESIRED) -> str:
+    return deploy_endpoint(aws, desired, print, 60)
+
+
+def undeploy(aws: Aws) -> int:
+    return undeploy_endpoint(aws, "an-endpoint", None, print, 60)
 
 
 class Platform:
@@ -79,42 +79,40 @@ def platform(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Platform:
     return Platform(aws, monkeypatch)
 
 
-def test_deploying_twice_creates_it_once(aws: Aws, lines: list[str]) -> None:
+def test_deploying_twice_creates_it_once(aws: Aws) -> None:
     """The second time, nothing changes."""
-    assert deploy_endpoint(aws, DESIRED, lines.append, 60) == "created"
+    assert deploy(aws) == "created"
     before = parts(aws)
-    assert deploy_endpoint(aws, DESIRED, lines.append, 60) == "unchanged"
+    assert deploy(aws) == "unchanged"
     assert parts(aws) == before == (["an-endpoint"], [DESIRED.config_name], [DESIRED.model_name])
     made = aws.sagemaker.describe_model(ModelName=DESIRED.model_name)
     assert made["PrimaryContainer"]["ModelDataUrl"] == "s3://some-bucket/an-endpoint/"
     assert made["PrimaryContainer"]["Mode"] == "MultiModel"
 
 
-def test_an_update_deletes_the_old_model_and_configuration(aws: Aws, platform: Platform, lines: list[str]) -> None:
+def test_an_update_deletes_the_old_model_and_configuration(aws: Aws, platform: Platform) -> None:
     """Otherwise old configurations would pile up. (Deleting one too early breaks the update.)"""
-    deploy_endpoint(aws, DESIRED, lines.append, 60)
+    deploy(aws)
     platform.config = DESIRED.config_name
     larger = replace(DESIRED, instance="ml.g4dn.2xlarge", environment={"SAGEMAKER_TRITON_LOG_VERBOSE": "false"})
-    assert deploy_endpoint(aws, larger, lines.append, 60) == "updated"
+    assert deploy(aws, larger) == "updated"
     assert platform.config == larger.config_name
     assert platform.more == {}
     assert parts(aws) == (["an-endpoint"], [larger.config_name], [larger.model_name])
 
 
-def test_an_update_leaves_the_number_of_instances_to_auto_scaling(
-    aws: Aws, platform: Platform, lines: list[str]
-) -> None:
+def test_an_update_leaves_the_number_of_instances_to_auto_scaling(aws: Aws, platform: Platform) -> None:
     """Otherwise an update would undo the scaling in the middle of a load."""
-    deploy_endpoint(aws, DESIRED, lines.append, 60)
+    deploy(aws)
     platform.config = DESIRED.config_name
     arn = aws.sagemaker.describe_endpoint(EndpointName="an-endpoint")["EndpointArn"]
     tag = {"Key": "triton-ensembles:autoscaled", "Value": "AllTraffic"}
     aws.sagemaker.add_tags(ResourceArn=arn, Tags=[tag])
-    deploy_endpoint(aws, replace(DESIRED, count=2), lines.append, 60)
+    deploy(aws, replace(DESIRED, count=2))
     assert platform.more == {"RetainAllVariantProperties": True}
 
 
-def test_a_failure_has_its_reason_and_leaves_nothing(aws: Aws, platform: Platform, lines: list[str]) -> None:
+def test_a_failure_has_its_reason_and_leaves_nothing(aws: Aws, platform: Platform) -> None:
     """Otherwise a broken endpoint would go on costing money."""
     create, failed = aws.sagemaker.create_endpoint, {"EndpointStatus": "Failed", "FailureReason": "the ping failed"}
 
@@ -124,14 +122,12 @@ def test_a_failure_has_its_reason_and_leaves_nothing(aws: Aws, platform: Platfor
 
     aws.sagemaker.create_endpoint = create_failing
     with pytest.raises(EnsembleError, match="did not get into service: the ping failed"):
-        deploy_endpoint(aws, DESIRED, lines.append, 60)
+        deploy(aws)
     assert parts(aws) == ([], [], [])
 
 
 @pytest.mark.parametrize("step", ["create_model", "create_endpoint_config", "create_endpoint"])
-def test_a_refusal_halfway_leaves_nothing(
-    aws: Aws, lines: list[str], monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
+def test_a_refusal_halfway_leaves_nothing(aws: Aws, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     """The error has AWS's reason and says what to do."""
 
     def refuse(**_: Any) -> None:
@@ -140,11 +136,11 @@ def test_a_refusal_halfway_leaves_nothing(
 
     monkeypatch.setattr(aws.sagemaker, step, refuse)
     with pytest.raises(EnsembleError, match="service limit is 0 Instances; request a higher quota"):
-        deploy_endpoint(aws, DESIRED, lines.append, 60)
+        deploy(aws)
     assert parts(aws) == ([], [], [])
 
 
-def test_ctrl_c_while_it_is_created_waits_and_deletes_it(aws: Aws, platform: Platform, lines: list[str]) -> None:
+def test_ctrl_c_while_it_is_created_waits_and_deletes_it(aws: Aws, platform: Platform) -> None:
     """SageMaker refuses to delete what is being created; giving up would leave it running and costing money."""
     create = aws.sagemaker.create_endpoint
 
@@ -155,13 +151,13 @@ def test_ctrl_c_while_it_is_created_waits_and_deletes_it(aws: Aws, platform: Pla
 
     aws.sagemaker.create_endpoint = create_and_interrupt
     with pytest.raises(KeyboardInterrupt):
-        deploy_endpoint(aws, DESIRED, lines.append, 60)
+        deploy(aws)
     assert parts(aws) == ([], [], [])
 
 
-def test_an_update_that_fails_keeps_the_old_endpoint(aws: Aws, platform: Platform, lines: list[str]) -> None:
+def test_an_update_that_fails_keeps_the_old_endpoint(aws: Aws, platform: Platform) -> None:
     """Its model and its configuration are kept as well."""
-    deploy_endpoint(aws, DESIRED, lines.append, 60)
+    deploy(aws)
     before = parts(aws)
     old = DESIRED.config_name
 
@@ -174,13 +170,13 @@ def test_an_update_that_fails_keeps_the_old_endpoint(aws: Aws, platform: Platfor
 
     aws.sagemaker.update_endpoint = roll_back
     with pytest.raises(EnsembleError, match="no capacity"):
-        deploy_endpoint(aws, replace(DESIRED, instance="ml.p3.2xlarge"), lines.append, 60)
+        deploy(aws, replace(DESIRED, instance="ml.p3.2xlarge"))
     assert parts(aws) == before
 
 
-def test_a_failed_endpoint_is_recreated(aws: Aws, platform: Platform, lines: list[str]) -> None:
+def test_a_failed_endpoint_is_recreated(aws: Aws, platform: Platform) -> None:
     """SageMaker cannot update it."""
-    deploy_endpoint(aws, DESIRED, lines.append, 60)
+    deploy(aws)
     platform.states = [{"EndpointStatus": "Failed"}]
     delete = platform.delete
 
@@ -190,55 +186,50 @@ def test_a_failed_endpoint_is_recreated(aws: Aws, platform: Platform, lines: lis
         return answer
 
     aws.sagemaker.delete_endpoint = delete_failed
-    assert deploy_endpoint(aws, DESIRED, lines.append, 60) == "created"
+    assert deploy(aws) == "created"
 
 
-def test_an_endpoint_of_another_tool_is_left_alone(aws: Aws, lines: list[str]) -> None:
+def test_an_endpoint_of_another_tool_is_left_alone(aws: Aws) -> None:
     """Neither deploy nor undeploy changes it."""
-    aws.sagemaker.create_model(
-        ModelName="theirs", ExecutionRoleArn=DESIRED.role, PrimaryContainer={"Image": "their/image:1"}
-    )
+    aws.sagemaker.create_model(ModelName="theirs", ExecutionRoleArn=ROLE, PrimaryContainer={"Image": "their/image:1"})
     variant = {"VariantName": "v", "ModelName": "theirs", "InstanceType": "ml.m5.large", "InitialInstanceCount": 1}
     aws.sagemaker.create_endpoint_config(EndpointConfigName="theirs", ProductionVariants=[variant])
     aws.sagemaker.create_endpoint(EndpointName="an-endpoint", EndpointConfigName="theirs")
     with pytest.raises(EnsembleError, match="was not created by this tool"):
-        deploy_endpoint(aws, DESIRED, lines.append, 60)
+        deploy(aws)
     with pytest.raises(EnsembleError, match="was not created by this tool"):
-        undeploy_endpoint(aws, "an-endpoint", None, lines.append, 60)
+        undeploy(aws)
     assert parts(aws) == (["an-endpoint"], ["theirs"], ["theirs"])
 
 
-def test_undeploy_deletes_what_killed_runs_left(aws: Aws, lines: list[str]) -> None:
+def test_undeploy_deletes_what_killed_runs_left(aws: Aws) -> None:
     """Models with similar names that belong to something else are kept."""
-    deploy_endpoint(aws, DESIRED, lines.append, 60)
+    deploy(aws)
     left = replace(DESIRED, image="some/image:2")  # as a run that was killed would leave it
-    aws.sagemaker.create_model(**left.model, Tags=[{"Key": "made-by", "Value": "triton-ensembles"}])
-    aws.sagemaker.create_model(
-        **(left.model | {"ModelName": "an-endpoint-of-mine"}), Tags=[{"Key": "made-by", "Value": "triton-ensembles"}]
-    )
-    assert undeploy_endpoint(aws, "an-endpoint", None, lines.append, 60) == 4
+    for name in (left.model_name, "an-endpoint-of-mine"):
+        tags = [{"Key": "made-by", "Value": "triton-ensembles"}]
+        aws.sagemaker.create_model(**(left.model | {"ModelName": name}), Tags=tags)
+    assert undeploy(aws) == 4
     assert parts(aws) == ([], [], ["an-endpoint-of-mine"])
-    assert undeploy_endpoint(aws, "an-endpoint", None, lines.append, 60) == 0
+    assert undeploy(aws) == 0
 
 
-def test_one_failing_step_of_undeploy_does_not_stop_the_others(
-    aws: Aws, lines: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_failing_step_of_undeploy_does_not_stop_the_others(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names what still exists."""
-    deploy_endpoint(aws, DESIRED, lines.append, 60)
+    deploy(aws)
 
     def refuse(**_: Any) -> None:
         raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no"}}, "DeleteEndpoint")
 
     monkeypatch.setattr(aws.sagemaker, "delete_endpoint", refuse)
     with pytest.raises(EnsembleError, match="could not delete all of an-endpoint: endpoint"):
-        undeploy_endpoint(aws, "an-endpoint", None, lines.append, 60)
+        undeploy(aws)
     assert parts(aws) == (["an-endpoint"], [], [])
 
 
-def test_the_endpoint_has_a_tag_with_its_weights(aws: Aws, lines: list[str]) -> None:
+def test_the_endpoint_has_a_tag_with_its_weights(aws: Aws) -> None:
     """It is updated also when only the archives have changed, which are not part of SageMaker's configuration."""
-    deploy_endpoint(aws, replace(DESIRED, weights="pretrained"), lines.append, 60)
-    assert deploy_endpoint(aws, replace(DESIRED, weights="random"), lines.append, 60) == "unchanged"
+    deploy(aws, replace(DESIRED, weights="pretrained"))
+    assert deploy(aws, replace(DESIRED, weights="random")) == "unchanged"
     arn = aws.sagemaker.describe_endpoint(EndpointName="an-endpoint")["EndpointArn"]
     assert tags_of(aws, arn) == {"made-by": "triton-ensembles", "triton-ensembles:weights": "random"}

@@ -1,7 +1,5 @@
 """The URI of the image, by region and tag."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections import Counter
@@ -18,49 +16,20 @@ from triton_ensembles.triton.targets import NAMES
 
 
 @pytest.mark.parametrize(
-    ("tag", "region", "instance", "uri"),
+    ("tag", "region", "instance", "account", "complete"),
     [
-        (
-            "24.09",
-            "us-east-1",
-            "ml.g4dn.xlarge",
-            "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:24.09-py3",
-        ),
-        (
-            "24.09",
-            "us-east-1",
-            "ml.c5.xlarge",
-            "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:24.09-py3-cpu",
-        ),
-        (
-            "25.04-py3-cpu",
-            "ap-south-2",
-            "ml.g5.xlarge",
-            "772153158452.dkr.ecr.ap-south-2.amazonaws.com/sagemaker-tritonserver:25.04-py3-cpu",
-        ),
-        (
-            "26.05",
-            "ap-southeast-6",
-            "ml.m5.xlarge",
-            "633930458069.dkr.ecr.ap-southeast-6.amazonaws.com/sagemaker-tritonserver:26.05-py3-cpu",
-        ),
-        (
-            "23.03",
-            "us-east-1",
-            "ml.g4dn.4xlarge",
-            "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3",
-        ),
-        (
-            "24.09",
-            "cn-north-1",
-            "ml.g4dn.xlarge",
-            "727897471807.dkr.ecr.cn-north-1.amazonaws.com.cn/sagemaker-tritonserver:24.09-py3",
-        ),
+        ("24.09", "us-east-1", "ml.g4dn.xlarge", "763104351884", "24.09-py3"),
+        ("24.09", "us-east-1", "ml.c5.xlarge", "763104351884", "24.09-py3-cpu"),
+        ("25.04-py3-cpu", "ap-south-2", "ml.g5.xlarge", "772153158452", "25.04-py3-cpu"),
+        ("26.05", "ap-southeast-6", "ml.m5.xlarge", "633930458069", "26.05-py3-cpu"),
+        ("23.03", "us-east-1", "ml.g4dn.4xlarge", "785573368785", "23.03-py3"),
+        ("24.09", "cn-north-1", "ml.g4dn.xlarge", "727897471807", "24.09-py3"),
     ],
 )
-def test_the_uri_is_that_of_the_sources(tag: str, region: str, instance: str, uri: str) -> None:
+def test_the_uri_is_that_of_the_sources(tag: str, region: str, instance: str, account: str, complete: str) -> None:
     """Otherwise a user would deploy an image that does not exist, and learn of it ten minutes later."""
-    assert image_uri(tag, region, instance) == uri
+    host = f"{account}.dkr.ecr.{region}.amazonaws.com{'.cn' if region.startswith('cn-') else ''}"
+    assert image_uri(tag, region, instance) == f"{host}/sagemaker-tritonserver:{complete}"
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,12 @@
 """InvokeEndpoint over a real socket: a server that sends SageMaker's answers, and the real botocore."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-import boto3
 import pytest
-from botocore.exceptions import ClientError
 
 from triton_ensembles.deploy import invocation
 from triton_ensembles.deploy.aws import Aws
@@ -63,14 +59,6 @@ def play(credentials: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
     server.server_close()
 
 
-def test_boto3_alone_gives_up_on_a_cold_start(play: Play) -> None:
-    """The reason for invocation.py, which can be deleted should botocore ever retry by itself."""
-    asked = play([COLD])
-    with pytest.raises(ClientError, match="ModelNotReadyException"):
-        boto3.client("sagemaker-runtime").invoke_endpoint(EndpointName="e", TargetModel="m.tar.gz", Body=b"[1]")
-    assert len(asked) == 1
-
-
 def test_a_cold_start_is_waited_for(play: Play, lines: list[str]) -> None:
     """The request is repeated until the model has answered, and each wait is reported."""
     asked = play([COLD, COLD, COLD])
@@ -99,13 +87,6 @@ def test_the_error_of_the_model_reaches_the_user(play: Play, lines: list[str]) -
     with pytest.raises(EnsembleError, match="answered 400: unexpected shape for input 'INPUT0'; the endpoint's log"):
         invoke_model(Aws(), "an-endpoint", "m.tar.gz", PAYLOAD, lines.append)
     assert len(asked) == 1
-
-
-def test_an_archive_that_does_not_exist(play: Play, lines: list[str]) -> None:
-    """SageMaker's reason is shown."""
-    play([(400, "ValidationError", {"Message": "Failed to download model data"})])
-    with pytest.raises(EnsembleError, match="ValidationError: Failed to download model data"):
-        invoke_model(Aws(), "an-endpoint", "m.tar.gz", PAYLOAD, lines.append)
 
 
 def test_an_endpoint_that_does_not_answer(credentials: None, monkeypatch: pytest.MonkeyPatch, lines: list[str]) -> None:

@@ -1,7 +1,5 @@
 """The keys of archives in S3, both ways."""
 
-from __future__ import annotations
-
 import pytest
 
 from triton_ensembles.deploy.keys import archive_key, archive_names, has_digest

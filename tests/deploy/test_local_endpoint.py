@@ -1,7 +1,5 @@
 """The commands and the example with the real local endpoint: boto3, HTTP, tritonserver."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -114,7 +112,7 @@ def test_all_ensembles_from_upload_to_undeploy(run: Run, local: LocalEndpoint, b
     assert nothing_left(local)
 
 
-def test_a_changed_endpoint_is_updated(
+def test_a_changed_endpoint_is_updated_and_scaled(
     run: Run, local: LocalEndpoint, make_archive: MakeArchive, tmp_path: Path
 ) -> None:
     """An update replaces the model and the configuration, and the endpoint answers afterwards."""
@@ -135,34 +133,24 @@ def test_a_changed_endpoint_is_updated(
     assert asked.exit_code == 0, f"{asked.output}{asked.exception}"
     assert json.loads(answer.read_text())["outputs"][0]["data"] == [1, 2, 3]
 
+    scaled = run(autoscale, *NAME, "--metric", "invocations", "--target-value", "70", "--min", "3", "--max", "3")
+    assert scaled.exception is None, scaled.output
+    wait_until(lambda: "AllTraffic: 3 of 3 ml.c5.xlarge" in run(status, *NAME).output)
 
-@pytest.mark.parametrize(
-    ("image", "named"), [("24.09", "sagemaker-tritonserver:24.09-py3-cpu"), ("", "triton-ensembles/tritonserver:")]
-)
+
 def test_a_fused_archive_is_deployed_without_options(
-    run: Run, local: LocalEndpoint, make_archive: MakeArchive, tmp_path: Path, image: str, named: str
+    run: Run, local: LocalEndpoint, make_archive: MakeArchive, tmp_path: Path
 ) -> None:
     """Here also one that was built for no image, which AWS could not run."""
-    archive = make_archive("echo", target="fused", image=image, instance="", python="")
+    archive = make_archive("echo", target="fused", image="", instance="", python="")
     assert run(upload, archive.path, *NAME).exit_code == 0
     deployed = run(deploy, archive.path, *DEPLOY)
     assert deployed.exit_code == 0, f"{deployed.output}{deployed.exception}"
     (model,) = local.client("sagemaker").list_models()["Models"]
     found = local.client("sagemaker").describe_model(ModelName=model["ModelName"])
-    assert named in found["PrimaryContainer"]["Image"]
+    assert "triton-ensembles/tritonserver:" in found["PrimaryContainer"]["Image"]
     assert "AllTraffic: 1 of 1 ml.m5.xlarge" in run(status, *NAME).output
     asked = run(invoke, archive.key, *NAME, "--body", request(tmp_path, 7))
-    assert asked.exit_code == 0, f"{asked.output}{asked.exception}"
-
-
-def test_a_new_archive_needs_no_new_endpoint(run: Run, make_archive: MakeArchive, tmp_path: Path) -> None:
-    """It is served as soon as it is uploaded."""
-    first = make_archive("first")
-    run(upload, first.path, *NAME)
-    run(deploy, first.path, *DEPLOY)
-    second = make_archive("second")
-    run(upload, second.path, *NAME)
-    asked = run(invoke, second.key, *NAME, "--body", request(tmp_path, 7))
     assert asked.exit_code == 0, f"{asked.output}{asked.exception}"
 
 
@@ -199,27 +187,21 @@ def test_an_update_that_fails_leaves_the_old_configuration_serving(
     assert run(invoke, uploaded.key, *NAME, "--body", request(tmp_path, 5)).exit_code == 0
 
 
-def test_errors_of_the_model_and_of_the_endpoint_are_shown(run: Run, uploaded: Archive, tmp_path: Path) -> None:
+def test_a_new_archive_needs_no_new_endpoint_and_errors_are_shown(
+    run: Run, uploaded: Archive, make_archive: MakeArchive, tmp_path: Path
+) -> None:
     """Triton's own words for a wrong request, SageMaker's for an archive that does not exist."""
     run(deploy, uploaded.path, *DEPLOY)
+    second = make_archive("second")
+    run(upload, second.path, *NAME)
+    asked = run(invoke, second.key, *NAME, "--body", request(tmp_path, 7))
+    assert asked.exit_code == 0, f"{asked.output}{asked.exception}"
     wrong = tmp_path / "wrong.json"
     wrong.write_text('{"inputs": []}')
     refused = run(invoke, uploaded.key, *NAME, "--body", wrong)
     assert re.search(r"answered 400: .*expected 1 inputs but got 0", str(refused.exception)), refused.exception
     missing = run(invoke, "no-such.tar.gz", *NAME, "--body", wrong)
     assert "ValidationError: Failed to download model data" in str(missing.exception)
-
-
-def test_auto_scaling_changes_the_instances(run: Run, uploaded: Archive, local: LocalEndpoint) -> None:
-    run(deploy, uploaded.path, *DEPLOY)
-    scaled = run(autoscale, *NAME, "--metric", "invocations", "--target-value", "70", "--min", "2", "--max", "2")
-    assert scaled.exception is None, scaled.output
-
-    def instances() -> int:
-        (variant,) = local.client("sagemaker").describe_endpoint(EndpointName=NAME[1])["ProductionVariants"]
-        return int(variant["CurrentInstanceCount"])
-
-    wait_until(lambda: instances() == 2)
 
 
 def test_the_example_runs(local: LocalEndpoint, built: dict[str, Built]) -> None:

@@ -1,8 +1,5 @@
 """Archives that have much in common: what they share is sent once, and S3 makes the others from it."""
 
-from __future__ import annotations
-
-import hashlib
 import json
 import random
 from collections.abc import Callable, Sequence
@@ -12,14 +9,15 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.deploy.conftest import CONFIG, MODEL
+from tests.deploy.conftest import CONFIG, MODEL, Bucket
+from tests.files import write_files
 from triton_ensembles.archive.clones import clone
 from triton_ensembles.archive.write import write_archive
 from triton_ensembles.deploy.archives import Archive, read_archive
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.bucket import S3Prefix
-from triton_ensembles.deploy.stored import delete_uploaded, stored_archives, unfinished
-from triton_ensembles.deploy.uploads import list_uploads, upload_archives
+from triton_ensembles.deploy.stored import unfinished
+from triton_ensembles.deploy.uploads import list_uploads
 from triton_ensembles.ground.errors import EnsembleError
 
 MIB = 1 << 20
@@ -31,34 +29,21 @@ def clones(tmp_path: Path) -> Clones:
     """``clones(3, weights=7 * MIB)``: clones of a model with files of these sizes, which do not shrink."""
 
     def make(count: int, **files: int) -> list[Archive]:
-        tree = tmp_path / "tree"
-        (tree / "echo" / "1").mkdir(parents=True)
-        (tree / "echo" / "config.pbtxt").write_text(CONFIG.format(name="echo"))
-        (tree / "echo" / "1" / "model.py").write_text(MODEL)
-        (tree / "manifest.json").write_text(json.dumps({"ensemble": "echo", "weights": "pretrained"}))
-        for name, size in files.items():
-            (tree / "echo" / "1" / name).write_bytes(random.Random(name).randbytes(size))
-        write_archive(tree, tmp_path / "echo.tar.gz")
+        content: dict[str, str | bytes] = {
+            "echo/config.pbtxt": CONFIG.format(name="echo"),
+            "echo/1/model.py": MODEL,
+            "manifest.json": json.dumps({"ensemble": "echo", "weights": "pretrained"}),
+            **{f"echo/1/{name}": random.Random(name).randbytes(size) for name, size in files.items()},
+        }
+        write_archive(write_files(tmp_path / "tree", content), tmp_path / "echo.tar.gz")
         names = [f"tenant_{number}" for number in range(count)]
         return [read_archive(path) for path in clone(tmp_path / "echo.tar.gz", names, tmp_path / "clones")]
 
     return make
 
 
-def hashes(aws: Aws, place: S3Prefix) -> dict[str, str]:
-    """The SHA-256 of every archive as it comes back."""
-    keys = stored_archives(aws, place)
-    bodies = {key: aws.s3.get_object(Bucket=place.bucket, Key=place.folder + key)["Body"].read() for key in keys}
-    return {key: hashlib.sha256(body).hexdigest() for key, body in bodies.items()}
-
-
 def wanted(archives: Sequence[Archive]) -> dict[str, str]:
     return {each.key: each.sha256 for each in archives}
-
-
-def keys(aws: Aws, place: S3Prefix) -> list[str]:
-    """Every object, whatever it is."""
-    return [each["Key"] for each in aws.s3.list_objects_v2(Bucket=place.bucket).get("Contents", ())]
 
 
 @pytest.mark.parametrize(
@@ -69,42 +54,40 @@ def keys(aws: Aws, place: S3Prefix) -> list[str]:
         {"a": 3 * MIB, "b": 6 * MIB, "c": 2 * MIB},
     ],
 )
-def test_clones_are_sent_for_the_bytes_of_one(
-    aws: Aws, place: S3Prefix, clones: Clones, lines: list[str], files: dict[str, int]
-) -> None:
+def test_clones_are_sent_for_the_bytes_of_one(bucket: Bucket, clones: Clones, files: dict[str, int]) -> None:
     """Each of them comes back as it is on this machine, and the prefix holds nothing else."""
     archives = clones(2, **files)
-    expected = list_uploads(aws, place, archives, lines.append).bytes_to_send
-    uploaded = upload_archives(aws, place, archives, lines.append)
+    expected = list_uploads(bucket.aws, bucket.place, archives, print).bytes_to_send
+    uploaded = bucket.upload(*archives)
     assert (uploaded.archives, uploaded.sent) == (2, expected)
     assert uploaded.sent < archives[0].size * 1.05
-    assert hashes(aws, place) == wanted(archives)
-    assert len(keys(aws, place)) == 2
-    assert not [line for line in lines if line.startswith("!!!")]
-    assert upload_archives(aws, place, archives, lines.append).archives == 0
+    assert bucket.archives() == wanted(archives)
+    assert len(bucket.aws.s3.list_objects_v2(Bucket=bucket.place.bucket)["Contents"]) == 2
+    assert not [line for line in bucket.lines if line.startswith("!!!")]
+    assert bucket.upload(*archives).archives == 0
 
 
 def test_a_changed_clone_and_other_archives_are_sent_beside_them(
-    aws: Aws, place: S3Prefix, clones: Clones, make_archive: Callable[..., Archive], lines: list[str]
+    bucket: Bucket, clones: Clones, make_archive: Callable[..., Archive]
 ) -> None:
     """What is in S3 from an earlier upload is not sent again for a new archive that shares it."""
     archives = clones(3, weights=5 * MIB + 1000)
-    upload_archives(aws, place, archives[:1], lines.append)
+    bucket.upload(*archives[:1])
     mixed = [make_archive("other"), *archives, archives[2]]
-    uploaded = upload_archives(aws, place, mixed, lines.append)
+    uploaded = bucket.upload(*mixed)
     assert uploaded.archives == 3
     assert uploaded.sent < MIB
-    assert hashes(aws, place) == wanted(mixed)
+    assert bucket.archives() == wanted(mixed)
 
 
 @pytest.mark.parametrize("small", [0, 60_000])
-def test_much_that_cannot_be_copied_is_said_with_the_cure(
-    aws: Aws, clones: Clones, lines: list[str], small: int
-) -> None:
+def test_much_that_cannot_be_copied_is_said_with_the_cure(bucket: Bucket, clones: Clones, small: int) -> None:
     """An environment of a thousand small files costs 8 MB for each clone, and people would wonder why."""
     archives = clones(3, weights=7 * MIB, **{f"z{number:02}": small for number in range(20)})
-    list_uploads(aws, S3Prefix("some-bucket", "triton-ensembles"), archives, lines.append)
-    said = [line for line in lines if line.startswith("note: 2 archives") and "clone --common-environments" in line]
+    list_uploads(bucket.aws, bucket.place, archives, bucket.lines.append)
+    said = [
+        line for line in bucket.lines if line.startswith("note: 2 archives") and "clone --common-environments" in line
+    ]
     assert len(said) == bool(small)
 
 
@@ -118,63 +101,51 @@ def refuse(aws: Aws, monkeypatch: pytest.MonkeyPatch, code: str, status: int) ->
 
 @pytest.mark.parametrize(("code", "status", "said"), [("NotImplemented", 501, 1), ("PreconditionFailed", 412, 2)])
 def test_a_server_that_does_not_copy_gets_whole_archives(
-    aws: Aws,
-    place: S3Prefix,
-    clones: Clones,
-    lines: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    code: str,
-    status: int,
-    said: int,
+    bucket: Bucket, clones: Clones, monkeypatch: pytest.MonkeyPatch, code: str, status: int, said: int
 ) -> None:
     """It is said: once where the server refuses, for each archive where what it shares has changed."""
     monkeypatch.setattr("triton_ensembles.deploy.uploads.AT_ONCE", 1)
     archives = clones(3, weights=5 * MIB + 1000)
-    refuse(aws, monkeypatch, code, status)
-    uploaded = upload_archives(aws, place, archives, lines.append)
+    refuse(bucket.aws, monkeypatch, code, status)
+    uploaded = bucket.upload(*archives)
     assert uploaded.sent == sum(each.size for each in archives)
-    assert len([line for line in lines if line.startswith("!!!")]) == said
-    assert hashes(aws, place) == wanted(archives)
-    assert not unfinished(aws, place, "")
+    assert len([line for line in bucket.lines if line.startswith("!!!")]) == said
+    assert bucket.archives() == wanted(archives)
+    assert not unfinished(bucket.aws, bucket.place, "")
 
 
-def test_a_source_that_holds_something_else_is_noticed(
-    aws: Aws, place: S3Prefix, clones: Clones, lines: list[str]
-) -> None:
+def test_a_source_that_holds_something_else_is_noticed(bucket: Bucket, clones: Clones) -> None:
     """Somebody has overwritten the first archive with as many other bytes, and with its metadata."""
     archives = clones(2, weights=5 * MIB + 1000)
-    upload_archives(aws, place, archives[:1], lines.append)
-    key = place.folder + archives[0].key
-    metadata = aws.s3.head_object(Bucket=place.bucket, Key=key)["Metadata"]
-    aws.s3.put_object(Bucket=place.bucket, Key=key, Body=bytes(archives[0].size), Metadata=metadata)
-    upload_archives(aws, place, archives, lines.append)
-    assert hashes(aws, place)[archives[1].key] == archives[1].sha256
-    assert [line for line in lines if line.startswith(f"!!! {archives[1].key}")]
+    bucket.upload(*archives[:1])
+    key = archives[0].key
+    bucket.put(key, bytes(archives[0].size), Metadata=bucket.head(key))
+    bucket.upload(*archives)
+    assert bucket.archives()[archives[1].key] == archives[1].sha256
+    assert [line for line in bucket.lines if line.startswith(f"!!! {archives[1].key}")]
 
 
 def test_what_a_server_without_checksums_has_made_is_not_trusted(
-    aws: Aws, place: S3Prefix, clones: Clones, lines: list[str], monkeypatch: pytest.MonkeyPatch
+    bucket: Bucket, clones: Clones, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise damaged weights would be served. It is said once, and nothing more is tried."""
     monkeypatch.setattr("triton_ensembles.deploy.uploads.AT_ONCE", 1)
     archives = clones(3, weights=5 * MIB + 1000)
-    head = aws.s3.head_object
+    head = bucket.aws.s3.head_object
 
     def without_checksum(**request: Any) -> Any:
         return {name: value for name, value in head(**request).items() if not name.startswith("Checksum")}
 
-    monkeypatch.setattr(aws.s3, "head_object", without_checksum)
-    upload_archives(aws, place, archives, lines.append)
-    assert hashes(aws, place) == wanted(archives)
-    assert len([line for line in lines if "computes no checksum" in line]) == 1
+    monkeypatch.setattr(bucket.aws.s3, "head_object", without_checksum)
+    bucket.upload(*archives)
+    assert bucket.archives() == wanted(archives)
+    assert len([line for line in bucket.lines if "computes no checksum" in line]) == 1
 
 
-def test_an_interrupted_upload_leaves_no_parts(
-    aws: Aws, place: S3Prefix, clones: Clones, lines: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_upload_leaves_no_parts(bucket: Bucket, clones: Clones, monkeypatch: pytest.MonkeyPatch) -> None:
     """AWS would bill them. A run that was killed could not delete them, so undeploy does."""
     (archive,) = clones(1, weights=40 * MIB)
-    send, calls = aws.s3.upload_part, 0
+    send, calls = bucket.aws.s3.upload_part, 0
 
     def fail_at_third(**request: Any) -> Any:
         nonlocal calls
@@ -184,28 +155,29 @@ def test_an_interrupted_upload_leaves_no_parts(
         return send(**request)
 
     with monkeypatch.context() as patch, pytest.raises(EnsembleError, match="SlowDown"):
-        patch.setattr(aws.s3, "upload_part", fail_at_third)
-        upload_archives(aws, place, [archive], lines.append)
-    assert aws.s3.list_buckets()["Buckets"] == []
+        patch.setattr(bucket.aws.s3, "upload_part", fail_at_third)
+        bucket.upload(archive)
+    assert not bucket.exists()
 
-    uploaded = upload_archives(aws, place, [archive], lines.append)
+    uploaded = bucket.upload(archive)
     assert uploaded.sent == archive.size
-    assert hashes(aws, place) == wanted([archive])
-    aws.s3.create_multipart_upload(Bucket=place.bucket, Key=place.folder + archive.key)
-    delete_uploaded(aws, place, lines.append)
-    assert [line for line in lines if line.startswith("deleted the unfinished upload")]
-    assert aws.s3.list_buckets()["Buckets"] == []
+    assert bucket.archives() == wanted([archive])
+    s3, place = bucket.aws.s3, bucket.place
+    s3.create_multipart_upload(Bucket=place.bucket, Key=place.folder + archive.key)
+    bucket.delete()
+    assert [line for line in bucket.lines if line.startswith("deleted the unfinished upload")]
+    assert not bucket.exists()
 
 
-def test_versions_and_odd_names(aws: Aws, clones: Clones, lines: list[str]) -> None:
+def test_versions_and_odd_names(aws: Aws, clones: Clones) -> None:
     """In a bucket that keeps versions, the steps leave none behind."""
-    place = S3Prefix("some-bucket", "a b/ünï+%20")
+    bucket = Bucket(aws, S3Prefix("some-bucket", "a b/ünï+%20"), [])
     where = {"LocationConstraint": "eu-central-1"}
-    aws.s3.create_bucket(Bucket=place.bucket, CreateBucketConfiguration=where)
-    aws.s3.put_bucket_versioning(Bucket=place.bucket, VersioningConfiguration={"Status": "Enabled"})
+    aws.s3.create_bucket(Bucket="some-bucket", CreateBucketConfiguration=where)
+    aws.s3.put_bucket_versioning(Bucket="some-bucket", VersioningConfiguration={"Status": "Enabled"})
     archives = clones(2, weights=5 * MIB + 1000)
-    upload_archives(aws, place, archives, lines.append)
-    assert hashes(aws, place) == wanted(archives)
-    versions = aws.s3.list_object_versions(Bucket=place.bucket)
+    bucket.upload(*archives)
+    assert bucket.archives() == wanted(archives)
+    versions = aws.s3.list_object_versions(Bucket="some-bucket")
     assert len(versions["Versions"]) == 2
     assert "DeleteMarkers" not in versions

@@ -1,11 +1,10 @@
 """A name without a digest stands for one archive of the endpoint."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
 
+from triton_ensembles.deploy import target_model
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.target_model import find_target_model
@@ -39,8 +38,6 @@ def test_the_only_one(aws: Aws, store: Store) -> None:
 
 
 def test_of_several_the_one_in_dist_or_the_newest(aws: Aws, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    from triton_ensembles.deploy import target_model
-
     store("bert_trt-000000000000.tar.gz", "bert_trt-ffffffffffff.tar.gz")
     times = dict(zip(("bert_trt-ffffffffffff.tar.gz", "bert_trt-000000000000.tar.gz"), (1, 2), strict=True))
     monkeypatch.setattr(target_model, "upload_times", lambda *_: times)

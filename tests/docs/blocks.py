@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,3 +38,9 @@ def inline_commands(page: Path) -> list[tuple[str, list[str]]]:
     """The calls of make and of the command line that stand in the text of a page: the program and its words."""
     text = _FENCE.sub("", page.read_text(encoding="utf-8"))
     return [(found[1].removeprefix("./"), found[2].split()) for found in _INLINE.finditer(text)]
+
+
+def type_smallest_ensemble(folder: Path) -> None:
+    """Run the first commands of the README in ``folder``: they write its smallest ensemble."""
+    smallest = next(block for block in blocks_of(ROOT / "README.md") if block.kind == "sh run")
+    subprocess.run(["bash", "-eu", "-c", smallest.text], cwd=folder, check=True)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
 
 from checkout import ROOT
-from tests.docs.blocks import blocks_of
+from tests.docs.blocks import blocks_of, type_smallest_ensemble
 
 PAGE = ROOT / "docs" / "pytest.md"
 
 
 def test_the_tests_of_the_page_pass(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    (pytester.path / "ensembles").mkdir()
-    smallest = next(block for block in blocks_of(ROOT / "README.md") if block.kind == "sh run")
-    subprocess.run(["bash", "-e", "-c", smallest.text], cwd=pytester.path, check=True)
+    type_smallest_ensemble(pytester.path)
     for block in blocks_of(PAGE):
         _, _, name = block.kind.partition(" ")
         (pytester.path / name).write_text(block.text)

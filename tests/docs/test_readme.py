@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from checkout import ROOT
+from tests.checking.packing import write_folder
 from tests.docs.blocks import Block, blocks_of
 from tests.running import running
 from triton_ensembles.triton.ports import Ports
@@ -23,12 +24,8 @@ LAUNCHER = f'#!/bin/sh\nexec "{ROOT}/.venv/bin/python" "{ROOT}/build.py" --proje
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("project")
-    (folder / "ensembles").mkdir()
-    launcher = folder / "bin" / "triton-ensembles"
-    launcher.parent.mkdir()
-    launcher.write_text(LAUNCHER)
-    launcher.chmod(0o755)
+    folder = write_folder(tmp_path_factory.mktemp("project"), {"ensembles": None, "bin/triton-ensembles": LAUNCHER})
+    (folder / "bin" / "triton-ensembles").chmod(0o755)
     return folder
 
 

@@ -20,11 +20,12 @@ from typing import Any
 import aiohttp
 
 from checkout import ROOT
-from tests.endpoint.debian import unpacked
+from triton_ensembles.ground.files import locked
 from triton_ensembles.ground.programs import output_of
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _FOLDER = ROOT / ".browser" / "chromium"
+_MISSING = re.compile(r"^Inst (?P<package>\S+)", re.MULTILINE)
 _LISTENING = re.compile(rb"DevTools listening on (?P<url>ws://\S+)")
 
 
@@ -48,6 +49,31 @@ def chromium() -> tuple[Path, dict[str, str]]:
     return program, environment
 
 
+def unpacked(folder: Path, *packages: str) -> Path:
+    """``folder`` with Debian's packages and those they depend on that this machine lacks: nothing is installed.
+
+    The lists of packages are fetched for it: an image's own are removed or old.
+    """
+    with locked(folder.with_name(f"{folder.name}.lock")):
+        if not folder.exists():
+            with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}-") as scratch:
+                _unpack(Path(scratch), packages).rename(folder)
+    return folder
+
+
+def _unpack(scratch: Path, packages: tuple[str, ...]) -> Path:
+    for needed in ("lists/partial", "cache/archives/partial", "packages", "root"):
+        (scratch / needed).mkdir(parents=True)
+    apt = ["apt-get", "--quiet", "-o", f"Dir::State::lists={scratch}/lists", "-o", f"Dir::Cache={scratch}/cache"]
+    output_of([*apt, "update"])
+    plan = output_of([*apt, "install", "--simulate", "--no-install-recommends", *packages])
+    missing = [found["package"] for found in _MISSING.finditer(plan)]
+    output_of([*apt, "download", *sorted({*packages, *missing})], cwd=scratch / "packages")
+    for package in (scratch / "packages").iterdir():
+        output_of(["dpkg-deb", "--extract", package, scratch / "root"])
+    return scratch / "root"
+
+
 class Browser:
     """One tab, as a context manager."""
 
@@ -60,19 +86,11 @@ class Browser:
     def __enter__(self) -> Browser:
         program, environment = chromium()
         self._profile = tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True)
+        options = ["headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "hide-scrollbars"]
+        options += ["no-first-run", "remote-debugging-port=0", f"user-data-dir={self._profile.name}"]
+        options += ["window-size={},{}".format(*self._size)]
         self._process = subprocess.Popen(
-            [
-                *(
-                    program,
-                    "--headless=new",
-                    "--no-sandbox",
-                    "--disable-gpu",
-                    "--disable-dev-shm-usage",
-                    "--hide-scrollbars",
-                ),
-                *("--no-first-run", "--remote-debugging-port=0", f"--user-data-dir={self._profile.name}"),
-                *(f"--window-size={self._size[0]},{self._size[1]}", "about:blank"),
-            ],
+            [program, *(f"--{option}" for option in options), "about:blank"],
             stderr=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             env=environment,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 from botocore.exceptions import ClientError, WaiterError
 
 from tests.endpoint.browser import Browser, chromium
@@ -46,96 +45,95 @@ def runtime(local: LocalEndpoint) -> Any:
     return local.client("sagemaker-runtime", retries={"total_max_attempts": 1})
 
 
-@dataclass
 class Deployer:
-    """Creates models, configurations and endpoints, and removes them all again."""
+    """Uploads archives, creates models, configurations and endpoints, and removes these all again."""
 
-    local: LocalEndpoint
-    sagemaker: Any
-    made: list[str]
+    def __init__(self, local: LocalEndpoint) -> None:
+        self.sagemaker, self._s3 = local.client("sagemaker"), local.client("s3")
+        self.made: list[str] = []
+
+    def put(self, key: str, files: Any) -> None:
+        """Upload an archive of the files, or bytes as they are."""
+        body = files if isinstance(files, bytes) else archives.packed(files)
+        self._s3.put_object(Bucket=BUCKET, Key=key, Body=body)
 
     def model(self, name: str, url: str = f"s3://{BUCKET}/", mode: str = "MultiModel", **container: Any) -> str:
         container = {"Image": IMAGE, "ModelDataUrl": url, "Mode": mode, "Environment": COMPLETE} | container
         self.sagemaker.create_model(ModelName=name, PrimaryContainer=container)
         return name
 
-    def config(self, name: str, *models: str, instances: int = 1, **variant: Any) -> str:
-        """One variant a model: "AllTraffic", or with several models named as they are."""
+    def config(self, name: str, *models: str, instances: int = 1, weights: Sequence[float] = (), **variant: Any) -> str:
+        """One variant a model: "AllTraffic", or with weights named as the models are."""
+        common = {"InitialInstanceCount": instances, "InstanceType": "ml.g4dn.xlarge", **variant}
         variants = [
-            {
-                "VariantName": model if len(models) > 1 else "AllTraffic",
-                "ModelName": model,
-                "InitialInstanceCount": instances,
-                "InstanceType": "ml.g4dn.xlarge",
-                **variant,
-            }
-            for model in models
+            {"VariantName": model if weights else "AllTraffic", "ModelName": model, "InitialVariantWeight": weight}
+            for model, weight in zip(models, weights or [1.0], strict=True)
         ]
-        self.sagemaker.create_endpoint_config(EndpointConfigName=name, ProductionVariants=variants)
+        self.sagemaker.create_endpoint_config(
+            EndpointConfigName=name, ProductionVariants=[variant | common for variant in variants]
+        )
         return name
 
     def endpoint(self, name: str, config: str, *, wait: bool = True) -> str:
         self.sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=config)
         self.made.append(name)
         if wait:
-            self.sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=name, WaiterConfig=SOON)
+            in_service(self.sagemaker, name)
         return name
 
-    def multi_model(self, name: str, **options: Any) -> str:
-        """A multi-model endpoint over the whole bucket, in service."""
-        return self.endpoint(name, self.config(name, self.model(name), **options))
+    def multi_model(self, name: str, url: str = f"s3://{BUCKET}/", instances: int = 1, **container: Any) -> str:
+        """A multi-model endpoint, in service."""
+        return self.endpoint(name, self.config(name, self.model(name, url, **container), instances=instances))
 
-    def single_model(self, name: str, key: str, *, wait: bool = True, **container: Any) -> str:
-        self.model(name, f"s3://{BUCKET}/{key}", "SingleModel", **container)
+    def single_model(self, name: str, files: Any, *, wait: bool = True, **container: Any) -> str:
+        """A single-model endpoint of an archive of the same name, which is uploaded."""
+        self.put(f"{name}.tar.gz", files)
+        self.model(name, f"s3://{BUCKET}/{name}.tar.gz", "SingleModel", **container)
         return self.endpoint(name, self.config(name, name), wait=wait)
 
 
+def in_service(sagemaker: Any, name: str) -> None:
+    """Wait until the endpoint is. Raises botocore's WaiterError when it fails."""
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=name, WaiterConfig=SOON)
+
+
+def ask(runtime: Any, endpoint: str, target: str | None, *values: float) -> list[float]:
+    """The model's numbers for these."""
+    names = {"EndpointName": endpoint} | ({"TargetModel": target} if target else {})
+    return archives.values(runtime.invoke_endpoint(**names, Body=archives.body(*values))["Body"].read())
+
+
+def refused(function: Callable[..., Any], **parameters: Any) -> tuple[str, str]:
+    """The code and message of the ClientError that the call must end with."""
+    with pytest.raises(ClientError) as caught:
+        function(**parameters)
+    error = caught.value.response["Error"]
+    return error["Code"], error["Message"]
+
+
+def page(local: LocalEndpoint) -> str:
+    """The HTML of the status page."""
+    return requests.get(local.url, timeout=300).text
+
+
 @pytest.fixture(scope="session")
-def shared(local: LocalEndpoint, sagemaker: Any, s3: Any) -> str:
+def shared(local: LocalEndpoint) -> str:
     """A multi-model endpoint with two archives, for tests that only call it."""
-    s3.put_object(Bucket=BUCKET, Key="one.tar.gz", Body=archives.packed(archives.model("one")))
-    slow = archives.model("slow", execute="time.sleep(float(x[0]))")
-    s3.put_object(Bucket=BUCKET, Key="slow.tar.gz", Body=archives.packed(slow))
-    return Deployer(local, sagemaker, []).multi_model("shared")
+    deployer = Deployer(local)
+    deployer.put("one.tar.gz", archives.model("one"))
+    deployer.put("slow.tar.gz", archives.model("slow", execute="time.sleep(float(x[0]))"))
+    return deployer.multi_model("shared")
 
 
 @pytest.fixture
-def deployer(local: LocalEndpoint, sagemaker: Any) -> Iterator[Deployer]:
-    deployer = Deployer(local, sagemaker, [])
+def deployer(local: LocalEndpoint) -> Iterator[Deployer]:
+    deployer = Deployer(local)
     yield deployer
     for name in deployer.made:  # and go on while they stop: no two tests use the same name
         with suppress(ClientError, WaiterError):  # not before it is in service, or has failed
-            sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=name, WaiterConfig=SOON)
+            in_service(deployer.sagemaker, name)
         with suppress(ClientError):
-            sagemaker.delete_endpoint(EndpointName=name)
-
-
-@pytest.fixture
-def refused() -> Callable[..., tuple[str, str]]:
-    """``refused(call, **parameters)``: the code and message of the ClientError that the call must end with."""
-
-    def call(function: Callable[..., Any], **parameters: Any) -> tuple[str, str]:
-        with pytest.raises(ClientError) as caught:
-            function(**parameters)
-        error = caught.value.response["Error"]
-        return error["Code"], error["Message"]
-
-    return call
-
-
-@pytest.fixture
-def put(s3: Any) -> Callable[[str, Any], None]:
-    """``put(key, files)``: upload an archive, or bytes as they are."""
-
-    def put(key: str, files: Any) -> None:
-        s3.put_object(Bucket=BUCKET, Key=key, Body=files if isinstance(files, bytes) else archives.packed(files))
-
-    return put
-
-
-@pytest.fixture(scope="session")
-def log_of(local: LocalEndpoint) -> Callable[[str], Path]:
-    return lambda name: local.root / "logs" / f"{name}.log"
+            deployer.sagemaker.delete_endpoint(EndpointName=name)
 
 
 @pytest.fixture(scope="module")

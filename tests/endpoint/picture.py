@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +26,14 @@ def main(picture: Path) -> None:
     texts, image = (payload_of(request) for request in examples)
     with tempfile.TemporaryDirectory() as folder, LocalEndpoint(Path(folder), "--memory-budget", "650M") as local:
         upload(local)
-        deployer = Deployer(local, local.client("sagemaker"), [])
-        deployer.multi_model("ensembles")
+        Deployer(local).multi_model("ensembles")
         runtime = local.client("sagemaker-runtime", read_timeout=120)
         ask(runtime, "bert_trt.tar.gz", texts, 40)
         ask(runtime, "dali_inception.tar.gz", image, 12)
         ask(runtime, "tenant-b/dali_inception.tar.gz", image, 5)
         ask(runtime, "bert_trt.tar.gz", texts, 30)
-        missing(runtime, texts)
+        with suppress(runtime.exceptions.ClientError):
+            ask(runtime, "bert-trt.tar.gz", texts, 1)
         picture.parent.mkdir(parents=True, exist_ok=True)
         with Browser(1500, 900) as browser:
             browser.open(local.url)
@@ -50,16 +51,8 @@ def upload(local: LocalEndpoint) -> None:
 
 def ask(runtime: Any, model: str, payload: Payload, times: int) -> None:
     for _ in range(times):
-        runtime.invoke_endpoint(
-            EndpointName="ensembles", TargetModel=model, ContentType=payload.content_type, Body=payload.body
-        )["Body"].read()
-
-
-def missing(runtime: Any, payload: Payload) -> None:
-    try:
-        ask(runtime, "bert-trt.tar.gz", payload, 1)
-    except runtime.exceptions.ClientError:
-        return
+        call = {"EndpointName": "ensembles", "TargetModel": model, "ContentType": payload.content_type}
+        runtime.invoke_endpoint(Body=payload.body, **call)["Body"].read()
 
 
 if __name__ == "__main__":

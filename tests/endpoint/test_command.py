@@ -7,20 +7,20 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
 from click.testing import CliRunner
 
 from checkout import ROOT
-from tests.endpoint.conftest import BUCKET, Deployer
+from tests.endpoint.conftest import BUCKET, Deployer, ask
 from tests.endpoint.hosting import archives
+from tests.endpoint.test_scaling import scalable
 from tests.triton.test_server import listening, wait_for_end, wait_until
 from triton_ensembles.commands.endpoint import endpoint
 from triton_ensembles.endpoint.local import LocalEndpoint
@@ -28,15 +28,14 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import children, descendants
 
 
-def serve_slow_model(local: LocalEndpoint, execute: str = "pass") -> Any:
+def serve_slow_model(local: LocalEndpoint, execute: str) -> Any:
     """A running endpoint "e" with a model that runs this line of Python; a client."""
-    s3 = local.client("s3")
-    s3.create_bucket(Bucket=BUCKET)
-    files = archives.model("slow", execute=execute)
-    s3.put_object(Bucket=BUCKET, Key="slow.tar.gz", Body=archives.packed(files))
-    Deployer(local, local.client("sagemaker"), []).multi_model("e")
+    local.client("s3").create_bucket(Bucket=BUCKET)
+    deployer = Deployer(local)
+    deployer.put("slow.tar.gz", archives.model(execute=execute))
+    deployer.multi_model("e")
     runtime = local.client("sagemaker-runtime", retries={"total_max_attempts": 1})
-    runtime.invoke_endpoint(EndpointName="e", TargetModel="slow.tar.gz", Body=archives.body(0))["Body"].read()
+    ask(runtime, "e", "slow.tar.gz", 0)
     return runtime
 
 
@@ -79,16 +78,9 @@ def test_a_signal_lets_running_requests_end_and_leaves_nothing_but_logs(
     gate = archives.Gate(tmp_path_factory.mktemp("gate"))
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
-    with ignored(signal.SIGINT), LocalEndpoint(tmp_path / "root") as local:
+    with ignored(signal.SIGINT), LocalEndpoint(tmp_path / "root") as local, ThreadPoolExecutor() as pool:
         runtime = serve_slow_model(local, f"if x[0] > 1: {gate.wait}")
-        answers: list[Any] = []
-
-        def ask() -> None:
-            reply = runtime.invoke_endpoint(EndpointName="e", TargetModel="slow.tar.gz", Body=archives.body(2))
-            answers.append(archives.values(reply["Body"].read()))
-
-        asking = threading.Thread(target=ask)
-        asking.start()
+        answer = pool.submit(ask, runtime, "e", "slow.tar.gz", 2)
         wait_until(gate.reached)
         processes = [local.pid, *descendants(local.pid)]
         assert len(processes) >= 4  # the server, S3, tritonserver, the model's Python
@@ -96,20 +88,13 @@ def test_a_signal_lets_running_requests_end_and_leaves_nothing_but_logs(
         wait_until(lambda: "stopping: waiting for running requests" in local.lines)
         for name in ("e", "another"):
             with pytest.raises(ClientError, match="the endpoint server is shutting down; try again") as refused:
-                runtime.invoke_endpoint(EndpointName=name, TargetModel="slow.tar.gz", Body=archives.body(0))
+                ask(runtime, name, "slow.tar.gz", 0)
             assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 503
         scaling = local.client("application-autoscaling", retries={"total_max_attempts": 1})
         with pytest.raises(ClientError, match=r"\(ServiceUnavailable\).*the endpoint server is shutting down"):
-            scaling.register_scalable_target(
-                ServiceNamespace="sagemaker",
-                ResourceId="endpoint/e/variant/v",
-                ScalableDimension="sagemaker:variant:DesiredInstanceCount",
-                MinCapacity=1,
-                MaxCapacity=2,
-            )
+            scaling.register_scalable_target(**scalable("e"), MinCapacity=1, MaxCapacity=2)
         gate.open()
-        asking.join()
-        assert answers == [[2]]
+        assert answer.result() == [2]
         assert wait_for_end(processes) == []
         assert local.stop() == 0
         assert local.lines[-1] == "stopped"
@@ -145,9 +130,8 @@ def test_the_printed_lines_are_all_that_unchanged_code_needs(local: LocalEndpoin
     exports = "\n".join(line for line in local.lines if line.startswith("export "))
     code = "import boto3; boto3.client('s3').list_buckets(); print(boto3.client('sagemaker').list_models()['Models'])"
     bare = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-    done = subprocess.run(
-        ["bash", "-c", f'{exports}\n{sys.executable} -c "{code}"'], env=bare, capture_output=True, text=True
-    )
+    command = ["bash", "-c", f'{exports}\n{sys.executable} -c "{code}"']
+    done = subprocess.run(command, env=bare, capture_output=True, text=True)
     assert done.stdout.startswith("[")
 
 
@@ -186,17 +170,7 @@ def test_wrong_usage_exits_2(arguments: list[str], words: str) -> None:
 
 
 def test_a_path_that_a_shell_would_split_is_refused(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "triton_ensembles", "endpoint", "--root", os.fspath(tmp_path / "a b")],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
+    command = [sys.executable, "-m", "triton_ensembles", "endpoint", "--root", os.fspath(tmp_path / "a b")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 1
     assert "letters, digits" in done.stderr
-
-
-def test_boto3_takes_the_address_from_its_environment(local: LocalEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in local.environment().items():
-        monkeypatch.setenv(name, value)
-    assert boto3.session.Session().client("sts").get_caller_identity()["Account"] == "123456789012"

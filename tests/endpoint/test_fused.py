@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import urllib.request
-from collections.abc import Callable
 from typing import Any
 
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
 
 from tests import chain
-from tests.endpoint.conftest import Deployer
+from tests.endpoint.conftest import Deployer, page
+from tests.endpoint.hosting import archives
 from tests.endpoint.test_metrics import one, samples
 from tests.triton.test_server import wait_until
 from triton_ensembles.building.built import Built
@@ -21,13 +20,11 @@ from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.endpoint.metrics.triton import Source, TritonMetrics
 
-BODY = json.dumps({"inputs": [{"name": "X", "shape": [2, 3], "datatype": "FP32", "data": [1, 2, 3, 4, 5, 6]}]})
-
 
 def ask(runtime: Any, endpoint: str, **target: str) -> None:
-    reply = runtime.invoke_endpoint(EndpointName=endpoint, ContentType="application/json", Body=BODY, **target)
-    (output,) = json.loads(reply["Body"].read())["outputs"]
-    assert output["data"] == [3, 4, 5, 6, 7, 8]
+    body = json.dumps({"inputs": [{"name": "X", "shape": [2, 3], "datatype": "FP32", "data": [1, 2, 3, 4, 5, 6]}]})
+    reply = runtime.invoke_endpoint(EndpointName=endpoint, ContentType="application/json", Body=body, **target)
+    assert archives.values(reply["Body"].read()) == [3, 4, 5, 6, 7, 8]
 
 
 def fused_series(local: LocalEndpoint, endpoint: str) -> list[dict[str, str]]:
@@ -36,9 +33,7 @@ def fused_series(local: LocalEndpoint, endpoint: str) -> list[dict[str, str]]:
 
 def rows_of(local: LocalEndpoint, endpoint: str) -> dict[tuple[str, str], list[str]]:
     """The cells after the step in the table of latencies, by target model and step."""
-    with urllib.request.urlopen(local.url) as reply:
-        html = reply.read().decode()
-    card = html.partition(f'data-endpoint="{endpoint}"')[2].partition("</article>")[0]
+    card = page(local).partition(f'data-endpoint="{endpoint}"')[2].partition("</article>")[0]
     found = {}
     for body in re.findall(r"<tbody>(.*?)</tbody>", card.partition('class="latencies"')[2], re.DOTALL):
         (target,) = re.findall(r'<th scope="rowgroup"[^>]*>(.*?)</th>', body)
@@ -49,13 +44,13 @@ def rows_of(local: LocalEndpoint, endpoint: str) -> dict[tuple[str, str], list[s
 
 
 def test_steps_are_counted_by_archive_and_shown_on_the_page(
-    fused_chain: Built, deployer: Deployer, local: LocalEndpoint, runtime: Any, put: Callable[[str, Any], None]
+    fused_chain: Built, deployer: Deployer, local: LocalEndpoint, runtime: Any
 ) -> None:
     """Two versions of one ensemble, as they are on an endpoint between an upload and the last use of the older one."""
     asked = {"fused/chain-1.tar.gz": 3, "fused/chain-2.tar.gz": 1}
     for key in asked:
-        put(key, fused_chain.archive.read_bytes())
-    deployer.endpoint("fused", deployer.config("fused", deployer.model("fused", Image=PIP_SERVER)))
+        deployer.put(key, fused_chain.archive.read_bytes())
+    deployer.multi_model("fused", Image=PIP_SERVER)
     for key, times in asked.items():
         for _ in range(times):
             ask(runtime, "fused", TargetModel=key)
@@ -64,9 +59,8 @@ def test_steps_are_counted_by_archive_and_shown_on_the_page(
             labels = {"target_model": key, "variant": "AllTraffic", "instance": "0", "step": step, "version": "1"}
             wait_until(lambda: one(samples(local, "fused"), "fused_step_requests_total", **labels) == times)  # noqa: B023
             wait_until(lambda: one(samples(local, "fused"), "fused_step_rows_total", **labels) == 2 * times)  # noqa: B023
-    wait_until(
-        lambda: len(rows_of(local, "fused")) >= len(asked) * (len(chain.STEPS) + 1)
-    )  # Triton may not answer at once
+    rows = len(asked) * (len(chain.STEPS) + 1)
+    wait_until(lambda: len(rows_of(local, "fused")) >= rows)  # Triton may not answer at once
     shown = rows_of(local, "fused")
     for key, times in asked.items():
         for step in chain.STEPS:
@@ -77,27 +71,25 @@ def test_steps_are_counted_by_archive_and_shown_on_the_page(
 
 
 def test_the_steps_of_an_unloaded_model_disappear(
-    fused_chain: Built, deployer: Deployer, local: LocalEndpoint, runtime: Any, put: Callable[[str, Any], None]
+    fused_chain: Built, deployer: Deployer, local: LocalEndpoint, runtime: Any
 ) -> None:
     """Otherwise an endpoint of thousands of models shows, and keeps, every step that it has ever run."""
-    put("brief/chain.tar.gz", fused_chain.archive.read_bytes())
-    model = deployer.model("brief", Image=PIP_SERVER, MultiModelConfig={"ModelCacheSetting": "Disabled"})
-    deployer.endpoint("brief", deployer.config("brief", model))
+    deployer.put("brief/chain.tar.gz", fused_chain.archive.read_bytes())
+    deployer.multi_model("brief", Image=PIP_SERVER, MultiModelConfig={"ModelCacheSetting": "Disabled"})
     for _ in range(3):  # loaded, and unloaded as soon as it has answered
         ask(runtime, "brief", TargetModel="brief/chain.tar.gz")
         wait_until(lambda: not fused_series(local, "brief"))
 
 
 def test_the_steps_of_a_single_model_are_its_own(
-    fused_chain: Built, deployer: Deployer, local: LocalEndpoint, runtime: Any, put: Callable[[str, Any], None]
+    fused_chain: Built, deployer: Deployer, local: LocalEndpoint, runtime: Any
 ) -> None:
     """Triton calls the model of a single-model endpoint by its own name, not by that of the archive."""
-    put("lone/renamed.tar.gz", fused_chain.archive.read_bytes())
-    deployer.single_model("lone", "lone/renamed.tar.gz", Image=PIP_SERVER)
+    deployer.single_model("lone", fused_chain.archive.read_bytes(), Image=PIP_SERVER)
     ask(runtime, "lone")
-    labels = {"target_model": "renamed.tar.gz", "step": "second"}
+    labels = {"target_model": "lone.tar.gz", "step": "second"}
     wait_until(lambda: one(samples(local, "lone"), "fused_step_requests_total", **labels) == 1)
-    wait_until(lambda: ("renamed.tar.gz", "second") in rows_of(local, "lone"))
+    wait_until(lambda: ("lone.tar.gz", "second") in rows_of(local, "lone"))
 
 
 def test_what_triton_keeps_of_unloaded_models_is_left_out() -> None:

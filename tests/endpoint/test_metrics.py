@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import urllib.request
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+import requests
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from tests.endpoint.conftest import SOON, Deployer
+from tests.endpoint.conftest import Deployer, ask, in_service, page, refused
 from tests.endpoint.hosting import archives
 from tests.triton.test_server import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
@@ -22,17 +23,18 @@ from triton_ensembles.endpoint.metrics.triton import step_times
 from triton_ensembles.sagemaker.metric_names import METRICS
 
 
-def page(local: LocalEndpoint) -> str:
-    with urllib.request.urlopen(f"{local.url}/metrics") as reply:
-        return str(reply.read().decode())
+def text_of(local: LocalEndpoint) -> str:
+    reply = requests.get(f"{local.url}/metrics", timeout=300)
+    assert reply.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    return reply.text
+
+
+def parsed(text: str) -> list[Sample]:
+    return [sample for family in text_string_to_metric_families(text) for sample in family.samples]
 
 
 def samples(local: LocalEndpoint, endpoint: str) -> list[Sample]:
-    with urllib.request.urlopen(f"{local.url}/metrics") as reply:
-        assert reply.headers["Content-Type"].startswith("text/plain; version=0.0.4")
-        text = reply.read().decode()
-    found = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
-    return [sample for sample in found if sample.labels.get("endpoint") == endpoint]
+    return [sample for sample in parsed(text_of(local)) if sample.labels.get("endpoint") == endpoint]
 
 
 def one(found: list[Sample], name: str, **labels: str) -> float:
@@ -41,15 +43,14 @@ def one(found: list[Sample], name: str, **labels: str) -> float:
 
 
 def test_two_archives_with_equal_insides_are_counted_apart(
-    deployer: Deployer, local: LocalEndpoint, runtime: Any, put: Callable[[str, Any], None]
+    deployer: Deployer, local: LocalEndpoint, runtime: Any
 ) -> None:
     for name in ("left", "right"):
-        put(f"twin/{name}.tar.gz", archives.ensemble("same", f"{name}.step") | archives.model(f"{name}.step"))
+        deployer.put(f"twin/{name}.tar.gz", archives.ensemble("same", f"{name}.step") | archives.model(f"{name}.step"))
     deployer.multi_model("twins")
     for name, times in (("left", 3), ("right", 1)):
         for _ in range(times):
-            call = {"EndpointName": "twins", "TargetModel": f"twin/{name}.tar.gz", "Body": archives.body(1)}
-            runtime.invoke_endpoint(**call)["Body"].read()
+            ask(runtime, "twins", f"twin/{name}.tar.gz", 1)
     found = samples(local, "twins")
     for name, times in (("left", 3), ("right", 1)):
         target = {"target_model": f"twin/{name}.tar.gz", "variant": "AllTraffic"}
@@ -67,14 +68,13 @@ def test_two_archives_with_equal_insides_are_counted_apart(
 def test_errors_of_the_container_are_counted_and_mistyped_models_get_no_series(
     deployer: Deployer, shared: str, local: LocalEndpoint, runtime: Any
 ) -> None:
-    deployer.multi_model("erring")
-    for target, body in (("one.tar.gz", b"{"), ("nobody", archives.body(1))):
-        try:
-            runtime.invoke_endpoint(EndpointName="erring", TargetModel=target, Body=body)
-        except runtime.exceptions.ClientError:
-            continue
-    found = samples(local, "erring")
-    assert one(found, "sagemaker_Invocation4XXErrors_total", target_model="one.tar.gz") == 1
+    deployer.put("erring.tar.gz", archives.model())
+    with suppress(runtime.exceptions.ClientError):
+        runtime.invoke_endpoint(EndpointName=shared, TargetModel="erring.tar.gz", Body=b"{")
+    with suppress(runtime.exceptions.ClientError):
+        ask(runtime, shared, "nobody", 1)
+    found = samples(local, shared)
+    assert one(found, "sagemaker_Invocation4XXErrors_total", target_model="erring.tar.gz") == 1
     assert not [each for each in found if each.labels.get("target_model") == "nobody" and "Invocations" in each.name]
 
 
@@ -83,21 +83,14 @@ def test_cloudwatch_answers_from_the_same_numbers(
 ) -> None:
     deployer.multi_model("watched")
     for _ in range(4):
-        call = {"EndpointName": "watched", "TargetModel": "one.tar.gz", "Body": archives.body(1)}
-        runtime.invoke_endpoint(**call)["Body"].read()
+        ask(runtime, "watched", "one.tar.gz", 1)
     cloudwatch, now = local.client("cloudwatch"), datetime.now(UTC)
     dimensions = [{"Name": "EndpointName", "Value": "watched"}, {"Name": "VariantName", "Value": "AllTraffic"}]
     window = {"StartTime": now - timedelta(hours=1), "EndTime": now + timedelta(minutes=1)}
 
     def statistic(name: str, statistic: str) -> float:
-        (point,) = cloudwatch.get_metric_statistics(
-            Namespace="AWS/SageMaker",
-            MetricName=name,
-            Dimensions=dimensions,
-            Period=7200,
-            Statistics=[statistic],
-            **window,
-        )["Datapoints"]
+        metric = {"Namespace": "AWS/SageMaker", "MetricName": name, "Dimensions": dimensions, "Period": 7200}
+        (point,) = cloudwatch.get_metric_statistics(**metric, Statistics=[statistic], **window)["Datapoints"]
         return float(point[statistic])
 
     assert statistic("Invocations", "Sum") == 4
@@ -110,11 +103,32 @@ def test_cloudwatch_answers_from_the_same_numbers(
     query = {"Id": "q", "MetricStat": {"Metric": metric, "Period": 7200, "Stat": "Sum"}}
     (result,) = cloudwatch.get_metric_data(MetricDataQueries=[query], **window)["MetricDataResults"]
     assert sum(result["Values"]) == 4
+    # The CPU is measured as the memory is.
+    wait_until(lambda: any(each.name == "sagemaker_CPUUtilization_percent" for each in samples(local, "watched")))
+    own = {"Namespace": "/aws/sagemaker/Endpoints", "MetricName": "CPUUtilization", "Dimensions": dimensions[:1]}
+    assert cloudwatch.list_metrics(**own)["Metrics"]
 
 
-def test_percentiles_of_cloudwatch_are_refused_with_the_cure(
-    local: LocalEndpoint, refused: Callable[..., tuple[str, str]]
+def test_an_unpacked_environment_is_shown_wherever_the_disk_is(
+    deployer: Deployer, local: LocalEndpoint, runtime: Any
 ) -> None:
+    deployer.put("leaks/one.tar.gz", archives.with_environment(archives.model(), megabytes=32))
+    deployer.multi_model("leaks", MultiModelConfig={"ModelCacheSetting": "Disabled"})
+    ask(runtime, "leaks", "leaks/one.tar.gz", 1)
+
+    def left() -> bool:
+        """Whether the model is deleted: then only its environment is on the disk."""
+        utilization = one(samples(local, "leaks"), "sagemaker_DiskUtilization_percent", instance="0")
+        return 0.09 < utilization < 0.11  # 32 MiB of 32 GiB
+
+    wait_until(left)
+    assert 32 << 20 <= one(samples(local, "leaks"), "sagemaker_UnpackedEnvironments_bytes", instance="0") < 33 << 20
+    assert "32 MiB of it in /tmp" in page(local)
+    names = {each["MetricName"] for each in local.client("cloudwatch").list_metrics()["Metrics"]}
+    assert "DiskUtilization" in names and "UnpackedEnvironments" not in names
+
+
+def test_percentiles_of_cloudwatch_are_refused_with_the_cure(local: LocalEndpoint) -> None:
     cloudwatch, now = local.client("cloudwatch"), datetime.now(UTC)
     window = {"StartTime": now - timedelta(hours=1), "EndTime": now}
     metric: dict[str, Any] = {"Namespace": "AWS/SageMaker", "MetricName": "ModelLatency"}
@@ -127,32 +141,20 @@ def test_percentiles_of_cloudwatch_are_refused_with_the_cure(
         assert "the statistic p50" in error[1] and "ask for Sum" in error[1]
 
 
-def test_an_endpoints_cpu_is_measured_as_its_memory_is(
-    deployer: Deployer, shared: str, local: LocalEndpoint, runtime: Any
-) -> None:
-    deployer.multi_model("measured")
-
-    def found() -> list[float]:
-        return [each.value for each in samples(local, "measured") if each.name == "sagemaker_CPUUtilization_percent"]
-
-    wait_until(found)
-    assert found()[0] >= 0
-    cloudwatch = local.client("cloudwatch")
-    listed = cloudwatch.list_metrics(Namespace="/aws/sagemaker/Endpoints", MetricName="CPUUtilization")["Metrics"]
-    assert {"Name": "EndpointName", "Value": "measured"} in [name for each in listed for name in each["Dimensions"]]
-
-
-def test_the_values_of_one_minute_are_published_once_with_exact_sum_and_extremes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(cloudwatch.time, "time", lambda: 130.0)
+def test_values_are_published_once_by_the_minute_in_which_they_came(monkeypatch: pytest.MonkeyPatch) -> None:
     minutes = MinuteStatistics()
-    for value in (7.0, 0.0, 3.0, 7.0):
-        minutes.record("ModelLatency", value, "e", "v")
-    (datum,) = minutes.take()["AWS/SageMaker"]
-    assert datum["StatisticValues"] == {"Minimum": 0, "Maximum": 7, "Sum": 17, "SampleCount": 4}
-    assert datum["Unit"] == "Microseconds"
-    assert datum["Timestamp"].timestamp() == 120
+    for now, values in ((59.9, [1.0]), (130.0, [7.0, 0.0, 3.0, 7.0]), (400.0, [1000.0])):
+        monkeypatch.setattr(cloudwatch.time, "time", lambda now=now: now)
+        for value in values:
+            minutes.record("ModelLatency", value, "e", "v")
+    data = minutes.take()["AWS/SageMaker"]
+    assert {datum["Timestamp"].timestamp(): datum["StatisticValues"]["Sum"] for datum in data} == {
+        0: 1,
+        120: 17,
+        360: 1000,
+    }
+    assert data[1]["StatisticValues"] == {"Minimum": 0, "Maximum": 7, "Sum": 17, "SampleCount": 4}
+    assert data[1]["Unit"] == "Microseconds"
     assert minutes.take() == {}
 
 
@@ -161,8 +163,7 @@ def test_a_recorded_value_is_in_all_three_places() -> None:
     metrics = Metrics()
     for count in range(1, 2502):
         metrics.record("ModelLatency", float(count), "e", "v", "m")
-    families = text_string_to_metric_families(metrics.prometheus.text().decode())
-    found = [sample for family in families for sample in family.samples]
+    found = parsed(metrics.prometheus.text().decode())
     assert one(found, "sagemaker_ModelLatency_microseconds_count", target_model="m") == 2501
     assert one(found, "sagemaker_ModelLatency_microseconds_sum", target_model="m") == 2501 * 2502 / 2
     assert one(found, "sagemaker_ModelLatency_microseconds_bucket", target_model="m", le="1000.0") == 1000
@@ -173,49 +174,41 @@ def test_a_recorded_value_is_in_all_three_places() -> None:
     assert sum(datum["StatisticValues"]["SampleCount"] for datum in data) == 2501
 
 
-def test_a_deleted_endpoint_leaves_nothing_on_the_page() -> None:
-    """Otherwise a day of short endpoints fills it."""
+@pytest.mark.parametrize("what", ["endpoints", "models"])
+def test_a_thousand_that_come_and_go_do_not_fill_the_page(what: str) -> None:
+    """Neither short endpoints of a day nor models."""
     metrics = Metrics()
     for number in range(1000):
-        for name in ("ModelLatency", "ModelLoadingWaitTime", "ModelLoadingTime", "Invocations"):
-            metrics.record(name, 1000, f"e{number}", "v", "m")
-        metrics.record("MemoryUtilization", 50, f"e{number}", "v", instance="0")
-        if number >= 10:
+        endpoint, model = (f"e{number}", "m") if what == "endpoints" else ("e", f"m{number}")
+        for name in ("ModelLatency", "ModelLoadingWaitTime", "ModelDownloadingTime", "ModelLoadingTime", "Invocations"):
+            metrics.record(name, 1000, endpoint, "v", model)
+        metrics.record("MemoryUtilization", 50, endpoint, "v", instance="0")
+        if number >= 10 and what == "endpoints":
             metrics.forget_endpoint(f"e{number - 10}")
+        elif number >= 10:
+            metrics.prometheus.forget_model("e", "v", f"m{number - 10}")
     text = metrics.prometheus.text().decode()
     assert len(text) < 1 << 20
-    assert 'endpoint="e989"' not in text
-    assert 'sagemaker_MemoryUtilization_percent{endpoint="e999",instance="0",variant="v"} 50.0' in text
+    assert '"e989"' not in text and '"m989"' not in text
+    last = 'endpoint="e999",target_model="m"' if what == "endpoints" else 'endpoint="e",target_model="m999"'
+    assert f'sagemaker_Invocations_total{{{last},variant="v"}} 1000.0' in text
 
 
 def test_an_update_leaves_the_metrics_of_what_still_serves(
     local: LocalEndpoint, deployer: Deployer, shared: str, sagemaker: Any, runtime: Any
 ) -> None:
     deployer.multi_model("renewed", instances=2)
-    ask = {"EndpointName": "renewed", "TargetModel": "one.tar.gz", "Body": archives.body(1)}
-    runtime.invoke_endpoint(**ask)["Body"].read()
-    wait_until(lambda: 'MemoryUtilization_percent{endpoint="renewed",instance="1"' in page(local))
-    assert 'sagemaker_ModelLoadingTime_microseconds_count{endpoint="renewed",target_model="one.tar.gz"' in page(local)
+    loading = 'sagemaker_ModelLoadingTime_microseconds_count{endpoint="renewed",target_model="one.tar.gz"'
+    ask(runtime, "renewed", "one.tar.gz", 1)
+    wait_until(lambda: 'MemoryUtilization_percent{endpoint="renewed",instance="1"' in text_of(local))
+    assert loading in text_of(local)
     deployer.config("smaller", "renewed")
     sagemaker.update_endpoint(EndpointName="renewed", EndpointConfigName="smaller")
-    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="renewed", WaiterConfig=SOON)
-    left = [line for line in page(local).splitlines() if line.startswith("sagemaker_") and '"renewed"' in line]
+    in_service(sagemaker, "renewed")
+    left = [line for line in text_of(local).splitlines() if line.startswith("sagemaker_") and '"renewed"' in line]
     assert left and not [line for line in left if "one.tar.gz" in line or 'instance="1"' in line]
-    runtime.invoke_endpoint(**ask)["Body"].read()
-    assert 'sagemaker_ModelLoadingTime_microseconds_count{endpoint="renewed",target_model="one.tar.gz"' in page(local)
-
-
-def test_a_thousand_models_that_come_and_go_do_not_fill_the_page() -> None:
-    metrics = Metrics()
-    for number in range(1000):
-        for name in ("ModelLatency", "ModelLoadingWaitTime", "ModelDownloadingTime", "ModelLoadingTime", "Invocations"):
-            metrics.record(name, 1000, "e", "v", f"m{number}")
-        if number >= 10:
-            metrics.prometheus.forget_model("e", "v", f"m{number - 10}")
-    text = metrics.prometheus.text().decode()
-    assert len(text) < 1 << 20
-    assert 'target_model="m989"' not in text
-    assert 'sagemaker_Invocations_total{endpoint="e",target_model="m999",variant="v"} 1000.0' in text
+    ask(runtime, "renewed", "one.tar.gz", 1)
+    assert loading in text_of(local)
 
 
 def test_a_model_has_few_lines() -> None:
@@ -241,16 +234,6 @@ def test_the_labels_of_a_model_are_put_together_once_for_all_its_lines(monkeypat
     merged = triton._merged([source], ["\n".join(lines)], ("",)).splitlines()
     assert asked == given
     assert len(merged) == len(lines) and 'nv_h{endpoint="e",target_model="m49",model="step"' in merged[-1]
-
-
-def test_values_count_for_the_minute_in_which_they_came(monkeypatch: pytest.MonkeyPatch) -> None:
-    metrics = Metrics()
-    for now, value in ((59.9, 1.0), (60.1, 10.0), (119.0, 100.0), (400.0, 1000.0)):
-        monkeypatch.setattr(cloudwatch.time, "time", lambda now=now: now)
-        metrics.record("ModelLatency", value, "e", "v", "m")
-    data = metrics.minutes.take()["AWS/SageMaker"]
-    sums = {datum["Timestamp"].timestamp(): datum["StatisticValues"]["Sum"] for datum in data}
-    assert sums == {0: 1, 60: 110, 360: 1000}
 
 
 def test_percentiles_are_in_milliseconds_and_exist_for_a_single_value() -> None:

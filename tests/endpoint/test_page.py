@@ -2,43 +2,36 @@
 
 from __future__ import annotations
 
-import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
 from tests.endpoint.browser import Browser
-from tests.endpoint.conftest import Deployer
+from tests.endpoint.conftest import Deployer, ask
 from tests.endpoint.hosting import archives
 from triton_ensembles.endpoint.local import LocalEndpoint
 
-Put = Callable[[str, Any], None]
-
 
 def test_the_page_is_whole_without_a_script(local: LocalEndpoint, shared: str) -> None:
-    with urllib.request.urlopen(local.url) as reply:
-        html = reply.read().decode()
-        assert reply.headers["Content-Type"].startswith("text/html")
-        assert "script-src 'self'" in reply.headers["Content-Security-Policy"]
-    assert shared in html
-    assert "InService" in html
+    reply = requests.get(local.url, timeout=300)
+    assert reply.headers["Content-Type"].startswith("text/html")
+    assert "script-src 'self'" in reply.headers["Content-Security-Policy"]
+    assert shared in reply.text and "InService" in reply.text
 
 
 def test_models_appear_and_disappear_without_a_reload(
-    browser: Browser, deployer: Deployer, local: LocalEndpoint, runtime: Any, put: Put
+    browser: Browser, deployer: Deployer, local: LocalEndpoint, runtime: Any
 ) -> None:
     browser.open(local.url)
     browser.wait("document.getElementById('connection').textContent == 'live'")
     browser.evaluate("window.mark = 1")  # a reload would remove it
-    put("seen/one.tar.gz", archives.model("one"))
-    config = deployer.config("seen", deployer.model("seen", MultiModelConfig={"ModelCacheSetting": "Disabled"}))
-    deployer.endpoint("seen", config)
+    deployer.put("seen/one.tar.gz", archives.model("one"))
+    deployer.multi_model("seen", MultiModelConfig={"ModelCacheSetting": "Disabled"})
     card = "document.querySelector('[data-endpoint=seen]')"
     browser.wait(f"{card} && {card}.innerText.includes('InService')")
-    call = {"EndpointName": "seen", "TargetModel": "seen/one.tar.gz", "Body": archives.body(1)}
-    runtime.invoke_endpoint(**call)["Body"].read()
+    ask(runtime, "seen", "seen/one.tar.gz", 1)
     browser.wait(f"{card}.innerText.includes('seen/one.tar.gz')")
     # With ModelCacheSetting Disabled it is unloaded as soon as it has answered.
     browser.wait("document.querySelectorAll('.events .model-unloaded').length > 0")
@@ -47,13 +40,12 @@ def test_models_appear_and_disappear_without_a_reload(
 
 
 def test_what_is_loaded_how_often_and_how_long_it_took(
-    browser: Browser, deployer: Deployer, local: LocalEndpoint, runtime: Any, put: Put
+    browser: Browser, deployer: Deployer, local: LocalEndpoint, runtime: Any
 ) -> None:
-    put("shown/one.tar.gz", archives.ensemble("both", "one") | archives.model("one"))
+    deployer.put("shown/one.tar.gz", archives.ensemble("both", "one") | archives.model("one"))
     deployer.multi_model("shown")
-    call = {"EndpointName": "shown", "TargetModel": "shown/one.tar.gz", "Body": archives.body(1)}
     for _ in range(5):
-        runtime.invoke_endpoint(**call)["Body"].read()
+        ask(runtime, "shown", "shown/one.tar.gz", 1)
     browser.open(local.url)
     row = "document.querySelector('[data-endpoint=shown] [data-model=\"shown/one.tar.gz\"]')"
     browser.wait(f"{row} && {row}.innerText.includes('loaded')")
@@ -68,13 +60,13 @@ def test_what_is_loaded_how_often_and_how_long_it_took(
 
 
 def test_errors_are_shown_with_their_fix_and_markup_in_them_does_not_run(
-    browser: Browser, deployer: Deployer, local: LocalEndpoint, runtime: Any, put: Put
+    browser: Browser, deployer: Deployer, local: LocalEndpoint, runtime: Any
 ) -> None:
-    put("evil.tar.gz", archives.model("evil", "raise ValueError('<img src=x onerror=window.owned=1>')"))
+    deployer.put("evil.tar.gz", archives.model("evil", "raise ValueError('<img src=x onerror=window.owned=1>')"))
     deployer.multi_model("failing")
     for target in ("no-such.tar.gz", "evil.tar.gz"):
         with pytest.raises(runtime.exceptions.ClientError):
-            runtime.invoke_endpoint(EndpointName="failing", TargetModel=target, Body=archives.body(1))
+            ask(runtime, "failing", target, 1)
     browser.open(local.url)
     errors = "document.querySelector('[data-endpoint=failing] .errors')"
     browser.wait(f"{errors}?.innerText.includes('no-such.tar.gz')")
@@ -89,25 +81,3 @@ def test_a_server_that_stops_is_noticed(browser: Browser, tmp_path: Path) -> Non
         browser.wait("document.getElementById('connection').textContent == 'live'")
         assert "There is no endpoint yet" in browser.text()
     browser.wait("document.getElementById('connection').className == 'lost'")
-
-
-def test_a_model_whose_process_has_ended_is_shown_as_broken_with_the_cure(
-    browser: Browser, deployer: Deployer, local: LocalEndpoint, runtime: Any, put: Put
-) -> None:
-    put("mortal/dies.tar.gz", archives.model("dies", execute="os._exit(1)"))
-    put("mortal/lives.tar.gz", archives.model("lives"))
-    deployer.multi_model("mortal")
-    runtime.invoke_endpoint(EndpointName="mortal", TargetModel="mortal/lives.tar.gz", Body=archives.body(1))
-    with pytest.raises(runtime.exceptions.ModelError):
-        runtime.invoke_endpoint(EndpointName="mortal", TargetModel="mortal/dies.tar.gz", Body=archives.body(1))
-    browser.open(local.url)
-    card = "document.querySelector('[data-endpoint=mortal]')"
-    browser.wait(f"{card}.querySelector('.totals .broken dd')?.innerText == '1'")
-    row = f"{card}.querySelector('.models tbody tr')"  # the first one
-    assert browser.evaluate(f"{row}.dataset.model") == "mortal/dies.tar.gz"
-    assert "broken" in browser.evaluate(f"{row}.innerText")
-    fault, cure = (browser.evaluate(f"{row}.querySelector('.{it}')?.innerText") for it in ("fault", "cure"))
-    assert "has ended" in fault
-    assert cure and cure in browser.evaluate(f"{card}.querySelector('.errors').innerText")
-    healthy = f"{card}.querySelector('[data-model=\"mortal/lives.tar.gz\"]').innerText"
-    assert "broken" not in browser.evaluate(healthy)

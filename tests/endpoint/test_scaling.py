@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from tests.endpoint.conftest import SOON, Deployer
-from tests.endpoint.hosting import archives
+from tests.endpoint.conftest import Deployer, ask, in_service, refused
 from tests.triton.test_server import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.ground.processes import command_line, descendants
 
-Refused = Callable[..., tuple[str, str]]
 VARIANT = "AllTraffic"
+
+
+def scalable(endpoint: str) -> dict[str, Any]:
+    """What Application Auto Scaling calls an endpoint's number of instances."""
+    return {
+        "ServiceNamespace": "sagemaker",
+        "ResourceId": f"endpoint/{endpoint}/variant/{VARIANT}",
+        "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
+    }
 
 
 def counts(sagemaker: Any, name: str) -> tuple[int, int]:
@@ -25,7 +31,7 @@ def counts(sagemaker: Any, name: str) -> tuple[int, int]:
 
 
 def settle(sagemaker: Any, name: str) -> tuple[int, int]:
-    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=name, WaiterConfig=SOON)
+    in_service(sagemaker, name)
     return counts(sagemaker, name)
 
 
@@ -36,19 +42,15 @@ def servers(local: LocalEndpoint, endpoint: str) -> int:
 
 
 def test_instances_come_and_go_while_the_endpoint_answers(
-    deployer: Deployer, shared: str, local: LocalEndpoint, sagemaker: Any, runtime: Any, refused: Refused
+    deployer: Deployer, shared: str, local: LocalEndpoint, sagemaker: Any, runtime: Any
 ) -> None:
     deployer.multi_model("sized")
     answers: list[list[float]] = []
     ended = threading.Event()
 
-    def ask() -> None:
-        call = {"EndpointName": "sized", "TargetModel": "one.tar.gz", "Body": archives.body(1)}
-        answers.append(archives.values(runtime.invoke_endpoint(**call)["Body"].read()))
-
     def ask_on() -> None:
         while not ended.is_set():
-            ask()
+            answers.append(ask(runtime, "sized", "one.tar.gz", 1))
 
     def change(count: int) -> None:
         share = {"VariantName": VARIANT, "DesiredInstanceCount": count}
@@ -57,7 +59,7 @@ def test_instances_come_and_go_while_the_endpoint_answers(
         assert settle(sagemaker, "sized") == (count, count)
         wait_until(lambda: servers(local, "sized") == count)
 
-    ask()  # the model is loaded
+    ask(runtime, "sized", "one.tar.gz", 1)  # the model is loaded
     thread = threading.Thread(target=ask_on)
     thread.start()
     try:
@@ -66,7 +68,7 @@ def test_instances_come_and_go_while_the_endpoint_answers(
     finally:
         ended.set()
         thread.join()
-    assert len(answers) > 1 and all(answer == [1] for answer in answers)
+    assert answers and all(answer == [1] for answer in answers)
 
     change(2)
     update: dict[str, Any] = {"EndpointName": "sized", "EndpointConfigName": "sized"}
@@ -85,17 +87,11 @@ def test_instances_come_and_go_while_the_endpoint_answers(
         assert (code, words in message) == ("ValidationException", True)
 
 
-def test_auto_scaling_changes_the_number_of_instances(
-    deployer: Deployer, local: LocalEndpoint, sagemaker: Any, refused: Refused
-) -> None:
+def test_auto_scaling_changes_the_number_of_instances(deployer: Deployer, local: LocalEndpoint, sagemaker: Any) -> None:
     """The calls of AWS's notebooks; the metric is one of the user's own, so that nobody has to wait for 15 minutes."""
     deployer.multi_model("scaled")
     scaling, cloudwatch = local.client("application-autoscaling"), local.client("cloudwatch")
-    target = {
-        "ServiceNamespace": "sagemaker",
-        "ResourceId": f"endpoint/scaled/variant/{VARIANT}",
-        "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
-    }
+    target = scalable("scaled")
     policy: dict[str, Any] = {**target, "PolicyName": "load", "PolicyType": "TargetTrackingScaling"}
 
     def track(value: float) -> None:
@@ -137,13 +133,9 @@ def test_auto_scaling_changes_the_number_of_instances(
     assert not scaling.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"]
 
 
-def test_other_ways_to_scale_are_refused_with_the_cure(local: LocalEndpoint, shared: str, refused: Refused) -> None:
+def test_other_ways_to_scale_are_refused_with_the_cure(local: LocalEndpoint, shared: str) -> None:
     scaling, cloudwatch = local.client("application-autoscaling"), local.client("cloudwatch")
-    target = {
-        "ServiceNamespace": "sagemaker",
-        "ResourceId": f"endpoint/{shared}/variant/{VARIANT}",
-        "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
-    }
+    target = scalable(shared)
     arn = f"arn:aws:autoscaling:us-east-1:123456789012:scalingPolicy:0:resource/sagemaker/{target['ResourceId']}:p"
     alarm = {"AlarmName": "a", "AlarmActions": [arn], "EvaluationPeriods": 1, "Threshold": 1.0}
     alarm |= {"ComparisonOperator": "GreaterThanThreshold", "Namespace": "n", "MetricName": "m", "Statistic": "Sum"}
@@ -169,14 +161,8 @@ def test_other_ways_to_scale_are_refused_with_the_cure(local: LocalEndpoint, sha
     ],
 )
 def test_targets_that_cannot_be_scaled_are_refused(
-    local: LocalEndpoint, shared: str, refused: Refused, change: dict[str, Any], code: str, words: str
+    local: LocalEndpoint, shared: str, change: dict[str, Any], code: str, words: str
 ) -> None:
-    target = {
-        "ServiceNamespace": "sagemaker",
-        "ResourceId": f"endpoint/{shared}/variant/{VARIANT}",
-        "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
-        "MinCapacity": 1,
-        "MaxCapacity": 2,
-    }
+    target = scalable(shared) | {"MinCapacity": 1, "MaxCapacity": 2}
     found = refused(local.client("application-autoscaling").register_scalable_target, **(target | change))
     assert (found[0], words in found[1]) == (code, True)

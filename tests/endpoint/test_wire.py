@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 import requests
 
-from tests.endpoint.conftest import BUCKET
+from tests.endpoint.conftest import BUCKET, Deployer
 from tests.endpoint.hosting import archives
 from tests.triton.test_server import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
@@ -38,11 +36,11 @@ def invocation(local: LocalEndpoint, endpoint: str, model: str, *values: float) 
 
 
 def test_the_request_of_a_client_that_is_gone_is_not_executed(
-    local: LocalEndpoint, shared: str, put: Callable[[str, Any], None], tmp_path: Path
+    deployer: Deployer, local: LocalEndpoint, shared: str, tmp_path: Path
 ) -> None:
     gate, done = archives.Gate(tmp_path), tmp_path / "done"
     note = f"open({str(done)!r}, 'a').write(str(x[0]) + ' ')"
-    put("queued.tar.gz", archives.model("queued", initialize=gate.wait, execute=note))
+    deployer.put("queued.tar.gz", archives.model("queued", initialize=gate.wait, execute=note))
 
     def in_flight() -> int:
         found = re.search(r"<dt>in flight</dt><dd>(\d+)", requests.get(local.url, timeout=30).text)
@@ -76,6 +74,7 @@ def test_requests_as_for_a_proxy_are_bad(local: LocalEndpoint, target: str) -> N
 
 
 SIGNED = "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/{}/aws4_request, SignedHeaders=host, Signature=0"
+GRANITE = "GraniteServiceVersion20100801"
 STATISTICS = "Action=GetMetricStatistics&Namespace=a&MetricName=b&EndTime=2026-01-01T00:00:00Z&Period=60"
 
 

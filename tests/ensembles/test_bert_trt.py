@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import random
-import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import tritonclient.grpc as grpc
 import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
-from tests.ensembles.clients import embed
+from tests.ensembles.clients import answers_each_way, embed, executions, infer, text_rows
 from tests.ensembles.sentences import SENTENCES
-from tests.triton.test_server import wait_until
-from triton_ensembles.ground.processes import descendants
+from triton_ensembles.ground.processes import command_line, descendants
 from triton_ensembles.triton.server import TritonServer
 
 TOLERANCE = 1e-4
@@ -61,23 +57,10 @@ def test_texts_are_cut_where_sentence_transformers_cuts_them(client: http.Infere
 @pytest.mark.parametrize("batch", [1, 3, 64])
 def test_http_json_http_binary_and_grpc_give_the_same_answer(server: TritonServer, expected: Any, batch: int) -> None:
     texts = [text for text in SENTENCES if "\x00" not in text][5 : 5 + batch]  # JSON over HTTP ends a string at NUL
-    with http.InferenceServerClient(server.http_url) as client:
-        binary = embed(client, texts)
-    body = {"inputs": [{"name": "INPUT0", "shape": [batch, 1], "datatype": "BYTES", "data": texts}]}
-    request = urllib.request.Request(
-        f"http://{server.http_url}/v2/models/bert_trt/infer",
-        json.dumps(body).encode(),
-        {"Content-Type": "application/json"},
-    )
-    with urllib.request.urlopen(request) as reply:
-        (output,) = json.load(reply)["outputs"]
-    rows = grpc.InferInput("INPUT0", [batch, 1], "BYTES")
-    rows.set_data_from_numpy(np.array([[text.encode()] for text in texts], dtype=np.object_))
-    with grpc.InferenceServerClient(server.grpc_url) as other:
-        over_grpc = other.infer("bert_trt", [rows]).as_numpy("finaloutput")
-    assert worst(binary, texts, expected) <= TOLERANCE
-    np.testing.assert_allclose(np.array(output["data"]).reshape(output["shape"]), binary, atol=1e-6)
-    np.testing.assert_allclose(over_grpc, binary, atol=1e-6)
+    answers = answers_each_way(server, "bert_trt", "INPUT0", text_rows(texts))
+    assert worst(answers["http"], texts, expected) <= TOLERANCE
+    for answer in answers.values():
+        np.testing.assert_allclose(answer, answers["http"], atol=1e-6)
 
 
 def test_fifty_concurrent_clients_each_get_their_own_answers(server: TritonServer, expected: Any) -> None:
@@ -97,31 +80,16 @@ def test_fifty_concurrent_clients_each_get_their_own_answers(server: TritonServe
 def test_requests_of_different_lengths_meet_in_one_execution(server: TritonServer) -> None:
     """Otherwise every sentence would be a run of the engine of its own, since hardly two are of one length."""
     texts = ["word " * number for number in (6, 7, 8, 9, 10)]
-    with http.InferenceServerClient(server.http_url) as client:
 
-        def counts() -> tuple[int, int]:
-            stats = client.get_inference_statistics("bert_trt.bert-trt")["model_stats"][0]
-            return stats["inference_count"], stats["execution_count"]
+    def ask_alone(text: str) -> None:
+        with http.InferenceServerClient(server.http_url) as client:
+            embed(client, [text])
 
-        def executions_of_five() -> int:
-            before = counts()
-            list(pool.map(lambda text: _ask_alone(server, text), texts))
-            wait_until(lambda: counts()[0] - before[0] == 5)  # Triton counts an execution after it has sent its answers
-            return counts()[1] - before[1]
-
+    def send() -> None:
         with ThreadPoolExecutor(5) as pool:
-            assert any(executions_of_five() < 5 for _ in range(200))
+            list(pool.map(ask_alone, texts))
 
-
-def _ask_alone(server: TritonServer, text: str) -> None:
-    with http.InferenceServerClient(server.http_url) as client:
-        embed(client, [text])
-
-
-def _raw(rows: list[bytes], shape: list[int] | None = None) -> Any:
-    tensor = http.InferInput("INPUT0", shape or [len(rows), 1], "BYTES")
-    tensor.set_data_from_numpy(np.array(rows, dtype=np.object_).reshape(shape or [len(rows), 1]))
-    return tensor
+    assert any(executions(server, "bert_trt.bert-trt", 5, send) < 5 for _ in range(200))
 
 
 def test_invalid_utf8_names_its_row_and_fails_alone(server: TritonServer, expected: Any) -> None:
@@ -131,7 +99,9 @@ def test_invalid_utf8_names_its_row_and_fails_alone(server: TritonServer, expect
         with http.InferenceServerClient(server.http_url) as client:
             if number % 4 == 0:
                 with pytest.raises(InferenceServerException) as caught:
-                    client.infer("bert_trt", [_raw([b"fine", b"also fine", b"\xff\xfe"])])
+                    infer(
+                        client, "bert_trt", {"INPUT0": np.array([[b"fine"], [b"also fine"], [b"\xff\xfe"]], np.object_)}
+                    )
                 return str(caught.value)
             return worst(embed(client, [SENTENCES[number]]), [SENTENCES[number]], expected)
 
@@ -147,9 +117,9 @@ def test_invalid_utf8_names_its_row_and_fails_alone(server: TritonServer, expect
 def test_a_wrong_shape_or_too_large_a_batch_is_refused_and_the_model_stays_healthy(server: TritonServer) -> None:
     with http.InferenceServerClient(server.http_url) as client:
         with pytest.raises(InferenceServerException, match="unexpected shape for input 'INPUT0'"):
-            client.infer("bert_trt", [_raw([b"a", b"b"], [1, 2])])
+            infer(client, "bert_trt", {"INPUT0": text_rows(["a", "b"]).T})
         with pytest.raises(InferenceServerException, match="batch-size must be <= 64"):
-            client.infer("bert_trt", [_raw([b"a"] * 65)])
+            embed(client, ["a"] * 65)
         with pytest.raises(InferenceServerException, match="INPUT0"):
             client.infer("bert_trt", [])
         assert client.is_model_ready("bert_trt")
@@ -158,11 +128,11 @@ def test_a_wrong_shape_or_too_large_a_batch_is_refused_and_the_model_stays_healt
 
 def test_the_python_steps_run_in_the_packed_environment(server: TritonServer) -> None:
     """Not in the interpreter that runs the tests: what is proven here is what the archive carries."""
+    commands = {pid: command_line(pid) for pid in descendants(server.pid)}
     stubs = [
         Path(f"/proc/{pid}/maps").read_text()
-        for pid in descendants(server.pid)
-        if b"triton_python_backend_stub" in Path(f"/proc/{pid}/cmdline").read_bytes()
-        and b"process" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        for pid, command in commands.items()
+        if "triton_python_backend_stub" in command and "process" in command
     ]
     inside = [maps for maps in stubs if "/environment/lib/python3" in maps and "site-packages/numpy" in maps]
     assert len(inside) == 2

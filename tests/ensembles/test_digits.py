@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import io
-import struct
 import sys
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import tritonclient.http as http
 from PIL import Image
 from tritonclient.utils import InferenceServerException
 
 from pipelines import train_digits
-from tests.ensembles.clients import PHOTOGRAPHS
+from tests.ensembles import clients
+from tests.ensembles.clients import PHOTOGRAPHS, Array, png, rows, saved
 from triton_ensembles.building.built import Built
 from triton_ensembles.project.examples.answer import answer_lines
 from triton_ensembles.project.examples.folder import read_examples
-from triton_ensembles.triton.server import TritonServer
 
-Array = npt.NDArray[Any]
 SEED = 1797  # as in the recipe
 NEAREST, LANCZOS, BILINEAR, BICUBIC = Image.Resampling(0), Image.Resampling(1), Image.Resampling(2), Image.Resampling(3)
 # Side in pixels, resampling, mode, dark ink on bright paper, margin, format.
@@ -52,20 +47,12 @@ def drawn(digit: Array, style: tuple[int, Image.Resampling, str, bool, int, str]
         picture.putalpha(canvas)
     elif mode == "RGBA":
         picture = picture.convert("RGBA")
-    stream = io.BytesIO()
-    (picture if mode == "transparent" else picture.convert(mode)).save(stream, format, quality=60)
-    return stream.getvalue()
+    return saved(picture if mode == "transparent" else picture.convert(mode), format, quality=60)
 
 
 def infer(client: http.InferenceServerClient, images: Sequence[bytes], model: str = "digits") -> dict[str, Array]:
-    """LABEL, SCORE and SCORES. Files of different lengths in one request: the shorter ones end in zeros."""
-    rows = np.zeros((len(images), max(map(len, images))), np.uint8)
-    for row, image in zip(rows, images, strict=True):
-        row[: len(image)] = np.frombuffer(image, np.uint8)
-    tensor = http.InferInput("IMAGE", list(rows.shape), "UINT8")
-    tensor.set_data_from_numpy(rows)
-    result = client.infer(model, [tensor])
-    return {name: result.as_numpy(name) for name in ("LABEL", "SCORE", "SCORES")}
+    """LABEL, SCORE and SCORES."""
+    return clients.infer(client, model, {"IMAGE": rows(images)})
 
 
 @pytest.fixture(scope="module")
@@ -74,12 +61,6 @@ def held_out() -> tuple[list[bytes], Array]:
     pictures, labels, chosen = train_digits.digits()
     files = [drawn(picture, STYLES[number % len(STYLES)]) for number, picture in enumerate(pictures[chosen])]
     return files, labels[chosen]
-
-
-@pytest.fixture
-def client(built: dict[str, Built], triton_server: Callable[..., TritonServer]) -> Iterator[http.InferenceServerClient]:
-    with http.InferenceServerClient(triton_server(built["digits"].repository).http_url) as client:
-        yield client
 
 
 @pytest.fixture
@@ -142,18 +123,13 @@ def test_the_examples_are_answered_rightly(client: http.InferenceServerClient) -
 def test_a_picture_that_cannot_be_read_fails_its_own_request(client: http.InferenceServerClient) -> None:
     good = drawn(train_digits.digits()[0][0], STYLES[0])
     photograph = PHOTOGRAPHS[0].read_bytes()
-    huge = (
-        b"\x89PNG\r\n\x1a\n"
-        + _chunk(b"IHDR", struct.pack(">II5B", 100_000, 100_000, 8, 0, 0, 0, 0))
-        + _chunk(b"IDAT", b"")
-    )
     for bad, reason in (
-        (_file(Image.new("L", (9, 9)), "GIF"), "neither a PNG nor a JPEG"),
+        (saved(Image.new("L", (9, 9)), "GIF"), "neither a PNG nor a JPEG"),
         (b"", "neither a PNG nor a JPEG"),
         (good[:-20], "damaged, cut off"),
         (good[:30], "neither a PNG nor a JPEG|cut off"),
         (good[:45] + b"\x01" + good[46:], "damaged"),
-        (huge, "100000 x 100000 pixels are more"),
+        (png(100_000, 100_000, b""), "100000 x 100000 pixels are more"),
         (photograph[: len(photograph) // 2], "damaged, cut off"),
     ):
         with pytest.raises(InferenceServerException, match=f"row 1 of IMAGE.*{reason}"):
@@ -161,24 +137,14 @@ def test_a_picture_that_cannot_be_read_fails_its_own_request(client: http.Infere
     assert infer(client, [good, photograph])["LABEL"].shape == (2, 1)
 
 
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I4s", len(data), kind) + data + struct.pack(">I", zlib.crc32(data, zlib.crc32(kind)))
+OPTIONS = {"P": {"bits": 4, "transparency": 3}, "RGB": {"transparency": (0, 0, 0)}}
 
 
-@pytest.mark.parametrize(
-    ("mode", "options"),
-    [
-        ("L", {}),
-        ("LA", {}),
-        ("RGBA", {}),
-        ("P", {"bits": 4, "transparency": 3}),
-        ("RGB", {"transparency": (0, 0, 0)}),
-        ("I;16", {}),
-    ],
-)
-def test_png_becomes_gray_and_opacity(step: Path, mode: str, options: dict[str, Any]) -> None:
+@pytest.mark.parametrize("mode", ["L", "LA", "RGBA", "P", "RGB", "I;16"])
+def test_png_becomes_gray_and_opacity(step: Path, mode: str) -> None:
     import picture
 
+    options: dict[str, Any] = OPTIONS.get(mode, {})
     photograph = Image.open(PHOTOGRAPHS[0]).resize((61, 97))
     opaque = Image.new("L", photograph.size, 255)
     if mode == "P":
@@ -192,7 +158,7 @@ def test_png_becomes_gray_and_opacity(step: Path, mode: str, options: dict[str, 
         drawing = drawing.convert(mode)
     if mode == "RGB":
         alpha = Image.fromarray((np.asarray(drawing).any(axis=2) * 255).astype(np.uint8))
-    gray, opacity = picture.decode(_file(drawing, "PNG", **options))
+    gray, opacity = picture.decode(saved(drawing, "PNG", **options))
     colors = np.asarray(photograph.convert("L") if mode == "I;16" else drawing.convert("RGB"), np.float32)
     expected = colors if mode == "I;16" else colors @ np.array([0.299, 0.587, 0.114])
     np.testing.assert_allclose(gray, expected, atol=1e-3)
@@ -208,14 +174,8 @@ def test_jpeg_becomes_gray_and_upright(step: Path, mode: str, orientation: int) 
     exif = Image.Exif()
     exif[0x0112] = orientation
     photograph = Image.open(PHOTOGRAPHS[0]).resize((64, 48))
-    gray, opacity = picture.decode(_file(photograph.convert(mode), "JPEG", exif=exif))
+    gray, opacity = picture.decode(saved(photograph.convert(mode), "JPEG", exif=exif))
     expected = np.asarray(photograph.convert("L"), np.float32)
     expected = np.rot90(expected, -1) if orientation == 6 else expected
     assert gray.shape == expected.shape and opacity.min() == 1
     assert np.abs(gray - expected).mean() < 8  # what JPEG leaves of it
-
-
-def _file(drawing: Image.Image, format: str, **options: Any) -> bytes:
-    stream = io.BytesIO()
-    drawing.save(stream, format, **options)
-    return stream.getvalue()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import urllib.error
-import urllib.request
 from typing import Any
+
+import requests
 
 from triton_ensembles.triton.gateway_server import GatewayServer
 
@@ -18,13 +18,9 @@ def send(
     """Status, body (of JSON, what it holds) and media type of the answer."""
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     headers = {"Content-Type": kind} | ({ATTRIBUTES: attributes} if attributes else {})
-    request = urllib.request.Request(f"http://{server.sagemaker_url}/invocations", content, headers)
-    try:
-        with urllib.request.urlopen(request, timeout=100) as answer:
-            status, answer_body, media_type = answer.status, answer.read(), answer.headers["Content-Type"]
-    except urllib.error.HTTPError as error:
-        status, answer_body, media_type = error.code, error.read(), error.headers["Content-Type"]
-    return status, json.loads(answer_body) if media_type == "application/json" else answer_body, media_type
+    answer = requests.post(f"http://{server.sagemaker_url}/invocations", content, headers=headers, timeout=300)
+    media_type = answer.headers["Content-Type"]
+    return answer.status_code, answer.json() if media_type == "application/json" else answer.content, media_type
 
 
 def named(name: str, payload: object, **more: object) -> dict[str, Any]:

@@ -5,37 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-NUMBERS = """
-backend: "python"
-max_batch_size: 8
-version_policy { all { } }
-input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] } ]
-output [ { name: "Y" data_type: TYPE_FP32 dims: [ -1 ] } ]
-instance_group [ { kind: KIND_CPU } ]
-"""
-WORDS = """
-backend: "python"
-input [ { name: "TEXT" data_type: TYPE_STRING dims: [ 1 ] }, { name: "FILE" data_type: TYPE_UINT8 dims: [ -1 ] } ]
-output [
-  { name: "WORD" data_type: TYPE_STRING dims: [ -1 ] },
-  { name: "LENGTH" data_type: TYPE_INT64 dims: [ -1 ] },
-  { name: "SHARE" data_type: TYPE_FP32 dims: [ -1 ] }
-]
-instance_group [ { kind: KIND_CPU } ]
-"""
-FILE = """
-backend: "python"
-max_batch_size: 4
-input [ { name: "FILE" data_type: TYPE_UINT8 dims: [ -1 ] } ]
-output [ { name: "SIZE" data_type: TYPE_INT64 dims: [ 1 ] } ]
-instance_group [ { kind: KIND_CPU } ]
-"""
-WAITS = """
-backend: "python"
-input [ { name: "PATH" data_type: TYPE_STRING dims: [ 1 ] } ]
-output [ { name: "SEEN" data_type: TYPE_STRING dims: [ 1 ] } ]
-instance_group [ { kind: KIND_CPU count: 1 } ]
-"""
+
+def _config(inputs: str, outputs: str, more: str = "") -> str:
+    """The config.pbtxt of a step whose tensors are words like ``X:FP32:-1``."""
+
+    def tensors(words: str) -> str:
+        fields = (word.split(":") for word in words.split())
+        return ", ".join(f'{{ name: "{name}" data_type: TYPE_{kind} dims: [ {size} ] }}' for name, kind, size in fields)
+
+    group = "instance_group [ { kind: KIND_CPU count: 1 } ]"
+    return f'backend: "python" {more} input [ {tensors(inputs)} ] output [ {tensors(outputs)} ] {group}\n'
+
+
 _HEAD = """import os, time
 import numpy as np
 import triton_python_backend_utils as pb_utils
@@ -129,14 +110,14 @@ seconds = 0.5
 def files() -> Mapping[str, bytes]:
     """The repository's files by their path, the table among them."""
     texts = {
-        "numbers/config.pbtxt": NUMBERS,
+        "numbers/config.pbtxt": _config("X:FP32:-1", "Y:FP32:-1", "max_batch_size: 8 version_policy { all { } }"),
         "numbers/1/model.py": _HEAD + _NUMBERS.format(operation="+ 1"),
         "numbers/2/model.py": _HEAD + _NUMBERS.format(operation="* 10"),
-        "words/config.pbtxt": WORDS,
+        "words/config.pbtxt": _config("TEXT:STRING:1 FILE:UINT8:-1", "WORD:STRING:-1 LENGTH:INT64:-1 SHARE:FP32:-1"),
         "words/1/model.py": _HEAD + _WORDS,
-        "file/config.pbtxt": FILE,
+        "file/config.pbtxt": _config("FILE:UINT8:-1", "SIZE:INT64:1", "max_batch_size: 4"),
         "file/1/model.py": _HEAD + _FILE,
-        "waits/config.pbtxt": WAITS,
+        "waits/config.pbtxt": _config("PATH:STRING:1", "SEEN:STRING:1"),
         "waits/1/model.py": _HEAD + _WAITS,
         "models.toml": TABLE,
     }

@@ -7,20 +7,19 @@ import http.client
 import json
 import socket
 import subprocess
-import threading
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import requests
 
 from checkout import ROOT
 from tests.gateway.client import ATTRIBUTES, named, send
 from tests.gateway.repository import write
+from tests.triton.test_server import wait_until
 from triton_ensembles.triton.gateway_server import GatewayServer
 
 BINARY = "application/vnd.sagemaker-triton.binary+json"
@@ -92,12 +91,8 @@ def test_kserve_bodies_pass_through_in_json_and_binary(gateway: GatewayServer) -
     assert send(gateway, named_inside)[1]["outputs"][0]["data"] == [2, 3]
 
     content = np.array([1, 2], np.float32).tobytes()
-    head = json.dumps(
-        {
-            "inputs": [{**tensor, "parameters": {"binary_data_size": len(content)}}],
-            "outputs": [{"name": "Y", "parameters": {"binary_data": True}}],
-        }
-    ).encode()
+    binary = {"inputs": [{**tensor, "parameters": {"binary_data_size": len(content)}}]}
+    head = json.dumps({**binary, "outputs": [{"name": "Y", "parameters": {"binary_data": True}}]}).encode()
     status, content, kind = send(gateway, head + content, f"{BINARY};json-header-size={len(head)}", attributes)
     assert status == 200 and kind.startswith(f"{BINARY};json-header-size=")
     size = int(kind.partition("=")[2])
@@ -111,7 +106,6 @@ def test_kserve_bodies_pass_through_in_json_and_binary(gateway: GatewayServer) -
         (named("nobody", {}), 404, "there is no model 'nobody'; there are numbers, w"),
         (named("numbers", {"x": [1]}, version="9"), 404, "numbers has no version '9'"),
         (named("numbers", {"x": [1]}, version="01"), 404, "no version '01'; it has 1, 2-beta"),
-        (named("numbers", {"x": [1]}, version=-1), 404, "numbers has no version '-1'"),
         (named("numbers", {"x": [1]}, version=1.0), 400, "version must be a string or an int"),
         (named("numbers", {"x": [1]}, version=True), 400, "version must be a string or an int"),
         ({"modelname": ["size"], "payload": {}}, 400, "modelname must be a string"),
@@ -127,11 +121,9 @@ def test_kserve_bodies_pass_through_in_json_and_binary(gateway: GatewayServer) -
         (b'{"modelname": "numbers", "payload": {"x": [NaN]}}', 400, "the body is not JSON"),
         ('{"modelname": "numbers"}'.encode("utf-16"), 400, "the body is not JSON in UTF-8"),
         (b"", 400, "the body is empty"),
-        (named("size", {"img": ["AAAA"]}), 400, "payload.img must be a string"),
         (named("size", {"img": "~~"}), 400, "payload.img is not base64"),
         (named("size", {"img": "data:image/png,x"}), 400, "payload.img is not base64"),
         (named("waits", {"path": "\ud800"}), 400, "the body is not JSON in UTF-8"),
-        (named("waits", {"path": 5}), 400, "payload.path must be a string"),
         (named("size", {"img": ""}), 400, "payload.img is empty"),
         (named("size", {"img": 7}), 400, "payload.img must be a string"),
         (named("numbers", {"x": [-1]}), 500, "a negative number"),
@@ -177,18 +169,14 @@ def test_unknown_names_and_versions_are_answered_with_the_known_ones(gateway: Ga
 
 
 def test_a_slow_model_holds_up_no_other_and_is_counted(gateway: GatewayServer, tmp_path: Path) -> None:
-    gate, answers = tmp_path / "gate", []
-    slow = threading.Thread(target=lambda: answers.append(send(gateway, named("waits", {"path": str(gate)}))))
-    slow.start()
-    try:
-        while not gate.with_name("gate.reached").exists():
-            time.sleep(0.01)
+    gate = tmp_path / "gate"
+    with ThreadPoolExecutor() as pool:
+        slow = pool.submit(send, gateway, named("waits", {"path": str(gate)}))
+        wait_until(gate.with_name("gate.reached").exists)
         assert send(gateway, named("numbers", {"x": [1]}))[1]["result"] == [2]
         assert 'gateway_requests_running{model="waits",version="1"} 1.0' in metrics(gateway)
-    finally:
         gate.touch()
-        slow.join()
-    assert answers[0][1]["result"] == [str(gate)]
+        assert slow.result()[1]["result"] == [str(gate)]
     assert 'gateway_requests_total{model="waits",status="200",version="1"} 1.0' in metrics(gateway)
     assert 'gateway_requests_running{model="waits",version="1"} 0.0' in metrics(gateway)
 
@@ -199,17 +187,14 @@ def test_triton_stops_work_whose_client_has_gone_and_work_that_takes_too_long(
     gone, late = tmp_path / "gone", tmp_path / "late"
     client = http.client.HTTPConnection(gateway.sagemaker_url)
     client.request("POST", "/invocations", json.dumps(named("waits", {"path": str(gone)})))
-    while not gone.with_name("gone.reached").exists():
-        time.sleep(0.01)
+    wait_until(gone.with_name("gone.reached").exists)
     client.close()
-    while not gone.with_name("gone.canceled").exists():
-        time.sleep(0.01)
+    wait_until(gone.with_name("gone.canceled").exists)
     assert 'gateway_requests_total{model="waits",status="499",version="1"} 1.0' in metrics(gateway)
 
     status, answer, _ = send(gateway, named("waits", {"path": str(late)}, version="hasty"))
     assert (status, answer) == (504, {"error": "waits version hasty did not answer within 0.5 s"})
-    while not late.with_name("late.canceled").exists():
-        time.sleep(0.01)
+    wait_until(late.with_name("late.canceled").exists)
 
 
 @pytest.mark.parametrize(
@@ -219,16 +204,8 @@ def test_triton_stops_work_whose_client_has_gone_and_work_that_takes_too_long(
         ("GET /models HTTP/1.1", 404, b'{"error":"there is nothing here but /invocations, /ping, /metrics"}'),
         ("GET /ping HTTP/1.0", 200, b"\n"),
         ("rubbish", 400, b"Invalid method"),
-        (
-            "POST /invocations HTTP/1.1\r\nContent-Encoding: gzip\r\nContent-Length: 0",
-            415,
-            b"Content-Encoding 'gzip' is not taken",
-        ),
-        (
-            "POST /invocations HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 100001",
-            413,
-            b"larger than 100000 bytes",
-        ),
+        ("POST /invocations HTTP/1.1\r\nContent-Encoding: gzip", 415, b"Content-Encoding 'gzip' is not taken"),
+        ("POST /invocations HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 100001", 413, b"larger than 100000 "),
     ],
 )
 def test_other_requests_are_answered_as_http_has_it(
@@ -278,16 +255,11 @@ def test_a_body_is_read_however_http_frames_it(gateway: GatewayServer) -> None:
 
 
 def metrics(server: GatewayServer) -> str:
-    with urllib.request.urlopen(f"http://{server.sagemaker_url}/metrics", timeout=60) as answer:
-        text: str = answer.read().decode()
-    return text
+    return requests.get(f"http://{server.sagemaker_url}/metrics", timeout=60).text
 
 
 def test_the_health_check_passes_where_ping_does_and_fails_where_nothing_listens(gateway: GatewayServer) -> None:
     for port, fails in ((gateway.ports.sagemaker, False), (1, True)):
-        done = subprocess.run(
-            ["sh", ROOT / "gateway" / "healthy"],
-            env={"SAGEMAKER_BIND_TO_PORT": str(port), "PATH": "/usr/bin:/bin"},
-            capture_output=True,
-        )
+        environment = {"SAGEMAKER_BIND_TO_PORT": str(port), "PATH": "/usr/bin:/bin"}
+        done = subprocess.run(["sh", ROOT / "gateway" / "healthy"], env=environment, capture_output=True)
         assert bool(done.returncode) == fails

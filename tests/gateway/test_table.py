@@ -26,10 +26,8 @@ def test_the_table_of_the_project_is_valid() -> None:
 def test_the_first_version_of_a_name_is_the_default(tmp_path: Path) -> None:
     (tmp_path / "models.toml").write_text(GOOD + GOOD.replace("3", "2") + GOOD.replace('"a"', '"b"'))
     table = read_table(tmp_path / "models.toml")
-    assert {name: [model.version for model in models] for name, models in table.by_name.items()} == {
-        "a": ["3", "2"],
-        "b": ["3"],
-    }
+    versions = {name: [model.version for model in models] for name, models in table.by_name.items()}
+    assert versions == {"a": ["3", "2"], "b": ["3"]}
 
 
 @pytest.mark.parametrize(
@@ -37,10 +35,7 @@ def test_the_first_version_of_a_name_is_the_default(tmp_path: Path) -> None:
     [
         ("", "models: Field required"),
         (GOOD + GOOD, "a version 3 is listed twice"),
-        (
-            GOOD + GOOD.replace("3", "4").replace("result", "reslt"),
-            r"line 7: .*unknown key 'reslt'; did you mean 'result'",
-        ),
+        (GOOD + GOOD.replace("3", "4").replace("result", "reslt"), r"line 7: .*'reslt'; did you mean 'result'"),
         (GOOD.replace("json", "jpeg"), r"line 1: .*inputs.X.form: Input should be 'base64', 'text' or 'json'"),
         (GOOD.replace('result = "Y"', ""), "line 1: .*result"),
         (GOOD.replace('"Y"', "[]"), "result names no output tensor"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from checkout import ROOT
-from triton_ensembles.artifacts.tensorrt.machine import find_gpu
+from triton_ensembles.artifacts.tensorrt.plan_builders import find_gpu
 from triton_ensembles.ground.files import write_whole
 from triton_ensembles.triton.home import VERSION
 

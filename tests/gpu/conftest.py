@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from triton_ensembles.artifacts.tensorrt.machine import find_gpu
+from triton_ensembles.artifacts.tensorrt.plan_builders import find_gpu
 
 HERE = Path(__file__).parent
 

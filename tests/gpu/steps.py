@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
-import tritonclient.grpc as grpc
+import tritonclient.http as http
 
 from checkout import PLACES
 from triton_ensembles.building.made.artifact_builder import ArtifactBuilder
@@ -30,15 +29,15 @@ ON_GPU = replace(ON_CPU, name="gpu-proof", instance_kind=ModelInstanceGroup.KIND
 
 
 @contextmanager
-def served(ensemble: str, step: str, target: Target) -> Iterator[Any]:
-    """One step, staged for ``target`` and loaded alone; yields a gRPC client."""
+def served(ensemble: str, step: str, target: Target) -> Iterator[http.InferenceServerClient]:
+    """One step, staged for ``target`` and loaded alone."""
     builder = builder_of(ensemble, target)
     made = {each.path: builder.make(each).path for each in builder.plan.artifacts if each.step == step}
     with TemporaryDirectory() as scratch:
         place = Path(scratch) / "models"
         stage(builder.plan, place, artifacts=made, environments={})
         flags = ["--model-control-mode=explicit", f"--load-model={ensemble}.{step}"]
-        with TritonServer([place], arguments=flags) as server, grpc.InferenceServerClient(server.grpc_url) as client:
+        with TritonServer([place], arguments=flags) as server, http.InferenceServerClient(server.http_url) as client:
             yield client
 
 

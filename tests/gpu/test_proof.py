@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from checkout import ROOT
-from triton_ensembles.artifacts.tensorrt.machine import find_gpu
+from triton_ensembles.artifacts.tensorrt.plan_builders import find_gpu
 
 RUN = "import sys; from pathlib import Path; from tests.gpu.__main__ import main; sys.exit(main(Path(sys.argv[1])))"
 

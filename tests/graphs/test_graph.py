@@ -97,14 +97,12 @@ def test_unknown_models_are_drawn_as_unknown() -> None:
 def test_any_repository_can_be_drawn(tmp_path: Path) -> None:
     """Otherwise only the project's own ensembles can be drawn."""
     stage(Example(ensemble(step("scale", {"X": "X"}, {"Y": "Y"}))), tmp_path / "models", "pipeline")
-    out = tmp_path / "drawing.svg"
-    result = CliRunner().invoke(graph_command, [str(tmp_path / "models"), "-o", str(out)])
-    assert result.exit_code == 0, result.output
-    assert out.read_bytes().startswith(b"<?xml")
+    for suffix, head in (("svg", b"<?xml"), ("pdf", b"%PDF")):
+        out = tmp_path / f"drawing.{suffix}"
+        result = CliRunner().invoke(graph_command, [str(tmp_path / "models"), "-o", str(out)])
+        assert result.exit_code == 0, result.output
+        assert out.read_bytes().startswith(head)
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
-    result = CliRunner().invoke(graph_command, [str(tmp_path / "models"), "-o", str(tmp_path / "drawing.pdf")])
-    assert result.exit_code == 0, result.output
-    assert (tmp_path / "drawing.pdf").read_bytes().startswith(b"%PDF")
     printed = CliRunner().invoke(graph_command, [str(tmp_path / "models"), "--format", "png"])
     assert printed.stdout_bytes.startswith(b"\x89PNG")
 

@@ -6,12 +6,14 @@ import json
 import re
 import tarfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from triton_ensembles.commands.cli import main
+from tests.checking.packing import write_folder
+from tests.commands.projects import run_in
 from triton_ensembles.project.examples.place import examples_folder
 from triton_ensembles.pytest_plugin.rehearsal import Rehearsal
 
@@ -24,12 +26,8 @@ platform: "ensemble"
 {TENSORS}
 ensemble_scheduling {{
   step [
-    {{
-      model_name: "double"
-      model_version: -1
-      input_map {{ key: "NUMBERS" value: "NUMBERS" }}
-      output_map {{ key: "DOUBLED" value: "DOUBLED" }}
-    }}
+    {{ model_name: "double" model_version: -1
+      input_map {{ key: "NUMBERS" value: "NUMBERS" }} output_map {{ key: "DOUBLED" value: "DOUBLED" }} }}
   ]
 }}
 """
@@ -54,40 +52,30 @@ SHOW = """def show(inputs, outputs):
     for row, doubled in zip(inputs["NUMBERS"], outputs["DOUBLED"]):
         yield f"twice {row.sum()} is {doubled.sum()}"
 """
+RECIPE = 'description = "one"\n[environments.own]\nfile = "envs/processing.yml"\nsteps = ["double"]\n'
 Run = Callable[..., Result]
 
 
 def write_ensemble(project: Path, name: str) -> Path:
     """An ensemble of one Python step, without examples; returns the folder for them."""
-    folder = project / "ensembles" / name
-    (folder / "ensemble" / "1").mkdir(parents=True)
-    (folder / "ensemble" / "1" / "README.md").write_text("An ensemble has no files of its own.\n")
-    (folder / "ensemble" / "config.pbtxt").write_text(ENSEMBLE)
-    (folder / "double" / "1").mkdir(parents=True)
-    (folder / "double" / "1" / "model.py").write_text(MODEL)
-    (folder / "double" / "config.pbtxt").write_text(STEP)
-    (folder / "ensemble.toml").write_text('description = "Three numbers to twice their values"\n')
-    return examples_folder(folder)
+    files = {"ensemble/1/README.md": "No files of its own.\n", "ensemble/config.pbtxt": ENSEMBLE}
+    files |= {"double/1/model.py": MODEL, "double/config.pbtxt": STEP}
+    files["ensemble.toml"] = 'description = "Three numbers to twice their values"\n'
+    return examples_folder(write_folder(project / "ensembles" / name, files))
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with ``doubler``, which has an example and a show.py, and ``silent``, which has none."""
     project = tmp_path_factory.mktemp("project")
-    examples = write_ensemble(project, "doubler")
-    examples.mkdir()
-    (examples / "rows.json").write_text(json.dumps(REQUEST))
-    (examples / "show.py").write_text(SHOW)
+    write_folder(write_ensemble(project, "doubler"), {"rows.json": json.dumps(REQUEST), "show.py": SHOW})
     write_ensemble(project, "silent")
     return project
 
 
 @pytest.fixture
 def run(project: Path) -> Run:
-    def call(*arguments: str | Path) -> Result:
-        return CliRunner().invoke(main, ["--project", str(project), *map(str, arguments)])
-
-    return call
+    return partial(run_in, project)
 
 
 def test_the_archive_is_built_beside_the_ensembles_and_has_no_examples(project: Path, run: Run) -> None:
@@ -143,30 +131,25 @@ def test_invoke_sends_the_example_to_an_endpoint(sagemaker_endpoint: Rehearsal, 
 def test_paths_in_a_recipe_are_relative_to_the_project(tmp_path: Path) -> None:
     """Otherwise a project cannot bring environment files of its own."""
     write_ensemble(tmp_path, "packed")
-    recipe = tmp_path / "ensembles" / "packed" / "ensemble.toml"
-    environment = '[environments.own]\nfile = "envs/own.yml"\nsteps = ["double"]\n'
-    recipe.write_text(f'description = "one"\n{environment}')
-    missing = CliRunner().invoke(main, ["--project", str(tmp_path), "build"])
+    write_folder(tmp_path, {"ensembles/packed/ensemble.toml": RECIPE})
+    missing = run_in(tmp_path, "build")
     assert missing.exit_code == 1
-    assert f"the recipe names {tmp_path}/envs/own.yml, which does not exist" in missing.output
-    (tmp_path / "envs").mkdir()
-    (tmp_path / "envs" / "own.yml").write_text("dependencies: [")
-    broken = CliRunner().invoke(main, ["--project", str(tmp_path), "build"])
+    assert f"the recipe names {tmp_path}/envs/processing.yml, which does not exist" in missing.output
+    write_folder(tmp_path, {"envs/processing.yml": "dependencies: ["})
+    broken = run_in(tmp_path, "build")
     assert broken.exit_code == 1
-    assert f"{tmp_path}/envs/own.yml" in broken.output
+    assert f"{tmp_path}/envs/processing.yml" in broken.output
 
 
 def test_check_without_paths_checks_the_project_and_its_environment_files(tmp_path: Path) -> None:
     """Otherwise the ensembles and the environment files of this checkout are judged instead."""
     write_ensemble(tmp_path, "packed")
-    environment = '[environments.own]\nfile = "envs/processing.yml"\nsteps = ["double"]\n'
-    (tmp_path / "ensembles" / "packed" / "ensemble.toml").write_text(f'description = "one"\n{environment}')
     model = tmp_path / "ensembles" / "packed" / "double" / "1" / "model.py"
-    model.write_text("import tokenizers\n" + MODEL)
-    (tmp_path / "envs").mkdir()
     file = tmp_path / "envs" / "processing.yml"  # this checkout has one of the same name, with tokenizers
-    file.write_text("dependencies:\n  - python=3.9\n  - numpy=1.26.4\n")
-    found = CliRunner().invoke(main, ["--project", str(tmp_path), "check", "--image", "24.09"])
+    write_folder(tmp_path, {"ensembles/packed/ensemble.toml": RECIPE})
+    write_folder(tmp_path, {"envs/processing.yml": "dependencies:\n  - python=3.9\n  - numpy=1.26.4\n"})
+    model.write_text("import tokenizers\n" + MODEL)
+    found = run_in(tmp_path, "check", "--image", "24.09")
     assert f"{model}:1:1: note[environment-import-unnamed]: {file} does not name 'tokenizers'" in found.output
     assert f"{file}: warning[environment-file-python]: this requires Python 3.9" in found.output
     assert "bert_trt" not in found.output

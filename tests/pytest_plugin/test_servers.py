@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
 import sys
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -27,23 +30,18 @@ def ask(server, shape=(1, 3)):
 """
 _PYTEST = ("pytest", "pytest-xdist", "pytest-timeout", "anyio", "hypothesis")  # what registers with pytest here
 _BROKEN = """
-import triton_python_backend_utils as pb_utils
-
-
 class TritonPythonModel:
     def initialize(self, args):
-        if args["model_name"]:
-            raise ValueError("no weights here")
+        raise ValueError("no weights here")
 
-    def execute(self, requests):
-        tensors = [pb_utils.Tensor("Y", pb_utils.get_input_tensor_by_name(each, "X").as_numpy()) for each in requests]
-        return [pb_utils.InferenceResponse([tensor]) for tensor in tensors]
+    def execute(self, requests): ...
 """
 
 
 def test_each_worker_starts_one_server_for_a_path_and_replaces_one_that_has_ended(project: Path, run: Run) -> None:
     code = """
         from pathlib import Path
+from textwrap import dedent
 
         @pytest.mark.parametrize("number", range(4))
         def test_answer(triton_server, number):
@@ -59,7 +57,7 @@ def test_each_worker_starts_one_server_for_a_path_and_replaces_one_that_has_ende
             os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)
             assert ask(triton_server("ensembles/chain")) == [[3, 3, 3]]
     """
-    result = run(_ASK + _dedented(code), "-n", "2", "--dist", "each", "-v")
+    result = run(_ASK + dedent(code), "-n", "2", "--dist", "each", "-v")
     result.assert_outcomes(passed=10)
     lines = set((project / "servers").read_text().splitlines())
     workers, pids, *urls = zip(*(line.split() for line in lines), strict=True)
@@ -70,11 +68,10 @@ def test_each_worker_starts_one_server_for_a_path_and_replaces_one_that_has_ende
 
 def test_a_failed_test_shows_what_the_server_wrote_meanwhile_and_no_more(project: Path, run: Run) -> None:
     """And what does not load is said in Triton's words, at once when it is asked for again, without our own lines."""
-    (project / "ensembles" / "broken" / "1").mkdir(parents=True)
-    (project / "ensembles" / "broken" / "1" / "model.py").write_text(_BROKEN)
-    config = project / "ensembles" / "chain" / "first" / "config.pbtxt"
-    (project / "ensembles" / "broken" / "config.pbtxt").write_text(config.read_text())
-    model = project / "ensembles" / "chain" / "first" / "1" / "model.py"
+    first, broken = project / "ensembles" / "chain" / "first", project / "ensembles" / "broken"
+    shutil.copytree(first, broken)
+    (broken / "1" / "model.py").write_text(_BROKEN)
+    model = first / "1" / "model.py"
     model.write_text(model.read_text().replace("time.sleep", "print('rows', len(requests), flush=True); time.sleep"))
     code = """
         def test_passes(triton_server):
@@ -94,7 +91,7 @@ def test_a_failed_test_shows_what_the_server_wrote_meanwhile_and_no_more(project
             with pytest.raises(Exception, match="no weights here"):
                 triton_server("ensembles/broken")
     """
-    result = run(_ASK + _dedented(code), "-v", "--tb=long")
+    result = run(_ASK + dedent(code), "-v", "--tb=long")
     result.assert_outcomes(passed=2, failed=4)
     failures = dict(zip(("fails", "reason", "broken", "again"), _failures(result), strict=True))
     shown = failures["fails"].partition("- tritonserver log -")[2]
@@ -109,8 +106,8 @@ def test_a_failed_test_shows_what_the_server_wrote_meanwhile_and_no_more(project
 
 
 def test_settings_come_from_the_factory_else_the_command_line_else_the_file(project: Path, run: Run) -> None:
-    settings = ["triton_server_arguments = --id=file", "sagemaker_endpoint_region = eu-west-1"]
-    (project / "pytest.ini").write_text("\n".join(["[pytest]", *settings, ""]))
+    settings = "[pytest]\ntriton_server_arguments = --id=file\nsagemaker_endpoint_region = eu-west-1\n"
+    (project / "pytest.ini").write_text(settings)
     code = """
         from triton_ensembles.pytest_plugin.settings import flags, setting
 
@@ -120,7 +117,7 @@ def test_settings_come_from_the_factory_else_the_command_line_else_the_file(proj
             assert setting(pytestconfig, "sagemaker_endpoint_region") == "eu-west-1"
             assert setting(pytestconfig, "sagemaker_endpoint_memory_budget") == "8G"
     """
-    run(_dedented(code), "--triton-server-arguments=--id='a line' --exit-timeout-secs=3").assert_outcomes(passed=1)
+    run(dedent(code), "--triton-server-arguments=--id='a line' --exit-timeout-secs=3").assert_outcomes(passed=1)
 
 
 def test_a_server_of_a_factory_ends_with_its_scope_and_one_that_runs_already_is_asked(project: Path, run: Run) -> None:
@@ -150,7 +147,7 @@ def test_a_server_of_a_factory_ends_with_its_scope_and_one_that_runs_already_is_
             with pytest.raises(Exception, match="no tritonserver answers at 127.0.0.1:1"):
                 absent("ensembles/chain")
     """
-    run(_ASK + _dedented(code)).assert_outcomes(passed=3)
+    run(_ASK + dedent(code)).assert_outcomes(passed=3)
 
 
 def test_without_the_extra_it_names_the_line_that_installs_it(
@@ -171,7 +168,7 @@ def test_without_the_extra_it_names_the_line_that_installs_it(
         def test_server(triton_server): ...
         def test_endpoint(sagemaker_endpoint): ...
     """
-    result = run(_dedented(code))
+    result = run(dedent(code))
     result.assert_outcomes(passed=1, errors=2)
     for name in ("triton_server", "sagemaker_endpoint"):
         result.stdout.fnmatch_lines([f"E *{name} needs the package *, which is not installed; run: *"])
@@ -196,7 +193,7 @@ def test_no_server_outlives_the_tests(project: Path, number: int) -> None:
             print("pids", triton_server("ensembles/chain").pid, sagemaker_endpoint_proc.pid, flush=True)
             time.sleep(600)
     """
-    (project / "test_long.py").write_text(_dedented(code))
+    (project / "test_long.py").write_text(dedent(code))
     command = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-s")
     with running(*command, cwd=project) as process:
         line = next(line for line in process.stdout or () if "pids" in line)
@@ -208,19 +205,8 @@ def test_no_server_outlives_the_tests(project: Path, number: int) -> None:
     assert process.returncode == (2 if number == signal.SIGINT else -signal.SIGKILL)
 
 
-def _dedented(code: str) -> str:
-    return "\n".join(line.removeprefix(" " * 8) for line in code.splitlines())
-
-
 def _failures(result: pytest.RunResult) -> list[str]:
     """The parts of the report that are about one failed test each."""
-    parts: list[list[str]] = []
-    for line in result.outlines:
-        if line.startswith("____") and "test_" in line:
-            parts.append([])
-        elif line.startswith("====="):
-            if parts:
-                break
-        elif parts:
-            parts[-1].append(line)
-    return ["\n".join(each) for each in parts]
+    failures = "\n".join(result.outlines).partition("= FAILURES ")[2]
+    failures = re.split("^=====", failures.lstrip("="), maxsplit=1, flags=re.MULTILINE)[0]
+    return re.split(r"^_+ test_.* _+$", failures, flags=re.MULTILINE)[1:]

@@ -1,7 +1,5 @@
 """What no archive can hold is refused before any of it is copied."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

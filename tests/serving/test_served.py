@@ -1,27 +1,16 @@
 """What a path stands for: a repository, one model, an archive; served by the real server."""
 
-from __future__ import annotations
-
 import os
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.repositories import write_chain, write_step
+from tests.repositories import pack, write_chain, write_step
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.serving.served import refuse_shared_names, served
 
 CHAIN = ("double", "six", "triple")
-
-
-def pack(source: Path, archive: Path, *members: str) -> Path:
-    """``tar czf ARCHIVE -C SOURCE MEMBERS``, with tar's own names: ``./`` and ``./double/``."""
-    with tarfile.open(archive, "w:gz" if archive.suffix in (".gz", ".tgz") else "w") as tar:
-        for member in members or (".",):
-            tar.add(source / member, arcname=member)
-    return archive
 
 
 @pytest.fixture(scope="module")

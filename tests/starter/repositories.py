@@ -72,9 +72,8 @@ def write_ensemble(model: Path, taken: Tensor, given: Tensor, *steps: str) -> No
 
 def write_repository(folder: Path, *, imports: str = "", more: str = "") -> None:
     """The whole repository; ``imports`` and ``more`` are lines of model.py and config.pbtxt of the Python steps."""
-    write_step(
-        folder / "pre", TEXT, X, "np.array([[len(t)] * 4 for t in x[:, 0]], np.float32)", imports=imports, more=more
-    )
+    lengths = "np.array([[len(t)] * 4 for t in x[:, 0]], np.float32)"
+    write_step(folder / "pre", TEXT, X, lengths, imports=imports, more=more)
     write_network(folder / "net" / "1" / "model.onnx")
     gpu = "instance_group [ { count: 1 kind: KIND_GPU gpus: [ 0 ] } ]\ndynamic_batching { }\n"
     write(folder / "net" / "config.pbtxt", f'name: "net"\nplatform: "onnxruntime_onnx"\n{tensors(X, Y)}{gpu}')

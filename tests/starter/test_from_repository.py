@@ -10,18 +10,9 @@ from pathlib import Path
 import pytest
 import tritonclient.http as http
 
+from tests.checking.packing import write_folder
 from tests.commands.projects import run_in
-from tests.starter.repositories import (
-    ENSEMBLE,
-    LABEL,
-    TEXT,
-    X,
-    write,
-    write_ensemble,
-    write_network,
-    write_repository,
-    write_step,
-)
+from tests.starter.repositories import LABEL, TEXT, X, write_ensemble, write_network, write_repository, write_step
 from triton_ensembles.building.build import build
 from triton_ensembles.building.packed.staging import stage
 from triton_ensembles.building.places import Places
@@ -39,9 +30,8 @@ _ENVIRONMENT = 'parameters {{ key: "EXECUTION_ENV_PATH" value {{ string_value: "
 def plain(folder: Path) -> Path:
     """A repository beside the code of a client."""
     write_repository(folder / "deploy" / "model_repository")
-    write(folder / "deploy" / "model_repository" / "README.md", "how to deploy")
-    write(folder / "client" / "client.py", "import tritonclient")
-    return folder
+    readme = "deploy/model_repository/README.md"
+    return write_folder(folder, {readme: "how to deploy", "client/client.py": "import tritonclient"})
 
 
 def archive(folder: Path) -> Path:
@@ -74,11 +64,8 @@ def pictures(folder: Path) -> Path:
     answer = f"np.stack([np.asarray({picture}, np.float32).ravel() for row in x])"
     write_step(folder / "models" / "decode", PICTURE, X, answer, imports="import io\nfrom PIL import Image\n")
     write_ensemble(folder / "models" / "decoder", PICTURE, X, "decode IMAGE X")
-    write(
-        folder / "requirements.txt",
-        "# of the client, too\ntritonclient[all]\npillow==11.0.0  # the newest then\n-r more.txt\n",
-    )
-    return folder
+    pins = "# also of the client\ntritonclient[all]\npillow==11.0.0  # the newest then\n-r more.txt\n"
+    return write_folder(folder, {"requirements.txt": pins})
 
 
 def one_of_several(folder: Path) -> Path:
@@ -97,11 +84,15 @@ REPOSITORIES: dict[str, tuple[Callable[[Path], Path], list[str]]] = {
 }
 
 
+def empty_project(folder: Path) -> Path:
+    (folder / "project" / "ensembles").mkdir(parents=True)
+    return folder / "project"
+
+
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project that has taken all of REPOSITORIES in; `said.txt` in it has what was said of each."""
-    project = tmp_path_factory.mktemp("project")
-    (project / "ensembles").mkdir()
+    project = empty_project(tmp_path_factory.mktemp("from"))
     for name, (make, options) in REPOSITORIES.items():
         source = make(tmp_path_factory.mktemp(name))
         result = run_in(project, "new", name, "--from", source, *options)
@@ -119,9 +110,7 @@ def test_each_is_built_served_and_answers_its_example(project: Path, tmp_path: P
     assert run_in(project, "check", "--strict").exit_code == 0
     places = Places.of(project)
     built = [build(places.ensembles / name, CPU, places, allow_random=False, progress=print) for name in REPOSITORIES]
-    assert {each.name: each.manifest["weights"] for each in built if each.name != "pictures"} == {
-        name: "provided" for name in REPOSITORIES if name != "pictures"
-    }
+    assert {each.manifest["weights"] for each in built if each.name != "pictures"} == {"provided"}
     one_by_one = ["--model-control-mode=explicit"]  # many Python steps at once are too much for a busy machine
     with (
         TritonServer([each.repository for each in built], log=tmp_path / "log", arguments=one_by_one) as server,
@@ -141,10 +130,10 @@ def test_what_was_assumed_is_said_line_by_line(project: Path) -> None:
     *lines, last = said(project, "plain")
     assert [line.partition("/deploy")[2] or line for line in lines] == [
         "/model_repository",
-        f"assumed: {ENSEMBLE} is the ensemble; its steps are pre, net and post",
+        "assumed: pipeline is the ensemble; its steps are pre, net and post",
         "assumed: left out, for they are no models: README.md",
         f"assumed: provided weights: net/1/model.onnx  0.0 MB  sha256 {sha256}",
-        f"assumed: {ENSEMBLE}/examples/made_up.json is a request that was made up from config.pbtxt: replace it by a "
+        "assumed: pipeline/examples/made_up.json is a request that was made up from config.pbtxt: replace it by a "
         "real one",
     ]
     assert last.endswith("ensembles/plain is ready: build.py demo plain")
@@ -159,38 +148,27 @@ def test_a_single_model_becomes_an_ensemble_of_one_step_with_the_tensors_of_its_
     config = read_config(folder / "ensemble" / CONFIG)
     assert [(each.name, list(each.dims)) for each in (*config.input, *config.output)] == [("X", [4]), ("Y", [3])]
     assert read_config(folder / "net" / CONFIG).backend == "onnxruntime"
-    assert "assumed: net is a single model: it is the only step of a new ensemble with the same tensors" in said(
-        project, "network"
-    )
-
-
-def test_the_generated_test_asks_what_was_imported(project: Path) -> None:
-    text = (project / "tests" / "test_several.py").read_text()
-    assert '"ensembles" / "several"' in text and "triton_server" in text
+    assumed = "assumed: net is a single model: it is the only step of a new ensemble with the same tensors"
+    assert assumed in said(project, "network")
+    test = (project / "tests" / "test_network.py").read_text()
+    assert '"ensembles" / "network"' in test and "triton_server" in test
 
 
 def test_environments_beside_the_models_are_packed_under_the_new_names(tmp_path: Path) -> None:
     models = tmp_path / "models"
     write_repository(models, more=_ENVIRONMENT.format("../env.tar.gz"))
-    write(models / "env.tar.gz", "packed")
-    (models / "pre" / "venv").mkdir()
-    write(models / "pre" / "venv" / "bin" / "activate", "")
-    write(models / "post" / CONFIG, (models / "post" / CONFIG).read_text().replace("../env.tar.gz", "../pre/venv"))
-    project = tmp_path / "project"
-    (project / "ensembles").mkdir(parents=True)
+    config = (models / "post" / CONFIG).read_text().replace("../env.tar.gz", "../pre/venv")
+    write_folder(models, {"env.tar.gz": "packed", "pre/venv/bin/activate": "", f"post/{CONFIG}": config})
+    project = empty_project(tmp_path)
     result = run_in(project, "new", "x", "--from", models)
-    assert (
-        "assumed: pre runs in the environment that its config.pbtxt names: $$TRITON_MODEL_DIRECTORY/../env.tar.gz"
-        in result.stdout
-    )
+    named = "assumed: pre runs in the environment that its config.pbtxt names: $$TRITON_MODEL_DIRECTORY/../env.tar.gz"
+    assert named in result.stdout
     plan = plan_build(project / "ensembles" / "x", CPU)
     stage(plan, tmp_path / "staged", artifacts={}, environments={})
     assert (tmp_path / "staged" / "env.tar.gz").read_text() == "packed"
-    named = {
-        step: read_config(tmp_path / "staged" / f"x.{step}" / CONFIG).parameters["EXECUTION_ENV_PATH"].string_value
-        for step in ("pre", "post")
-    }
-    assert named == {"pre": "$$TRITON_MODEL_DIRECTORY/../env.tar.gz", "post": "$$TRITON_MODEL_DIRECTORY/../x.pre/venv"}
+    for step, place in (("pre", "../env.tar.gz"), ("post", "../x.pre/venv")):
+        parameters = read_config(tmp_path / "staged" / f"x.{step}" / CONFIG).parameters
+        assert parameters["EXECUTION_ENV_PATH"].string_value == f"$$TRITON_MODEL_DIRECTORY/{place}"
     assert (tmp_path / "staged" / "x.pre" / "venv" / "bin" / "activate").is_file()
 
 
@@ -199,15 +177,11 @@ def test_what_is_missing_is_one_line_each(tmp_path: Path) -> None:
     write_repository(models, imports="import unknown_module\n")
     (models / "net" / "1" / "model.onnx").unlink()
     shutil.rmtree(models / "post" / "1")
-    project = tmp_path / "project"
-    (project / "ensembles").mkdir(parents=True)
-    result = run_in(project, "new", "x", "--from", models)
+    result = run_in(empty_project(tmp_path), "new", "x", "--from", models)
     assert result.exit_code == 0
     left = [line.removeprefix("left to do: ") for line in result.stdout.splitlines() if line.startswith("left to do")]
     assert len(left) == 3
-    assert left[0].endswith(
-        "ensembles/x/post/1/model.py is missing: put it there, or let an artifact of the recipe make it"
-    )
+    assert "ensembles/x/post/1/model.py is missing: put it there, or let an artifact" in left[0]
     assert "ensembles/x/net/1: version 1 has no model.onnx" in left[1]
     assert "ensembles/x/pre/1/model.py:3:1: Python 3.11 has no module 'unknown_module'" in left[2]
     assert "partial" not in result.stdout
@@ -216,7 +190,7 @@ def test_what_is_missing_is_one_line_each(tmp_path: Path) -> None:
 
 def _nested(folder: Path) -> Path:
     write_repository(folder)
-    write_ensemble(folder / "outer", TEXT, LABEL, f"{ENSEMBLE} TEXT LABEL")
+    write_ensemble(folder / "outer", TEXT, LABEL, "pipeline TEXT LABEL")
     return folder
 
 
@@ -227,24 +201,19 @@ def _two_models(folder: Path) -> Path:
 
 
 def _no_tensors(folder: Path) -> Path:
-    write(folder / "a" / "1" / "model.py", "")
-    write(folder / "a" / CONFIG, 'backend: "python"')
-    return folder
+    return write_folder(folder, {"a/1/model.py": "", f"a/{CONFIG}": 'backend: "python"'})
 
 
 def _broken(folder: Path) -> Path:
-    write(folder / "a" / CONFIG, 'platform: "ensemble"\nmax_batch_size: ${size}\n')
-    return folder
+    return write_folder(folder, {f"a/{CONFIG}": 'platform: "ensemble"\nmax_batch_size: ${size}\n'})
 
 
 def _text_file(folder: Path) -> Path:
-    write(folder / "model.zip", "PK")
-    return folder / "model.zip"
+    return write_folder(folder, {"model.zip": "PK"}) / "model.zip"
 
 
 def _empty(folder: Path) -> Path:
-    folder.mkdir(parents=True)
-    return folder
+    return write_folder(folder, {".": None})
 
 
 def _two_repositories(folder: Path) -> Path:
@@ -266,11 +235,9 @@ def _two_repositories(folder: Path) -> Path:
         (_two_repositories, "there are 2 model repositories here: "),
     ],
 )
-def test_what_cannot_be_imported_is_refused_and_nothing_is_written(
-    tmp_path: Path, make: Callable[[Path], Path], message: str
-) -> None:
-    project = tmp_path / "project"
-    (project / "ensembles").mkdir(parents=True)
+def test_what_cannot_be_imported_is_refused(tmp_path: Path, make: Callable[[Path], Path], message: str) -> None:
+    """In one line, and nothing is written."""
+    project = empty_project(tmp_path)
     result = run_in(project, "new", "x", "--from", make(tmp_path / "source"))
     assert result.exit_code == 1
     (line,) = result.stderr.splitlines()

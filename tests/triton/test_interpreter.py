@@ -21,9 +21,10 @@ def test_a_virtual_environment_gives_the_python_below_it() -> None:
     assert list(found.dynload.glob("*.so"))
 
 
-def test_a_program_that_is_not_a_python_is_not_taken_for_one() -> None:
+def test_what_is_no_python_and_what_is_not_installed_is_not_found() -> None:
     assert inspect_interpreter("/bin/true") is None
     assert inspect_interpreter("/nowhere/python") is None
+    assert interpreter.find_interpreter("3.99") is None
 
 
 def test_a_missing_python_is_replaced_with_a_warning() -> None:
@@ -41,7 +42,3 @@ def test_a_python_without_a_shared_library_is_refused_with_the_fix(monkeypatch: 
     monkeypatch.setattr(interpreter, "inspect_interpreter", without_library)
     with pytest.raises(EnsembleError, match=r"built without libpython.*--enable-shared"):
         choose_interpreter(None)
-
-
-def test_a_python_that_is_not_installed_is_not_found() -> None:
-    assert interpreter.find_interpreter("3.99") is None

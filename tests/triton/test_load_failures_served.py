@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.endpoint.hosting.archives import written
 from triton_ensembles.checking.examples import IDENTITY, SCALE, ensemble, python_model, step
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.server import TritonServer
@@ -42,10 +43,8 @@ GOOD = {"scale": (CONFIG, IDENTITY), "fine": (ensemble(SCALE), None)}
 
 def repository(folder: Path, models: dict[str, Model]) -> Path:
     for name, (config, code) in models.items():
-        (folder / name / "1").mkdir(parents=True)
-        (folder / name / "config.pbtxt").write_text(config)
-        if code is not None:
-            (folder / name / "1" / "model.py").write_text(code)
+        written({"config.pbtxt": config} | ({} if code is None else {"1/model.py": code}), folder / name)
+        (folder / name / "1").mkdir(exist_ok=True)
     return folder
 
 
@@ -77,11 +76,10 @@ def test_a_version_folder_that_is_missing_is_named(tmp_path: Path) -> None:
 
 def test_a_model_that_two_repositories_have_is_named(tmp_path: Path) -> None:
     folders = [repository(tmp_path / name, {"twice": (CONFIG, IDENTITY)}) for name in ("a", "b")]
-    assert refusal(*folders) == [
-        "tritonserver stopped while it loaded: twice: not unique across all model repositories"
-    ]
+    reason = "tritonserver stopped while it loaded: twice: not unique across all model repositories"
+    assert refusal(*folders) == [reason]
     explicit = ("--model-control-mode=explicit", "--load-model=twice")
-    assert refusal(*folders, arguments=explicit) == refusal(*folders)
+    assert refusal(*folders, arguments=explicit) == [reason]
 
 
 def test_a_model_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,18 +20,19 @@ POLL = (
     "E1121 10:00:00.0 1 model_repository_manager.cc:1387] \"Poll failed for model directory 'e': "
     "ensemble 'e' has no step\"\n"
 )
+UNKNOWN_FLAG = "hello\n/x/bin/tritonserver: unrecognized option '--color'\nUsage: tritonserver [options]\n"
 
 
-def test_a_python_exception_is_one_line_without_its_traceback() -> None:
-    assert failure_reasons(PYTHON_ERROR) == ["identity: Internal: ValueError: the file of weights is missing"]
-
-
-def test_an_invalid_config_is_named() -> None:
-    assert failure_reasons(POLL) == ["e: ensemble 'e' has no step"]
-
-
-def test_a_repeated_reason_is_reported_once() -> None:
-    assert len(failure_reasons(PYTHON_ERROR + PYTHON_ERROR)) == 1
+@pytest.mark.parametrize(
+    ("log", "reasons"),
+    [
+        (PYTHON_ERROR * 2, ["identity: Internal: ValueError: the file of weights is missing"]),  # said once
+        (POLL, ["e: ensemble 'e' has no step"]),
+        (UNKNOWN_FLAG, ["unrecognized option '--color'"]),
+    ],
+)
+def test_a_reason_is_one_line_without_traceback_or_help(log: str, reasons: list[str]) -> None:
+    assert failure_reasons(log) == reasons
 
 
 def test_a_crash_names_what_was_being_loaded() -> None:
@@ -39,11 +41,6 @@ def test_a_crash_names_what_was_being_loaded() -> None:
     log = loading.format("a") + loading.format("b")
     log += "I1121 09:44:12.2 1 model_lifecycle.cc:839] \"successfully loaded 'a'\"\nSignal (11) received.\n 0# 0x5\n"
     assert read_failure(log) == ["it crashed with signal 11 while it loaded b"]
-
-
-def test_an_unknown_flag_is_named_without_the_help_after_it() -> None:
-    log = "entry point says hello\n/x/bin/tritonserver: unrecognized option '--color'\nUsage: tritonserver [options]\n"
-    assert failure_reasons(log) == ["unrecognized option '--color'"]
 
 
 def test_each_server_reads_its_own_lines_of_a_shared_log(tmp_path: Path) -> None:

@@ -66,20 +66,18 @@ def test_each_variable_becomes_its_flag(variable: str, value: str, flags: list[s
 
 
 def test_the_platforms_port_is_the_containers_port() -> None:
-    made = server_command(
-        multi_model() | {"SAGEMAKER_BIND_TO_PORT": "81", "SAGEMAKER_SAFE_PORT_RANGE": "80-90"}, Path("/x")
-    )
+    ports = {"SAGEMAKER_BIND_TO_PORT": "81", "SAGEMAKER_SAFE_PORT_RANGE": "80-90"}
+    made = server_command(multi_model() | ports, Path("/x"))
     assert {"--sagemaker-port=81", "--sagemaker-safe-port-range=80-90"} <= set(made.arguments)
 
 
 def test_the_ping_mode_reaches_the_server_only_if_the_variable_was_set_before() -> None:
-    assert (
-        "SAGEMAKER_TRITON_PING_MODE"
-        not in server_command(multi_model(OVERRIDE_PING_MODE="ready"), Path("/x")).environment
-    )
-    made = server_command(multi_model(OVERRIDE_PING_MODE="ready", PING_MODE="x"), Path("/x"))
-    assert made.environment["SAGEMAKER_TRITON_PING_MODE"] == "ready"
-    assert server_command(multi_model(PING_MODE="x"), Path("/x")).environment["SAGEMAKER_TRITON_PING_MODE"] == "live"
+    def ping_mode(**variables: str) -> str | None:
+        return server_command(multi_model(**variables), Path("/x")).environment.get("SAGEMAKER_TRITON_PING_MODE")
+
+    assert ping_mode(OVERRIDE_PING_MODE="ready") is None
+    assert ping_mode(OVERRIDE_PING_MODE="ready", PING_MODE="x") == "ready"
+    assert ping_mode(PING_MODE="x") == "live"
 
 
 def test_a_single_model_container_loads_its_only_folder_or_the_named_one(tmp_path: Path) -> None:

@@ -28,31 +28,9 @@ from triton_ensembles.triton.ports import LOOPBACK, Ports
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 from triton_ensembles.triton.server import TritonServer
 
-IDENTITY = """
-import triton_python_backend_utils as pb_utils
-
-class TritonPythonModel:
-    def initialize(self, args):
-        {initialize}
-
-    def execute(self, requests):
-        return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", pb_utils.get_input_tensor_by_name(r, "X").as_numpy())])
-                for r in requests]
-"""
-CONFIG = """
-backend: "python"
-input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] } ]
-output [ { name: "Y" data_type: TYPE_FP32 dims: [ -1 ] } ]
-instance_group [ { kind: KIND_CPU count: 1 } ]
-"""
-
 
 def make_repository(folder: Path, initialize: str = "pass") -> Path:
-    model = folder / "identity"
-    (model / "1").mkdir(parents=True)
-    (model / "config.pbtxt").write_text(CONFIG)
-    (model / "1" / "model.py").write_text(IDENTITY.format(initialize=initialize))
-    return folder
+    return archives.written(archives.model(initialize=initialize), folder)
 
 
 def alive(pid: int) -> bool:
@@ -111,17 +89,6 @@ def test_no_other_process_gets_the_ports_of_a_server_before_it_has_stopped(tmp_p
         other.listen()
 
 
-def test_a_model_that_fails_to_load_is_reported_with_its_reason(tmp_path: Path) -> None:
-    repository = make_repository(tmp_path / "repository", 'raise ValueError("the file of weights is missing")')
-    server = TritonServer([repository], log=tmp_path / "log")
-    with pytest.raises(EnsembleError) as caught:
-        server.start()
-    assert "identity: Internal: ValueError: the file of weights is missing" in str(caught.value)
-    assert "At:" not in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert not server.alive()
-
-
 def test_a_server_that_aborts_on_a_busy_machine_is_started_once_more(tmp_path: Path) -> None:
     """2.51.0 does so when its stubs start too slowly (server#8882). Any other end is reported at once."""
     flag, log = tmp_path / "aborted", tmp_path / "log"
@@ -158,11 +125,9 @@ def test_every_port_is_on_the_loopback_interface(tmp_path: Path) -> None:
 
 def test_stopping_leaves_no_process_and_no_extracted_environment(tmp_path: Path) -> None:
     """Otherwise a client that keeps its connection open makes tritonserver leave everything behind."""
-    for path, content in archives.with_environment(archives.model()).items():
-        (tmp_path / "models" / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "models" / path).write_bytes(content)
+    models = archives.written(archives.with_environment(archives.model()), tmp_path / "models")
     with (
-        TritonServer([tmp_path / "models"], log=tmp_path / "log") as server,
+        TritonServer([models], log=tmp_path / "log") as server,
         socket.create_connection((LOOPBACK, server.ports.http)) as client,
     ):
         client.sendall(b"GET /v2/health/ready HTTP/1.1\r\nHost: x\r\n\r\n")

@@ -18,10 +18,7 @@ MIB = 1 << 20
 def make_repository(folder: Path, megabytes: int, cut: int | None = None) -> Path:
     files = archives.with_environment(archives.model(), megabytes=megabytes)
     files["identity/env.tar.gz"] = files["identity/env.tar.gz"][:cut]
-    for name, content in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
-    return folder
+    return archives.written(files, folder)
 
 
 def test_each_server_finds_its_own_and_removes_it(tmp_path: Path) -> None:

@@ -15,11 +15,12 @@ _NO_MARKS = bytes(set(range(256)) - set(b"{}[]<>:=,;#-"))
 
 
 class ArchiveError(Exception):
-    """The archive cannot be read any further. ``rule`` is the id of the checker's rule that reports it."""
+    """The archive cannot be read any further. ``rule`` is the id of the checker's rule that reports it, ``effect`` what
+    it says instead of the rule's effect."""
 
-    def __init__(self, rule: str, message: str) -> None:
+    def __init__(self, rule: str, message: str, effect: str = "") -> None:
         super().__init__(message)
-        self.rule, self.message = rule, message
+        self.rule, self.message, self.effect = rule, message, effect
 
 
 @dataclass

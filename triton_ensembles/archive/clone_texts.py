@@ -1,7 +1,5 @@
 """The texts in which clones of an archive differ: configs, the manifest, and the plan of a fused ensemble."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping
@@ -28,19 +26,14 @@ class Replacement:
 
 @dataclass(frozen=True)
 class Changes:
-    """Differences between a clone and its original.
+    """Differences between a clone and its original."""
 
-    Attributes:
-        name: of its ensemble, or of its only model.
-        files: of its own, by the path in the original archive.
-        parameters: of configs, by the model's folder in the original ("" for an archive that is one model), or by the
-            step of a fused ensemble.
-        left_out: paths in the original archive of what was made from files that are replaced.
-    """
-
-    name: str
-    files: Mapping[str, Replacement] = field(default_factory=dict)
+    name: str  # of its ensemble, or of its only model
+    files: Mapping[str, Replacement] = field(default_factory=dict)  # of its own, by the path in the original archive
+    # of configs, by the model's folder in the original ("" for an archive that is one model), or by the step of a fused
+    # ensemble
     parameters: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # paths in the original archive of what was made from files that are replaced
     left_out: frozenset[str] = frozenset()
 
 
@@ -60,11 +53,8 @@ def is_plan(path: str) -> bool:
 
 
 class CloneTexts:
-    """The texts of one archive, parsed once for all of its clones.
-
-    Args:
-        originals: the content of each by its path; see :func:`differs`.
-    """
+    """The texts of one archive, parsed once for all of its clones. ``originals``: the content of each by its path; see
+    :func:`differs`."""
 
     def __init__(self, originals: Mapping[str, bytes], names: ModelNames) -> None:
         self.originals, self._names = originals, names
@@ -160,9 +150,8 @@ def _plan(path: str, content: bytes, changes: Changes) -> bytes:
     for name in own:
         for key, value in changes.parameters[name].items():
             steps[name]["config"].setdefault("parameters", {})[key] = {"string_value": value}
-    plan["files"] = {inner: known for inner, known in plan["files"].items() if inner not in left_out} | {
-        inner: [new.size, new.sha256] for inner, new in files.items()
-    }
+    kept = {inner: known for inner, known in plan["files"].items() if inner not in left_out}
+    plan["files"] = kept | {inner: [new.size, new.sha256] for inner, new in files.items()}
     return (json.dumps(plan, indent=1, sort_keys=True) + "\n").encode()
 
 

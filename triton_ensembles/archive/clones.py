@@ -17,6 +17,7 @@ import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +28,6 @@ from triton_ensembles.archive.clone_texts import Changes, CloneTexts, Replacemen
 from triton_ensembles.archive.common_environments import common_environments
 from triton_ensembles.archive.gzip_stream import GzipStream
 from triton_ensembles.archive.model_names import ModelNames, model_names
-from triton_ensembles.archive.renamed_header import RenamedHeader
 from triton_ensembles.archive.tar import safe_path, unsafe_because
 from triton_ensembles.archive.tar_stream import Member, TarStream
 from triton_ensembles.archive.write import BLOCK, GzipMember
@@ -36,6 +36,8 @@ from triton_ensembles.ground.files import write_whole
 
 _LARGE = 4 << 10  # bytes; a smaller file is compressed with its neighbors, which takes less space
 _LEVEL = 6  # level 9, zlib's best, takes three times as long
+# Of ustar, in bytes: the name comes first; then, among others, the sum of all.
+_NAME_BYTES, _SUM = 100, slice(148, 156)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
@@ -58,10 +60,8 @@ def is_clone_name(name: str) -> bool:
 def clone_names(prefix: str, count: int) -> list[str]:
     """``prefix_0000`` and so on. Raises :class:`EnsembleError` for a prefix that a model's name cannot have."""
     if not is_clone_name(prefix):
-        raise EnsembleError(
-            f"{prefix!r} is not a valid beginning of a model's name",
-            cure="use up to 100 letters, digits, _ and -, beginning with a letter or a digit",
-        )
+        message = f"{prefix!r} is not a valid beginning of a model's name"
+        raise EnsembleError(message, cure="use up to 100 letters, digits, _ and -, beginning with a letter or a digit")
     digits = max(4, len(str(count - 1)))
     return [f"{prefix}_{number:0{digits}}" for number in range(count)]
 
@@ -74,14 +74,9 @@ def clone(
     *,
     common: bool = False,
 ) -> Iterator[Path]:
-    """Write a clone of ``archive`` for each name into ``folder``; yield each path once it is complete.
-
-    Args:
-        common: put the environments of an ensemble where all clones have them, as :func:`common_environments`.
-
-    Raises:
-        EnsembleError: the archive has no model at its root, or a link; or the clones do not fit on the disk.
-    """
+    """Write a clone of ``archive`` for each name into ``folder``; yield each path once it is complete. ``common``: put
+    the environments of an ensemble where all clones have them, as :func:`common_environments`. Raises
+    :class:`EnsembleError`: the archive has no model at its root, or a link; or the clones do not fit on the disk."""
     with read_original(archive, folder, progress, common=common) as original:
         original.refuse_without_space(len(names))
         for name in names:
@@ -96,13 +91,7 @@ def read_original(
     archive: Path, folder: Path, progress: Callable[[str], object] = lambda _: None, *, common: bool = False
 ) -> Iterator[Original]:
     """``archive``, compressed once for clones that are written into ``folder``, which is made if it does not exist.
-
-    Args:
-        common: as in :func:`clone`.
-
-    Raises:
-        EnsembleError: the archive has no model at its root, or a link.
-    """
+    ``common``: as in :func:`clone`. Raises :class:`EnsembleError`: the archive has no model at its root, or a link."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder) as scratch:
         progress(f"reading {archive.name}")
@@ -112,18 +101,12 @@ def read_original(
 
 @dataclass(frozen=True)
 class Original:
-    """An archive that is cloned.
-
-    Attributes:
-        folder: where clones are written.
-        names: of its models.
-        scratch: the file with what is compressed.
-    """
+    """An archive that is cloned."""
 
     archive: Path
-    folder: Path
-    scratch: BinaryIO
-    names: ModelNames
+    folder: Path  # where clones are written
+    scratch: BinaryIO  # the file with what is compressed
+    names: ModelNames  # of its models
     members: Sequence[_Member]
 
     @cached_property
@@ -132,8 +115,8 @@ class Original:
         return CloneTexts({path: content for path, content in kept if differs(path)}, self.names)
 
     @cached_property
-    def _headers(self) -> Sequence[RenamedHeader]:
-        return [RenamedHeader(info) for info, _ in self.members]
+    def _headers(self) -> Sequence[_RenamedHeader]:
+        return [_RenamedHeader(info) for info, _ in self.members]
 
     @property
     def files(self) -> list[str]:
@@ -143,27 +126,20 @@ class Original:
     def refuse_itself(self, path: Path) -> None:
         """Raise :class:`EnsembleError` when a clone would be written to ``path`` in place of the original."""
         if path.exists() and path.samefile(self.archive):
-            raise EnsembleError(
-                "this is the archive that is cloned itself", path=path, cure="choose another name, or another --output"
-            )
+            message = "this is the archive that is cloned itself"
+            raise EnsembleError(message, path=path, cure="choose another name, or another --output")
 
     def refuse_without_space(self, count: int) -> None:
         """Raise :class:`EnsembleError` when ``count`` clones do not fit on the disk."""
         need, free = self.archive.stat().st_size * count, shutil.disk_usage(self.folder).free
         if need > free:
-            raise EnsembleError(
-                f"{count} clones of {self.archive.name} need {need / 1e9:.1f} GB, but only {free / 1e9:.1f} GB "
-                "are free",
-                path=self.folder,
-                cure="write fewer at a time",
-            )
+            size = f"{need / 1e9:.1f} GB, but only {free / 1e9:.1f} GB are free"
+            message = f"{count} clones of {self.archive.name} need {size}"
+            raise EnsembleError(message, path=self.folder, cure="write fewer at a time")
 
     def write(self, changes: Changes, path: Path) -> None:
-        """Write the clone; it appears whole or not at all.
-
-        Raises:
-            EnsembleError: a file of its own has changed since its digest was taken.
-        """
+        """Write the clone; it appears whole or not at all. Raises :class:`EnsembleError`: a file of its own has changed
+        since its digest was taken."""
         with write_whole(path) as partial, partial.open("wb") as output:
             for segment in self._segments(changes):
                 if isinstance(segment, bytes):
@@ -202,6 +178,35 @@ class Original:
         yield bytes(pending) + bytes(2 * tarfile.BLOCKSIZE)  # two empty blocks end a tar
 
 
+class _RenamedHeader:
+    """The header of ``info`` with other names and sizes, as :meth:`tarfile.TarInfo.tobuf` makes it: all but the name is
+    made once."""
+
+    def __init__(self, info: tarfile.TarInfo) -> None:
+        self._info = info
+        self._size = info.size
+        self._rest: bytes | None = None  # None: it needs more than one block
+        header = self._made("x", info.size)
+        if len(header) == tarfile.BLOCKSIZE:
+            self._rest = header[_NAME_BYTES:]
+            self._rest_sum = sum(header[_NAME_BYTES:]) - sum(header[_SUM]) + 8 * ord(" ")
+
+    def of(self, name: str, size: int) -> bytes:
+        """Both of the member in the clone; the size is in bytes."""
+        written = f"{name}/" if self._info.isdir() else name
+        if self._rest is None or size != self._size or len(written) > _NAME_BYTES or not written.isascii():
+            return self._made(name, size)
+        encoded = written.encode()
+        total = b"%06o\0 " % (self._rest_sum + sum(encoded))
+        start, stop = _SUM.start - _NAME_BYTES, _SUM.stop - _NAME_BYTES
+        return encoded.ljust(_NAME_BYTES, b"\0") + self._rest[:start] + total + self._rest[stop:]
+
+    def _made(self, name: str, size: int) -> bytes:
+        info = copy(self._info)
+        info.name, info.size = name, size
+        return info.tobuf(tarfile.PAX_FORMAT)
+
+
 def _read(archive: Path, scratch: BinaryIO) -> tuple[ModelNames, list[_Member]]:
     """The names of the models, and all members, large contents compressed into ``scratch``."""
     members: list[_Member] = []
@@ -227,25 +232,21 @@ def _read_member(tar: TarStream, member: Member, archive: Path, budget: Budget, 
     if not name:
         if member.is_folder and set(member.name) <= set("./") and ".." not in member.name:
             return None
-        raise EnsembleError(
-            unsafe_because(member.name), path=archive, cure="pack it with relative names: tar -C FOLDER"
-        )
+        message = unsafe_because(member.name)
+        raise EnsembleError(message, path=archive, cure="pack it with relative names: tar -C FOLDER")
     info = tarfile.TarInfo(name)
     info.size, info.mode, info.mtime = member.size, member.mode, member.mtime
     info.uname = info.gname = "root"
     if member.is_folder:
         info.type, info.size = tarfile.DIRTYPE, 0
         return info, b""
-    if not member.is_file or member.segments is not None:
-        raise EnsembleError(
-            f"'{name}' is a link or a special file, with which SageMaker refuses the archive",
-            path=archive,
-            cure="pack what it leads to: tar -h --hard-dereference",
-        )
+    if not member.is_file:
+        message = f"'{name}' is a link or a special file, with which SageMaker refuses the archive"
+        raise EnsembleError(message, path=archive, cure="pack what it leads to: tar -h --hard-dereference")
     is_text = differs(name) or member.size <= _LARGE
     if not (is_text and budget.take_text(member.size, is_config=is_config(name))):
         return info, _compress(tar, member.size, scratch)
-    return info, tar.content(member)
+    return info, tar.content()
 
 
 def _compress(stream: TarStream, size: int, scratch: BinaryIO) -> _Compressed:

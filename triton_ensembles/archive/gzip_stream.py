@@ -19,11 +19,8 @@ class Source(Protocol):
 
 
 class GzipStream:
-    """A readable stream of the decompressed bytes of ``source``; raises :class:`ArchiveError`.
-
-    Args:
-        inside: ``source`` is itself a part of what ``budget`` has counted.
-    """
+    """A readable stream of the decompressed bytes of ``source``; raises :class:`ArchiveError`. ``inside``: ``source``
+    is itself a part of what ``budget`` has counted."""
 
     def __init__(self, source: Source, budget: Budget, *, inside: bool = False) -> None:
         self._source = source

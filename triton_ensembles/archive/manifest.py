@@ -17,11 +17,8 @@ def python_of(repositories: Mapping[str, Path]) -> str:
 
 
 def one_python(pythons: Mapping[str, str]) -> str:
-    """The Python of a server for these archives (by name), such as "3.10"; "" where it does not matter.
-
-    Raises:
-        EnsembleError: they are for different ones, and the stubs of one server are of one Python.
-    """
+    """The Python of a server for these archives (by name), such as "3.10"; "" where it does not matter. Raises
+    :class:`EnsembleError`: they are for different ones, and the stubs of one server are of one Python."""
     chosen = {name: python for name, python in pythons.items() if python}
     if len(set(chosen.values())) > 1:
         named = ", ".join(f"{name} for Python {python}" for name, python in sorted(chosen.items()))
@@ -35,6 +32,5 @@ def _python_of(repository: Path) -> str:
     except FileNotFoundError:
         return ""
     except (ValueError, AttributeError):
-        raise EnsembleError(
-            "this is not a manifest", path=repository / MANIFEST, cure="build the archive again"
-        ) from None
+        message = "this is not a manifest"
+        raise EnsembleError(message, path=repository / MANIFEST, cure="build the archive again") from None

@@ -1,7 +1,5 @@
 """The models of an archive, and what each is called in a clone of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,13 +13,11 @@ ENVIRONMENT = "EXECUTION_ENV_PATH"  # it may name another step's folder
 
 @dataclass(frozen=True)
 class ModelNames:
-    """Attributes:
-    models: the folders at the root that are models; none where the root itself is one.
-    top: the model that SageMaker's container serves, and that a clone is named after: the ensemble that is not a step
-        of another, or the only model. "" where there are several, or none.
-    """
+    """The names of an archive's models."""
 
-    models: frozenset[str]
+    models: frozenset[str]  # the folders at the root that are models; none where the root itself is one
+    # the model that SageMaker's container serves, and that a clone is named after: the ensemble that is not a step of
+    # another, or the only model; "" where there are several, or none
     top: str
 
     def of(self, model: str, clone: str) -> str:
@@ -66,11 +62,9 @@ def model_names(paths: Iterable[str], configs: Mapping[str, str], archive: Path)
     versions = {pieces[0] for pieces in parts if len(pieces) > 1 and pieces[1].isdecimal()}
     models = frozenset(parsed) | versions
     if not models:
-        raise EnsembleError(
-            f"there is no model at the root of this archive: no folder there has a {CONFIG} or a version folder",
-            path=archive,
-            cure="pack what is in the folder of the models: tar -C FOLDER -czf NAME.tar.gz .",
-        )
+        message = f"there is no model at the root of this archive: no folder there has a {CONFIG} or a version folder"
+        cure = "pack what is in the folder of the models: tar -C FOLDER -czf NAME.tar.gz ."
+        raise EnsembleError(message, path=archive, cure=cure)
     steps = {step.model_name for config in parsed.values() for step in config.ensemble_scheduling.step}
     ensembles = [name for name, config in parsed.items() if config.platform == "ensemble" and name not in steps]
     tops = ensembles or sorted(models)

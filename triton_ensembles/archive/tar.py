@@ -1,7 +1,5 @@
 """A .tar.gz as a :class:`Tree`, read in one pass and never unpacked to disk."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 from collections.abc import Callable
@@ -11,8 +9,7 @@ from weakref import WeakValueDictionary
 
 from triton_ensembles.archive.budget import ArchiveError, Budget
 from triton_ensembles.archive.gzip_stream import GzipStream, Source
-from triton_ensembles.archive.tar_header import BadHeaderError
-from triton_ensembles.archive.tar_stream import Member, TarStream
+from triton_ensembles.archive.tar_stream import BadHeaderError, Member, TarStream
 from triton_ensembles.archive.tree import CONFIG_SUFFIX, Entry, Kind, Problem, Tree, is_archive, is_text
 
 _DEEPEST = 1  # env.tar.gz inside an archive is read, an archive inside env.tar.gz is not
@@ -81,7 +78,7 @@ class _Reader:
             message = error.message if members else "this is not a gzip-compressed tar archive"
             problems.append(Problem(error.rule if members else "archive-unreadable", "", message))
         except ArchiveError as error:
-            problems.append(Problem(error.rule, "", error.message))
+            problems.append(Problem(error.rule, "", error.message, error.effect))
             if error.rule in _TOO_LARGE:  # nothing can be concluded from a part
                 return Tree((), problems)
         return Tree(members, problems, inner.get)
@@ -95,12 +92,12 @@ class _Reader:
             if member.is_file and path:
                 is_config = path.endswith(CONFIG_SUFFIX)
                 if is_text(path, member.size) and self._budget.take_text(member.size, is_config=is_config):
-                    data = stream.content(member)
+                    data = stream.content()
                     if is_config:
                         self._budget.take_config(data)
                 elif is_archive(path) and depth < _DEEPEST:
                     inner[path] = self._nested(stream, member, depth + 1)
-                elif self._summarize and not depth and member.segments is None:
+                elif self._summarize and not depth:
                     summary = self._summarize(path, member.size, io.BufferedReader(_Content(stream)))
             members.append(_entry(path, member, data, summary))
 
@@ -116,7 +113,7 @@ class _Reader:
     def _nested(self, stream: TarStream, member: Member, depth: int) -> Tree:
         if member.size > _LARGEST_SHARED:
             return self.tree(stream, depth)
-        data = stream.content(member)
+        data = stream.content()
         digest = hashlib.sha256(data).digest()
         tree = _SHARED.get(digest)
         if tree is None:

@@ -24,29 +24,17 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file, folder or link.
+    """One file, folder or link."""
 
-    Args:
-        path: relative to the repository, with ``/`` and without ``.`` or ``..``.
-        kind: file, folder, link or something else.
-        size: bytes; 0 unless this is a file (or a link to one on disk).
-        written: the name as the archive has it (``./a``, ``/etc/passwd``, ``../x``); ``path`` for folders on disk.
-        target: where a link points to.
-        data: the content of the small texts that rules read (see :func:`is_text`), otherwise None.
-        leads_to_folder: true for a symbolic link (on disk) that resolves to a folder.
-        mode: permission bits.
-        summary: what a reader of file formats said about the content, see :func:`read_archive`.
-    """
-
-    path: str
+    path: str  # relative to the repository, with `/` and without `.` or `..`
     kind: Kind
-    size: int = 0
-    written: str = ""
-    target: str = ""
-    data: bytes | None = None
-    leads_to_folder: bool = False
-    mode: int = 0o644
-    summary: object = None
+    size: int = 0  # bytes; 0 unless this is a file (or a link to one on disk)
+    written: str = ""  # the name as the archive has it (`./a`, `/etc/passwd`, `../x`); `path` for folders on disk
+    target: str = ""  # where a link points to
+    data: bytes | None = None  # the content of the small texts that rules read (see is_text), otherwise None
+    leads_to_folder: bool = False  # true for a symbolic link (on disk) that resolves to a folder
+    mode: int = 0o644  # permission bits
+    summary: object = None  # what a reader of file formats said about the content, see read_archive
 
     @property
     def is_folder(self) -> bool:
@@ -60,21 +48,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class Problem:
-    """Why a repository could not be read, or not completely.
+    """Why a repository could not be read, or not completely."""
 
-    Args:
-        rule: the id of the checker's rule that reports it.
-        path: of the file it is about; "" for the whole repository.
-        message: what is wrong.
-        effect: what the server does then; "" for what the rule says.
-        cure: what to do; "" for what the rule says.
-    """
-
-    rule: str
-    path: str
+    rule: str  # the id of the checker's rule that reports it
+    path: str  # of the file it is about; "" for the whole repository
     message: str
-    effect: str = ""
-    cure: str = ""
+    effect: str = ""  # what the server does then; "" for what the rule says
 
 
 # Problems after which the rest was not read.

@@ -18,7 +18,7 @@ from typing import Any
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.recipe.makers import ACCURACY_CHECKS, MAKERS, OWN_CHECK
 
-_OWN_CHECKS = {OWN_CHECK: "accuracy_script:make"}
+_OWN_CHECKS = {OWN_CHECK: "script:check"}
 
 DERIVATIONS = {"mapped_weights": "mapped_weights:make", "openvino_ir": "openvino_ir:make"}
 """Functions of the same form that the build itself applies to a made model, for an engine that maps the weights of the
@@ -29,25 +29,16 @@ Facts = dict[str, Any]
 
 @dataclass(frozen=True)
 class Job:
-    """The arguments of a maker.
+    """The arguments of a maker."""
 
-    Attributes:
-        output: the file to write.
-        files: the files of its source, and the artifact that it needs, by name.
-        file: the name of the one file that a maker of one file reads.
-        options: those of the recipe.
-        dali_device: the device that decodes images on the target, "cpu" or "mixed"; "" unless the maker differs by it.
-        dali_version: the DALI that will read the output; "" for the installed one, or when it is unknown.
-        root: the folder of the project, which paths in options are relative to; caches are in its build/.
-    """
-
-    output: Path
-    files: dict[str, Path]
-    file: str | None
-    options: dict[str, Any]
+    output: Path  # the file to write
+    files: dict[str, Path]  # the files of its source, and the artifact that it needs, by name
+    file: str | None  # the name of the one file that a maker of one file reads
+    options: dict[str, Any]  # those of the recipe
+    # the device that decodes images on the target, "cpu" or "mixed"; "" unless the maker differs by it
     dali_device: str
-    dali_version: str
-    root: Path = Path()
+    dali_version: str  # the DALI that will read the output; "" for the installed one, or when it is unknown
+    root: Path = Path()  # the folder of the project, which paths in options are relative to; caches are in its build/
 
     def source_file(self) -> Path:
         """The path of ``file``. Raises :class:`EnsembleError` when the recipe names no file."""

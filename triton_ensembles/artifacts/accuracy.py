@@ -58,17 +58,12 @@ def outputs(file: Path, precision: str, inputs: Iterable[Mapping[str, NDArray[An
 
 
 def least_cosine(vectors: Floats, references: Floats) -> float:
-    """The lowest cosine between a row of ``vectors`` and the same row of ``references``, both [rows, size].
-
-    Raises:
-        EnsembleError: it is less than LEAST_COSINE, or not a number.
-    """
+    """The lowest cosine between a row of ``vectors`` and the same row of ``references``, both [rows, size]. Raises
+    :class:`EnsembleError`: it is less than LEAST_COSINE, or not a number."""
     products = (vectors.astype(np.float64) * references).sum(axis=1)
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1) * np.linalg.norm(references.astype(np.float64), axis=1)
     least = float(np.min(products / lengths))
     if not least >= LEAST_COSINE:
-        raise EnsembleError(
-            f"the lowest cosine to fp32 is {least:.6f}, and at least {LEAST_COSINE} is required",
-            cure='write precision = "fp32"',
-        )
+        message = f"the lowest cosine to fp32 is {least:.6f}, and at least {LEAST_COSINE} is required"
+        raise EnsembleError(message, cure='write precision = "fp32"')
     return round(least, 6)

@@ -30,9 +30,8 @@ def make(job: Job) -> Facts:
     model = job.source_file()
     # OpenVINO calls a GraphDef's tensors as TensorFlow does.
     inputs = [{f"{INPUT}:0": feed[INPUT]} for feed in feeds(job.files)]
-    lower, fp32 = (
-        outputs(model, precision, inputs, f"{OUTPUT}:0") for precision in (str(job.options["precision"]), "fp32")
-    )
+    precisions = (str(job.options["precision"]), "fp32")
+    lower, fp32 = (outputs(model, precision, inputs, f"{OUTPUT}:0") for precision in precisions)
     facts = judge(lower, fp32)
     job.output.write_text(json.dumps(facts))
     return facts
@@ -55,19 +54,14 @@ def judge(probabilities: Sequence[Floats], reference: Sequence[Floats], _inputs:
 
 
 def other_classes(lower: Floats, fp32: Floats) -> int:
-    """The number of rows of probabilities [rows, classes] whose first class differs from that of fp32, in a tie.
-
-    Raises:
-        EnsembleError: the first class of a row differs, and fp32 has no tie there.
-    """
+    """The number of rows of probabilities [rows, classes] whose first class differs from that of fp32, in a tie. Raises
+    :class:`EnsembleError`: the first class of a row differs, and fp32 has no tie there."""
     rows = range(len(fp32))
     chosen = lower.argmax(axis=1)
     wrong = fp32[rows, chosen] < TIE * fp32.max(axis=1)
     if wrong.any():
-        raise EnsembleError(
-            f"{wrong.sum()} of {len(fp32)} photographs get a different class than in fp32",
-            cure='write precision = "fp32"',
-        )
+        message = f"{wrong.sum()} of {len(fp32)} photographs get a different class than in fp32"
+        raise EnsembleError(message, cure='write precision = "fp32"')
     return int((chosen != fp32.argmax(axis=1)).sum())
 
 

@@ -43,10 +43,7 @@ def package_of(version: str) -> str:
 
 def dali_folder(version: str, tools: Path) -> Path:
     """A folder to import ``nvidia.dali`` of exactly this version from; pip fills it the first time (about 600 MB).
-
-    Raises:
-        EnsembleError: pip cannot install it.
-    """
+    Raises :class:`EnsembleError`: pip cannot install it."""
     version = full_version(version)
     name = f"{package_of(version)}-{version}"
     folder = tools / name
@@ -75,15 +72,9 @@ def _graph(job: Job) -> list[str]:
 
 
 def _serialize_with(folder: Path, version: str, script: Path, job: Job) -> None:
-    """Run the pipeline's script with exactly this DALI; it writes ``job.output``.
-
-    Args:
-        folder: where it is imported from.
-
-    Raises:
-        EnsembleError: the script fails with it. DALI up to 1.35 writes "mixed" only on
-            a machine with a GPU; 1.53 does not need one.
-    """
+    """Run the pipeline's script with exactly this DALI; it writes ``job.output``. ``folder``: where it is imported
+    from. Raises :class:`EnsembleError`: the script fails with it. DALI up to 1.35 writes "mixed" only on a machine with
+    a GPU; 1.53 does not need one."""
     # -S: without this environment's site-packages, so that two versions of DALI and their libraries never mix.
     command: list[str | Path] = [sys.executable, "-S", "-B", script, job.output, "--device", job.dali_device]
     command += [argument for graph in _graph(job) for argument in ("--graph", graph)]
@@ -91,11 +82,9 @@ def _serialize_with(folder: Path, version: str, script: Path, job: Job) -> None:
         output_of(command, environment=os.environ | {"PYTHONPATH": os.fspath(folder)})
     except ProgramError as error:
         if job.dali_device == "mixed" and any(word in error.output for word in ("libcuda", "cuInit", "CUDA driver")):
-            raise EnsembleError(
-                f"DALI {version} writes a pipeline that decodes on the GPU only on a machine with a GPU",
-                path=script,
-                cure="build on such a machine, or for an image with DALI 1.53 or newer",
-            ) from error
+            message = f"DALI {version} writes a pipeline that decodes on the GPU only on a machine with a GPU"
+            cure = "build on such a machine, or for an image with DALI 1.53 or newer"
+            raise EnsembleError(message, path=script, cure=cure) from error
         raise EnsembleError(f"this script fails with DALI {version}: {error.reason}", path=script) from error
 
 

@@ -16,11 +16,8 @@ def copy(job: Job) -> Facts:
 
 
 def member(job: Job) -> Facts:
-    """The member ``options.member`` of the source file, a tar archive.
-
-    Raises:
-        EnsembleError: the archive has no such file.
-    """
+    """The member ``options.member`` of the source file, a tar archive. Raises :class:`EnsembleError`: the archive has
+    no such file."""
     name = str(job.options["member"])
     with tarfile.open(job.source_file()) as archive:
         try:

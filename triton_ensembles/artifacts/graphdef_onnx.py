@@ -41,10 +41,8 @@ def convert(source: Path, input_: str, output: str) -> bytes:
     """The ONNX file of the part of the GraphDef ``source`` between ``input_`` and ``output``.
 
     tf2onnx numbers the nodes that it adds, so only the first conversion in a process gives the same bytes each time.
-
-    Raises:
-        EnsembleError: it is not a GraphDef, does not have these tensors, or its input has no fixed image size.
-    """
+    Raises :class:`EnsembleError`: it is not a GraphDef, does not have these tensors, or its input has no fixed image
+    size."""
     import onnx
     import tf2onnx
 
@@ -87,10 +85,7 @@ def _copies_collected() -> Iterator[None]:
 
 def compare(model: Path, source: Path, input_: str, output: str) -> tuple[float, int]:
     """The largest difference of an output between the ONNX ``model`` and its ``source``, and the number of images.
-
-    Raises:
-        EnsembleError: the difference is more than TOLERANCE, or not a number; or see :func:`convert`.
-    """
+    Raises :class:`EnsembleError`: the difference is more than TOLERANCE, or not a number; or see :func:`convert`."""
     import onnxruntime
     import tensorflow as tf
 
@@ -105,9 +100,8 @@ def compare(model: Path, source: Path, input_: str, output: str) -> tuple[float,
                 expected = session.run(f"{output}:0", {f"{input_}:0": batch})
                 (answer,) = onnx.run([output], {input_: batch})
                 if answer.shape != expected.shape:
-                    raise EnsembleError(
-                        f"the ONNX returns {answer.shape}, and TensorFlow {expected.shape}", path=source
-                    )
+                    message = f"the ONNX returns {answer.shape}, and TensorFlow {expected.shape}"
+                    raise EnsembleError(message, path=source)
                 # np.maximum propagates NaN, max() may not.
                 worst, images = float(np.maximum(worst, np.abs(answer - expected).max())), images + len(batch)
     if not worst <= TOLERANCE:
@@ -130,20 +124,16 @@ def _batched(source: Path, input_: str, output: str) -> Any:
         raise EnsembleError("this is not a frozen GraphDef", path=source) from error
     placeholders = {node.name: node for node in definition.node if node.op == "Placeholder"}
     if input_ not in placeholders:
-        raise EnsembleError(
-            f'no placeholder is named "{input_}"', path=source, cure=f"set input to one of: {', '.join(placeholders)}"
-        )
+        message = f'no placeholder is named "{input_}"'
+        raise EnsembleError(message, path=source, cure=f"set input to one of: {', '.join(placeholders)}")
     if all(node.name != output for node in definition.node):
         read = {name.split(":")[0].lstrip("^") for node in definition.node for name in node.input}
         ends = ", ".join(node.name for node in definition.node if node.name not in read)
         raise EnsembleError(f'no node is named "{output}"', path=source, cure=f"set output to one of: {ends}")
     shape = placeholders[input_].attr["shape"].shape
     if shape.unknown_rank or len(shape.dim) != 4 or any(dim.size < 1 for dim in shape.dim[1:]):
-        raise EnsembleError(
-            f'"{input_}" is not a batch of images of one size',
-            path=source,
-            cure="its placeholder must have the shape [batch, rows, columns, channels]",
-        )
+        cure = "its placeholder must have the shape [batch, rows, columns, channels]"
+        raise EnsembleError(f'"{input_}" is not a batch of images of one size', path=source, cure=cure)
     shape.dim[0].size = -1
     return tf.compat.v1.graph_util.extract_sub_graph(definition, [output])
 

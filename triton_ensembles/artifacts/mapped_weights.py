@@ -27,7 +27,8 @@ from triton_ensembles.runtime.backends.onnxruntime.tensors import tensor_of
 from triton_ensembles.runtime.backends.onnxruntime.weights_gate import GatedFiles, WeightsGate, instruction_sets
 
 TOOLS = ("onnx",)  # ONNX Runtime's version is an option
-READS = ("backends/common/known_input.py", "backends/onnxruntime/tensors.py", "backends/onnxruntime/weights_gate.py")
+_RUNTIME = ("common/known_input", "onnxruntime/tensors", "onnxruntime/weights_gate")
+READS = tuple(f"runtime/backends/{module}.py" for module in _RUNTIME)
 
 _INLINE = 1024  # bytes; smaller tensors stay in the graph
 _PAGE, _LINE = 4096, 64  # a large tensor begins with a page, so that only what is read is in memory
@@ -44,11 +45,8 @@ def make(job: Job) -> Facts:
     """Write the folder ``job.output``: the model under its own name, and the other files.
 
     Options: ``level``, as ``optimization.graph.level`` of the config; ``onnxruntime``, the version that this process
-    must have; ``instruction_sets``, of this processor, which the build needs to tell its results apart.
-
-    Raises:
-        EnsembleError: ONNX Runtime cannot load the model.
-    """
+    must have; ``instruction_sets``, of this processor, which the build needs to tell its results apart. Raises
+    :class:`EnsembleError`: ONNX Runtime cannot load the model."""
     source, level = job.source_file(), int(job.options["level"])
     if ort.__version__ != job.options["onnxruntime"]:
         raise EnsembleError(f"this is ONNX Runtime {ort.__version__}, and {job.options['onnxruntime']} is needed")

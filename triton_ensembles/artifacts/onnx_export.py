@@ -53,11 +53,8 @@ def export(
 
 
 def compare(module: torch.nn.Module, path: Path, feeds: Sequence[Mapping[str, torch.Tensor]], output: str) -> float:
-    """The largest difference of the file's ``output`` to the module's, relative to its largest value.
-
-    Raises:
-        EnsembleError: it is more than TOLERANCE, or not a number.
-    """
+    """The largest difference of the file's ``output`` to the module's, relative to its largest value. Raises
+    :class:`EnsembleError`: it is more than TOLERANCE, or not a number."""
     import onnxruntime
     import torch
 

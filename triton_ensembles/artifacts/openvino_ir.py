@@ -24,15 +24,13 @@ from triton_ensembles.runtime.backends.common.model_instance import (
 from triton_ensembles.runtime.backends.openvino.tensors import CHECKSUM, Names, read
 
 TOOLS = ("openvino",)
-READS = ("backends/common/known_input.py", "backends/common/model_instance.py", "backends/openvino/tensors.py")
+_RUNTIME = ("common/known_input", "common/model_instance", "openvino/tensors")
+READS = tuple(f"runtime/backends/{module}.py" for module in _RUNTIME)
 
 
 def make(job: Job) -> Facts:
-    """Write the folder ``job.output``. The option ``config`` is the step's, as JSON.
-
-    Raises:
-        EnsembleError: OpenVINO cannot read the model, it and the config disagree, or the answers differ.
-    """
+    """Write the folder ``job.output``. The option ``config`` is the step's, as JSON. Raises :class:`EnsembleError`:
+    OpenVINO cannot read the model, it and the config disagree, or the answers differ."""
     source = job.source_file()
     arguments = {
         "model_config": str(job.options["config"]),

@@ -1,21 +1,16 @@
-"""A file made by a script of the project: ``maker = "script"``, ``run = "scripts/make_model.py"``.
+"""Scripts of the project, run by the Python that builds, in the folder of the project. docs/ensembles.md says how.
 
-The script is run as ``python scripts/make_model.py OUTPUT JOB``, in the folder of the project, by the Python that
-builds. It writes the file OUTPUT. JOB is a JSON file::
+``maker = "script"``, ``run = "scripts/make_model.py"``: ``python SCRIPT OUTPUT JOB`` writes the file OUTPUT. JOB is a
+JSON file with ``files`` (those of the source, and the artifact that is needed, by name), ``file`` (the one that the
+recipe names, or null) and ``options``. Such a script may be written with :func:`main`, as the makers in this folder
+are, and with the helpers beside it: :mod:`.onnx_export`, :mod:`.torchscript` and :mod:`.accuracy`.
 
-    {
-      "files": {"weights.bin": "/…"},  # the files of the source, and the artifact that is needed, by name
-      "file": "weights.bin",           # the one that the recipe names by file or needs, or null
-      "options": {"hidden": 384}       # those of the recipe
-    }
+``accuracy = "scripts/accuracy.py"``: ``python SCRIPT MODEL JOB`` judges the file MODEL, each time that it is made and
+has no random weights. JOB has ``files`` (those that MODEL was made from), ``precision`` ("fp32" or "bf16", in which the
+engine of the step computes) and ``options``.
 
-If the last line on standard output is a JSON object, it is noted in the manifest. What is printed is shown when the
-script fails; the last line is the reason. Its content is part of what decides whether the artifact is made again, as
-are its options, its source, the files that the recipe lists in ``reads`` (modules that it imports should be listed
-there) and the versions of the packages in ``tools``.
-
-A script may also be written with :func:`main`, as the makers in this folder are, and with the helpers beside it:
-:mod:`.onnx_export`, :mod:`.torchscript` and :mod:`.accuracy`.
+Exit code 0 is a success; of any other, the last line that was printed is the reason. If the last line on standard
+output is a JSON object, it is noted in the manifest.
 """
 
 import json
@@ -23,6 +18,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +28,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import parse_json
 from triton_ensembles.ground.paths import IMPORTED_FROM, IS_CHECKOUT
 from triton_ensembles.ground.programs import ProgramError, output_of
-from triton_ensembles.project.recipe.makers import RUN
+from triton_ensembles.project.recipe.makers import PRECISION, RUN
 
 TOOLS = ()
 READS = (
@@ -48,6 +44,16 @@ def make(job: Job) -> Facts:
     if not job.output.is_file():
         message = "this script ended well, but it wrote no file"
         raise EnsembleError(message, path=script, cure="write the model to the path that is its first argument")
+    return facts
+
+
+def check(job: Job) -> Facts:
+    """The accuracy check of the project's own."""
+    made_from = replace(job, files={name: path for name, path in job.files.items() if name != job.file})
+    arguments = {"precision": job.options[PRECISION], "options": job.options["options"]}
+    script = job.root / str(job.options[RUN])
+    facts = run_script(script, job.source_file(), made_from, arguments, "this check refuses the file")
+    job.output.write_text(json.dumps(facts))
     return facts
 
 

@@ -14,12 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from triton_ensembles.artifacts import Facts, Job, load_maker, load_script
-from triton_ensembles.artifacts.tensorrt.api import build_with_api
-from triton_ensembles.artifacts.tensorrt.machine import Gpu
-from triton_ensembles.artifacts.tensorrt.plan_builders import PYTHON, PlanBuilder, run_script
-from triton_ensembles.artifacts.tensorrt.plan_request import PlanRequest, precision_of, write_request
+from triton_ensembles.artifacts.tensorrt.plan_builders import PYTHON, Gpu, PlanBuilder, build_with_api, run_script
+from triton_ensembles.artifacts.tensorrt.plan_request import (
+    BuiltPlan,
+    PlanRequest,
+    precision_of,
+    read_plan,
+    write_request,
+)
 from triton_ensembles.artifacts.tensorrt.profiles import profiles_of
-from triton_ensembles.artifacts.tensorrt.result import BuiltPlan, read_plan
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import write_whole
 from triton_ensembles.project.recipe.makers import ACCURACY_CHECKS
@@ -29,7 +32,7 @@ PREBUILT = "prebuilt"  # options.builder of a plan that was built on another mac
 _CALLS = ["network_from_onnx_path", "CreateConfig(fp16, profiles, load_timing_cache)", "engine_from_network"]
 TOOLS = ("onnx", "onnxruntime")
 READS = (
-    *("tensorrt/plan_request.py", "tensorrt/profiles.py", "tensorrt/api.py", "tensorrt/result.py"),
+    *(f"artifacts/tensorrt/{module}.py" for module in ("plan_request", "plan_builders", "profiles")),
     *("artifacts/accuracy.py", "artifacts/accuracy_on_sentences.py", "artifacts/accuracy_on_photographs.py"),
 )
 
@@ -93,12 +96,8 @@ def _build(request: PlanRequest, job: Job, folder: Path) -> None:
     builder = PlanBuilder(str(options["builder"]), str(options["tensorrt"]), str(options["docker_image"]))
     script = write_request(request, job.source_file(), folder)
     # The speed of this GPU's kernels, measured by TensorRT in earlier builds.
-    kept = (
-        job.root
-        / "build"
-        / "timing"
-        / f"{builder.image or builder.tensorrt}-{gpu.compute_capability}.cache".replace("/", "_")
-    )
+    speeds = f"{builder.image or builder.tensorrt}-{gpu.compute_capability}.cache".replace("/", "_")
+    kept = job.root / "build" / "timing" / speeds
     cache = folder / f"{request.name}.timing.cache"
     if kept.is_file():
         shutil.copyfile(kept, cache)

@@ -1,7 +1,5 @@
 """Builds an ensemble: check, plan, make, stage, pack, and check what was packed. An unchanged archive is kept."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -32,7 +30,7 @@ from triton_ensembles.building.planned.model_selection import with_needs
 from triton_ensembles.building.planned.plan import BuildPlan, plan_build
 from triton_ensembles.building.planned.refusal import refuse_faults
 from triton_ensembles.ground.errors import EnsembleError, shown
-from triton_ensembles.ground.files import file_digest, locked, remove, write_whole
+from triton_ensembles.ground.files import file_digest, locked, read_json, remove, write_whole
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.system_errors import naming
 from triton_ensembles.project.recipe.places import LOCKS, RECIPE
@@ -70,11 +68,11 @@ def build(
     with places.building(progress), locked(places.build / target.name / f".{folder.name}.lock", progress):
         refuse_faults(folder, target.destination, f"{folder.name} has faults, so nothing was built")
         plan = replace(plan_build(folder, target, places.root), locked=keep_locks)
-        inputs = digest_of_inputs(plan, engines_from)
+        inputs, state_file = digest_of_inputs(plan, engines_from), places.state(target.name, plan.name)
         if built := _unchanged(plan, inputs, places, retry_weights=weights_dir is not None or not allow_random):
             if prove and not built.proven:
                 _prove(built.archive, plan, places, built.manifest["python"], progress)
-                _note(places.state(target.name, plan.name), {"proven": True})
+                _write_state(state_file, read_json(state_file) | {"proven": True})
             return built
         plans = find_plans(plan.name, plan.artifacts, target, engines_from, progress)
         for line in plan.descriptions():
@@ -91,8 +89,7 @@ def build(
             "proven": prove,
             "made_with": sorted(store.used | downloaded),  # their names in the store and the downloads
         }
-        with write_whole(places.state(target.name, plan.name)) as written:
-            written.write_text(json.dumps(state, indent=2, sort_keys=True))
+        _write_state(state_file, state)
         return built_of(plan.name, target.name, places, state, artifacts.manifest, changed=True)
 
 
@@ -107,11 +104,8 @@ def stage_written(
     progress: Progress,
 ) -> None:
     """Stage the ensemble in ``folder`` as it is written now into the folder ``destination``, and no more than that: it
-    is not checked, and there is no archive. The arguments are those of :func:`build`.
-
-    Raises:
-        EnsembleError: a config or the recipe cannot be read, or a file cannot be made.
-    """
+    is not checked, and there is no archive. The arguments are those of :func:`build`. Raises :class:`EnsembleError`: a
+    config or the recipe cannot be read, or a file cannot be made."""
     with places.building(progress):
         plan = plan_build(folder, target, places.root)
         downloads = Sources(weights_dir, places.downloads)
@@ -129,11 +123,8 @@ def ask_sources(
 ) -> None:
     """Look for all sources that the build of an ensemble will need, before anything long begins.
 
-    Nothing is looked for if the archive is up to date, or if the ensemble has faults, which its build reports.
-
-    Raises:
-        SourceUnavailableError: one is not available, and may not be replaced by random weights.
-    """
+    Nothing is looked for if the archive is up to date, or if the ensemble has faults, which its build reports. Raises
+    :class:`SourceUnavailableError`: one is not available, and may not be replaced by random weights."""
     try:
         plan = plan_build(folder, target, places.root)
         retry_weights = sources.folder is not None or not allow_random
@@ -165,16 +156,11 @@ def _unchanged(plan: BuildPlan, inputs: str, places: Places, *, retry_weights: b
 
 @dataclass(frozen=True)
 class _Made:
-    """Parts that an archive is packed from.
+    """Parts that an archive is packed from."""
 
-    Attributes:
-        stage: writes the repository into a folder.
-        python: the minor version that its Python code is for, if that of the server matters.
-    """
-
-    stage: Callable[[Path], None]
+    stage: Callable[[Path], None]  # writes the repository into a folder
     manifest: dict[str, Any]
-    python: str
+    python: str  # the minor version that its Python code is for, if that of the server matters
 
     def write(self, folder: Path) -> None:
         """Stage the repository and its manifest."""
@@ -191,49 +177,27 @@ def _make(
     allow_random: bool,
     plans: Mapping[str, PlanInputs],
 ) -> _Made:
-    """Make the environments and the artifacts of the plan, given its TensorRT plans."""
-    builder = ArtifactBuilder(
-        plan=plan, store=store, sources=sources, progress=progress, allow_random=allow_random, plans=plans
-    )
-    content = _content_of(plan, store, progress)
-    artifacts = {artifact.path: builder.make(artifact) for artifact in plan.artifacts}
-    artifacts = map_weights(plan, artifacts, store, progress, onnxruntime=content.onnxruntime)
-    manifest = manifest_of(plan, artifacts, content.environments, content.python)
-    paths = {path: made.path for path, made in artifacts.items()}
-    return _Made(partial(content.stage, artifacts=paths), manifest, content.python)
-
-
-@dataclass(frozen=True)
-class _Content:
-    """Content of an archive besides artifacts.
-
-    Attributes:
-        stage: writes the repository into a folder, given ``artifacts``: made files by their path in the recipe.
-        environments: their records for the manifest.
-        python: the minor version that its Python code is for, if that of the server matters.
-        onnxruntime: a folder with the archive's own version of it, if that is not the installed one.
-    """
-
-    stage: Callable[..., None]
-    environments: Mapping[str, Any]
-    python: str
-    onnxruntime: Path | None = None
-
-
-def _content_of(plan: BuildPlan, store: Store, progress: Progress) -> _Content:
-    """The form that the target asks for, with its environments made."""
+    """Make the environments and the artifacts of the plan, in the form of its target, given its TensorRT plans."""
+    builder = ArtifactBuilder(plan, store, sources, progress, allow_random, plans)
+    stage_with: Callable[..., None]
+    onnxruntime = None
     if plan.target.fuses:
         fusion = fuse(plan)
         packages = make_packages(plan, fusion.steps, store, progress)
-        stage_it = partial(stage_fused, plan, fusion=fusion, packages=packages.path)
-        engine = onnxruntime_of(packages, store, progress)
-        return _Content(stage_it, {"fused": record_of(packages)}, plan.target.python, engine)
-    environments = make_environments(plan, store, progress)
-    python = next(
-        (environment.record["python"] for environment in environments.values() if environment.stub is None), ""
-    )
-    records = {name: environment.record for name, environment in environments.items()}
-    return _Content(partial(stage, plan, environments=environments), records, plan.target.python or python)
+        stage_with = partial(stage_fused, plan, fusion=fusion, packages=packages.path)
+        records, python = {"fused": record_of(packages)}, plan.target.python
+        onnxruntime = onnxruntime_of(packages, store, progress)
+    else:
+        environments = make_environments(plan, store, progress)
+        stage_with = partial(stage, plan, environments=environments)
+        records = {name: environment.record for name, environment in environments.items()}
+        own_pythons = (made.record["python"] for made in environments.values() if made.stub is None)
+        python = plan.target.python or next(own_pythons, "")
+    artifacts = {artifact.path: builder.make(artifact) for artifact in plan.artifacts}
+    artifacts = map_weights(plan, artifacts, store, progress, onnxruntime)
+    manifest = manifest_of(plan, artifacts, records, python)
+    paths = {path: made.path for path, made in artifacts.items()}
+    return _Made(partial(stage_with, artifacts=paths), manifest, python)
 
 
 def _write_archive(
@@ -246,9 +210,8 @@ def _write_archive(
         made.write(staged)
         new = packed / archive.name  # under its final name, which is checked as well
         write_archive(staged, new, progress=progress)
-        refuse_faults(
-            new, plan.target.destination, f"the new archive has faults, so {shown(archive)} was not replaced", archive
-        )
+        message = f"the new archive has faults, so {shown(archive)} was not replaced"
+        refuse_faults(new, plan.target.destination, message, archive)
         if proof:
             proof(new)
         new.replace(archive)
@@ -261,11 +224,9 @@ def _prove(archive: Path, plan: BuildPlan, places: Places, python: str, progress
     prove_archive(archive, final, python, places.build / plan.target.name / f"{plan.name}.proof.log", progress)
 
 
-def _note(path: Path, facts: Mapping[str, Any]) -> None:
-    """Add ``facts`` to the state of a build."""
-    state = json.loads(path.read_text()) | facts
-    with write_whole(path) as written:
-        written.write_text(json.dumps(state, indent=2, sort_keys=True))
+def _write_state(path: Path, state: Mapping[str, Any]) -> None:
+    with write_whole(path) as partial_state:
+        partial_state.write_text(json.dumps(state, indent=2, sort_keys=True))
 
 
 @contextmanager

@@ -16,23 +16,16 @@ from triton_ensembles.project.recipe.reader import read_recipe
 
 @dataclass(frozen=True)
 class Built:
-    """An archive in dist/.
-
-    Attributes:
-        repository: the staged repository that was packed.
-        inputs: the digest of everything that it was built from.
-        changed: whether this build wrote it, or kept it because its inputs are unchanged.
-        proven: whether it was loaded once in the server on this machine.
-    """
+    """An archive in dist/."""
 
     name: str
     archive: Path
-    repository: Path
+    repository: Path  # the staged repository that was packed
     sha256: str
     manifest: dict[str, Any]
-    inputs: str
-    changed: bool
-    proven: bool = False
+    inputs: str  # the digest of everything that it was built from
+    changed: bool  # whether this build wrote it, or kept it because its inputs are unchanged
+    proven: bool = False  # whether it was loaded once in the server on this machine
 
     @property
     def random(self) -> bool:
@@ -41,11 +34,8 @@ class Built:
 
 
 def choose(root: Path, names: Sequence[str], *, leading: bool = False) -> list[Path]:
-    """The folders of the named ensembles in ``root``, or of all of them. Raises :class:`EnsembleError`.
-
-    Args:
-        leading: without names, only those whose recipe does not say ``leading = false``, if there are any.
-    """
+    """The folders of the named ensembles in ``root``, or of all of them. ``leading``: without names, only those whose
+    recipe does not say ``leading = false``, if there are any. Raises :class:`EnsembleError`."""
     folders = {folder.name: folder for folder in find_ensembles(root)}
     if not folders:
         raise EnsembleError("there are no ensembles here", path=root, cure="an ensemble is a folder with ensemble.toml")

@@ -13,11 +13,8 @@ _DAY = 24 * 3600.0
 
 @dataclass(frozen=True)
 class Unneeded:
-    """A file or folder that no archive needs.
-
-    Attributes:
-        size: the bytes that its removal frees: files that a staged repository links to are still there.
-    """
+    """A file or folder that no archive needs. ``size``: the bytes that its removal frees: files that a staged
+    repository links to are still there."""
 
     path: Path
     size: int

@@ -6,35 +6,13 @@ After core r24.10 model_config_utils.cc AutoCompleteBackendFields, which runs wh
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from triton_ensembles.archive.tree import Entry, Tree, join
-from triton_ensembles.checking.config_file import ConfigFile
+from triton_ensembles.archive.tree import join
 from triton_ensembles.triton.backends import KNOWN, TENSORFLOW_FILES
-from triton_ensembles.triton.model_config import ModelConfig
 
-
-class Written(Protocol):
-    """The part of :class:`~triton_ensembles.checking.repository.Model` that is needed here."""
-
-    @property
-    def folder(self) -> str: ...
-    @property
-    def root(self) -> str: ...
-    @property
-    def tree(self) -> Tree: ...
-    @property
-    def written(self) -> ModelConfig: ...
-    @property
-    def file(self) -> ConfigFile: ...
-    @property
-    def versions(self) -> dict[int, str]: ...
-    @property
-    def is_ensemble(self) -> bool: ...
-    @property
-    def chosen_backend(self) -> Backend: ...
-    def get(self, path: str) -> Entry | None: ...
-    def children(self, folder: str = "") -> list[str]: ...
+if TYPE_CHECKING:
+    from triton_ensembles.checking.repository import Model
 
 
 @dataclass(frozen=True)
@@ -50,13 +28,8 @@ class Backend:
     inferred: bool = False
 
 
-def backend_of(model: Written) -> Backend:
+def choose_backend(model: Model) -> Backend:
     """The backend, platform and file that Triton chooses; ``name`` is "" when it cannot."""
-    return model.chosen_backend
-
-
-def choose_backend(model: Written) -> Backend:
-    """:func:`backend_of`, which nearly every rule asks for, before it is kept: a version folder may have many files."""
     config = model.written
     name, platform, file = config.backend, config.platform, config.default_model_filename
     content = _first_version(model)
@@ -83,7 +56,7 @@ def choose_backend(model: Written) -> Backend:
     return Backend(name, platform, file, inferred)
 
 
-def has_library(model: Written, name: str) -> bool:
+def has_library(model: Model, name: str) -> bool:
     """Whether the model's folder, or one of its version folders, has the library ``name``."""
     return any(name in model.children(folder) for folder in ("", *model.versions.values()))
 
@@ -97,7 +70,7 @@ def _fits(candidate: str, platform: str, file: str, open_choice: bool, content: 
     return platform in platforms or file == known or fits
 
 
-def _first_version(model: Written) -> dict[str, bool]:
+def _first_version(model: Model) -> dict[str, bool]:
     """The content of the model's first folder, by name, and whether each is a folder: Triton looks only at that one."""
     folders = model.tree.folders(model.root)
     if not folders:

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from triton_ensembles.archive.manifest import MANIFEST
-from triton_ensembles.checking.repository import Repository
+from triton_ensembles.checking.repository import Model, Repository
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.home import server_python
 from triton_ensembles.triton.releases import Release, image_of
@@ -18,6 +18,32 @@ def manifest(repository: Repository) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}
+
+
+def artifacts(model: Model) -> dict[str, dict[str, Any]]:
+    """The manifest's records of a model's files, by path; the build puts the ensemble's name before that of a step."""
+    data = manifest(model.repository)
+    written = data.get("artifacts")
+    records: dict[str, dict[str, Any]] = {}
+    for key, record in written.items() if isinstance(written, dict) else ():
+        step, _, path = str(key).partition("/")
+        if model.folder in (step, f"{data.get('ensemble')}.{step}") and isinstance(record, dict):
+            records.setdefault(path, record)
+    return records
+
+
+def table(record: dict[str, Any], *keys: str) -> dict[str, Any]:
+    """The table below these keys of a record, {} for none."""
+    for key in keys:
+        value = record.get(key)
+        record = value if isinstance(value, dict) else {}
+    return record
+
+
+def fact(record: dict[str, Any], key: str) -> str:
+    """A fact about an artifact, "" when its record has none."""
+    value = table(record, "facts").get(key)
+    return str(value) if isinstance(value, str | int | float) else ""
 
 
 def is_for_own_server(repository: Repository) -> bool:

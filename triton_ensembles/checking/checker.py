@@ -15,7 +15,6 @@ from triton_ensembles.checking.repository import Form, Model, Repository, find_r
 from triton_ensembles.checking.rule import ANYWHERE, Rule, Scope, Server
 from triton_ensembles.checking.sources import Sources, suppressions_of
 from triton_ensembles.checking.suppression.accepted import Accepted, split
-from triton_ensembles.checking.suppression.comments import Suppression
 from triton_ensembles.checking.suppression.settings import Settings
 from triton_ensembles.ground.errors import EnsembleError, escaped, shown
 from triton_ensembles.triton.destination import Destination
@@ -50,11 +49,7 @@ def check(paths: Sequence[Path], destination: Destination = ANYWHERE) -> Report:
 
 
 def report_on(repositories: Sequence[Repository], paths: Sequence[Path], destination: Destination) -> Report:
-    """As :func:`check`, of repositories that were read.
-
-    Args:
-        paths: whose nearest pyproject.toml counts.
-    """
+    """As :func:`check`, of repositories that were read; the pyproject.toml nearest to ``paths`` counts."""
     faults, accepted = _examine(repositories, destination, RULES)
     faults, ignored = Settings.of(paths, RULES_BY_ID).split(faults)
     sources = Sources(repositories)
@@ -79,31 +74,33 @@ def _examine(
     repositories: Sequence[Repository], destination: Destination, rules: Iterable[Rule]
 ) -> tuple[list[Fault], tuple[Accepted, ...]]:
     """The faults, and those that comments accept."""
-    by_turn: dict[bool, list[Rule]] = {True: [], False: []}
-    for rule in rules:
-        by_turn[rule.scope is Scope.FOUND].append(rule)
-    faults = set(_found(repositories, destination, by_turn[False]))
-    comments: dict[bool, list[Suppression]] = {True: [], False: []}
-    for repository in repositories:
-        comments[repository.form is Form.ARCHIVE] += suppressions_of(repository)
-    outcome = split(faults, comments[False], comments[True])
-    later = (fault for rule in by_turn[True] for fault in _guarded(rule, outcome, destination, repositories[0].place()))
+    rules = list(rules)
+    faults = set(_found(repositories, destination, rules))
+    archives = [repository for repository in repositories if repository.is_archive]
+    packed = [comment for archive in archives for comment in suppressions_of(archive)]
+    folders = [repository for repository in repositories if not repository.is_archive]
+    outcome = split(faults, [comment for folder in folders for comment in suppressions_of(folder)], packed)
+    last, place = [rule for rule in rules if rule.scope is Scope.FOUND], repositories[0].place()
+    later = (fault for rule in last for fault in _guarded(rule, outcome, destination, place))
     return [*outcome.faults, *later], outcome.accepted
 
 
-def _found(repositories: Sequence[Repository], destination: Destination, rules: Iterable[Rule]) -> Iterator[Fault]:
-    of_models: list[Rule] = []
-    rules_of_more: list[Rule] = []
-    for rule in rules:
-        (of_models if rule.scope is Scope.MODEL else rules_of_more).append(rule)
+def _found(repositories: Sequence[Repository], destination: Destination, rules: Sequence[Rule]) -> Iterator[Fault]:
+    of_models = [rule for rule in rules if rule.scope is Scope.MODEL]
     # A model after the other: what its files hold, and what its code means, is only kept while rules ask for it.
     for repository in repositories:
         for model in repository.models_read:
             place = model.place()
             for rule in of_models:
                 yield from _guarded(rule, model, destination, place)
-    for rule in rules_of_more:
-        for subject, place in _subjects(rule.scope, repositories, destination):
+    first = repositories[0].place()
+    subjects: dict[Scope, list[tuple[Any, Place]]] = {
+        Scope.DESTINATION: [(destination, first)],
+        Scope.ENDPOINT: [(tuple(repositories), first)],
+        Scope.REPOSITORY: [(repository, repository.place()) for repository in repositories],
+    }
+    for rule in rules:
+        for subject, place in subjects.get(rule.scope, ()):
             yield from _guarded(rule, subject, destination, place)
 
 
@@ -116,18 +113,6 @@ def _no_model(path: Path) -> EnsembleError:
         if near
         else "name the model repository (the folder whose folders are the models) or a .tar.gz",
     )
-
-
-def _subjects(
-    scope: Scope, repositories: Sequence[Repository], destination: Destination
-) -> Iterator[tuple[Any, Place]]:
-    if scope is Scope.DESTINATION:
-        yield destination, repositories[0].place()
-    elif scope is Scope.ENDPOINT:
-        yield tuple(repositories), repositories[0].place()
-    elif scope is Scope.REPOSITORY:
-        for repository in repositories:
-            yield repository, repository.place()
 
 
 def _guarded(rule: Rule, subject: Any, destination: Destination, place: Place) -> Sequence[Fault]:
@@ -166,9 +151,7 @@ def _with_loss(fault: Fault, subject: Model) -> Fault:
 
 def _printable(fault: Fault) -> Fault:
     """Names in an archive may be anything."""
-    message, effect, cure = (escaped(_cut(text)) for text in (fault.message, fault.effect, fault.cure))
+    texts = (fault.message, fault.effect, fault.cure)
+    cut = (text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…" for text in texts)
+    message, effect, cure = map(escaped, cut)
     return replace(fault, message=message, effect=effect, cure=cure)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"

@@ -3,13 +3,18 @@
 Such a value is as unknown as one that cannot be read: what the model's file says is not read here.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from triton_ensembles.archive.tree import join
-from triton_ensembles.checking.backend import Written, backend_of
 from triton_ensembles.checking.text.parsed import Path
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.triton.model_config import DataType
+
+if TYPE_CHECKING:
+    from triton_ensembles.checking.repository import Model
 
 # Backends of r24.10 that complete nothing: pytorch_backend libtorch.cc AutoCompleteConfig ("skipping model
 # configuration auto-complete"), tensorflow.cc for a graphdef, and identity, repeat and square, which have no such code.
@@ -17,10 +22,10 @@ _NEVER = ("pytorch", "identity", "repeat", "square")
 _METHOD = b"auto_complete_config"
 
 
-def completes(model: Written) -> bool:
+def completes(model: Model) -> bool:
     """Whether the model's backend may add inputs, outputs and max_batch_size; of unknown backends each may."""
     try:
-        backend = backend_of(model)
+        backend = model.backend
         if model.is_ensemble or backend.platform == "tensorflow_graphdef":
             return False
         if backend.name == "python" or model.written.runtime == "model.py":
@@ -33,7 +38,7 @@ def completes(model: Written) -> bool:
         return True
 
 
-def left_out(model: Written) -> Iterator[Path]:
+def left_out(model: Model) -> Iterator[Path]:
     """The paths of the config that are not given and that Triton may complete, of a model that it asks for them.
 
     A max_batch_size of 0 is among them: Triton may set it to its default of 4.
@@ -41,7 +46,7 @@ def left_out(model: Written) -> Iterator[Path]:
     config = model.file.config
     if config.max_batch_size == 0:
         yield ("max_batch_size",)
-    partly = backend_of(model).name != "onnxruntime"  # which completes whole lists only
+    partly = model.backend.name != "onnxruntime"  # which completes whole lists only
     for kind in ("input", "output"):
         tensors = getattr(config, kind)
         if not tensors:
@@ -53,7 +58,7 @@ def left_out(model: Written) -> Iterator[Path]:
                 yield (kind, index, "data_type")
 
 
-def _has_method(model: Written) -> bool:
+def _has_method(model: Model) -> bool:
     """Whether a model.py may have auto_complete_config: its own text, or that of a module beside it."""
     for folder in ("", *model.tree.folders(model.root)):
         for name in model.children(folder):

@@ -1,12 +1,11 @@
 """The steps of an ensemble."""
 
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from triton_ensembles.checking.repository import Model, Repository
 from triton_ensembles.checking.text.unknown import UnknownValueError
-
-_NAMES = "names of steps"  # in Repository.cache
 
 
 class Step(NamedTuple):
@@ -28,21 +27,18 @@ class Step(NamedTuple):
 
 def steps(model: Model) -> tuple[Step, ...]:
     """The steps whose model_name is known."""
-    cache, key = model.repository.cache, f"steps of {model.root}"
-    if key not in cache:
-        known_steps = []
-        for number, item in enumerate(model.config.ensemble_scheduling.step):
-            with suppress(UnknownValueError):
-                known_steps.append(Step(number, item, model.repository.model(item.model_name)))
-        cache[key] = tuple(known_steps)
-    known: tuple[Step, ...] = cache[key]
-    return known
+    return model.repository.once(f"steps of {model.root}", lambda: tuple(_steps(model)))
+
+
+def _steps(model: Model) -> Iterator[Step]:
+    for number, item in enumerate(model.config.ensemble_scheduling.step):
+        with suppress(UnknownValueError):
+            yield Step(number, item, model.repository.model(item.model_name))
 
 
 def step_names(repository: Repository) -> frozenset[str]:
     """The model_name of every step of every ensemble."""
-    if _NAMES not in repository.cache:
-        model_names = (item.message.model_name for model in repository.ensembles for item in steps(model))
-        repository.cache[_NAMES] = frozenset(model_names)
-    names: frozenset[str] = repository.cache[_NAMES]
-    return names
+    return repository.once(
+        "names of steps",
+        lambda: frozenset(item.message.model_name for model in repository.ensembles for item in steps(model)),
+    )

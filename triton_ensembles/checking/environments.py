@@ -13,23 +13,12 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from triton_ensembles.archive.tree import Entry, Kind, Tree, is_archive, join
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.fault import Place
 from triton_ensembles.checking.repository import Model, Repository
+from triton_ensembles.triton.backends import KNOWN
 from triton_ensembles.triton.home import STUB
 
-_NATIVE = [
-    "tensorflow",
-    "tensorrt",
-    "onnxruntime",
-    "openvino",
-    "pytorch",
-    "dali",
-    "fil",
-    "identity",
-    "repeat",
-    "square",
-]
+_NATIVE = KNOWN.keys() - {"python"} | {"dali", "fil", "identity", "repeat", "square"}
 PARAMETER = "EXECUTION_ENV_PATH"
 MODEL_FOLDER = "$$TRITON_MODEL_DIRECTORY"
 _PYTHON = re.compile(r"lib/python(3\.\d+)$")
@@ -82,7 +71,7 @@ def reference(model: Model) -> Reference | None:
 
 def may_run_python(model: Model) -> bool:
     """Whether the model's backend may be Python, or one that is written in it (vllm, custom ones)."""
-    native = model.is_ensemble or backend_of(model).name in _NATIVE
+    native = model.is_ensemble or model.backend.name in _NATIVE
     return not native or model.config.runtime == "model.py"
 
 
@@ -165,10 +154,7 @@ _SHARED: weakref.WeakValueDictionary[tuple[int, str], Environment] = weakref.Wea
 
 def environment(repository: Repository, path: str) -> Environment | None:
     """The environment at ``path``; None when there is none, or when the archive cannot be read."""
-    if path not in repository.cache:
-        repository.cache[path] = _read(repository.tree, path)
-    known: Environment | None = repository.cache[path]
-    return known
+    return repository.once(path, lambda: _read(repository.tree, path))
 
 
 def used_environments(repository: Repository) -> list[Environment]:

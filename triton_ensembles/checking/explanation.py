@@ -73,7 +73,6 @@ def _faults(rule: Rule, example: Example) -> Iterator[str]:
 
 
 def _example(example: Example) -> str:
-    """The files of an example, each below its path."""
     name = example.folder or _MODEL
     files: dict[str, str | None] = {} if example.config is None else {f"{name}/{CONFIG}": example.config}
     files |= {f"{name}/{path}": text for path, text in (example.files or {}).items()}

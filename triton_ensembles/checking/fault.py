@@ -65,5 +65,10 @@ class Fault:
     cure: str = ""
     line_text: str = field(default="", compare=False)
 
+    @property
+    def notes(self) -> list[str]:
+        """The effect and the cure, as far as there are any."""
+        return [note for note in (self.effect, self.cure and f"fix: {self.cure}") if note]
+
     def sort_key(self) -> tuple[Place, str, str]:
         return (self.place, self.rule, self.message)

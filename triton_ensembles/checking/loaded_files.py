@@ -5,14 +5,13 @@ from contextlib import suppress
 from io import BytesIO
 
 from triton_ensembles.archive.tree import Entry, Kind, join
-from triton_ensembles.checking.backend import Backend, backend_of
+from triton_ensembles.checking.backend import Backend
 from triton_ensembles.checking.model_files.file import ModelFile
 from triton_ensembles.checking.model_files.read import FileReader
-from triton_ensembles.checking.repository import Form, Model
+from triton_ensembles.checking.repository import Model
 
 _FORMATS = {"onnxruntime": ".onnx", "pytorch": ".pt", "tensorflow_graphdef": ".graphdef"}
 ONNX_IN_FOLDER = "model.onnx"  # onnxruntime_backend r24.10 onnxruntime.cc LoadModel
-_READER = "*model files"  # the reader of a repository, in its cache
 
 
 def loaded_files(model: Model) -> Iterator[tuple[str, Entry]]:
@@ -20,17 +19,15 @@ def loaded_files(model: Model) -> Iterator[tuple[str, Entry]]:
 
     A file that is not there is left out, another rule is about it, and so is one that the build makes.
     """
-    config, recipe = model.config, model.repository.recipe
-    backend = backend_of(model)
+    config, backend = model.config, model.backend
     if not model.has_config or not backend.file or model.is_ensemble or config.cc_model_filenames:
         return
-    for number in model.served_versions():
+    for number in model.served_versions:
         path = join(model.versions[number], backend.file)
         if backend.name == "onnxruntime" and (entry := model.get(path)) and entry.is_folder:
             inner = join(path, ONNX_IN_FOLDER)
             path = inner if model.get(inner) else path
-        is_made = recipe is not None and recipe.makes(join(model.folder, path))
-        if (entry := model.get(path)) and not is_made:
+        if (entry := model.get(path)) and not model.is_made(path):
             yield path, entry
 
 
@@ -42,21 +39,21 @@ def file_of(model: Model, path: str) -> ModelFile | None:
     repository = model.repository
     if entry.data is not None:
         return FileReader()(path, entry.size, BytesIO(entry.data))
-    if repository.form is Form.ARCHIVE:
+    if repository.is_archive:
         return entry.summary if isinstance(entry.summary, ModelFile) else None
-    key = f"*{entry.path}"
-    if key not in repository.cache:
-        reader = repository.cache.setdefault(_READER, FileReader())
-        repository.cache[key] = None
-        with suppress(OSError), (repository.path / entry.path).open("rb") as file:
-            repository.cache[key] = reader(path, entry.size, file, _format(backend_of(model), path))
-    model_file: ModelFile | None = repository.cache[key]
-    return model_file
+    return repository.once(f"*{entry.path}", lambda: _read(model, path, entry))
+
+
+def _read(model: Model, path: str, entry: Entry) -> ModelFile | None:
+    reader = model.repository.once("*model files", FileReader)
+    with suppress(OSError), (model.repository.path / entry.path).open("rb") as file:
+        return reader(path, entry.size, file, _format(model.backend, path))
+    return None
 
 
 def files_read(model: Model, backend: str) -> Iterator[tuple[str, ModelFile]]:
     """The files of :func:`loaded_files` that can be read, if the model is one of ``backend``."""
-    for path, _ in loaded_files(model) if backend_of(model).name == backend else ():
+    for path, _ in loaded_files(model) if model.backend.name == backend else ():
         file = file_of(model, path)
         if file and not file.broken:
             yield path, file

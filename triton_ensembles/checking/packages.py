@@ -76,19 +76,15 @@ def _suits(tag: Tag, minor: int) -> bool:
 
 def packages_of(model: Model) -> list[Packages]:
     """The packages in each version folder that is served and has any; [] for most models."""
-    folders = [join(model.root, model.versions[number]) for number in model.served_versions()]
+    folders = [join(model.root, model.versions[number]) for number in model.served_versions]
     return [packages for folder in folders if (packages := packages_in(model.repository, folder))]
 
 
 def packages_in(repository: Repository, folder: str) -> Packages | None:
     """The packages in ``folder``, a path in the repository; None if no wheel was unpacked there."""
-    key = f"{folder}/*.dist-info"
-    if key not in repository.cache:
-        tree = repository.tree
-        some = any(name.endswith(".dist-info") for name in tree.children(folder))
-        repository.cache[key] = Packages(folder, subtree(tree, folder)) if some else None
-    packages: Packages | None = repository.cache[key]
-    return packages
+    if not any(name.endswith(".dist-info") for name in repository.tree.children(folder)):
+        return None
+    return repository.once(f"{folder}/*.dist-info", lambda: Packages(folder, subtree(repository.tree, folder)))
 
 
 def used_packages(repository: Repository) -> list[Packages]:

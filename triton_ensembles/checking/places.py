@@ -23,11 +23,8 @@ class FilePlace:
 
 
 class FilePlaces:
-    """The places of faults in a git repository, or in the working folder where there is none.
-
-    Args:
-        roots: the repositories that were looked at, as people see them.
-    """
+    """The places of faults in a git repository, or in the working folder where there is none; ``roots`` are the
+    repositories that were looked at, as people see them."""
 
     def __init__(self, roots: tuple[str, ...]) -> None:
         self._roots = roots

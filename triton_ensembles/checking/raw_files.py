@@ -13,12 +13,11 @@ def missing_or_short(
 ) -> Iterator[Finding]:
     """The fault of a file of raw data that ``place`` names: shared by initial states and warm-up samples."""
     path = f"{folder}/{name}"
-    recipe = model.repository.recipe
     entry = model.get(path)
     # As triton/common counts them: text and unknown types as 4 bytes for each element.
     needed = ELEMENT_BYTES.get(type_name(data_type), 4) * element_count(dims)
     if entry is None or entry.is_folder:
-        if not (recipe and recipe.makes(f"{model.folder}/{path}")):
+        if not model.is_made(path):
             effect = f"Triton refuses it: failed to open text file for read {path}: No such file or directory"
             yield Finding(place, f"there is no file {path}", effect, f"put it into {model.folder}/{folder}/")
     elif entry.size < needed and data_type != DataType.TYPE_STRING:

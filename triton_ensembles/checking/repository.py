@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from triton_ensembles.archive.folder import read_folder
 from triton_ensembles.archive.tar import read_archive
@@ -28,6 +28,7 @@ from triton_ensembles.ground.errors import shown as shown_path
 from triton_ensembles.project.recipe.places import RECIPE, line_naming
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig
 
+_Result = TypeVar("_Result")
 # core r24.10 model_lifecycle.cc VersionsToLoad: folders of a model that are not versions.
 NOT_VERSIONS = ("warmup", "initial_state", "configs")
 MOST_REPOSITORIES = 1000  # in one folder
@@ -131,7 +132,8 @@ class Model:
         return bool(self.written.HasField("ensemble_scheduling")) or self.written.platform == "ensemble"
 
     @cached_property
-    def chosen_backend(self) -> Backend:
+    def backend(self) -> Backend:
+        """The backend, platform and file that Triton chooses."""
         return choose_backend(self)
 
     @cached_property
@@ -157,12 +159,25 @@ class Model:
             versions[1] = "1"  # it is empty, and git keeps no empty folders
         return versions
 
-    def served_versions(self) -> list[int]:
-        """The versions that the version policy picks, the newest first."""
-        return self._served_versions
+    @property
+    def is_python(self) -> bool:
+        """Whether the Python backend runs this model."""
+        return self.backend.name == "python"
+
+    def is_made(self, path: str) -> bool:
+        """Whether the build makes the file or folder at ``path`` within the model's folder."""
+        recipe = self.repository.recipe
+        return recipe is not None and recipe.makes(join(self.folder, path))
+
+    @property
+    def is_version_made(self) -> bool:
+        """Whether the build puts a file into a version folder of the model."""
+        recipe = self.repository.recipe
+        return recipe is not None and recipe.makes_version_of(self.folder)
 
     @cached_property
-    def _served_versions(self) -> list[int]:
+    def served_versions(self) -> list[int]:
+        """The versions that the version policy picks, the newest first."""
         newest_first = sorted(self.versions, reverse=True)
         policy = self.config.version_policy
         kind = policy.WhichOneof("policy_choice")
@@ -201,6 +216,13 @@ class Repository:
     tree: Tree
     cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
+    def once(self, key: str, make: Callable[[], _Result]) -> _Result:
+        """The result of ``make``, which is kept in the cache under ``key``."""
+        if key not in self.cache:
+            self.cache[key] = make()
+        result: _Result = self.cache[key]
+        return result
+
     def place(self, path: str = "") -> Place:
         """The place of a file or folder of the repository as a whole; inside an archive ``a.tar.gz!path``."""
         return Place(f"{self.shown}{self._separator}{path}" if path else self.shown)
@@ -230,6 +252,10 @@ class Repository:
     def builds(self) -> bool:
         """Whether the build of this project writes the config.pbtxt that Triton reads, and turns completion off."""
         return self.form is Form.SOURCE
+
+    @property
+    def is_archive(self) -> bool:
+        return self.form is Form.ARCHIVE
 
     @cached_property
     def is_one_model(self) -> bool:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from triton_ensembles.checking.fault import Fault, Finding, Place, Severity
@@ -17,7 +18,7 @@ from triton_ensembles.triton.destination import Destination
 
 __all__ = [
     "ANYWHERE", "REGISTERED", "Destination", "Example", "Finding", "Form", "Model", "Place", "Repository", "Rule",
-    "Scope", "Server", "Severity", "rule",
+    "Scope", "Server", "Severity", "note", "rule", "warning",
 ]  # fmt: skip
 ANYWHERE = Destination()
 Finder = Callable[..., Iterator[Finding]]
@@ -125,6 +126,7 @@ def rule(
 
     Args:
         title: the rule in one line, for docs/rules.md.
+        severity: ERROR; :data:`warning` and :data:`note` make rules of the other two.
         id: only for a function that makes several rules.
         source: where the rule comes from: a function of core at r24.10, an AWS page, a measurement. By default what
             the rule's module has as ``SOURCE``.
@@ -133,13 +135,14 @@ def rule(
             accordingly. A rule about archives, endpoints or environments may describe them in examples.toml instead.
         lower: the severity that some of its findings have instead, which say so.
         server: what the real server does with ``bad``. By default it refuses it when there are ``words``, and
-            accepts it when there are none; without ``bad`` it is untested.
+            accepts it when there are none; without ``bad`` it is untested. A module whose rules have another one in
+            common has it as ``SERVER``.
         words: what the real server says when it refuses ``bad``, or a part of it; "…" stands for anything.
         since: the first release of Triton that has the rule, when 24.10 does not.
         destination: what the examples are checked for, when the rule depends on it. By default the module's
             ``DESTINATION``.
         good_loads: false when the good example needs what a laptop lacks (a GPU, TensorRT), so that only the checker
-            can be held to it.
+            can be held to it; for all rules of a module its ``GOOD_LOADS``.
     """
     default = Server.REFUSES if words else Server.ACCEPTS if bad else Server.UNTESTED
 
@@ -154,11 +157,11 @@ def rule(
             lower,
             _example(bad),
             _example(good or (bad and module.get("GOOD"))),
-            server or default,
+            server or module.get("SERVER", default),
             words,
             since,
             destination or module.get("DESTINATION", ANYWHERE),
-            good_loads,
+            good_loads and module.get("GOOD_LOADS", True),
             find,
             Scope(subject),
             bool(parameters),
@@ -168,6 +171,10 @@ def rule(
         return new_rule
 
     return make
+
+
+warning = partial(rule, severity=Severity.WARNING)
+note = partial(rule, severity=Severity.NOTE)
 
 
 def _example(value: str | Example | None) -> Example | None:

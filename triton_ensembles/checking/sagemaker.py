@@ -9,16 +9,9 @@ from triton_ensembles.sagemaker.contract import ENSEMBLE
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.gateway_server import TABLE
 
-# Keys in the cache of a repository, for what rules ask again for each model.
-_SERVED, _SERVED_NAMES, _LOADED = "served models", "names of served models", "loaded models"
-
 
 def for_sagemaker(repository: Repository, destination: Destination) -> bool:
     return repository.form in (Form.ARCHIVE, Form.SOURCE) or bool(destination.instance)
-
-
-def is_archive(repository: Repository) -> bool:
-    return repository.form is Form.ARCHIVE
 
 
 def is_of_gateway(repository: Repository) -> bool:
@@ -28,26 +21,20 @@ def is_of_gateway(repository: Repository) -> bool:
 
 def is_packed(repository: Repository, destination: Destination) -> bool:
     """An archive, or a folder that will be packed as it is: one that is checked for an instance of SageMaker."""
-    return is_archive(repository) or (repository.form is Form.FOLDER and bool(destination.instance))
+    return repository.is_archive or (repository.form is Form.FOLDER and bool(destination.instance))
 
 
 def served_models(repository: Repository) -> list[Model]:
     """The models of which the front end may choose one as the endpoint's model, by its own search."""
     if repository.is_one_model or len(repository.models) <= 1:
         return list(repository.models)
-    if _SERVED not in repository.cache:
-        ensembles = [model for model in repository.models if ENSEMBLE.search(model.file.text)] or list(
-            repository.models
-        )
-        repository.cache[_SERVED] = ensembles
-    return list(repository.cache[_SERVED])
+    ensembles = (model for model in repository.models if ENSEMBLE.search(model.file.text))
+    return repository.once("served models", lambda: list(ensembles) or list(repository.models))
 
 
 def loaded_models(repository: Repository) -> list[Model]:
     """The models that one load starts: the served one and, if it is an ensemble, its steps."""
-    if _LOADED not in repository.cache:
-        repository.cache[_LOADED] = _loaded(repository)
-    return list(repository.cache[_LOADED])
+    return repository.once("loaded models", lambda: _loaded(repository))
 
 
 def _loaded(repository: Repository) -> list[Model]:
@@ -66,10 +53,8 @@ def _loaded(repository: Repository) -> list[Model]:
 
 def is_served(model: Model) -> bool:
     """Whether ``model`` is one of :func:`served_models`."""
-    cache = model.repository.cache
-    if _SERVED_NAMES not in cache:
-        cache[_SERVED_NAMES] = {served.folder for served in served_models(model.repository)}
-    return model.folder in cache[_SERVED_NAMES]
+    names = (served.folder for served in served_models(model.repository))
+    return model.folder in model.repository.once("names of served models", lambda: set(names))
 
 
 def inner_models(repository: Repository) -> list[Model]:

@@ -25,12 +25,8 @@ ENSEMBLE_FOLDER = "ensemble"
 
 @dataclass(frozen=True)
 class SourceRecipe:
-    """The files that are missing in git, as the recipe makes them.
-
-    Attributes:
-        recipe: None when it is not valid; the build may then make anything that is missing.
-        faults: why it is not valid.
-    """
+    """The files that are missing in git, as the recipe makes them; one with ``faults`` is None, and the build may then
+    make anything that is missing."""
 
     recipe: Recipe | None
     faults: tuple[EnsembleError, ...] = ()

@@ -55,9 +55,6 @@ class Sources:
 
 def suppressions_of(repository: Repository) -> tuple[Suppression, ...]:
     """Every comment of the repository that accepts faults, or tries to."""
-    key = "suppressions"
-    if key not in repository.cache:
-        texts = Sources([repository]).commented()
-        repository.cache[key] = tuple(comment for path, text in texts for comment in suppressions(path, text))
-    comments: tuple[Suppression, ...] = repository.cache[key]
-    return comments
+    texts = Sources([repository]).commented()
+    comments = (comment for path, text in texts for comment in suppressions(path, text))
+    return repository.once("suppressions", lambda: tuple(comments))

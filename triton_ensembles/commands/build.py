@@ -7,7 +7,6 @@ import click
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.commands.common.arguments import chosen
 from triton_ensembles.commands.common.builds import build_all, pack_all
-from triton_ensembles.triton.targets import target_of
 
 
 @click.command()
@@ -34,11 +33,8 @@ from triton_ensembles.triton.targets import target_of
 )
 def build(
     names: tuple[str, ...],
-    weights: str,
-    weights_dir: Path | None,
-    target: str,
-    image: str,
-    instance: str,
+    weights: options.Weights,
+    chosen_target: options.BuildTarget,
     engines_from: Path | None,
     prove: bool,
     locked: bool,
@@ -71,11 +67,9 @@ def build(
             raise click.UsageError(f"build ensembles and paths apart: {selected.ensembles[0]} is an ensemble")
         pack_all(selected.paths)
         return
-    if engines_from and target != "gpu":
+    if engines_from and chosen_target.target != "gpu":
         raise click.UsageError("--engines-from is for --target gpu: no other target uses TensorRT plans")
-    if prove and (image or target == "gpu"):
+    if prove and (chosen_target.image or chosen_target.target == "gpu"):
         raise click.UsageError("--prove is for the server on this machine: leave out --image, or use NVIDIA's image")
-    made_for = target_of(target, image, instance)
-    build_all(
-        selected.ensembles, weights, weights_dir, made_for, engines_from, prove=prove, keep_locks=locked, is_result=True
-    )
+    made_for = chosen_target.built()
+    build_all(selected.ensembles, weights, made_for, engines_from, prove=prove, keep_locks=locked, is_result=True)

@@ -13,7 +13,7 @@ from triton_ensembles.archive.clones import clone_names
 from triton_ensembles.building.built import last_built
 from triton_ensembles.commands.common import options
 from triton_ensembles.commands.common import output as output_of
-from triton_ensembles.commands.common.reports import warn_of_random_weights
+from triton_ensembles.commands.common.output import warn_of_random_weights
 from triton_ensembles.ground.errors import EnsembleError, escaped, shown
 from triton_ensembles.ground.paths import COMMAND
 

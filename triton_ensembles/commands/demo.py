@@ -1,14 +1,12 @@
 """``demo``"""
 
-from pathlib import Path
-
 import click
 import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.commands.common.builds import build_all, server_for
-from triton_ensembles.commands.common.reports import warn_of_random_weights
+from triton_ensembles.commands.common.output import warn_of_random_weights
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.project.examples.answer import answer_lines
 from triton_ensembles.project.examples.folder import read_examples
@@ -18,14 +16,13 @@ from triton_ensembles.serving.served import of_built
 
 
 @click.command()
-@options.building
+@options.names
+@options.with_weights
 @options.for_target
 @output.quiet
-def demo(
-    names: tuple[str, ...], weights: str, weights_dir: Path | None, target: str, image: str, instance: str
-) -> None:
+def demo(names: tuple[str, ...], weights: options.Weights, chosen_target: options.BuildTarget) -> None:
     """Build, serve on free ports, send the example requests of each ensemble, print the answers, stop."""
-    built = build_all(names, weights, weights_dir, options.target_served_here(target, image, instance))
+    built = build_all(names, weights, chosen_target.served_here())
     ensembles = options.current_places().ensembles
     examples = {ensemble.name: read_examples(ensembles / ensemble.name) for ensemble in built}
     with (

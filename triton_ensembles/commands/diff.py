@@ -7,7 +7,7 @@ import click
 from triton_ensembles.building.built import choose
 from triton_ensembles.building.difference import difference
 from triton_ensembles.commands.common import options, output
-from triton_ensembles.commands.common.reports import summary_of
+from triton_ensembles.commands.common.output import summary_of
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.targets import CPU, NAMES, target_of
 

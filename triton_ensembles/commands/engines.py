@@ -22,7 +22,8 @@ from triton_ensembles.triton.targets import gpu
 
 
 @click.command()
-@options.building
+@options.names
+@options.with_weights
 @options.image
 @click.option(
     "--output",
@@ -30,14 +31,14 @@ from triton_ensembles.triton.targets import gpu
     required=True,
     help="The folder for the ONNX files, the test inputs of the plans, and the scripts.",
 )
-def engines(names: tuple[str, ...], weights: str, weights_dir: Path | None, image: str, output: Path) -> None:
+def engines(names: tuple[str, ...], weights: options.Weights, image: str, output: Path) -> None:
     """Write the files that a machine with the GPU needs to build the TensorRT plans. This machine needs no GPU.
 
     Copy the folder there and run its scripts with trtexec of the image's TensorRT. Copy the folder back, and build with
     `--engines-from`.
     """
     target, places = gpu(image), options.current_places()
-    scripts, sources = [], Sources(weights_dir, places.downloads)
+    scripts, sources = [], Sources(weights.weights_dir, places.downloads)
     with places.building(lambda line: click.echo(line, err=True)):
         for folder in choose(places.ensembles, names, leading=True):
             refuse_faults(folder, target.destination, f"{folder.name} has faults, so nothing was written for it")
@@ -47,7 +48,7 @@ def engines(names: tuple[str, ...], weights: str, weights_dir: Path | None, imag
                 store=Store(places.store),
                 sources=sources,
                 progress=timed_progress(folder.name),
-                allow_random=weights == "auto",
+                allow_random=weights.allow_random,
             )
             artifacts = [artifact for artifact in plan.artifacts if artifact.maker == PLAN]
             refuse_fp16(artifacts, target)

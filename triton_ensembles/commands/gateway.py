@@ -1,7 +1,5 @@
 """``gateway``: several models of one container, by name and version."""
 
-from pathlib import Path
-
 import click
 
 from triton_ensembles.archive.manifest import python_of
@@ -16,7 +14,6 @@ from triton_ensembles.ground.processes import StopSignals
 from triton_ensembles.project.recipe.places import find_ensembles
 from triton_ensembles.triton.gateway_server import TABLE, GatewayServer
 from triton_ensembles.triton.ports import Ports
-from triton_ensembles.triton.targets import target_of
 
 _PORT = click.IntRange(1, 65535)
 
@@ -31,11 +28,8 @@ _PORT = click.IntRange(1, 65535)
 @click.option("--metrics-port", type=_PORT, default=8002, help="Triton's own, behind it.")
 @click.option("--archive", is_flag=True, help="Write dist/TARGET/gateway.tar.gz, for ModelDataUrl, and do not serve.")
 def gateway(
-    weights: str,
-    weights_dir: Path | None,
-    target: str,
-    image: str,
-    instance: str,
+    weights: options.Weights,
+    chosen_target: options.BuildTarget,
     port: int,
     http_port: int,
     grpc_port: int,
@@ -57,12 +51,12 @@ def gateway(
         message = "the table of the gateway's models is missing"
         raise EnsembleError(message, path=table_path, cure="write it as docs/gateway.md says")
     table = read_table(table_path)
-    built_for = target_of(target, image, instance) if archive else options.target_served_here(target, image, instance)
+    built_for = chosen_target.built() if archive else chosen_target.served_here()
     names = ensembles_of(table, [ensemble.name for ensemble in find_ensembles(places.ensembles)], table_path, built_for)
     ports = Ports(http_port, grpc_port, metrics_port, port)
     if not archive:
         ports.refuse_busy(GatewayServer.port_names)  # before the build, which may take long
-    built = build_all(tuple(names), weights, weights_dir, built_for)
+    built = build_all(tuple(names), weights, built_for)
     folder = stage_gateway(built, table, table_path, places, built_for)
     if archive:
         written = places.archive(built_for.name, NAME)

@@ -8,7 +8,6 @@ import click
 from triton_ensembles.commands.common import options
 from triton_ensembles.commands.common import output as output_of
 from triton_ensembles.commands.common.archives import project_archives
-from triton_ensembles.commands.common.reports import summary_of
 from triton_ensembles.deploy.archives import read_archive
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.invocation import PATIENCE, Answer, invoke_model
@@ -64,7 +63,8 @@ def invoke(
     names = models or tuple(archive.name for archive in project_archives(target))
     if output and len(names) > 1:
         raise click.UsageError("--output takes the answer of one MODEL")
-    say, records, failed = output_of.progress(), [], dict[str, EnsembleError]()
+    say, records = output_of.progress(), []
+    failures = output_of.Failures(len(names), "did not answer", "models")
 
     def ask(name: str) -> None:
         key = name if name.endswith(SUFFIX) else find_target_model(aws, endpoint, name, _built(folder, name))
@@ -87,20 +87,10 @@ def invoke(
                 output_of.result(f"  {line}")
 
     for name in names:
-        try:
+        with failures.of(name):
             ask(name)
-        except EnsembleError as error:
-            failed[name] = error
-            if len(names) > 1:
-                click.echo(f"[{name}] error: {error}", err=True)
-    failures = [{"model": name, "error": str(error)} for name, error in failed.items()]
-    output_of.document({"answers": records, "failed": failures})
-    if failed:
-        raise (
-            failed[names[0]]
-            if len(names) == 1
-            else EnsembleError(summary_of(failed, len(names), "did not answer", "models"))
-        )
+    output_of.document({"answers": records, "failed": failures.records("model")})
+    failures.raise_any()
 
 
 def _body(path: Path) -> bytes:

@@ -8,7 +8,7 @@ import click
 from triton_ensembles.building.built import Built, choose, last_built
 from triton_ensembles.building.planned.plan import find_ensemble, read_models
 from triton_ensembles.commands.common import options, output
-from triton_ensembles.commands.common.reports import summary_of
+from triton_ensembles.commands.common.output import summary_of
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.project.recipe.reader import read_recipe

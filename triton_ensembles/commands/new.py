@@ -8,7 +8,7 @@ from triton_ensembles.commands.common import output
 from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.project.location import ENSEMBLES
-from triton_ensembles.starter.project import root_of
+from triton_ensembles.starter.project import root_of, write_small_ensemble
 
 
 @click.command()
@@ -55,8 +55,6 @@ def new(context: click.Context, name: str, source: Path | None, model: str) -> N
 
         written, notes = write_from_repository(root, name, source, model, whole=whole)
     else:
-        from triton_ensembles.starter.small_ensemble import write_small_ensemble
-
         written, notes = write_small_ensemble(root, name, whole=whole), None
     say = output.progress()
     for path in written.paths:

@@ -13,8 +13,7 @@ from triton_ensembles.commands.common import options, request_options
 from triton_ensembles.commands.common import output as output_of
 from triton_ensembles.commands.common.arguments import Chosen, argument, chosen
 from triton_ensembles.commands.common.builds import serve_all, server_for
-from triton_ensembles.commands.common.reports import summary_of
-from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.errors import shown
 from triton_ensembles.measuring.perf.inputs import UserInputs
 from triton_ensembles.measuring.perf.report import tables
 from triton_ensembles.measuring.perf.report_files import SUFFIXES
@@ -79,18 +78,14 @@ def _measured(all_served: Sequence[Served]) -> dict[str, tuple[Path, Path]]:
 )
 def perf(
     names: tuple[str, ...],
-    weights: str,
-    weights_dir: Path | None,
+    weights: options.Weights,
+    chosen_target: options.BuildTarget,
     *,
-    target: str,
-    image: str,
-    instance: str,
     concurrencies: Sequence[int],
     seconds: float,
     protocol: str,
     batch: int,
-    input_data: Path | None,
-    shapes: tuple[str, ...],
+    user: UserInputs,
     output: Path | None,
 ) -> None:
     """Measure with perf_analyzer: concurrency sweep, time by step, CSV, JSON and a plot.
@@ -103,21 +98,21 @@ def perf(
     --format json: {"reports": [what NAME.json holds], "failed": [{name, error}]}
     """
     selected = chosen(names)
-    served_here = options.target_served_here(target, image, instance)
-    if input_data or shapes:
-        _refuse_wrong_inputs(selected, shapes)
+    served_here = chosen_target.served_here()
+    if user:
+        _refuse_wrong_inputs(selected, user.shapes)
     places = options.places_if_any()
     output = output or (places.root if places else Path()) / "reports" / "perf" / (
         served_here.name if served_here.fuses else ""
     )
-    failed: dict[str, EnsembleError] = {}
     with tempfile.TemporaryDirectory(prefix="perf-") as scratch:
-        all_served = serve_all(selected, weights, weights_dir, served_here, Path(scratch))
+        all_served = serve_all(selected, weights, served_here, Path(scratch))
         measured = _measured(all_served)
-        if input_data or shapes:
+        failures = output_of.Failures(len(measured), "could not be measured")
+        if user:
             _refuse_several(len(measured))
             for name, (repository, _) in measured.items():
-                _refuse_wrong_shapes(name, read_models(repository)[name], shapes)
+                _refuse_wrong_shapes(name, read_models(repository)[name], user.shapes)
         reports = measure(
             {name: repository for name, (repository, _) in measured.items()},
             models={name: examples for name, (_, examples) in measured.items()},
@@ -127,15 +122,13 @@ def perf(
             seconds=seconds,
             protocol=protocol,
             batch=batch,
-            user=UserInputs(input_data, shapes),
+            user=user,
             progress=output_of.progress(),
-            failed=failed if len(measured) > 1 else None,
+            failed=failures.errors if len(measured) > 1 else None,
         )
-    failures = [{"name": name, "error": str(error)} for name, error in failed.items()]
-    output_of.document({"reports": [asdict(report) for report in reports], "failed": failures})
+    output_of.document({"reports": [asdict(report) for report in reports], "failed": failures.records()})
     for report in reports:
         output_of.result(f"\n{report.name}", bold=True)
         output_of.result(tables(report))
         output_of.result("  ".join(shown(output / f"{report.name}{suffix}") for suffix in SUFFIXES))
-    if failed:
-        raise EnsembleError(summary_of(failed, len(measured), "could not be measured"))
+    failures.raise_any()

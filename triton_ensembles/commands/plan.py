@@ -14,15 +14,13 @@ from triton_ensembles.deploy.price import TABLE_REGION, AskAws, Price, hosting_p
 from triton_ensembles.deploy.resource_names import check_endpoint_name
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.planning.chosen_profiles import chosen_profiles
-from triton_ensembles.measuring.planning.day import read_day
-from triton_ensembles.measuring.planning.document import document
-from triton_ensembles.measuring.planning.goal import Goal
 from triton_ensembles.measuring.planning.instances import host_of
 from triton_ensembles.measuring.planning.invocations import read_invocations
 from triton_ensembles.measuring.planning.observed import observe
 from triton_ensembles.measuring.planning.plan import plan as make_plan
-from triton_ensembles.measuring.planning.table import tables
-from triton_ensembles.measuring.planning.traffic import Traffic, uniform, zipf
+from triton_ensembles.measuring.planning.prediction import Goal
+from triton_ensembles.measuring.planning.table import document, tables
+from triton_ensembles.measuring.planning.traffic import Traffic, read_day, uniform, zipf
 from triton_ensembles.measuring.planning.transients import burst as simulate_burst
 from triton_ensembles.measuring.planning.transients import deploy as simulate_deploy
 

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,12 @@ from triton_ensembles.commands.common import output as output_of
 from triton_ensembles.commands.common.arguments import Chosen, argument, chosen
 from triton_ensembles.commands.common.builds import timed_progress
 from triton_ensembles.commands.common.hosted import hosted_of
-from triton_ensembles.commands.common.reports import summary_of
-from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.files import file_digest, read_json
-from triton_ensembles.ground.system_errors import explained
 from triton_ensembles.measuring.perf.inputs import UserInputs
 from triton_ensembles.measuring.profiling.answers import Load
-from triton_ensembles.measuring.profiling.kept import kept_profile, profile_file
 from triton_ensembles.measuring.profiling.measure import COPIES, Subject, measure
-from triton_ensembles.measuring.profiling.profile import Profile, document, write_profile
+from triton_ensembles.measuring.profiling.profile import Profile, document, kept_profile, profile_file, write_profile
 from triton_ensembles.measuring.profiling.table import table
 from triton_ensembles.project.examples.folder import Examples, examples_of, read_examples
 from triton_ensembles.project.recipe.places import RECIPE
@@ -55,8 +53,7 @@ from triton_ensembles.triton.targets import Target
     "Numbers of rows in a request; those that the model does not take are left out.",
 )
 @request_options.seconds(Load.seconds, "Duration of a measurement of answers.")
-@request_options.input_data
-@request_options.shape
+@request_options.inputs
 @click.option(
     "--output",
     type=options.NEW_FOLDER,
@@ -65,17 +62,14 @@ from triton_ensembles.triton.targets import Target
 )
 def profile(
     names: tuple[str, ...],
-    target: str,
-    image: str,
-    instance: str,
+    chosen_target: options.BuildTarget,
     *,
     fresh: bool,
     copies: tuple[int, ...],
     concurrencies: tuple[int, ...],
     batches: tuple[int, ...],
     seconds: float,
-    input_data: Path | None,
-    shapes: tuple[str, ...],
+    user: UserInputs,
     output: Path | None,
 ) -> None:
     """Measure the demand of an archive on this machine, in the server of a multi-model endpoint: for `plan`.
@@ -98,35 +92,24 @@ def profile(
     --format json: {"profiles": [{"file": path, "measured": whether now, "profile": what the file holds}],
     "failed": [{name, error}]}
     """
-    load = Load((1, *concurrencies), batches, seconds, UserInputs(input_data, shapes))
-    fresh = fresh or bool(input_data or shapes)  # a profile does not say what was sent
-    served_here = options.target_served_here(target, image, instance)
+    load = Load((1, *concurrencies), batches, seconds, user)
+    fresh = fresh or bool(user)  # a profile does not say what was sent
+    served_here = chosen_target.served_here()
     folder = output or options.profiles_folder()
     done: list[dict[str, Any]] = []
-    failed: dict[str, EnsembleError] = {}
     every = _each_alone(chosen(names))
-    if (input_data or shapes) and len(every) > 1:
+    if user and len(every) > 1:
         raise click.UsageError("--input-data and --shape are for one archive: name it")
+    failures = output_of.Failures(len(every), "could not be profiled", "archives")
     for name, selected in every:
-        try:
+        with failures.of(name) if len(every) > 1 else nullcontext():
             file, measured, is_new = _profile(selected, served_here, folder, copies, load, fresh=fresh)
-        except (EnsembleError, OSError) as caught:
-            error = explained(caught) if isinstance(caught, OSError) else caught
-            if error is None:
-                raise
-            if len(every) == 1:
-                raise error from caught
-            failed[name] = error
-            output_of.progress()(f"[{name}] error: {error}")
-            continue
-        done.append({"file": str(file), "measured": is_new, "profile": document(measured)})
-        output_of.result(f"\n{measured.archive}", bold=True)
-        output_of.result(table(measured))
-        output_of.result(shown(file) if is_new else f"{shown(file)}, kept since then: --fresh measures again")
-    failures = [{"name": name, "error": str(error)} for name, error in failed.items()]
-    output_of.document({"profiles": done, "failed": failures})
-    if failed:
-        raise EnsembleError(summary_of(failed, len(every), "could not be profiled", "archives"))
+            done.append({"file": str(file), "measured": is_new, "profile": document(measured)})
+            output_of.result(f"\n{measured.archive}", bold=True)
+            output_of.result(table(measured))
+            output_of.result(shown(file) if is_new else f"{shown(file)}, kept since then: --fresh measures again")
+    output_of.document({"profiles": done, "failed": failures.records()})
+    failures.raise_any()
 
 
 def _each_alone(selected: Chosen) -> list[tuple[str, Chosen]]:

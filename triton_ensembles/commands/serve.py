@@ -43,11 +43,8 @@ _PORT = click.IntRange(1, 65535)
 @click.option("--metrics-port", type=_PORT, default=8002, help="Prometheus metrics.")
 def serve(
     names: tuple[str, ...],
-    weights: str,
-    weights_dir: Path | None,
-    target: str,
-    image: str,
-    instance: str,
+    weights: options.Weights,
+    chosen_target: options.BuildTarget,
     *,
     watch: bool,
     http_port: int,
@@ -71,16 +68,16 @@ def serve(
       serve path/to/models --watch                  edit a model.py, and the running server loads it
     """
     selected = chosen(names)
-    served_here = options.target_served_here(target, image, instance)
+    served_here = chosen_target.served_here()
     ports = Ports(http=http_port, grpc=grpc_port, metrics=metrics_port)
     ports.refuse_busy(TritonServer.port_names)  # before the build, which may take long
     with ExitStack() as stack:
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="serve-"))
         signals = stack.enter_context(StopSignals())
-        all_served = serve_all(selected, weights, weights_dir, served_here, Path(scratch))
+        all_served = serve_all(selected, weights, served_here, Path(scratch))
         sources: list[WatchedSource] = []
         if watch:
-            stage = partial(_stage, served_here, weights, weights_dir)
+            stage = partial(_stage, served_here, weights)
             watched = [
                 stack.enter_context(watched_source(served_source, partial(stage, served_source.path)))
                 for served_source in all_served
@@ -98,11 +95,16 @@ def serve(
     click.echo("stopped")
 
 
-def _stage(target: Target, weights: str, weights_dir: Path | None, folder: Path, destination: Path) -> None:
+def _stage(target: Target, weights: options.Weights, folder: Path, destination: Path) -> None:
     """Stage the ensemble in ``folder`` again."""
-    places, allow_random = Places.of(folder.resolve().parents[1]), weights == "auto"
     stage_written(
-        folder, target, places, destination, allow_random=allow_random, weights_dir=weights_dir, progress=lambda _: None
+        folder,
+        target,
+        Places.of(folder.resolve().parents[1]),
+        destination,
+        allow_random=weights.allow_random,
+        weights_dir=weights.weights_dir,
+        progress=lambda _: None,
     )
 
 

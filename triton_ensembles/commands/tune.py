@@ -55,12 +55,9 @@ from triton_ensembles.measuring.tuning.tune import tune as search
 @click.option("--write", is_flag=True, help="Write the settings that were found into ensemble.toml and config.pbtxt.")
 def tune(
     name: str,
-    weights: str,
-    weights_dir: Path | None,
+    weights: options.Weights,
+    chosen_target: options.BuildTarget,
     *,
-    target: str,
-    image: str,
-    instance: str,
     p99: float | None,
     throughput: float | None,
     minutes: float,
@@ -68,8 +65,7 @@ def tune(
     concurrency: int,
     protocol: str,
     batch: int,
-    input_data: Path | None,
-    shapes: tuple[str, ...],
+    user: UserInputs,
     keep: tuple[str, ...],
     output: Path | None,
     write: bool,
@@ -91,23 +87,23 @@ def tune(
     """
     if p99 is None and throughput is None:
         raise click.UsageError("there is no goal: give --p99 TIME, --throughput NUMBER, or both")
-    served = options.target_served_here(target, image, instance)
+    served = chosen_target.served_here()
     places = options.current_places()
     (folder,) = choose(places.ensembles, [name])
     goal = Goal(None if p99 is None else p99 * 1000, throughput)
     subject = read_subject(folder, served, places, goal, keep)
     if write:
         subject.files.refuse_unwritable()
-    (built,) = build_all((name,), weights, weights_dir, served)
+    (built,) = build_all((name,), weights, served)
     report = search(
         subject,
         built,
         places,
         goal=goal,
         minutes=minutes,
-        load=Load(concurrency, seconds, protocol, batch, UserInputs(input_data, shapes)),
-        allow_random=weights == "auto",
-        weights_dir=weights_dir,
+        load=Load(concurrency, seconds, protocol, batch, user),
+        allow_random=weights.allow_random,
+        weights_dir=weights.weights_dir,
         log=places.build / "tritonserver.log",
         progress=timed_progress(name),
     )

@@ -145,7 +145,7 @@ def _manifest(path: Path) -> dict[str, Any]:
                         raise EnsembleError(
                             f"its {MANIFEST} has {member.size} bytes, more than {_LARGEST_MANIFEST}", path=path
                         )
-                    manifest = parse_json(tar.content(member))
+                    manifest = parse_json(tar.content())
                     return manifest if isinstance(manifest, dict) else {}
     except (ArchiveError, OSError, ValueError) as error:
         raise EnsembleError(f"this file cannot be read as an archive: {error}", path=path) from error

@@ -6,6 +6,7 @@ boto3's transfer manager sends whole archives; it cannot copy parts of several o
 from __future__ import annotations
 
 import base64
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -16,7 +17,31 @@ from botocore.exceptions import ClientError
 
 from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.deploy.byte_ranges import LEAST_PART, ByteRange, FileRange
-from triton_ensembles.deploy.transfer import Meter
+
+
+class Stopped(Exception):  # noqa: N818
+    """The upload is being stopped: nothing more is sent."""
+
+
+class Meter:
+    """Counts the bytes that have been sent and copied; stops those who send."""
+
+    def __init__(self) -> None:
+        self.sent = 0
+        self.copied = 0
+        self.stopping = threading.Event()
+        self._lock = threading.Lock()
+
+    def note(self, sent: int = 0, *, copied: int = 0) -> None:
+        with self._lock:
+            self.sent += sent
+            self.copied += copied
+
+    def check(self) -> None:
+        """Raises Stopped when nothing more is to be sent."""
+        if self.stopping.is_set():
+            raise Stopped("the upload was stopped")
+
 
 LARGEST_COPY = 5 << 30  # bytes: S3's limit of one UploadPartCopy
 MOST_PARTS = 10_000

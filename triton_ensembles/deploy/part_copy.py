@@ -22,8 +22,7 @@ from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.byte_ranges import LEAST_PART, ByteRange, FileRange, ObjectRange
 from triton_ensembles.deploy.keys import PARTS
-from triton_ensembles.deploy.multipart import Multipart, parts_of
-from triton_ensembles.deploy.transfer import Meter
+from triton_ensembles.deploy.multipart import Meter, Multipart, parts_of
 
 
 class PartCopy:

@@ -21,10 +21,9 @@ from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.deploy.aws import Aws, aws_errors, error_code, error_message, is_missing
 from triton_ensembles.deploy.bucket import S3Prefix, ensure_bucket
 from triton_ensembles.deploy.byte_ranges import ByteRange, ObjectRange, SharedMembers, bytes_sent
-from triton_ensembles.deploy.multipart import PART, encoded
+from triton_ensembles.deploy.multipart import PART, Meter, encoded
 from triton_ensembles.deploy.part_copy import PartCopy
 from triton_ensembles.deploy.stored import metadata_of, uploaded_etag
-from triton_ensembles.deploy.transfer import Meter
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 

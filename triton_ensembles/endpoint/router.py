@@ -90,9 +90,12 @@ def _foreign(request: web.BaseRequest) -> web.Response | None:
     """Refuse requests that a browser sends here for a foreign web page.
 
     Whoever can create a model can run code, and a browser sends requests to 127.0.0.1 for any page. The page shows in
-    Origin; a host name of the page's that resolves to 127.0.0.1 (DNS rebinding) shows in Host.
+    Origin; a host name of the page's that resolves to 127.0.0.1 (DNS rebinding) shows in Host; images and the like have
+    no Origin, and browsers mark them as cross-site. A link to the status page may be followed from anywhere.
     """
     host, origin = request.headers.get("Host", ""), request.headers.get("Origin")
-    if _LOCAL.fullmatch(host) and origin in (None, f"http://{host}"):
+    embedded = request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
+    followed = request.method == "GET" and request.headers.get("Sec-Fetch-Mode") == "navigate"
+    if _LOCAL.fullmatch(host) and origin in (None, f"http://{host}") and (followed or not embedded):
         return None
     return web.Response(status=403, text="This server only answers programs and pages of this machine.\n")

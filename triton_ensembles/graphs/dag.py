@@ -6,13 +6,14 @@ from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError, escaped
 from triton_ensembles.ground.spelling import most_of
 from triton_ensembles.triton.model_config import DataType, ModelConfig
 
 Node = str | int
 """A tensor, by its name, or a step, by its number."""
 _MOST_DIMS = 8  # shown of one tensor; more are left out
+_LONGEST = 80  # letters of a name that is drawn
 
 
 class Role(StrEnum):
@@ -25,19 +26,12 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor of the ensemble.
+    """A tensor of the ensemble."""
 
-    Args:
-        name: its name within the ensemble.
-        data_type: ``FP32`` for TYPE_FP32; "" when no config declares it.
-        dims: without the batch axis, -1 for any length; None when no config declares them.
-        batch: the largest batch; 0 when there is no batch axis.
-    """
-
-    name: str
-    data_type: str
-    dims: tuple[int, ...] | None
-    batch: int
+    name: str  # its name within the ensemble
+    data_type: str  # `FP32` for TYPE_FP32; "" when no config declares it
+    dims: tuple[int, ...] | None  # without the batch axis, -1 for any length; None when no config declares them
+    batch: int  # the largest batch; 0 when there is no batch axis
     role: Role
 
     @property
@@ -52,33 +46,21 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Step:
-    """A step of the ensemble.
+    """A step of the ensemble."""
 
-    Args:
-        number: its index in the config.
-        model: the name of its model.
-        backend: the model's backend or platform; "" when unknown.
-        max_batch_size: of the model; 0 without a batch axis.
-    """
-
-    number: int
-    model: str
-    backend: str
-    max_batch_size: int
+    number: int  # its index in the config
+    model: str  # the name of its model
+    backend: str  # the model's backend or platform; "" when unknown
+    max_batch_size: int  # of the model; 0 without a batch axis
 
 
 @dataclass(frozen=True)
 class Edge:
-    """A step, by its number, writes a tensor, or reads it.
-
-    Args:
-        tensor: the tensor's name within the ensemble.
-        key: its name in the step's model.
-    """
+    """A step, by its number, writes a tensor, or reads it."""
 
     step: int
-    tensor: str
-    key: str
+    tensor: str  # the tensor's name within the ensemble
+    key: str  # its name in the step's model
     writes: bool
 
     @property
@@ -94,19 +76,12 @@ class Edge:
 
 @dataclass(frozen=True)
 class Graph:
-    """The graph of an ensemble.
+    """The graph of an ensemble."""
 
-    Args:
-        name: shown as the title.
-        steps: in the order of the config.
-        tensors: by name, the ensemble's inputs first.
-        edges: in the order of the steps.
-    """
-
-    name: str
-    steps: tuple[Step, ...]
-    tensors: Mapping[str, Tensor]
-    edges: tuple[Edge, ...]
+    name: str  # shown as the title
+    steps: tuple[Step, ...]  # in the order of the config
+    tensors: Mapping[str, Tensor]  # by name, the ensemble's inputs first
+    edges: tuple[Edge, ...]  # in the order of the steps
 
 
 def graph_of(name: str, config: ModelConfig, models: Mapping[str, ModelConfig]) -> Graph:
@@ -138,11 +113,7 @@ def graph_of(name: str, config: ModelConfig, models: Mapping[str, ModelConfig]) 
 
 
 def ranks(graph: Graph) -> dict[Node, int]:
-    """The length of the longest path to each tensor and step.
-
-    Raises:
-        EnsembleError: there is a cycle.
-    """
+    """The length of the longest path to each tensor and step. Raises :class:`EnsembleError`: there is a cycle."""
     before: dict[Node, list[Node]] = {node: [] for node in (*graph.tensors, *range(len(graph.steps)))}
     for edge in graph.edges:
         before[edge.ends[1]].append(edge.ends[0])
@@ -152,9 +123,8 @@ def ranks(graph: Graph) -> dict[Node, int]:
             lengths[node] = max((lengths[earlier] + 1 for earlier in before[node]), default=0)
     except CycleError as error:
         names = most_of(dict.fromkeys(graph.steps[node].model for node in error.args[1] if isinstance(node, int)))
-        raise EnsembleError(
-            f"in '{graph.name}' the steps {names} wait for each other", cure="run `check`, which says where"
-        ) from error
+        message = f"in '{graph.name}' the steps {names} wait for each other"
+        raise EnsembleError(message, cure="run `check`, which says where") from error
     return lengths
 
 
@@ -185,3 +155,10 @@ def _tensor(name: str, role: Role, declaration: tuple[Any, int] | None, config: 
     # No request of the ensemble carries more than the ensemble's own limit.
     limit = min(batch, config.max_batch_size) if config.max_batch_size else batch
     return Tensor(name, data_type, tuple(tensor.dims), limit, role)
+
+
+def label(text: str) -> str:
+    """``text`` as it is drawn: without what a terminal obeys, and of a long one the beginning and the end."""
+    if len(text) > _LONGEST:
+        text = f"{text[: _LONGEST // 2]}…{text[-_LONGEST // 2 + 1 :]}"
+    return escaped(text)

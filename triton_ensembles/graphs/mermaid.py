@@ -1,7 +1,6 @@
 """A graph as mermaid, which GitHub and many editors draw."""
 
-from triton_ensembles.graphs.dag import Graph, Role
-from triton_ensembles.graphs.label import label
+from triton_ensembles.graphs.dag import Graph, Role, label
 
 _STYLES = """\
   classDef input fill:#e8f1fb,stroke:#3b76b5,color:#111

@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from matplotlib.path import Path as Curve
 
-from triton_ensembles.graphs.dag import Graph, Node, Role, ranks
-from triton_ensembles.graphs.label import label
+from triton_ensembles.graphs.dag import Graph, Node, Role, label, ranks
 from triton_ensembles.ground.errors import EnsembleError
 
 # Inches. The font is DejaVu Sans, which comes with matplotlib; its letters are about 0.6 of their size wide.
@@ -49,15 +48,11 @@ def picture(graph: Graph, format: str) -> bytes:
     """The bytes of an ``svg``, ``png`` or ``pdf``: steps as boxes, tensors as rounded ones with data type and dims.
 
     A label beside an arrow is the tensor's name in the step's model if it differs. The same graph gives the same bytes.
-
-    Raises:
-        EnsembleError: it is too large to be drawn in this format.
-    """
+    Raises :class:`EnsembleError`: it is too large to be drawn in this format."""
     boxes, arrows = place(graph)
     width = max(box.x + box.width / 2 for box in boxes) + _EDGE
-    ends = [box.y + side * box.height / 2 for box in boxes for side in (-1, 1)] + [
-        y for bends in arrows for _, y in bends
-    ]
+    ends = [box.y + side * box.height / 2 for box in boxes for side in (-1, 1)]
+    ends += [y for bends in arrows for _, y in bends]
     low, high = min(ends) - _EDGE, max(ends) + _EDGE + _TITLE
     if format == "png" and (
         width * (high - low) * _DPI**2 > _LARGEST_PNG or max(width, high - low) * _DPI > _LONGEST_PNG
@@ -106,11 +101,8 @@ def place(graph: Graph) -> tuple[list[Box], list[list[Point]]]:
 
 
 def _columns(graph: Graph) -> dict[Node, int]:
-    """The column of every node, with all outputs of the ensemble in the last one.
-
-    Raises:
-        EnsembleError: there are too many for a picture.
-    """
+    """The column of every node, with all outputs of the ensemble in the last one. Raises :class:`EnsembleError`: there
+    are too many for a picture."""
     rank = ranks(graph)
     last = max(rank.values())
     inputs_of_steps = {edge.tensor for edge in graph.edges if not edge.writes}
@@ -171,9 +163,8 @@ def _draw_box(axes: Any, box: Box) -> None:
     fill, line = _COLORS[box.kind]
     style = "square,pad=0" if box.kind == _STEP else f"round,pad=0,rounding_size={box.height / 2}"
     corner = (box.x - box.width / 2, box.y - box.height / 2)
-    axes.add_patch(
-        FancyBboxPatch(corner, box.width, box.height, boxstyle=style, facecolor=fill, edgecolor=line, zorder=3)
-    )
+    colors: Any = {"facecolor": fill, "edgecolor": line}
+    axes.add_patch(FancyBboxPatch(corner, box.width, box.height, boxstyle=style, zorder=3, **colors))
     for index, text in enumerate(box.lines):
         y = box.y + ((len(box.lines) - 1) / 2 - index) * _LINE
         weight = "bold" if index == 0 else "normal"
@@ -188,9 +179,8 @@ def _draw_arrow(axes: Any, points: Sequence[Point], name: str, at_end: bool) -> 
         vertices += [(middle, before[1]), (middle, after[1]), after]
         codes += [Curve.CURVE4] * 3
     curve = Curve(vertices, codes)
-    axes.add_patch(
-        FancyArrowPatch(path=curve, arrowstyle="-|>", mutation_scale=9, color="#666666", linewidth=0.9, zorder=1)
-    )
+    style: Any = {"arrowstyle": "-|>", "mutation_scale": 9, "color": "#666666", "linewidth": 0.9}
+    axes.add_patch(FancyArrowPatch(path=curve, zorder=1, **style))
     if name:
         x, y = (points[-1][0] - 0.14, points[-1][1]) if at_end else (points[0][0] + 0.06, points[0][1])
         align = "right" if at_end else "left"

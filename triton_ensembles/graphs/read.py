@@ -2,14 +2,17 @@
 
 from pathlib import Path
 
+from google.protobuf.json_format import ParseDict, ParseError
+
 from triton_ensembles.checking.repository import Model, Repository, find_repositories
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.graphs.dag import Graph, graph_of
-from triton_ensembles.graphs.fused import graph_of_plan
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import parse_json
 from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.ground.spelling import most_of
 from triton_ensembles.runtime.fused.plan import DIGEST, PLAN
+from triton_ensembles.triton.model_config import ModelConfig
 
 
 def read_graph(name: str, ensembles: Path | None) -> Graph:
@@ -48,7 +51,7 @@ def _graphs(repository: Repository) -> list[Graph]:
     configs = {model.folder: model.written for model in repository.models if model.has_config}
     inner = {step.model_name for config in configs.values() for step in config.ensemble_scheduling.step}
     title = repository.path.name
-    fused = [graph_of_plan(model.folder, model.written, plan) for model in repository.models if (plan := _plan(model))]
+    fused = [_graph_of_plan(model.folder, model.written, plan) for model in repository.models if (plan := _plan(model))]
     return fused + [
         graph_of(title if len(repository.ensembles) == 1 else model.folder, model.written, configs)
         for model in repository.ensembles
@@ -63,9 +66,23 @@ def _plan(model: Model) -> str:
     path = f"{model.versions[max(model.versions)]}/{PLAN}" if model.versions else PLAN
     entry = model.get(path)
     if entry is None or entry.text is None:
-        raise EnsembleError(
-            f"{PLAN} of this fused ensemble is missing, or too large to be read",
-            path=model.repository.path,
-            cure=f"draw the ensemble that it was built from: {COMMAND} graph NAME",
-        )
+        message = f"{PLAN} of this fused ensemble is missing, or too large to be read"
+        cure = f"draw the ensemble that it was built from: {COMMAND} graph NAME"
+        raise EnsembleError(message, path=model.repository.path, cure=cure)
     return entry.text
+
+
+def _graph_of_plan(name: str, config: ModelConfig, plan: str) -> Graph:
+    """The graph of the fused ensemble whose config.pbtxt is ``config`` and whose plan.json is ``plan``. Raises
+    :class:`EnsembleError`: it is no plan."""
+    ensemble, models = ModelConfig(), {}
+    ensemble.CopyFrom(config)
+    try:
+        for step in parse_json(plan)["steps"]:
+            maps = {"input_map": step["inputs"], "output_map": step["outputs"]}
+            ensemble.ensemble_scheduling.step.add(model_name=step["name"], **maps)
+            models[step["name"]] = ParseDict(step["config"], ModelConfig(), ignore_unknown_fields=True)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, ParseError) as error:
+        message = f"{PLAN} of '{name}' is not the plan of a fused ensemble: {str(error)[:200]}"
+        raise EnsembleError(message, cure="build the archive again") from error
+    return graph_of(name, ensemble, models)

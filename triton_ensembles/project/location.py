@@ -48,10 +48,7 @@ def no_project(start: Path) -> EnsembleError:
 
 def settings_of(folder: Path) -> tuple[dict[str, Any], str] | None:
     """The table [tool.triton-ensembles] of the pyproject.toml in ``folder``, and the text of the file; None without.
-
-    Raises:
-        EnsembleError: the file cannot be read, or the table is none.
-    """
+    Raises :class:`EnsembleError`: the file cannot be read, or the table is none."""
     from triton_ensembles.ground.files import parse_toml, read_text  # few folders have such a file
 
     path = folder / SETTINGS
@@ -80,10 +77,7 @@ def _named_in(folder: Path) -> Path | None:
         raise EnsembleError(message, path=settings, line=line, cure='write project = "FOLDER"')
     project = Path(os.path.normpath(folder / Path(named).expanduser()))
     if "\0" in named or not (project / ENSEMBLES).is_dir():
-        raise EnsembleError(
-            f"[tool.{_TABLE}] project names {named!r}, which holds no {ENSEMBLES}/",
-            path=settings,
-            line=line,
-            cure=f"name the folder that holds {ENSEMBLES}/, relative to this file",
-        )
+        message = f"[tool.{_TABLE}] project names {named!r}, which holds no {ENSEMBLES}/"
+        cure = f"name the folder that holds {ENSEMBLES}/, relative to this file"
+        raise EnsembleError(message, path=settings, line=line, cure=cure)
     return project

@@ -76,7 +76,7 @@ def _extract(file: IO[bytes], folder: Path, reserve: Callable[[int], None]) -> i
             file.seek(place)
         path = _checked(member)
         budget.take_entry(member.name)
-        needed = _MOST_SLACK * (1 + _new_folders(path, folders, budget)) + (member.stored if member.is_file else 0)
+        needed = _MOST_SLACK * (1 + _new_folders(path, folders, budget)) + (member.size if member.is_file else 0)
         reserve(needed)
         size += needed
         try:
@@ -124,13 +124,8 @@ def _place(tar: TarStream, member: Member, target: str) -> None:
     if not os.path.isdir(parent):  # noqa: PTH112
         os.makedirs(parent, exist_ok=True)  # noqa: PTH103
     with open(target, "wb") as file:  # noqa: PTH123
-        for offset, length in member.segments or [(0, member.size)]:
-            file.seek(offset)
-            while length:
-                chunk = tar.read(min(length, _CHUNK))
-                length -= len(chunk)
-                file.write(chunk)
-        file.truncate(member.size)
+        while chunk := tar.read(_CHUNK):
+            file.write(chunk)
         os.fchmod(file.fileno(), 0o755 if member.mode & 0o100 else 0o644)
     # By this time Triton recognizes that a packed environment has changed (pb_env.cc).
     os.utime(target, (member.mtime, member.mtime))

@@ -33,15 +33,9 @@ class Packed:
 def pack(source: Served, archive: Path, progress: Progress, *, proof_log: Path | None = None) -> Packed:
     """Write ``archive`` with everything in the repository but files of tools (.git, __pycache__) and example requests.
 
-    Links become what they lead to, because SageMaker refuses archives with links.
-
-    Args:
-        proof_log: load the archive once, with the server's log in this file; None: do not.
-
-    Raises:
-        EnsembleError: there is more than an archive may hold, ``check`` finds errors in it, or it does not load. A
-            previous one is unchanged.
-    """
+    Links become what they lead to, because SageMaker refuses archives with links. ``proof_log``: load the archive once,
+    with the server's log in this file; None: do not. Raises :class:`EnsembleError`: there is more than an archive may
+    hold, ``check`` finds errors in it, or it does not load. A previous one is unchanged."""
     content = list(_content(source))
     before = file_digest(archive) if archive.is_file() else ""
     archive.parent.mkdir(parents=True, exist_ok=True)
@@ -72,9 +66,9 @@ def _content(source: Served) -> Iterator[tuple[str, Path]]:
         if real in above:
             raise EnsembleError("this link leads to a folder that it is in", path=source.repository / folder)
         with os.scandir(real) as items:
-            children = sorted(items, key=lambda each: each.name)
+            children = sorted(items, key=lambda item: item.name)
         if not folder:
-            _refuse_many_models(source, sum(each.is_dir() for each in children))
+            _refuse_many_models(source, sum(child.is_dir() for child in children))
         for child in children:
             inner = f"{folder}/{child.name}" if folder else child.name
             if child.name in _LEFT_OUT or child.name.endswith(".pyc") or inner in examples:
@@ -98,9 +92,8 @@ def _content(source: Served) -> Iterator[tuple[str, Path]]:
 
 def _refuse_many_models(source: Served, folders: int) -> None:
     if folders > MOST_MODELS:
-        raise EnsembleError(
+        message = (
             f"there are {folders} folders here, each of which is a model, and an archive with more than {MOST_MODELS} "
-            "cannot be checked",
-            path=source.path,
-            cure="pack each ensemble by itself, with its steps",
+            "cannot be checked"
         )
+        raise EnsembleError(message, path=source.path, cure="pack each ensemble by itself, with its steps")

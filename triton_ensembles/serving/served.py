@@ -14,6 +14,7 @@ the server on this machine, would refuse is refused before with the faults that 
 
 import contextlib
 import os
+import re
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,37 +35,29 @@ from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.spelling import listed
 from triton_ensembles.project.location import ENSEMBLES
 from triton_ensembles.project.recipe.places import RECIPE
-from triton_ensembles.serving.laid_out import linked, name_of, unpacked
+from triton_ensembles.sagemaker.extraction import extract
 from triton_ensembles.triton.destination import Destination
-from triton_ensembles.triton.model_config import CONFIG, read_config
+from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
 from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import CPU
 
 _GPUS = Path("/proc/driver/nvidia/gpus")
+_SUFFIXES = (".tar.gz", ".tgz", ".tar")
+_UNSAFE = re.compile(r"[^0-9A-Za-z._-]+")  # Triton passes the path of an environment to a shell
 
 
 @dataclass(frozen=True)
 class Served:
-    """A model repository, ready for tritonserver.
+    """A model repository, ready for tritonserver."""
 
-    Attributes:
-        name: that of the folder or the archive, without its suffix.
-        path: what the user named.
-        repository: what tritonserver is told to serve.
-        models: the models in it, by their folders.
-        tops: those that no ensemble of it has as a step.
-        python: the minor version that the steps need, such as "3.10"; "" where it does not matter.
-        is_complete: whether the build has written its configs, so that Triton need not complete them.
-    """
-
-    name: str
-    path: Path
-    repository: Path
-    models: tuple[str, ...]
-    tops: tuple[str, ...]
-    python: str = ""
-    is_complete: bool = False
+    name: str  # that of the folder or the archive, without its suffix
+    path: Path  # what the user named
+    repository: Path  # what tritonserver is told to serve
+    models: tuple[str, ...]  # the models in it, by their folders
+    tops: tuple[str, ...]  # those that no ensemble of it has as a step
+    python: str = ""  # the minor version that the steps need, such as "3.10"; "" where it does not matter
+    is_complete: bool = False  # whether the build has written its configs, so that Triton need not complete them
 
 
 def served(path: Path, scratch: Path, progress: Progress = lambda _: None) -> Served:
@@ -84,16 +77,15 @@ def served(path: Path, scratch: Path, progress: Progress = lambda _: None) -> Se
         return of_built(built_of(path, progress), path)
     refuse_no_repository(path)
     repositories = list(find_repositories(path))  # once: there may be a hundred thousand files
-    refuse_faults(
-        path, here(), f"this cannot be served, because check finds faults in {shown(path)}", repositories=repositories
-    )
-    name = name_of(path)
+    message = f"this cannot be served, because check finds faults in {shown(path)}"
+    refuse_faults(path, here(), message, repositories=repositories)
+    name = _name_of(path)
     folder = Path(tempfile.mkdtemp(dir=scratch))
     if path.is_file():
         progress(f"unpacking {shown(path)}")
         repository = unpacked(path, folder)
     else:
-        repository = linked(path, folder) if repositories[0].is_one_model else path
+        repository = _linked(path, folder) if repositories[0].is_one_model else path
     return _served(name, path, repository, repositories)
 
 
@@ -110,11 +102,8 @@ def server_of(
     log: Path | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> TritonServer:
-    """One server for all of them, not started yet; the arguments are those of :class:`TritonServer`.
-
-    Raises:
-        EnsembleError: two have a model of the same name, or they need different Pythons.
-    """
+    """One server for all of them, not started yet; the arguments are those of :class:`TritonServer`. Raises
+    :class:`EnsembleError`: two have a model of the same name, or they need different Pythons."""
     refuse_shared_names(all_served)
     return TritonServer(
         [source.repository for source in all_served],
@@ -128,11 +117,8 @@ def server_of(
 
 
 def refuse_shared_names(all_served: Sequence[Served]) -> None:
-    """One server must not have two models of one name: Triton then loads neither of them.
-
-    Raises:
-        EnsembleError: two of the repositories have a model of the same name.
-    """
+    """One server must not have two models of one name: Triton then loads neither of them. Raises
+    :class:`EnsembleError`: two of the repositories have a model of the same name."""
     owners: dict[str, Served] = {}
     for source in all_served:
         for model in source.models:
@@ -155,26 +141,70 @@ def refuse_no_repository(path: Path) -> None:
     if path.is_dir() and not is_repository(path):
         several = [shown(repository.path) for repository in find_repositories(path)]
         if several:
-            raise EnsembleError(
-                f"there are several here: {listed(several)}", path=path, cure="name those that you want"
-            )
-        raise EnsembleError(
-            f"there is no model here: neither this folder nor one in it has a {CONFIG} or a version folder",
-            path=path,
-            cure="name the folder that holds the models' folders, one model's folder, or an archive",
-        )
+            message = f"there are several here: {listed(several)}"
+            raise EnsembleError(message, path=path, cure="name those that you want")
+        message = f"there is no model here: neither this folder nor one in it has a {CONFIG} or a version folder"
+        cure = "name the folder that holds the models' folders, one model's folder, or an archive"
+        raise EnsembleError(message, path=path, cure=cure)
 
 
 def built_of(folder: Path, progress: Progress) -> Built:
     """The ensemble of a project, built for the server on this machine. Raises :class:`EnsembleError`."""
     folder = folder.resolve()
     if folder.parent.name != ENSEMBLES:
-        raise EnsembleError(
-            f"a folder with {RECIPE} is built in its project, and this one is not in {ENSEMBLES}/",
-            path=folder,
-            cure=f"move it into {ENSEMBLES}/ of a project",
-        )
+        message = f"a folder with {RECIPE} is built in its project, and this one is not in {ENSEMBLES}/"
+        raise EnsembleError(message, path=folder, cure=f"move it into {ENSEMBLES}/ of a project")
     return build(folder, CPU, Places.of(folder.parents[1]), allow_random=True, progress=progress)
+
+
+def _name_of(path: Path) -> str:
+    """``bert`` for ``models/bert``, ``bert.tar.gz`` and ``./bert/``; only letters, digits and ``._-``."""
+    name = path.resolve().name
+    suffix = next((ending for ending in _SUFFIXES if path.is_file() and name.endswith(ending)), "")
+    return _UNSAFE.sub("_", name.removesuffix(suffix)).strip(".") or "model"
+
+
+def unpacked(archive: Path, folder: Path) -> Path:
+    """The repository in ``archive``, unpacked into the empty ``folder`` as SageMaker unpacks it.
+
+    With a config.pbtxt at its root it is one model, and has the name in it, or else that of the archive. SageMaker's
+    container calls the model that it serves by the archive's name, whatever its config says, so a name there that is
+    not the folder's is no fault; the folder then gets that name, by which a client of KServe v2 asks for it. Raises
+    :class:`EnsembleError`: it cannot be unpacked."""
+    repository = folder / "models"
+    extract(archive, repository, lambda _: None)
+    if (repository / CONFIG).is_file():
+        name = read_config(repository / CONFIG).name or _name_of(archive)
+        repository.rename(folder / "model")
+        repository.mkdir()
+        (folder / "model").rename(repository / _UNSAFE.sub("_", name))
+        return repository
+    configs = {path.parent: read_config(path) for path in repository.glob(f"*/{CONFIG}")}
+    steps = {step for config in configs.values() for step in _steps(config)}
+    for model, config in configs.items():
+        named = model.with_name(_UNSAFE.sub("_", config.name)) if config.name else model
+        if model.name not in steps and not named.exists():
+            model.rename(named)
+    return repository
+
+
+def _linked(model: Path, folder: Path) -> Path:
+    """A repository in the empty ``folder``: a link to ``model`` and, if it is an ensemble, to the steps beside it."""
+    repository = folder / "models"
+    repository.mkdir()
+    waiting = [(model.resolve(), "")]
+    while waiting:
+        path, step = waiting.pop()
+        config = read_config(path / CONFIG) if (path / CONFIG).is_file() else ModelConfig()
+        link = repository / (step or config.name or _name_of(path))
+        if path.is_dir() and not link.is_symlink():
+            link.symlink_to(path)
+            waiting += [(path.parent / name, name) for name in _steps(config)]
+    return repository
+
+
+def _steps(config: ModelConfig) -> list[str]:
+    return [step.model_name for step in config.ensemble_scheduling.step]
 
 
 def _served(name: str, path: Path, repository: Path, read: Sequence[Repository] | None = None) -> Served:

@@ -14,17 +14,11 @@ _FICLONE = 0x40049409  # linux/fs.h: the copy shares the blocks until one of the
 
 @dataclass
 class Copied:
-    """Notes on what was copied.
+    """Notes on what was copied."""
 
-    Attributes:
-        links: links in whose places files and folders were copied.
-        dead: links that lead nowhere.
-        others: devices, pipes and sockets, which were left out.
-    """
-
-    links: list[Path] = field(default_factory=list)
-    dead: list[Path] = field(default_factory=list)
-    others: list[Path] = field(default_factory=list)
+    links: list[Path] = field(default_factory=list)  # links in whose places files and folders were copied
+    dead: list[Path] = field(default_factory=list)  # links that lead nowhere
+    others: list[Path] = field(default_factory=list)  # devices, pipes and sockets, which were left out
 
 
 def copy_tree(source: Path, copy: Path, copied: Copied, above: tuple[Path, ...] = ()) -> None:

@@ -14,15 +14,7 @@ from triton_ensembles.triton.model_config import DataType, ModelConfig
 NAME = "made_up.json"
 _INLINE = 1000  # numbers; more are in a file
 _ANY_LENGTH, _ANY_SIDE = 8, 224  # for dims of -1: of a list, and of a picture or a volume
-_DECODES = (
-    b"Image.open",
-    b"imdecode",
-    b"decode_image",
-    b"decode_jpeg",
-    b"decoders.image",
-    b"decoders__Image",
-    b"imread",
-)
+_DECODES = b"Image.open imdecode decode_image decode_jpeg decoders.image decoders__Image imread".split()
 # By datatype: the code of struct, the dtype of NumPy.
 _NUMBERS = {
     "FP16": ("e", "<f2"), "FP32": ("f", "<f4"), "FP64": ("d", "<f8"), "BOOL": ("?", "|b1"),
@@ -82,21 +74,17 @@ class _Maker:
         count = math.prod(shape)
         if self._pictures and not self._base64 and count == 1:
             return {"shape": shape} | self._file(_PICTURE.name, _PICTURE.read_bytes())
-        text = (
-            base64.b64encode(_PICTURE.read_bytes()).decode()
-            if self._pictures
-            else "{}"
-            if self._json
-            else "An example sentence."
-        )
+        text = "{}" if self._json else _SENTENCE
+        if self._pictures:
+            text = base64.b64encode(_PICTURE.read_bytes()).decode()
         return {"shape": shape, "data": [text] * count}
 
     def _numbers(self, datatype: str, shape: list[int]) -> dict[str, Any]:
         count = math.prod(shape)
         source = random.Random(0)
-        values = (
-            [round(source.random(), 4) for _ in range(count)] if "FP" in datatype else [datatype == "BOOL" or 1] * count
-        )
+        values: list[Any] = [datatype == "BOOL" or 1] * count
+        if "FP" in datatype:
+            values = [round(source.random(), 4) for _ in range(count)]
         if count <= _INLINE:
             return {"shape": shape, "data": values}
         return {"shape": shape} | self._file(f"{len(self.files)}.npy", _npy(datatype, shape, values))
@@ -111,6 +99,5 @@ def _npy(datatype: str, shape: list[int], values: list[Any]) -> bytes:
     code, dtype = _NUMBERS[datatype]
     header = repr({"descr": dtype, "fortran_order": False, "shape": tuple(shape)}).encode()
     header += b" " * (-(len(header) + 11) % 64) + b"\n"
-    return (
-        b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + struct.pack(f"<{len(values)}{code}", *values)
-    )
+    head = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header
+    return head + struct.pack(f"<{len(values)}{code}", *values)

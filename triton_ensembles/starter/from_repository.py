@@ -1,7 +1,5 @@
 """An ensemble that exists, imported into a project: copied, and completed where its configs leave something out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,18 +17,14 @@ from triton_ensembles.starter.example import NAME as EXAMPLE
 from triton_ensembles.starter.example import write_example
 from triton_ensembles.starter.models import copy_environments, copy_models, files_beside
 from triton_ensembles.starter.names import check_name
-from triton_ensembles.starter.project import project_texts
+from triton_ensembles.starter.project import Written, project_texts, rendered, test_of
 from triton_ensembles.starter.recipe import backend_of, environment_text, recipe_text, weights_in
 from triton_ensembles.starter.report import Notes, add_faults
-from triton_ensembles.starter.repository import choose_model, find_repository
-from triton_ensembles.starter.small_ensemble import Written
+from triton_ensembles.starter.repository import beginning, choose_model, find_repository
 from triton_ensembles.starter.steps import Packages, Required, packages_of, requirements_near
-from triton_ensembles.starter.templates import rendered, test_of
 from triton_ensembles.triton.backends import ENSEMBLE
 from triton_ensembles.triton.model_config import ModelConfig
 from triton_ensembles.triton.targets import CPU
-
-_LONGEST = 1 << 20  # bytes that are looked at of a step's code
 
 _MOST_WEIGHTS = 20  # lines
 
@@ -115,10 +109,8 @@ def _packages(inner: Path, required: Required, environment: str, notes: Notes) -
     (repository,) = find_repositories(inner)
     packages = packages_of(repository, required)
     if packages.requirements:
-        steps = most_of(packages.steps, 8)
-        notes.assumed.append(
-            f"{environment} has the packages that {steps} import: {', '.join(packages.requirements.values())}"
-        )
+        steps, requirements = most_of(packages.steps, 8), ", ".join(packages.requirements.values())
+        notes.assumed.append(f"{environment} has the packages that {steps} import: {requirements}")
     notes.assumed += [f"the version of {name} is that of {path.name}" for name, path in packages.pinned.items()]
     for step in packages.steps:
         if unknown := packages.unknown.get(step):
@@ -133,12 +125,11 @@ def _add_example(inner: Path, configs: dict[str, ModelConfig], notes: Notes) -> 
     folder = examples_folder(inner)
     if any(folder.glob("*.json")):
         return
-    code = (_beginning(path) for path in sorted(inner.glob("*/*/*")) if path.suffix in (".py", ".dali"))
+    code = (beginning(path) for path in sorted(inner.glob("*/*/*")) if path.suffix in (".py", ".dali"))
     place = f"{folder.parent.name}/{folder.name}"
     if write_example(folder, configs[folder.parent.name], code):
-        notes.assumed.append(
-            f"{place}/{EXAMPLE} is a request that was made up from config.pbtxt: replace it by a real one"
-        )
+        made_up = "is a request that was made up from config.pbtxt: replace it by a real one"
+        notes.assumed.append(f"{place}/{EXAMPLE} {made_up}")
     else:
         notes.left.append(f"write an example request into {place}/")
 
@@ -149,11 +140,3 @@ def _add_engines(backends: set[str], notes: Notes) -> None:
             f"{CPU.server} has no backend {backend!r}: build for an image that has it (--target gpu --image RELEASE), "
             "or add a model file of another format to the recipe, as an artifact"
         )
-
-
-def _beginning(path: Path) -> bytes:
-    """The beginning of a file that may tell what requests hold; it may be anything."""
-    if not path.is_file():
-        return b""
-    with path.open("rb") as file:
-        return file.read(_LONGEST)

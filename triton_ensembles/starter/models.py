@@ -1,29 +1,34 @@
-"""The models of a repository that an ensemble needs, copied into ensembles/NAME."""
+"""The models of a repository that an ensemble needs, copied into ensembles/NAME.
+
+The fields that a config.pbtxt leaves out are added from the model's own file. Triton would complete them from the
+backend; builds switch that off, so that what is served is what is written.
+"""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from triton_ensembles.checking.environments import MODEL_FOLDER, PARAMETER
+from triton_ensembles.checking.model_files.file import ModelFile
+from triton_ensembles.checking.model_files.read import FileReader
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.spelling import listed, most_of
-from triton_ensembles.starter.completion import complete
 from triton_ensembles.starter.copying import SKIPPED, Copied, copy_tree
 from triton_ensembles.starter.report import Notes
 from triton_ensembles.starter.repository import ModelRepository
 from triton_ensembles.starter.steps import called_models
-from triton_ensembles.triton.model_config import CONFIG, ModelConfig, format_config
+from triton_ensembles.triton.backends import KNOWN, PLATFORMS
+from triton_ensembles.triton.model_config import CONFIG, DataType, ModelConfig, format_config
 
 _WRAPPER = "ensemble"
+_BATCH = 4  # core r24.10: what Triton writes for a model that batches, unless the server is told otherwise
 _BESIDE = re.compile(rf".*{re.escape(MODEL_FOLDER)}/+\.\./+([^/]+)")
 
 
 def copy_models(repository: ModelRepository, chosen: str, into: Path, notes: Notes) -> dict[str, ModelConfig]:
     """Copy the model ``chosen`` and those that it needs into the folder ``into``. Returns their configs by folder.
-
-    Raises:
-        EnsembleError: an ensemble has an ensemble as a step, or a single model says nothing of its tensors.
-    """
+    Raises :class:`EnsembleError`: an ensemble has an ensemble as a step, or a single model says nothing of its
+    tensors."""
     inner = [step for step in _steps(repository, chosen) if step in repository.ensembles]
     if inner:
         message = f"the ensemble {chosen!r} has ensembles as steps ({listed(inner)}), and a build takes one ensemble"
@@ -41,7 +46,7 @@ def copy_models(repository: ModelRepository, chosen: str, into: Path, notes: Not
             raise EnsembleError("the project lies in the model", path=repository.place(name), cure=cure)
         copy_tree(repository.place(name), into / name, copied)
         configs[name] = repository.configs[name]
-        if added := complete(into / name, configs[name]):
+        if added := _complete(into / name, configs[name]):
             notes.assumed.append(f"{name}/{CONFIG}: {added} added, as the model's file has it")
         called = [model for model in called_models(into / name) if model in repository.configs]
         waiting += called
@@ -60,15 +65,64 @@ def _steps(repository: ModelRepository, chosen: str) -> list[str]:
     return repository.steps_of(chosen) if chosen in repository.ensembles else []
 
 
+def _complete(model: Path, config: ModelConfig) -> str:
+    """Add to ``config`` and to the config.pbtxt of the folder ``model`` what is not written there, and say what."""
+    added = ModelConfig()
+    if not config.backend and not config.platform:
+        added.backend = _backend_of(model)
+    if (added.backend or config.backend or PLATFORMS.get(config.platform)) == "onnxruntime":
+        _complete_onnx(model, config, added)
+    names = [field.name for field, _ in added.ListFields()]
+    if names:
+        path = model / CONFIG
+        written = path.read_text("utf-8") if path.is_file() else ""
+        path.write_text(f"{written.rstrip()}\n\n{format_config(added)}".lstrip(), encoding="utf-8")
+        config.MergeFrom(added)
+    return ", ".join(names)
+
+
+def _backend_of(model: Path) -> str:
+    """The backend whose file is there, as Triton chooses it."""
+    files = {path.name for path in model.glob("[0-9]*/model.*")}
+    return next((name for name, (_, file) in KNOWN.items() if file and file in files), "")
+
+
+def _complete_onnx(model: Path, config: ModelConfig, added: ModelConfig) -> None:
+    """As onnxruntime_backend r24.10 does in onnxruntime.cc, AutoCompleteConfig: whole lists of tensors only."""
+    kinds = [kind for kind in ("input", "output") if not getattr(config, kind)]
+    file = _read_onnx(model, config.default_model_filename or "model.onnx") if kinds else None
+    if file is None or file.inputs is None or file.outputs is None:
+        return
+    tensors = {"input": file.inputs, "output": file.outputs}
+    every = [tensor for kind_tensors in tensors.values() for tensor in kind_tensors]
+    if not all(tensor.data_type and tensor.dims is not None for tensor in every):
+        return
+    if not config.max_batch_size and all(tensor.dims and tensor.dims[0] == -1 for tensor in every):
+        added.max_batch_size = _BATCH
+        if not config.HasField("sequence_batching") and not config.HasField("dynamic_batching"):
+            added.dynamic_batching.SetInParent()
+    skip = 1 if config.max_batch_size or added.max_batch_size else 0
+    for kind in kinds:
+        for tensor in tensors[kind]:
+            data_type, dims = DataType.Value(tensor.data_type), (tensor.dims or ())[skip:]
+            getattr(added, kind).add(name=tensor.name, data_type=data_type, dims=dims)
+
+
+def _read_onnx(model: Path, name: str) -> ModelFile | None:
+    for path in sorted(model.glob(f"[0-9]*/{name}")):
+        if path.is_file():
+            with path.open("rb") as file:
+                return FileReader()(path.name, path.stat().st_size, file, ".onnx")
+    return None
+
+
 def _wrap(into: Path, model: str, configs: dict[str, ModelConfig], notes: Notes) -> None:
     """Write an ensemble whose only step is ``model``."""
     config = configs[model]
     if not config.input or not config.output:
         missing = " and ".join(kind for kind in ("input", "output") if not getattr(config, kind))
-        raise EnsembleError(
-            f"{model!r} is no ensemble, and its {CONFIG} has no {missing}, so none can be written around it",
-            cure=f"write input [ … ] and output [ … ] into its {CONFIG}",
-        )
+        message = f"{model!r} is no ensemble, and its {CONFIG} has no {missing}, so none can be written around it"
+        raise EnsembleError(message, cure=f"write input [ … ] and output [ … ] into its {CONFIG}")
     ensemble = ModelConfig(platform="ensemble", max_batch_size=config.max_batch_size)
     step = ensemble.ensemble_scheduling.step.add(model_name=model, model_version=-1)
     for kind, tensors in (("input", config.input), ("output", config.output)):

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from triton_ensembles.building.packed.weights_origin import holds_weights
+from triton_ensembles.building.packed.manifest import holds_weights
 from triton_ensembles.ground.files import file_digest
 from triton_ensembles.starter.steps import Packages
 from triton_ensembles.triton.backends import ENSEMBLE, PLATFORMS

@@ -18,14 +18,10 @@ _MOST = 40  # lines
 
 @dataclass
 class Notes:
-    """Lines for the user.
+    """Lines for the user."""
 
-    Attributes:
-        assumed: what was imported, and what was decided.
-        left: what the user has to do before it builds, or before its answers can be trusted.
-    """
-
-    assumed: list[str] = field(default_factory=list)
+    assumed: list[str] = field(default_factory=list)  # what was imported, and what was decided
+    # what the user has to do before it builds, or before its answers can be trusted
     left: list[str] = field(default_factory=list)
 
 

@@ -1,7 +1,5 @@
 """The model repository in what --from names, and the model in it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +12,7 @@ from triton_ensembles.sagemaker.contract import ENSEMBLE
 from triton_ensembles.starter.copying import SKIPPED
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
 
-_LONGEST = 1 << 20  # bytes that are looked at of a config.pbtxt that cannot be read
+_LONGEST = 1 << 20  # bytes that are looked at of a file that cannot be read otherwise
 _DEEPEST = 6  # folders between the one that is named and the repository in it
 _MOST_FOLDERS = 20_000
 _NO_REPOSITORIES = frozenset({"node_modules", "site-packages", "venv", ".venv"})
@@ -22,19 +20,13 @@ _NO_REPOSITORIES = frozenset({"node_modules", "site-packages", "venv", ".venv"})
 
 @dataclass(frozen=True)
 class ModelRepository:
-    """A model repository on the disk.
+    """A model repository on the disk."""
 
-    Attributes:
-        folder: the one whose folders are the models; the model itself, if it is only one.
-        configs: by the folders of the models; empty where a model has no config.pbtxt, or none that can be read.
-        faults: of the ensembles whose config.pbtxt cannot be read.
-        is_model: whether ``folder`` is a model itself.
-    """
-
-    folder: Path
+    folder: Path  # the one whose folders are the models; the model itself, if it is only one
+    # by the folders of the models; empty where a model has no config.pbtxt, or none that can be read
     configs: dict[str, ModelConfig]
-    faults: dict[str, EnsembleError]
-    is_model: bool = False
+    faults: dict[str, EnsembleError]  # of the ensembles whose config.pbtxt cannot be read
+    is_model: bool = False  # whether `folder` is a model itself
 
     @property
     def ensembles(self) -> list[str]:
@@ -68,11 +60,7 @@ def find_repository(path: Path, model: str, name: str) -> ModelRepository:
         cure = "name the folder whose folders are the models, each with a config.pbtxt, or a .tar.gz of it"
         raise EnsembleError(message, path=path, cure=cure)
     if len(repositories) > 1:
-        eligible = [
-            repository
-            for repository in repositories
-            if model in repository.configs or (not model and repository.ensembles)
-        ]
+        eligible = [one for one in repositories if model in one.configs or (not model and one.ensembles)]
         repositories = eligible or repositories
     if len(repositories) > 1:
         folders = most_of((shown(repository.folder) for repository in repositories), 6)
@@ -82,11 +70,8 @@ def find_repository(path: Path, model: str, name: str) -> ModelRepository:
 
 
 def choose_model(repository: ModelRepository, model: str) -> str:
-    """The ensemble to import, or a single model, which becomes the only step of a new one.
-
-    Raises:
-        EnsembleError: there are several that it may be, not the one that the user names, or it cannot be read.
-    """
+    """The ensemble to import, or a single model, which becomes the only step of a new one. Raises
+    :class:`EnsembleError`: there are several that it may be, not the one that the user names, or it cannot be read."""
     chosen = _chosen(repository, model)
     if fault := repository.faults.get(chosen):
         cure = "correct it; instead of a template (${…}), import what it is filled to"
@@ -153,7 +138,7 @@ def _read(folder: Path, name: str) -> ModelRepository:
         try:
             config = read_config(path)
         except EnsembleError as error:  # `check` explains it
-            if path.is_file() and ENSEMBLE.search(_beginning(path)):
+            if ENSEMBLE.search(beginning(path).decode(errors="replace")):
                 config.platform = "ensemble"
                 faults[key or name] = error
         configs[key or config.name or name] = config
@@ -172,6 +157,9 @@ def _folders(path: Path) -> list[Path]:
         return sorted(folder for folder in folders if not folder.name.startswith("."))
 
 
-def _beginning(config: Path) -> str:
-    with config.open("rb") as file:
-        return file.read(_LONGEST).decode(errors="replace")
+def beginning(path: Path) -> bytes:
+    """The first MiB of what may be any file; b"" where it is none."""
+    if not path.is_file():
+        return b""
+    with path.open("rb") as file:
+        return file.read(_LONGEST)

@@ -34,27 +34,16 @@ _MOST_FILES, _LARGEST = 20, 1 << 20
 
 @dataclass
 class Packages:
-    """The packages that steps import, and that neither Python nor they have.
+    """The packages that steps import, and that neither Python nor they have."""
 
-    Attributes:
-        steps: those that get the packages.
-        requirements: for an environment file.
-        pinned: where each version was found.
-        unknown: by step, the modules of which nothing is known.
-    """
-
-    steps: list[str] = field(default_factory=list)
-    requirements: dict[str, str] = field(default_factory=dict)
-    pinned: dict[str, Path] = field(default_factory=dict)
-    unknown: dict[str, list[str]] = field(default_factory=dict)
+    steps: list[str] = field(default_factory=list)  # those that get the packages
+    requirements: dict[str, str] = field(default_factory=dict)  # for an environment file
+    pinned: dict[str, Path] = field(default_factory=dict)  # where each version was found
+    unknown: dict[str, list[str]] = field(default_factory=dict)  # by step, the modules of which nothing is known
 
 
 def packages_of(repository: Repository, required: Required) -> Packages:
-    """The packages that the steps of ``repository`` need.
-
-    Args:
-        required: as :func:`requirements_near` finds it.
-    """
+    """The packages that the steps of ``repository`` need. ``required``: as :func:`requirements_near` finds it."""
     packages = Packages()
     for model in repository.models_read:
         try:

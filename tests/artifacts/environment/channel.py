@@ -1,7 +1,5 @@
 """A conda channel in a folder, with real packages made here that py-rattler solves, installs and links."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json
@@ -34,12 +32,8 @@ def add_package(channel: Path, prefix: Path, facts: dict[str, object], subdir: s
         for path in files:
             archive.add(path, path.relative_to(prefix).as_posix())
     content = (folder / file_name).read_bytes()
-    entry = {
-        **index,
-        "md5": hashlib.md5(content).hexdigest(),
-        "sha256": hashlib.sha256(content).hexdigest(),
-        "size": len(content),
-    }
+    digests = {name: hashlib.new(name, content).hexdigest() for name in ("md5", "sha256")}
+    entry = {**index, **digests, "size": len(content)}
     for name in {subdir, "noarch", "linux-64"}:
         listing = channel / name / "repodata.json"
         listing.parent.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -15,7 +13,7 @@ from triton_ensembles.artifacts.environment import (
     read_environment_file,
 )
 
-PROCESSING = Path(__file__).parents[2] / "envs" / "processing.yml"
+PROCESSING = Path(__file__).parents[3] / "envs" / "processing.yml"
 # What tokenizers asks for and never imports.
 NEVER_IMPORTED = ("*/site-packages/huggingface_hub*", "*/site-packages/hf_xet*")
 

@@ -1,7 +1,5 @@
 """One environment file is packed for exactly the Python of the image that will run it."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -23,14 +21,6 @@ from triton_ensembles.triton.targets import gpu
 from .conftest import PROCESSING, WriteFile, run_bare
 
 
-def has(minor: str) -> bool:
-    try:
-        choose_interpreter(minor, exactly=True)
-    except EnsembleError:
-        return False
-    return True
-
-
 @pytest.mark.parametrize("pinned", ["python=3.11", "python==3.11", "python", None])
 def test_only_the_python_changes(environment_file: WriteFile, pinned: str | None) -> None:
     """Otherwise py-rattler (the specs) and pip (the interpreter) install different Pythons."""
@@ -50,7 +40,7 @@ def test_a_missing_python_is_refused_when_it_is_required() -> None:
 @pytest.fixture(scope="module", params=["3.10", "3.12"])
 def packed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     minor = request.param
-    if not has(minor):
+    if find_interpreter(minor) is None:
         pytest.skip(f"there is no Python {minor} with a shared library on this machine")
     folder = tmp_path_factory.mktemp("packed")
     spec = read_environment_file(PROCESSING).for_python(minor, exactly=True)
@@ -74,11 +64,8 @@ def test_it_starts_as_every_release_of_triton_starts_it(packed: Path, release: s
     else:
         assert (packed / "bin" / "activate").is_file()
         command = [str(packed / "bin" / "python3"), str(script)]
-        environment = {
-            "VIRTUAL_ENV": str(packed),
-            "PATH": f"{packed}/bin:/usr/bin:/bin",
-            "LD_LIBRARY_PATH": f"{packed}/lib",
-        }
+        environment = {"PATH": f"{packed}/bin:/usr/bin:/bin", "LD_LIBRARY_PATH": f"{packed}/lib"}
+        environment["VIRTUAL_ENV"] = str(packed)
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     minor, prefix = done.stdout.split()
@@ -88,7 +75,7 @@ def test_it_starts_as_every_release_of_triton_starts_it(packed: Path, release: s
 
 def test_an_environment_that_needs_a_newer_glibc_than_the_image_has_is_refused(places: Places) -> None:
     """Otherwise a Python built on this machine does not start in an older image."""
-    if not has("3.10"):
+    if find_interpreter("3.10") is None:
         pytest.skip("there is no Python 3.10 with a shared library on this machine")
     target = gpu("24.10")
     assert target.release.glibc == (2, 35)

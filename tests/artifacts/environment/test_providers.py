@@ -1,29 +1,14 @@
 """Which provider is used, and what is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
+from triton_ensembles.artifacts.environment.packed import install
 from triton_ensembles.artifacts.environment.pins import Pins
-from triton_ensembles.artifacts.environment.providers import install
 from triton_ensembles.ground.errors import EnsembleError
 
 from .conftest import WriteFile
-
-
-@pytest.mark.parametrize(
-    ("provider", "words"),
-    [
-        ("micromamba", "the program micromamba is no longer used; use rattler, which reads the same files"),
-        ("poetry", "there is no provider 'poetry'; choose one of rattler, pypi"),
-    ],
-)
-def test_an_unknown_provider_is_refused(environment_file: WriteFile, tmp_path: Path, provider: str, words: str) -> None:
-    with pytest.raises(EnsembleError) as caught:
-        install(environment_file("dependencies: ['idna==3.10']\n"), tmp_path / "prefix", print, provider)
-    assert str(caught.value) == words
 
 
 def test_a_lock_of_a_channel_needs_one(environment_file: WriteFile, tmp_path: Path) -> None:

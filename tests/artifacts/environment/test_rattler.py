@@ -1,13 +1,12 @@
 """py-rattler installs real packages from a conda channel in a folder."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.wheels import add_wheel
 from triton_ensembles.artifacts.environment import make_packed_environment
 from triton_ensembles.artifacts.environment.pins import Pins
 from triton_ensembles.artifacts.environment.prefix import make_prefix
@@ -16,7 +15,6 @@ from triton_ensembles.triton.interpreter import inspect_interpreter
 
 from .channel import PLACEHOLDER, add_package
 from .conftest import WriteFile, run_bare
-from .test_wheels import add_wheel
 
 pytest.importorskip("rattler")
 MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
@@ -115,15 +113,11 @@ def test_pinned_packages_are_installed_whatever_else_would_fit(
 
 
 def test_the_pip_section_of_an_environment_from_a_channel_is_locked_too(
-    channel: Path, environment_file: WriteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    channel: Path, environment_file: WriteFile, tmp_path: Path, wheel_index: Path
 ) -> None:
     """Otherwise packages of pip float where those of conda do not."""
-    index = tmp_path / "index"
-    index.mkdir()
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(index))
-    add_wheel(index, "alpha", requires="beta")
-    add_wheel(index, "beta", "1.0")
+    add_wheel(wheel_index, "alpha", requires="beta")
+    add_wheel(wheel_index, "beta", "1.0")
     spec = environment_file(spec_text(channel, "greeting=1") + "  - pip:\n    - alpha\n")
     first = Pins()
     packed = make_packed_environment(spec, destination=tmp_path / "one", provider="rattler", pins=first)
@@ -132,6 +126,6 @@ def test_the_pip_section_of_an_environment_from_a_channel_is_locked_too(
         "beta==1.0",
     ]
     assert {line.split()[1] for line in first.found if line.startswith("conda ")} == {"greeting", "python"}
-    add_wheel(index, "beta", "2.0")
+    add_wheel(wheel_index, "beta", "2.0")
     again = make_packed_environment(spec, destination=tmp_path / "again", pins=Pins(tuple(first.found)))
     assert again.packages == packed.packages and again.packages["beta"] == "1.0"

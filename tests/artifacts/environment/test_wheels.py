@@ -1,15 +1,13 @@
 """Wheels unpacked into a folder, for Pythons and machines other than this one."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
 
+from tests.wheels import add_wheel
 from triton_ensembles.artifacts.environment.wheels import WheelError, install_wheels
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.interpreter import choose_interpreter
@@ -17,77 +15,35 @@ from triton_ensembles.triton.interpreter import choose_interpreter
 from .conftest import NEVER_IMPORTED
 
 
-@pytest.fixture
-def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of wheels that pip uses instead of its index."""
-    folder = tmp_path / "index"
-    folder.mkdir()
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
-    return folder
-
-
-def add_wheel(
-    index: Path, name: str, version: str = "1.0", tag: str = "py3-none-any", requires: str = "", **files: bytes
-) -> None:
-    """A wheel of the module ``name``, with what every wheel may bring: a script, a record, byte code, tests."""
-    info = f"{name}-{version}.dist-info"
-    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n" + (
-        f"Requires-Dist: {requires}\n" if requires else ""
-    )
-    content = {
-        f"{name}/__init__.py": b"",
-        f"{name}/__pycache__/__init__.cpython-311.pyc": b"x",
-        f"{name}/tests/__init__.py": b"",
-        f"{name}-{version}.data/scripts/{name}": b"#!python\n",
-        f"{name}-{version}.data/purelib/{name}_more.py": b"",
-        f"{name}.pth": b"import os\n",
-        f"{info}/METADATA": metadata.encode(),
-        f"{info}/WHEEL": f"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {tag}\n".encode(),
-        f"{info}/RECORD": b"",
-        **{path.replace("__", "/"): data for path, data in files.items()},
-    }
-    with zipfile.ZipFile(index / f"{name}-{version}-{tag}.whl", "w") as wheel:
-        for path, data in content.items():
-            wheel.writestr(path, data)
-
-
 def files_in(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_nothing_is_unpacked_that_no_step_imports(index: Path, tmp_path: Path) -> None:
+def test_nothing_is_unpacked_that_no_step_imports(wheel_index: Path, tmp_path: Path) -> None:
     """Scripts and records name the machine that installed them, and byte code the time: archives would differ."""
-    add_wheel(index, "alpha")
+    add_wheel(wheel_index, "alpha")
     assert install_wheels(["alpha"], tmp_path / "site", python="3.10", glibc=(2, 35)) == {"alpha": "1.0"}
     info = "alpha-1.0.dist-info"
-    assert set(files_in(tmp_path / "site")) == {
-        "alpha/__init__.py",
-        "alpha_more.py",
-        f"{info}/METADATA",
-        f"{info}/WHEEL",
-        f"{info}/top_level.txt",
-    }
+    notes = {f"{info}/{name}" for name in ("METADATA", "WHEEL", "top_level.txt")}
+    assert set(files_in(tmp_path / "site")) == {"alpha/__init__.py", "alpha_more.py", *notes}
     assert (tmp_path / "site" / info / "top_level.txt").read_text() == "alpha\nalpha_more\n"
 
 
-def test_the_recipes_globs_leave_a_package_out(index: Path, tmp_path: Path) -> None:
-    add_wheel(index, "alpha", requires="beta")
-    add_wheel(index, "beta")
+def test_the_recipes_globs_leave_a_package_out(wheel_index: Path, tmp_path: Path) -> None:
+    add_wheel(wheel_index, "alpha", requires="beta")
+    add_wheel(wheel_index, "beta")
     site = tmp_path / "site"
     found = install_wheels(["alpha"], site, python="3.10", glibc=None, exclude=["*/site-packages/beta*"])
     assert found == {"alpha": "1.0"}
     assert not [path for path in files_in(site) if path.startswith("beta")]
 
 
-def test_dependencies_are_those_of_the_python_that_is_asked_for(index: Path, tmp_path: Path) -> None:
+def test_dependencies_are_those_of_the_python_that_is_asked_for(wheel_index: Path, tmp_path: Path) -> None:
     """pip itself evaluates markers for the Python that it runs in: an image's Python would lack a package."""
-    add_wheel(index, "alpha", requires='beta; python_version < "3.9"')
-    add_wheel(index, "beta")
-    found = {
-        python: install_wheels(["alpha"], tmp_path / python, python=python, glibc=(2, 31)) for python in ("3.8", "3.12")
-    }
-    assert found == {"3.8": {"alpha": "1.0", "beta": "1.0"}, "3.12": {"alpha": "1.0"}}
+    add_wheel(wheel_index, "alpha", requires='beta; python_version < "3.9"')
+    add_wheel(wheel_index, "beta")
+    for python, packages in (("3.8", {"alpha": "1.0", "beta": "1.0"}), ("3.12", {"alpha": "1.0"})):
+        assert install_wheels(["alpha"], tmp_path / python, python=python, glibc=(2, 31)) == packages
     alone = install_wheels(["alpha"], tmp_path / "alone", python="3.8", glibc=(2, 31), dependencies=False)
     assert alone == {"alpha": "1.0"}
 
@@ -100,25 +56,25 @@ def test_dependencies_are_those_of_the_python_that_is_asked_for(index: Path, tmp
         ("cp310-cp310-win_amd64", ", of any version"),
     ],
 )
-def test_a_package_without_a_wheel_is_refused_by_name(index: Path, tmp_path: Path, tag: str, words: str) -> None:
-    add_wheel(index, "alpha", requires="beta==2.0")
-    add_wheel(index, "beta", "2.0", tag)
+def test_a_package_without_a_wheel_is_refused_by_name(wheel_index: Path, tmp_path: Path, tag: str, words: str) -> None:
+    add_wheel(wheel_index, "alpha", requires="beta==2.0")
+    add_wheel(wheel_index, "beta", "2.0", tag)
     wanted = "no wheel brings beta==2.0 (which alpha requires) for Python 3.10 and glibc 2.35" + words
     with pytest.raises(WheelError, match=re.escape(wanted)) as refusal:
         install_wheels(["alpha"], tmp_path / "site", python="3.10", glibc=(2, 35))
     assert refusal.value.packages == ("beta", "alpha")
 
 
-def test_versions_that_contradict_each_other_are_named(index: Path, tmp_path: Path) -> None:
-    add_wheel(index, "alpha", requires="beta==2.0")
-    add_wheel(index, "beta")
-    add_wheel(index, "beta", "2.0")
+def test_versions_that_contradict_each_other_are_named(wheel_index: Path, tmp_path: Path) -> None:
+    add_wheel(wheel_index, "alpha", requires="beta==2.0")
+    add_wheel(wheel_index, "beta")
+    add_wheel(wheel_index, "beta", "2.0")
     with pytest.raises(WheelError, match=r"alpha 1\.0 depends on beta==2\.0"):
         install_wheels(["alpha", "beta==1.0"], tmp_path / "site", python="3.10", glibc=(2, 35))
 
 
-def test_a_file_outside_the_folder_is_refused(index: Path, tmp_path: Path) -> None:
-    add_wheel(index, "alpha", **{"..__..__evil.py": b""})
+def test_a_file_outside_the_folder_is_refused(wheel_index: Path, tmp_path: Path) -> None:
+    add_wheel(wheel_index, "alpha", **{"..__..__evil.py": b""})
     with pytest.raises(EnsembleError, match="a file outside its folder"):
         install_wheels(["alpha"], tmp_path / "site", python="3.10", glibc=None)
 
@@ -128,9 +84,8 @@ def test_the_steps_packages_are_imported_by_that_python(python: str, tmp_path: P
     """From PyPI, twice: the same bytes, and libraries that this Python loads."""
     site, again = tmp_path / "site", tmp_path / "again"
     for folder in (site, again):
-        found = install_wheels(
-            ["tokenizers==0.22.1", "numpy<2"], folder, python=python, glibc=None, exclude=NEVER_IMPORTED
-        )
+        requirements = ["tokenizers==0.22.1", "numpy<2"]
+        found = install_wheels(requirements, folder, python=python, glibc=None, exclude=NEVER_IMPORTED)
     assert (found["tokenizers"], found["numpy"].split(".")[0]) == ("0.22.1", "1")
     assert files_in(site) == files_in(again)
     try:

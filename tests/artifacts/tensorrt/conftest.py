@@ -1,7 +1,5 @@
 """Programs that stand in for NVIDIA's on a machine without a GPU: nvidia-smi and trtexec (trtexec.py)."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -13,6 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.places import borrowed
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
 from triton_ensembles.commands.cli import main
@@ -52,10 +51,7 @@ def with_tensorrt(target: Target, version: str) -> Target:
 @pytest.fixture
 def mine(built: dict[str, Built], places: Places, tmp_path: Path) -> Places:
     """Places for one test, with the downloads and made files of the project's own."""
-    (tmp_path / "build").mkdir()
-    for name in ("downloads", "store"):
-        (tmp_path / "build" / name).symlink_to((places.build / name).resolve())
-    return Places(places.ensembles, tmp_path / "build", tmp_path / "dist")
+    return borrowed(places, tmp_path, "downloads", "store")
 
 
 @pytest.fixture(scope="session")

@@ -2,9 +2,6 @@
 Python steps in the packed environment of the image's Python.
 """
 
-from __future__ import annotations
-
-import json
 import shutil
 import tarfile
 from pathlib import Path
@@ -15,6 +12,8 @@ import tritonclient.http as http
 
 from tests.artifacts.tensorrt.conftest import IMAGE
 from tests.checking.served import ModelLoader
+from tests.ensembles.clients import infer
+from tests.places import borrowed
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
@@ -33,14 +32,9 @@ SENTENCES = ["Hi", "A cat sleeps on the sofa.", "word " * 300]
 def archive(
     built: dict[str, Built], places: Places, engines_once: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Built:
-    folder = tmp_path_factory.mktemp("gpu")
-    (folder / "build").mkdir()
-    for name in ("downloads", "store"):
-        (folder / "build" / name).symlink_to((places.build / name).resolve())
-    mine = Places(places.ensembles, folder / "build", folder / "dist")
-    return build(
-        mine.ensembles / "bert_trt", gpu(IMAGE), mine, allow_random=False, engines_from=engines_once, progress=print
-    )
+    mine = borrowed(places, tmp_path_factory.mktemp("gpu"), "downloads", "store")
+    folder = mine.ensembles / "bert_trt"
+    return build(folder, gpu(IMAGE), mine, allow_random=False, engines_from=engines_once, progress=print)
 
 
 @pytest.fixture(scope="module")
@@ -90,28 +84,25 @@ def test_the_real_server_takes_every_config(repository: Path, tmp_path: Path) ->
     with ModelLoader(repository, tmp_path) as judge:
         names = ["bert_trt.preprocess", "bert_trt.postprocess", "bert_trt.bert-trt", "bert_trt"]
         verdicts = {name: judge.load_surely(name) for name in names}
-    assert verdicts["bert_trt.preprocess"].loaded, verdicts["bert_trt.preprocess"].words
-    assert verdicts["bert_trt.postprocess"].loaded, verdicts["bert_trt.postprocess"].words
-    lacking = "unable to find backend library for backend 'tensorrt'"
-    assert lacking in verdicts["bert_trt.bert-trt"].words
-    assert lacking in verdicts["bert_trt"].words
+    for name in names[:2]:
+        assert verdicts[name].loaded, verdicts[name].words
+    for name in names[2:]:
+        assert "unable to find backend library for backend 'tensorrt'" in verdicts[name].words
 
 
 def test_requests_come_in_few_lengths_in_the_images_python(repository: Path, tmp_path: Path) -> None:
     """Otherwise TensorRT refuses short requests (profiles begin at 8 tokens) and seldom joins two of equal length."""
     flags = ["--model-control-mode=explicit", "--load-model=bert_trt.preprocess"]
-    with TritonServer([repository], log=tmp_path / "log", arguments=flags) as server:
-        client = http.InferenceServerClient(server.http_url)
-        lengths = []
+    lengths = []
+    with (
+        TritonServer([repository], log=tmp_path / "log", arguments=flags) as server,
+        http.InferenceServerClient(server.http_url) as client,
+    ):
         for sentence in SENTENCES:
-            given = http.InferInput("INPUT0", [1, 1], "BYTES")
-            given.set_data_from_numpy(np.array([[sentence.encode()]], object))
-            answer = client.infer("bert_trt.preprocess", [given])
-            ids, mask = (answer.as_numpy(name) for name in ("OUTPUT0", "OUTPUT1"))
-            assert ids is not None and mask is not None and ids.shape == mask.shape
-            assert (ids[mask == 0] == 0).all()
+            answer = infer(client, "bert_trt.preprocess", {"INPUT0": np.array([[sentence.encode()]], object)})
+            ids, mask = answer["OUTPUT0"], answer["OUTPUT1"]
+            assert ids.shape == mask.shape and (ids[mask == 0] == 0).all()
             lengths.append((ids.shape[1], int(mask.sum())))
-        client.close()
     assert lengths[0] == (8, 3) and lengths[2] == (256, 256)
     assert all(width % 8 == 0 and width - 8 < tokens <= width for width, tokens in lengths)
 
@@ -130,9 +121,4 @@ def test_a_second_build_does_nothing_and_another_plan_is_another_archive(
     other = Places(places.ensembles, work, dist.with_name("other"))
     changed = build(folder, gpu(IMAGE), other, allow_random=True, engines_from=engines, progress=print)
     assert changed.changed
-    assert (
-        json.loads((changed.repository / "manifest.json").read_text())["artifacts"]["bert-trt/1/model.plan"]["facts"][
-            "gpu"
-        ]
-        == "NVIDIA A10"
-    )
+    assert changed.manifest["artifacts"]["bert-trt/1/model.plan"]["facts"]["gpu"] == "NVIDIA A10"

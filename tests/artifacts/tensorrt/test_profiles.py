@@ -1,7 +1,5 @@
 """Profiles: a wrong one is refused where it is written, not by TensorRT after minutes."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

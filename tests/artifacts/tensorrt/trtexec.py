@@ -4,8 +4,6 @@ computes with ONNX Runtime. Its plan is the ONNX file with a head of its own, so
     python trtexec.py [--scale=F] -- OPTIONS      with --scale it answers F times too much: a plan that is not accurate
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys
@@ -57,12 +55,10 @@ def infer(options: dict[str, str], scale: float) -> None:
     shapes = dict(item.split(":") for item in options["--shapes"].split(","))
     files = dict(item.split(":") for item in options["--loadInputs"].split(","))
     kinds = {"tensor(int32)": np.int32, "tensor(float)": np.float32}
-    feed = {
-        node.name: np.fromfile(files[node.name], kinds[node.type]).reshape(
-            [int(size) for size in shapes[node.name].split("x")]
-        )
-        for node in session.get_inputs()
-    }
+    feed = {}
+    for node in session.get_inputs():
+        shape = [int(size) for size in shapes[node.name].split("x")]
+        feed[node.name] = np.fromfile(files[node.name], kinds[node.type]).reshape(shape)
     noise = np.random.default_rng(0)
     exported = []
     for node, array in zip(session.get_outputs(), session.run(None, feed), strict=True):

@@ -1,16 +1,20 @@
 """Both forms of an environment, built and served by the real server."""
 
 import json
-import zipfile
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tritonclient.http as http
 
+from tests.ensembles.clients import infer
+from tests.files import write_files
+from tests.wheels import add_wheel
+from triton_ensembles.archive.clones import clone
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
-from triton_ensembles.building.made.step_wheels import steps_that_import
+from triton_ensembles.building.made.environments import steps_that_import
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.plan import plan_build
 from triton_ensembles.checking import check
@@ -58,34 +62,22 @@ steps = ["first", "second"]
 """
 
 
-def write_wheel(folder: Path, name: str, tag: str) -> None:
-    info = f"{name}-1.0.dist-info"
-    with zipfile.ZipFile(folder / f"{name}-1.0-{tag}.whl", "w") as wheel:
-        wheel.writestr(f"{name}/__init__.py", "")
-        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        wheel.writestr(f"{info}/WHEEL", f"Wheel-Version: 1.0\nTag: {tag}\n")
-        wheel.writestr(f"{info}/RECORD", f"{name}/__init__.py,,\n")
-
-
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with one ensemble, and a package that no Python of this machine has."""
     wheels = tmp_path / "wheels"
     wheels.mkdir()
-    write_wheel(wheels, "stepwheel", "py3-none-any")
+    add_wheel(wheels, "stepwheel")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
-    project = tmp_path / "project"
-    folder = project / "ensembles" / "pair"
-    for name, config in (("ensemble", DAG), ("first", STEP), ("second", STEP)):
-        (folder / name / "1").mkdir(parents=True)
-        (folder / name / "config.pbtxt").write_text(config)
-    (folder / "first" / "1" / "model.py").write_text(
-        MODEL.format(imports="import stepwheel\n", value="stepwheel.__file__")
-    )
-    (folder / "second" / "1" / "model.py").write_text(MODEL.format(imports="", value="np.__file__"))
-    (project / "envs").mkdir()
-    (project / "envs" / "tools.yml").write_text("name: tools\ndependencies:\n  - numpy==1.26.4\n  - stepwheel==1.0\n")
-    return project
+    files = {
+        "ensembles/pair/ensemble/config.pbtxt": DAG,
+        "ensembles/pair/first/config.pbtxt": STEP,
+        "ensembles/pair/first/1/model.py": MODEL.format(imports="import stepwheel\n", value="stepwheel.__file__"),
+        "ensembles/pair/second/config.pbtxt": STEP,
+        "ensembles/pair/second/1/model.py": MODEL.format(imports="", value="np.__file__"),
+        "envs/tools.yml": "name: tools\ndependencies:\n  - numpy==1.26.4\n  - stepwheel==1.0\n",
+    }
+    return write_files(tmp_path / "project", files)
 
 
 def built(project: Path, kind: str, target: Target = CPU) -> Built:
@@ -94,48 +86,52 @@ def built(project: Path, kind: str, target: Target = CPU) -> Built:
     return build(folder, target, Places.of(project), allow_random=False, progress=print)
 
 
-def facts(repository: Path, log: Path) -> list[str]:
-    """Prefix and package of the first step, prefix and numpy of the second."""
-    with TritonServer([repository], log=log) as server, http.InferenceServerClient(server.http_url) as client:
-        given = http.InferInput("IN", [1], "BYTES")
-        given.set_data_from_numpy(np.array([b"[]"], dtype=object))
-        answer = client.infer("pair", [given]).as_numpy("OUT")
-        assert answer is not None
-        found: list[str] = json.loads(answer[0])
-        return found
+def facts(log: Path, **repositories: Path) -> list[list[str]]:
+    """Of each ensemble: prefix and package of the first step, prefix and numpy of the second."""
+    with (
+        TritonServer([*repositories.values()], log=log) as server,
+        http.InferenceServerClient(server.http_url) as client,
+    ):
+        given = {"IN": np.array([b"[]"], object)}
+        return [json.loads(infer(client, name, given)["OUT"][0]) for name in repositories]
 
 
-def files(repository: Path) -> set[str]:
+def files_of(repository: Path) -> set[str]:
     return {path.relative_to(repository).as_posix() for path in repository.rglob("*") if path.is_file()}
 
 
-def test_a_folder_is_used_where_it_lies_by_both_steps(project: Path) -> None:
+def test_a_folder_is_used_where_it_lies_by_both_steps_and_by_those_of_a_clone(project: Path) -> None:
     """Otherwise each load leaves a copy in /tmp, or new files in a model's folder make Triton load the step again."""
     made = built(project, "")
-    before = files(made.repository)
-    first, package, second, numpy = facts(made.repository, project / "log")
-    environment = str(made.repository / "pair.first" / "environment")
-    assert first == second == environment
-    assert package.startswith(environment) and numpy.startswith(environment)
-    assert files(made.repository) == before
-    assert {fault.rule for fault in check([made.archive]).faults} <= {
-        "environment-shared",
-        "environment-python-of-no-image",
-    }
+    before, cloned = files_of(made.repository), project / "cloned"
+    (archive,) = clone(made.archive, ["tenant"], project)
+    shutil.unpack_archive(archive, cloned, filter="data")
+    found = facts(project / "log", pair=made.repository, tenant=cloned)
+    places = (made.repository / "pair.first", cloned / "tenant.first")
+    for place, (first, package, second, numpy) in zip(places, found, strict=True):
+        environment = str(place / "environment")
+        assert first == second == environment
+        assert package.startswith(environment) and numpy.startswith(environment)
+    assert files_of(made.repository) == before
+    log = (project / "log").read_text()
+    assert log.count("successfully loaded 'pair.first'") == 1, "a clone made the original load again"
+    allowed = {"environment-shared", "environment-python-of-no-image"}
+    assert {fault.rule for fault in check([made.archive, archive]).faults} <= allowed
 
 
 def test_wheels_lie_beside_the_model_py_that_imports_them(project: Path) -> None:
     """Otherwise steps carry a Python of their own, or packages that they never import."""
     made = built(project, "wheels")
-    assert {name for name in files(made.repository) if name.startswith("pair.")} == {
+    assert {name for name in files_of(made.repository) if name.startswith("pair.")} == {
         "pair.first/config.pbtxt",
         "pair.first/1/model.py",
         "pair.first/1/stepwheel/__init__.py",
+        "pair.first/1/stepwheel_more.py",
         *(f"pair.first/1/stepwheel-1.0.dist-info/{name}" for name in ("METADATA", "WHEEL", "top_level.txt")),
         "pair.second/config.pbtxt",
         "pair.second/1/model.py",
     }
-    first, package, second, _ = facts(made.repository, project / "log")
+    ((first, package, second, _),) = facts(project / "log", pair=made.repository)
     assert package == str(made.repository / "pair.first" / "1" / "stepwheel" / "__init__.py")
     assert first == second != str(made.repository)
     assert check([made.archive]).faults == ()
@@ -148,7 +144,7 @@ def test_wheels_lie_beside_the_model_py_that_imports_them(project: Path) -> None
 def test_wheels_are_those_of_the_images_python(project: Path, image: str, tag: str) -> None:
     """Otherwise the archive is rehearsed here and does not load in the image."""
     for wheel in ("cp310-cp310-manylinux_2_35_x86_64", "cp312-cp312-manylinux_2_39_x86_64"):
-        write_wheel(project.parent / "wheels", "stepfast", wheel)
+        add_wheel(project.parent / "wheels", "stepfast", tag=wheel)
     (project / "envs" / "tools.yml").write_text("dependencies:\n  - python=3.11\n  - stepwheel==1.0\n  - stepfast\n")
     made = built(project, "wheels", gpu(image))
     text = (made.repository / "pair.first" / "1" / "stepfast-1.0.dist-info" / "WHEEL").read_text()

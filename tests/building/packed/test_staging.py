@@ -1,7 +1,5 @@
 """Planning and staging: unique names, the differences of the target, and every file in its place."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from dataclasses import replace
@@ -10,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from checkout import ENSEMBLES
+from tests.files import write_files
 from triton_ensembles.building.made.environments import MadeEnvironment
 from triton_ensembles.building.packed.staging import stage
 from triton_ensembles.building.planned.plan import plan_build
@@ -32,13 +31,9 @@ def staged(folder: Path, *, stub: Path | None = None, target: Target = CPU) -> P
     """The repository of the ensemble in ``folder``, with stand-ins for the made files."""
     made, plan = folder.parents[1] / "made", plan_build(folder, target)
     artifacts = {artifact.path: made / artifact.path for artifact in plan.artifacts}
-    for path, file in artifacts.items():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(path)
+    write_files(made, {path: path for path in artifacts})
     (wanted,) = plan.recipe.environments.values()
-    packed = made / "environment"
-    (packed / "bin").mkdir(parents=True)
-    (packed / "bin" / "activate").write_text("export PATH")
+    packed = write_files(made / "environment", {"bin/activate": "export PATH"})
     destination = folder.parents[1] / "staged"
     environments = {"processing": MadeEnvironment(packed, wanted.steps, stub, {})}
     stage(plan, destination, artifacts=artifacts, environments=environments)
@@ -128,9 +123,8 @@ def test_an_image_that_takes_no_folder_is_refused(folder: Path) -> None:
     with pytest.raises(EnsembleError, match="takes no environment as a folder, and processing is one; build for an"):
         plan_build(folder, target)
     recipe = (folder / RECIPE).read_text()
-    (folder / RECIPE).write_text(
-        recipe.replace("[environments.processing]", '[environments.processing]\nkind = "wheels"')
-    )
+    heading = "[environments.processing]"
+    (folder / RECIPE).write_text(recipe.replace(heading, f'{heading}\nkind = "wheels"'))
     assert plan_build(folder, target).recipe.environments["processing"].kind == "wheels"
 
 
@@ -160,15 +154,13 @@ def test_a_step_that_does_not_exist_is_named(folder: Path) -> None:
         plan_build(folder, CPU)
 
 
-def test_what_people_wrote_is_copied_and_not_linked(folder: Path) -> None:
-    """Otherwise an editor that saves in place changes what is being served."""
-    assert (staged(folder) / "bert_trt.preprocess" / "1" / "model.py").stat().st_nlink == 1
-
-
 def test_the_version_folder_of_an_ensemble_need_not_be_in_git(folder: Path) -> None:
     """Otherwise the `mkdir -p ensemble/1` of every tutorial is lost by git, and Triton refuses the ensemble."""
     assert not (folder / "ensemble" / "1").exists()
-    assert list((staged(folder) / "bert_trt" / "1").iterdir()) == []
+    repository = staged(folder)
+    assert list((repository / "bert_trt" / "1").iterdir()) == []
+    model = repository / "bert_trt.preprocess" / "1" / "model.py"
+    assert model.stat().st_nlink == 1, "an editor that saves in place would change what is being served"
 
 
 def test_an_empty_version_folder_is_staged(folder: Path) -> None:

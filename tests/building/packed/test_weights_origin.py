@@ -1,14 +1,13 @@
 """Weights of unknown origin are called that, and only what a recipe's sha256 covers is called pretrained."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
 import pytest
 
 from checkout import ENSEMBLES
-from triton_ensembles.building.packed.weights_origin import weights_origin
+from tests.files import write_files
+from triton_ensembles.building.packed.manifest import weights_origin
 from triton_ensembles.building.planned.plan import plan_build
 from triton_ensembles.triton.targets import CPU
 
@@ -24,17 +23,8 @@ ensemble_scheduling { step [ { model_name: "step" model_version: -1
 
 
 def ensemble(folder: Path, files: dict[str, bytes], backend: str = "python", recipe: str = "") -> Path:
-    everything = {
-        "ensemble.toml": b'description = "x"\n' + recipe.encode(),
-        "ensemble/config.pbtxt": ENSEMBLE.encode(),
-        "step/config.pbtxt": STEP.format("step", backend).encode(),
-        **files,
-    }
-    for name, content in everything.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    return folder
+    configs = {"ensemble/config.pbtxt": ENSEMBLE, "step/config.pbtxt": STEP.format("step", backend)}
+    return write_files(folder, {"ensemble.toml": f'description = "x"\n{recipe}', **configs, **files})
 
 
 def origin(folder: Path, random: bool = False) -> str:

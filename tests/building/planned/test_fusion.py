@@ -1,13 +1,13 @@
 """Fusing: the one model's config, and the plan of its run."""
 
-from __future__ import annotations
-
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.files import write_files
 from triton_ensembles.building.planned import plan
 from triton_ensembles.building.planned.fusion import Fusion, fuse
 from triton_ensembles.building.planned.plan import plan_build
@@ -18,31 +18,25 @@ from triton_ensembles.triton.targets import fused
 TENSOR = '{{ name: "{}" data_type: TYPE_FP32 dims: [ 1 ] {} }}'
 
 
+def use(model: str, taken: str, made: str) -> str:
+    """A step of the ensemble's config."""
+    maps = f'input_map {{ key: "X" value: "{taken}" }} output_map {{ key: "Y" value: "{made}" }}'
+    return f'{{ model_name: "{model}" model_version: -1 {maps} }}'
+
+
 def chain(folder: Path, extra: dict[str, str], order: str = "abc") -> Fusion:
     """X -> a -> b -> c -> Z. ``extra`` is added to the configs of steps, ``order`` is that of the ensemble's config."""
     tensors = {"a": ("X", "t1"), "b": ("t1", "t2"), "c": ("t2", "Z")}
-    uses = ", ".join(
-        f'{{ model_name: "{name}" model_version: -1 input_map {{ key: "X" value: "{tensors[name][0]}" }} '
-        f'output_map {{ key: "Y" value: "{tensors[name][1]}" }} }}'
-        for name in order
-    )
+    uses = ", ".join(use(name, *tensors[name]) for name in order)
     ensemble = f'platform: "ensemble" max_batch_size: 8 input [ {TENSOR.format("X", "")} ] '
     ensemble += f"output [ {TENSOR.format('Z', '')} ] ensemble_scheduling {{ step [ {uses} ] }}"
-    write(folder, "ensemble", ensemble)
+    files = {"ensemble.toml": 'description = "A chain"\n', "ensemble/config.pbtxt": f'name: "ensemble" {ensemble}'}
     for name in tensors:
         label = 'label_filename: "labels.txt"' if name == "c" else ""
         tensors_of = f"input [ {TENSOR.format('X', '')} ] output [ {TENSOR.format('Y', label)} ]"
-        write(folder, name, f'backend: "python" max_batch_size: 8 {tensors_of} {extra.get(name, "")}')
-        (folder / name / "labels.txt").write_text("cat\n")
-        (folder / name / "1").mkdir()
-        (folder / name / "1" / "model.py").write_text("")
-    (folder / "ensemble.toml").write_text('description = "A chain"\n')
-    return fuse(plan_build(folder, fused()))
-
-
-def write(folder: Path, name: str, config: str) -> None:
-    (folder / name).mkdir(parents=True)
-    (folder / name / "config.pbtxt").write_text(f'name: "{name}" {config}')
+        config = f'name: "{name}" backend: "python" max_batch_size: 8 {tensors_of} {extra.get(name, "")}'
+        files |= {f"{name}/config.pbtxt": config, f"{name}/labels.txt": "cat\n", f"{name}/1/model.py": ""}
+    return fuse(plan_build(write_files(folder, files), fused()))
 
 
 @pytest.mark.parametrize("order", ["abc", "cba", "bca"])
@@ -86,15 +80,9 @@ def test_many_steps_of_one_model_cost_no_more_reading_than_few(tmp_path: Path, m
     folder = tmp_path / "chain"
     chain(folder, {})
     names = ["X", *(f"t{number}" for number in range(199)), "Z"]
-    uses = ", ".join(
-        f'{{ model_name: "a" model_version: -1 input_map {{ key: "X" value: "{one}" }} '
-        f'output_map {{ key: "Y" value: "{other}" }} }}'
-        for one, other in pairwise(names)
-    )
+    uses = ", ".join(use("a", *pair) for pair in pairwise(names))
     config = folder / "ensemble" / "config.pbtxt"
-    config.write_text(
-        f"{config.read_text().partition('ensemble_scheduling')[0]}ensemble_scheduling {{ step [ {uses} ] }}"
-    )
+    config.write_text(re.sub(r"step \[.*\]", f"step [ {uses} ]", config.read_text()))
     read: list[Path] = []
     for module in (plan, place):
         monkeypatch.setattr(module, "read_config", lambda path: read.append(path) or read_config(path))

@@ -1,7 +1,5 @@
 """digits, networks for variants of it, and the command ``clone`` with a table."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from examples.digit_variants import SHARE
 from pipelines.train_digits import MODEL, onnx_of, train
+from tests.files import write_files
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
@@ -51,9 +50,7 @@ class Variants:
             self.write(name, content, inner)
 
     def write(self, name: str, content: bytes, inner: str = MODEL) -> None:
-        path = self.folder / "weights" / name / inner
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        write_files(self.folder / "weights" / name, {inner: content})
 
     def clone(self, *options: str, header: str = "name,files") -> Result:
         (self.folder / "variants.csv").write_text("\n".join([header, *self.rows]) + "\n")

@@ -1,8 +1,6 @@
 """Variants on the real server, beside each other and beside their original: as drawn, and fused."""
 
-from __future__ import annotations
-
-import tarfile
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from examples.digit_variants import SHARE
 from pipelines.train_digits import digits as all_digits
 from pipelines.train_digits import inks, train
 from tests.building.variants.conftest import Variants
+from tests.ensembles import clients
 from tests.ensembles.test_digits import STYLES, drawn, infer
 from triton_ensembles.building.built import Built
 from triton_ensembles.triton.server import TritonServer
@@ -22,8 +21,7 @@ def unpacked(variants: Variants) -> list[Path]:
     folders = []
     for name in sorted(variants.archives()):
         folders.append(variants.folder / "unpacked" / name)
-        with tarfile.open(variants.output / f"{name}.tar.gz") as tar:
-            tar.extractall(folders[-1], filter="data")
+        shutil.unpack_archive(variants.output / f"{name}.tar.gz", folders[-1], filter="data")
     return folders
 
 
@@ -65,9 +63,6 @@ def test_a_fused_variant_has_files_and_parameters_of_its_own(fused_chain: Built,
         TritonServer([fused_chain.repository, *unpacked(variants)], log=tmp_path / "log") as server,
         http.InferenceServerClient(server.http_url) as client,
     ):
-        tensor = http.InferInput("X", [1, 3], "FP32")
-        tensor.set_data_from_numpy(np.zeros((1, 3), np.float32))
-        answers = {
-            name: client.infer(name, [tensor]).as_numpy("Y").tolist() for name in ("chain", *variants.archives())
-        }
+        given = {"X": np.zeros((1, 3), np.float32)}
+        answers = {name: clients.infer(client, name, given)["Y"].tolist() for name in ("chain", *variants.archives())}
     assert answers == {"chain": [[2] * 3], "plus_ten": [[11] * 3], "plus_five": [[6] * 3]}

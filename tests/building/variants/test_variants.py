@@ -1,18 +1,15 @@
 """Variants of digits, each with a network of its own: what is written, what is refused, and what is left alone."""
 
-from __future__ import annotations
-
 import json
 import os
 import tarfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-import boto3
 import onnx
 import pytest
-from moto.server import ThreadedMotoServer
 
 from pipelines.train_digits import MODEL
 from tests.building.variants.conftest import Variants
@@ -171,11 +168,8 @@ def test_a_variant_is_checked_as_if_it_were_built_alone(
     with read_original(variants.archive, variants.folder) as original:
         places, checks = ArchivePlaces(original), Checks.of(original)
         own = {places.file(MODEL): Replacement(file, file.stat().st_size, file_digest(file))}
-        changes, path = (
-            Changes("a", own, {"digits.network": {"intra_op_thread_count": "2"}}),
-            variants.folder / "a.tar.gz",
-        )
-        said = ""
+        changes = Changes("a", own, {"digits.network": {"intra_op_thread_count": "2"}})
+        path, said = variants.folder / "a.tar.gz", ""
         try:
             checks.refuse_faults(changes, path)
         except EnsembleError as error:
@@ -195,9 +189,8 @@ def test_what_is_complete_stays_when_it_is_stopped(variants: Variants, networks:
     variants.clone("--quiet")
     for path in variants.output.iterdir():
         path.unlink()
-    running = write_variants(
-        variants.archive, read_table(variants.folder / "variants.csv"), variants.output, lambda _: None
-    )
+    table = read_table(variants.folder / "variants.csv")
+    running = write_variants(variants.archive, table, variants.output, lambda _: None)
     next(running)
     with pytest.raises(KeyboardInterrupt):
         running.throw(KeyboardInterrupt())
@@ -206,34 +199,17 @@ def test_what_is_complete_stays_when_it_is_stopped(variants: Variants, networks:
     assert (done["archives"], done["written"]) == (3, 2)
 
 
-def test_files_come_from_a_bucket(variants: Variants, networks: Networks, monkeypatch: pytest.MonkeyPatch) -> None:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        for key, value in {
-            "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-            "AWS_ACCESS_KEY_ID": "x",
-            "AWS_SECRET_ACCESS_KEY": "x",
-            "AWS_DEFAULT_REGION": "us-east-1",
-        }.items():
-            monkeypatch.setenv(key, value)
-        s3 = boto3.client("s3")
-        s3.create_bucket(Bucket="models")
-        s3.put_object(Bucket="models", Key=f"v1/a/{MODEL}", Body=networks(1))
-        variants.rows = ["a,s3://models/v1/a", "b,s3://models/v1/b/", "c,s3://nowhere/v1/c/"]
-        done = variants.cloned()
-        assert done["archives"] == 1
-        assert ["there is no file in" in done["failed"][0]["error"], "NoSuchBucket" in done["failed"][1]["error"]] == [
-            True
-        ] * 2
-        assert content_of(variants.output / "a.tar.gz", f"a.{MODEL}") == networks(1)
-        assert variants.cloned()["written"] == 0
-        s3.put_object(Bucket="models", Key=f"v1/a/{MODEL}", Body=networks(2))
-        assert variants.cloned()["written"] == 1
-        assert content_of(variants.output / "a.tar.gz", f"a.{MODEL}") == networks(2)
-    finally:
-        server.stop()
+def test_files_come_from_a_bucket(variants: Variants, networks: Networks, moto_s3: Any) -> None:
+    moto_s3.put_object(Bucket="models", Key=f"v1/a/{MODEL}", Body=networks(1))
+    variants.rows = ["a,s3://models/v1/a", "b,s3://models/v1/b/", "c,s3://nowhere/v1/c/"]
+    done = variants.cloned()
+    assert done["archives"] == 1
+    assert "there is no file in" in done["failed"][0]["error"] and "NoSuchBucket" in done["failed"][1]["error"]
+    assert content_of(variants.output / "a.tar.gz", f"a.{MODEL}") == networks(1)
+    assert variants.cloned()["written"] == 0
+    moto_s3.put_object(Bucket="models", Key=f"v1/a/{MODEL}", Body=networks(2))
+    assert variants.cloned()["written"] == 1
+    assert content_of(variants.output / "a.tar.gz", f"a.{MODEL}") == networks(2)
 
 
 def test_rows_of_a_bucket_are_fetched_several_at_a_time(
@@ -252,15 +228,10 @@ def test_rows_of_a_bucket_are_fetched_several_at_a_time(
     monkeypatch.setattr(_Bucket, "fetched", fetched)
     variants.rows = [f"v_{number},s3://models/{number}/" for number in range(4)]
     assert variants.cloned()["written"] == 4
-    assert sorted(path.name for path in variants.output.iterdir()) == [
-        ".digits.variants.json",
-        *(f"v_{number}.tar.gz" for number in range(4)),
-    ]
+    assert variants.archives().keys() == {f"v_{number}" for number in range(4)}
 
 
-@pytest.mark.parametrize(
-    ("options", "message"), [(["--count", "2"], "leave out --count"), (["--prefix", "t"], "leave out --count")]
-)
-def test_a_table_and_a_number_are_not_both_given(variants: Variants, options: list[str], message: str) -> None:
-    result = variants.clone(*options)
-    assert result.exit_code == 2 and message in result.output
+def test_a_table_and_a_number_are_not_both_given(variants: Variants) -> None:
+    for options in (("--count", "2"), ("--prefix", "t")):
+        result = variants.clone(*options)
+        assert result.exit_code == 2 and "leave out --count" in result.output

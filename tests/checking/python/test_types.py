@@ -51,10 +51,7 @@ def _kind(lines: str) -> Kind | None:
         ("seen = self.first(requests[0])\nseen", Kind.TENSOR),
         ("seen = self.first(requests[0]).as_numpy()\nseen", Kind.ARRAY),
         ("seen = requests[0].get_response_sender()\nseen", Kind.SENDER),
-        (
-            "out = []\nfor r in requests:\n    out.append(pb_utils.InferenceResponse([]))\nseen = out[0]\nseen",
-            Kind.RESPONSE,
-        ),
+        ("out = [pb_utils.InferenceResponse([]) for r in requests]\nseen = out[0]\nseen", Kind.RESPONSE),
         ("seen = self.config\nseen", Kind.CONFIG),
         ("seen = self.given\nseen", Kind.ARGS),
         ("seen = f'{requests}'\nseen", Kind.TEXT),

@@ -1,7 +1,5 @@
 """`serve` and `demo` serve what was built under the Python that its manifest names."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -11,6 +9,8 @@ import pytest
 import tritonclient.http as http
 
 from tests.endpoint.hosting import archives
+from tests.ensembles.clients import infer
+from tests.files import write_files
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.building.built import Built
 from triton_ensembles.commands.common.builds import server_for
@@ -24,9 +24,7 @@ ANSWER = "import sys; x = np.array(sys.version_info[:2], np.float32)"
 
 def built(folder: Path, name: str, python: str) -> Built:
     manifest = {"weights": "pretrained", "python": python}
-    for path, content in archives.model(name, execute=ANSWER).items():
-        (folder / name / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name / path).write_bytes(content)
+    write_files(folder / name, archives.model(name, execute=ANSWER))
     (folder / name / MANIFEST).write_text(json.dumps(manifest))
     return Built(name, folder / f"{name}.tar.gz", folder / name, "0" * 64, manifest, "", True)
 
@@ -41,12 +39,10 @@ def test_the_server_has_the_python_of_the_manifest(python: str, tmp_path: Path) 
         server_for([of_built(each, tmp_path) for each in made]) as server,
     ):
         client = http.InferenceServerClient(server.http_url)
-        given = http.InferInput("X", [2], "FP32")
-        given.set_data_from_numpy(np.zeros(2, np.float32))
-        answers = [client.infer(name, [given]).as_numpy("Y") for name in ("one", "two")]
+        answers = [infer(client, name, {"X": np.zeros(2, np.float32)})["Y"].tolist() for name in ("one", "two")]
         client.close()
     expected = [float(number) for number in python.split(".")]
-    assert [list(answer) for answer in answers if answer is not None] == [expected, expected]
+    assert answers == [expected, expected]
 
 
 def test_several_pythons_are_refused_before_a_server_starts(tmp_path: Path) -> None:
@@ -55,6 +51,5 @@ def test_several_pythons_are_refused_before_a_server_starts(tmp_path: Path) -> N
     with click.Context(click.Command("serve"), obj=tmp_path), pytest.raises(EnsembleError, match=words):
         server_for([of_built(each, tmp_path) for each in made])
     with pytest.raises(EnsembleError, match=words):
-        measure(
-            {each.name: each.repository for each in made}, ensembles=tmp_path, output=tmp_path / "out", progress=print
-        )
+        repositories = {each.name: each.repository for each in made}
+        measure(repositories, ensembles=tmp_path, output=tmp_path / "out", progress=print)

@@ -1,7 +1,5 @@
 """Progress goes to stderr and results to stdout, which takes one JSON document if it is asked for."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.conftest import BUCKET
+from tests.endpoint.conftest import BUCKET, refused
 
 BYTES = bytes(range(256)) * (6 << 12)  # 6 MiB
 SOURCE = {"Bucket": BUCKET, "Key": "sources/a b+ü"}
@@ -49,7 +49,7 @@ def test_an_object_is_made_of_parts_of_others(s3: Any, copy: Any) -> None:
         ({"CopySource": {"Bucket": BUCKET, "Key": "sources/missing"}}, "NoSuchKey"),
     ],
 )
-def test_what_s3_refuses_is_refused(copy: Any, refused: Any, request_of: dict[str, Any], code: str) -> None:
+def test_what_s3_refuses_is_refused(copy: Any, request_of: dict[str, Any], code: str) -> None:
     """Otherwise an upload that works here would end halfway on AWS."""
     assert refused(copy, number=1, **request_of)[0] == code
 

@@ -18,11 +18,10 @@ from typing import Any
 import pytest
 import requests
 
-from tests.endpoint.conftest import BUCKET
+from tests.endpoint.conftest import BUCKET, refused
 from triton_ensembles.endpoint.aws_services.checksums import CHECKSUMS
 from triton_ensembles.endpoint.local import LocalEndpoint
 
-Refused = Callable[..., tuple[str, str]]
 FORM = "application/x-www-form-urlencoded"
 BODIES = {
     "empty": b"",
@@ -31,7 +30,6 @@ BODIES = {
     "bytes": os.urandom(300_000),
     "gzip": gzip.compress(b"tar"),
 }
-LENGTHS = {"CRC32": 4, "SHA1": 20, "SHA256": 32}  # bytes
 SIGNED = "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
 
 
@@ -62,19 +60,10 @@ def put(url: str, body: Any, headers: dict[str, str]) -> int:
     return reply.status
 
 
-@pytest.mark.parametrize(
-    "content_type",
-    [
-        None,
-        FORM,
-        f"{FORM}; charset=utf-8",
-        FORM.upper(),
-        "multipart/form-data",
-        "multipart/form-data; boundary=x",
-        "application/json",
-        "nonsense",
-    ],
-)
+TYPES = [None, FORM, f"{FORM}; charset=utf-8", FORM.upper(), "multipart/form-data", "multipart/form-data; boundary=x"]
+
+
+@pytest.mark.parametrize("content_type", [*TYPES, "application/json", "nonsense"])
 def test_a_put_is_stored_whatever_its_content_type(s3: Any, stored: Callable[[str], str], content_type: str) -> None:
     """curl sends the second one unless it is told another, and Python's requests none at all."""
     for name, body in BODIES.items():
@@ -94,7 +83,7 @@ def test_curl_uploads_to_a_presigned_url(s3: Any, stored: Callable[[str], str], 
         assert stored("up") == sha256(body)
 
 
-def test_a_form_that_is_posted_to_a_bucket_is_refused_with_the_cure(s3: Any, refused: Refused) -> None:
+def test_a_form_that_is_posted_to_a_bucket_is_refused_with_the_cure(s3: Any) -> None:
     form = s3.generate_presigned_post(BUCKET, "form")
     reply = requests.post(form["url"], data=form["fields"], files={"file": b"1"}, timeout=300)
     assert (reply.status_code, re.findall("<Code>(.*)</Code>", reply.text)) == (400, ["NotSupportedLocally"])
@@ -102,21 +91,16 @@ def test_a_form_that_is_posted_to_a_bucket_is_refused_with_the_cure(s3: Any, ref
     assert refused(s3.get_object, Bucket=BUCKET, Key="form")[0] == "NoSuchKey"
 
 
-@pytest.mark.parametrize(
-    ("kind", "signed"),
-    [
-        ("STREAMING-AWS4-HMAC-SHA256-PAYLOAD", True),
-        ("STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER", True),
-        ("STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD", True),
-        ("STREAMING-UNSIGNED-PAYLOAD-TRAILER", False),
-    ],
-)
+KINDS = [f"AWS4-{signature}-SHA256-PAYLOAD" for signature in ("HMAC", "ECDSA-P256")]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "AWS4-HMAC-SHA256-PAYLOAD-TRAILER", "UNSIGNED-PAYLOAD-TRAILER"])
 def test_chunks_that_sdks_sign_one_by_one_are_joined(
-    local: LocalEndpoint, stored: Callable[[str], str], kind: str, signed: bool
+    local: LocalEndpoint, stored: Callable[[str], str], kind: str
 ) -> None:
     for name, body in BODIES.items():
-        encoded = chunks(body, ";chunk-signature=" + "a" * 64 if signed else "")
-        url, headers = f"{local.url}/{BUCKET}/up", chunk_headers(kind, body)
+        encoded = chunks(body, ";chunk-signature=" + "a" * 64 if kind.startswith("AWS4") else "")
+        url, headers = f"{local.url}/{BUCKET}/up", chunk_headers(f"STREAMING-{kind}", body)
         assert (put(url, encoded, headers), stored("up")) == (200, sha256(body)), name
         if body:
             assert put(url, encoded[: len(encoded) // 2], headers) == 400
@@ -129,22 +113,15 @@ def chunks(body: bytes, extension: str) -> bytes:
 
 
 def chunk_headers(kind: str, body: bytes) -> dict[str, str]:
-    return {
-        "Authorization": SIGNED,
-        "Content-Type": FORM,
-        "Content-Encoding": "aws-chunked",
-        "x-amz-content-sha256": kind,
-        "x-amz-decoded-content-length": str(len(body)),
-    }
+    headers = {"Authorization": SIGNED, "Content-Type": FORM, "Content-Encoding": "aws-chunked"}
+    return headers | {"x-amz-content-sha256": kind, "x-amz-decoded-content-length": str(len(body))}
 
 
-@pytest.mark.parametrize("algorithm", ["CRC32", "SHA1", "SHA256"])
-def test_boto3s_checksums_are_compared(s3: Any, refused: Refused, stored: Callable[[str], str], algorithm: str) -> None:
-    body = BODIES["bytes"]
-    s3.put_object(Bucket=BUCKET, Key="up", Body=body, ChecksumAlgorithm=algorithm)
+def test_boto3s_checksums_are_compared(s3: Any, stored: Callable[[str], str]) -> None:
+    body, wrong = BODIES["bytes"], base64.b64encode(bytes(32)).decode()
+    s3.put_object(Bucket=BUCKET, Key="up", Body=body, ChecksumAlgorithm="SHA256")
     assert stored("up") == sha256(body)
-    wrong = {f"Checksum{algorithm}": base64.b64encode(bytes(LENGTHS[algorithm])).decode()}
-    assert refused(s3.put_object, Bucket=BUCKET, Key="up", Body=b"other", **wrong)[0] == "BadDigest"
+    assert refused(s3.put_object, Bucket=BUCKET, Key="up", Body=b"other", ChecksumSHA256=wrong)[0] == "BadDigest"
     md5 = base64.b64encode(bytes(16)).decode()
     assert refused(s3.put_object, Bucket=BUCKET, Key="up", Body=b"other", ContentMD5=md5)[0] == "BadDigest"
     assert stored("up") == sha256(body)
@@ -166,9 +143,8 @@ def test_a_checksum_is_compared_and_given_back(local: LocalEndpoint, s3: object,
             return requests.put(url, body, headers=headers | {header: value}, timeout=30)
         headers |= {"x-amz-content-sha256": "STREAMING-UNSIGNED-PAYLOAD-TRAILER", "Content-Encoding": "aws-chunked"}
         headers |= {"x-amz-decoded-content-length": "9", "x-amz-trailer": header}
-        return requests.put(
-            url, b"9\r\n" + body + f"\r\n0\r\n{header}:{value}\r\n\r\n".encode(), headers=headers, timeout=30
-        )
+        chunked = b"9\r\n" + body + f"\r\n0\r\n{header}:{value}\r\n\r\n".encode()
+        return requests.put(url, chunked, headers=headers, timeout=30)
 
     reply = send(digest[::-1])
     assert (reply.status_code, "<Code>BadDigest<" in reply.text) == ((400, True) if name in CHECKSUMS else (200, False))
@@ -177,22 +153,12 @@ def test_a_checksum_is_compared_and_given_back(local: LocalEndpoint, s3: object,
     assert (got.content, got.headers[header]) == (body, base64.b64encode(digest).decode())
 
 
-@pytest.mark.parametrize("algorithm", [None, "CRC32", "CRC64NVME"])
-def test_parts_are_joined_whatever_checksum_their_upload_names(s3: Any, algorithm: str | None) -> None:
+@pytest.mark.parametrize("checksum", [{}, {"ChecksumAlgorithm": "CRC32"}, {"ChecksumAlgorithm": "CRC64NVME"}])
+def test_parts_are_uploaded_through_presigned_urls_whatever_checksum_their_upload_names(
+    s3: Any, stored: Callable[[str], str], checksum: dict[str, str]
+) -> None:
     """Without one, S3 and moto take CRC64NVME."""
-    named = {"ChecksumAlgorithm": algorithm} if algorithm else {}
-    upload = s3.create_multipart_upload(Bucket=BUCKET, Key="joined", **named)["UploadId"]
-    url = s3.generate_presigned_url(
-        "upload_part", Params={"Bucket": BUCKET, "Key": "joined", "UploadId": upload, "PartNumber": 1}
-    )
-    etag = requests.put(url, b"abc", timeout=300).headers["ETag"]
-    parts = {"Parts": [{"PartNumber": 1, "ETag": etag}]}
-    s3.complete_multipart_upload(Bucket=BUCKET, Key="joined", UploadId=upload, MultipartUpload=parts)
-    assert s3.get_object(Bucket=BUCKET, Key="joined")["Body"].read() == b"abc"
-
-
-def test_parts_are_uploaded_through_presigned_urls(s3: Any, stored: Callable[[str], str]) -> None:
-    upload = {"UploadId": s3.create_multipart_upload(Bucket=BUCKET, Key="up")["UploadId"]}
+    upload = {"UploadId": s3.create_multipart_upload(Bucket=BUCKET, Key="up", **checksum)["UploadId"]}
     parts = [os.urandom(5 << 20), BODIES["a form"]]
     headers = {"Content-Type": FORM}
     listed = ""
@@ -207,7 +173,7 @@ def test_parts_are_uploaded_through_presigned_urls(s3: Any, stored: Callable[[st
 
 
 @pytest.mark.parametrize("framing", ["Content-Length: 1000", "Transfer-Encoding: chunked"])
-def test_an_upload_that_breaks_off_is_not_stored(local: LocalEndpoint, s3: Any, refused: Refused, framing: str) -> None:
+def test_an_upload_that_breaks_off_is_not_stored(local: LocalEndpoint, s3: Any, framing: str) -> None:
     host, port = local.url.removeprefix("http://").split(":")
     request = f"PUT /{BUCKET}/broken HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: {SIGNED}\r\n{framing}\r\n\r\n"
     piece = "a\r\n1234567890\r\n" if "chunked" in framing else "1234567890"
@@ -223,8 +189,7 @@ def test_no_name_of_an_object_leads_to_another_service(s3: Any, path: str) -> No
     bucket, key = path.split("/", 1)
     if bucket != BUCKET:
         s3.create_bucket(Bucket=bucket)
-    url = s3.generate_presigned_url("put_object", Params={"Bucket": bucket, "Key": key})
-    assert put(url, b"abc", {"Content-Type": FORM}) == 200
+    assert put(presigned(s3, key=key, Bucket=bucket), b"abc", {"Content-Type": FORM}) == 200
     assert s3.get_object(Bucket=bucket, Key=key)["Body"].read() == b"abc"
 
 

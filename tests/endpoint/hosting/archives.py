@@ -39,6 +39,9 @@ class TritonPythonModel:
             {execute}
             answers.append(pb_utils.InferenceResponse([pb_utils.Tensor("Y", x)]))
         return answers
+
+    def finalize(self):
+        {finalize}
 """
 ENSEMBLE = """
 name: "{name}"
@@ -51,11 +54,13 @@ STEP = """{{ model_name: "{name}" model_version: -1
   input_map {{ key: "X" value: "{source}" }} output_map {{ key: "Y" value: "{target}" }} }}"""
 
 
-def model(name: str = "identity", initialize: str = "pass", execute: str = "pass") -> dict[str, bytes]:
-    """The files of a Python model that gives X back as Y, after running the two lines of Python given."""
+def model(
+    name: str = "identity", initialize: str = "pass", execute: str = "pass", finalize: str = "pass"
+) -> dict[str, bytes]:
+    """The files of a Python model that gives X back as Y, after running the lines of Python given."""
     return {
         f"{name}/config.pbtxt": CONFIG.format(name=name).encode(),
-        f"{name}/1/model.py": MODEL.format(initialize=initialize, execute=execute).encode(),
+        f"{name}/1/model.py": MODEL.format(initialize=initialize, execute=execute, finalize=finalize).encode(),
     }
 
 
@@ -108,6 +113,14 @@ def packed(files: Mapping[str, bytes], *more: tarfile.TarInfo) -> bytes:
         for member in more:
             tar.addfile(member)
     return gzip.compress(raw.getvalue(), 1, mtime=0)
+
+
+def written(files: Mapping[str, bytes | str], folder: Path) -> Path:
+    """The folder, with the files in it."""
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    return folder
 
 
 def special(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:

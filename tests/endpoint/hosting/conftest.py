@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.endpoint.hosting import archives
+from triton_ensembles.endpoint.hosting.errors import ModelError
 from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.objects import ObjectMissing, S3Objects
 from triton_ensembles.endpoint.hosting.request import Invocation, Reply
@@ -144,9 +145,22 @@ class Host:
         reply = await self.variant.invoke(Invocation(body, target, content_type))
         return await whole(reply)
 
+    async def model_error(self, target: str | None, message: str, status: int, *numbers: float) -> ModelError:
+        """The error that the request must end with, with the container's status."""
+        with pytest.raises(ModelError, match=message) as caught:
+            await self.ask(target, *numbers)
+        assert caught.value.original_status == status
+        return caught.value
+
     def model(self, target: str, instance: int = 0) -> Model | None:
         models = self.variant.snapshot().instances[instance].models
         return next((each for each in models if each.target_model == target), None)
+
+    def status(self, target: str) -> Model:
+        """Of a model that there is."""
+        status = self.model(target)
+        assert status is not None
+        return status
 
     def loaded(self, instance: int = 0) -> list[str]:
         """The loaded models of an instance, sorted."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import urllib.request
 from pathlib import Path
 
 import pytest
+import requests
 import tritonclient.http as http
 
 from checkout import ENSEMBLES
@@ -20,49 +20,34 @@ from triton_ensembles.endpoint.hosting.request import Invocation
 from triton_ensembles.endpoint.hosting.variant import trim_log
 from triton_ensembles.project.examples.folder import read_examples
 from triton_ensembles.project.examples.request import Request
-from triton_ensembles.triton.ports import Ports, is_free
+from triton_ensembles.triton.ports import Ports
 
 pytestmark = pytest.mark.anyio
 
 
 def metrics(url: str) -> str:
-    with urllib.request.urlopen(f"http://{url}/metrics") as reply:
-        return str(reply.read().decode())
+    return requests.get(f"http://{url}/metrics", timeout=60).text
 
 
-async def test_tritons_own_metrics_are_on_the_port_that_was_set(host: Host) -> None:
+async def test_tritons_own_metrics_are_on_the_port_that_was_set_until_another_server_has_it(host: Host) -> None:
+    """Otherwise an endpoint with a port in its environment can never be updated: two generations want it."""
     host.put("one.tar.gz", model())
     with Ports.reserved() as ports:
-        await host.start(instances=2, environment={"SAGEMAKER_TRITON_METRICS_PORT": str(ports.metrics)})
-    first, second = host.variant.snapshot().instances
-    assert first.metrics_url == f"127.0.0.1:{ports.metrics}"
-    assert second.metrics_url is not None and second.metrics_url != first.metrics_url
-    await host.ask("one.tar.gz")
-    text = "".join(metrics(each.metrics_url) for each in (first, second) if each.metrics_url)
-    assert 'nv_inference_count{model="one.tar.gz"' in text
-
-
-async def test_an_update_gets_ports_of_its_own_beside_the_variant_that_it_replaces(host: Host, tmp_path: Path) -> None:
-    """Otherwise an endpoint with a port in its environment can never be updated: two generations want it."""
-    with Ports.reserved() as ports:
         environment = {"SAGEMAKER_TRITON_METRICS_PORT": str(ports.metrics)}
-        await host.start(environment=environment)
-    await eventually(lambda: not is_free(ports.metrics))
+        await host.start(instances=2, environment=environment)
     old = host.variant
+    first, second = (str(instance.metrics_url) for instance in old.snapshot().instances)
+    assert first == f"127.0.0.1:{ports.metrics}" != second
+    await host.ask("one.tar.gz")
+    assert 'nv_inference_count{model="one.tar.gz"' in metrics(first) + metrics(second)
     host.root = host.root.with_name("updated")
     await host.start(environment=environment)
-    (first,), (second,) = old.snapshot().instances, host.variant.snapshot().instances
-    assert first.metrics_url == f"127.0.0.1:{ports.metrics}" != second.metrics_url
-    assert f"port {ports.metrics} of SAGEMAKER_TRITON_METRICS_PORT is another server's" in host.observer.of("port")[0]
+    assert host.variant.snapshot().instances[0].metrics_url != first
+    assert f"port {ports.metrics} of SAGEMAKER_TRITON_METRICS_PORT is another server's" in host.observer.of("port")[-1]
     await old.stop()
 
 
-async def test_metrics_that_are_switched_off_are_off(host: Host) -> None:
-    await host.start(environment={"SAGEMAKER_TRITON_ALLOW_METRICS": "false"})
-    assert host.variant.snapshot().instances[0].metrics_url is None
-
-
-async def test_the_log_is_only_verbose_when_that_is_asked_for(host: Host) -> None:
+async def test_the_log_is_only_verbose_and_metrics_are_only_off_when_that_is_asked_for(host: Host) -> None:
     """It takes kilobytes for each request, and fills the disk within hours."""
     host.put("one.tar.gz", model())
     await host.start(instances=1)
@@ -73,7 +58,9 @@ async def test_the_log_is_only_verbose_when_that_is_asked_for(host: Host) -> Non
     assert host.log.stat().st_size - before < 1000
     await host.close()
     host.root = host.root.with_name("verbose")
-    await host.start(environment={"SAGEMAKER_TRITON_LOG_VERBOSE": "true"})
+    changed = {"SAGEMAKER_TRITON_LOG_VERBOSE": "true", "SAGEMAKER_TRITON_ALLOW_METRICS": "false"}
+    await host.start(environment=changed)
+    assert host.variant.snapshot().instances[0].metrics_url is None
     await host.ask("one.tar.gz")
     before = host.log.stat().st_size
     await host.ask("one.tar.gz")
@@ -138,9 +125,7 @@ async def test_models_see_the_environment_of_a_container_and_no_secret_of_the_de
     """Otherwise an archive of somebody else reads AWS keys and tokens, and models that need them work only here."""
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "of the developer")
     monkeypatch.setenv("SOME_TOKEN", "of the developer")
-    seen = (
-        "x = x * 0 + ['of the developer' in os.environ.values(), 'HOME' in os.environ, os.environ.get('MODE') == 'b']"
-    )
-    host.put("curious.tar.gz", model(execute=seen))
+    asked = "['of the developer' in os.environ.values(), 'HOME' in os.environ, os.environ.get('MODE') == 'b']"
+    host.put("curious.tar.gz", model(execute=f"x = x * 0 + {asked}"))
     await host.start(environment={"MODE": "b"})
     assert await host.ask("curious.tar.gz", 1, 1, 1) == [0, 1, 1]

@@ -21,19 +21,19 @@ async def answered(host: Host) -> str:
     return ".".join(f"{number:.0f}" for number in await host.ask("a.tar.gz", 1.0, 2.0))
 
 
-@pytest.mark.parametrize(("tag", "python"), [("24.09-py3", "3.10"), ("25.04-py3-cpu", "3.12")])
-async def test_steps_run_under_the_python_of_the_image(host: Host, tag: str, python: str) -> None:
+@pytest.mark.parametrize(
+    ("image", "python"),
+    [
+        (IMAGE.format("24.09-py3"), "3.10"),
+        (IMAGE.format("25.04-py3-cpu"), "3.12"),
+        ("triton-ensembles/tritonserver:2.51.0-pip", server_python()),  # without a release: the running one
+    ],
+)
+async def test_steps_run_under_the_python_of_the_image(host: Host, image: str, python: str) -> None:
     if find_interpreter(python) is None:
         pytest.skip(f"there is no Python {python} with a shared library here")
-    await host.start(image=IMAGE.format(tag))
-    assert host.variant.snapshot().python == python
-    assert await answered(host) == python
-    assert not host.observer.of("warning")
-
-
-async def test_an_image_without_a_release_runs_the_running_python(host: Host) -> None:
-    await host.start(image="triton-ensembles/tritonserver:2.51.0-pip")
-    assert await answered(host) == server_python()
+    await host.start(image=image)
+    assert host.variant.snapshot().python == await answered(host) == python
     assert not host.observer.of("warning")
 
 

@@ -46,8 +46,8 @@ async def test_an_archive_that_stays_on_the_disk_is_unpacked_once(host: Host) ->
     for _ in range(2):
         with pytest.raises(ModelError, match="Insufficient memory"):
             await host.ask("a.tar.gz")
-        model = host.model("a.tar.gz")
-        assert model is not None and model.state is ModelState.ON_DISK
+        model = host.status("a.tar.gz")
+        assert model.state is ModelState.ON_DISK
         assert on_disk(host) == (16, 8)
 
 
@@ -63,9 +63,7 @@ async def test_a_damaged_environment_makes_later_ones_fail_until_the_server_rest
         await host.ask("bad.tar.gz")
     assert on_disk(host)[1] >= 1, "what it had unpacked stays"
     for _ in range(2):
-        with pytest.raises(ModelError, match="Failed to create environment directory") as caught:
-            await host.ask("good.tar.gz")
-        assert caught.value.original_status == 400
+        await host.model_error("good.tar.gz", "Failed to create environment directory", 400)
     assert await host.ask("plain.tar.gz", 2.0) == [2.0]
     await restarted(host)
     assert await host.ask("good.tar.gz", 3.0) == [3.0]
@@ -81,10 +79,8 @@ async def test_a_disk_full_of_environments_takes_no_further_model(host: Host) ->
     await host.ask("b.tar.gz")
     assert on_disk(host) == (60, 40)
     assert host.loaded() == ["b.tar.gz"]
-    with pytest.raises(ModelError, match=r"Insufficient disk: .* of 70 MiB; environments .* take 40 MiB") as caught:
-        await host.ask("c.tar.gz")
-    assert caught.value.original_status == 507
-    assert "as folders, not as tars" in caught.value.cure
+    message = r"Insufficient disk: .* of 70 MiB; environments .* take 40 MiB"
+    assert "as folders, not as tars" in (await host.model_error("c.tar.gz", message, 507)).cure
 
 
 async def test_an_environment_that_overfills_the_disk_fails_the_load(host: Host) -> None:
@@ -98,9 +94,7 @@ async def test_an_environment_that_overfills_the_disk_fails_the_load(host: Host)
     await host.ask("b.tar.gz")
     assert host.loaded() == ["b.tar.gz"], "the others are deleted to make room"
     host.put("c.tar.gz", archives.with_environment(archives.model(), megabytes=32))
-    with pytest.raises(ModelError, match=r"Insufficient disk: .* of 80 MiB; environments") as caught:
-        await host.ask("c.tar.gz")
-    assert caught.value.original_status == 507
+    await host.model_error("c.tar.gz", r"Insufficient disk: .* of 80 MiB; environments", 507)
     assert not host.loaded()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.endpoint.hosting.archives import Gate, ensemble, model
 from tests.endpoint.hosting.conftest import Host, eventually
-from triton_ensembles.endpoint.hosting.errors import InternalFailure, ModelError, ServiceUnavailable
+from triton_ensembles.endpoint.hosting.errors import InternalFailure, ModelError
 from triton_ensembles.ground.processes import descendants, proportional_set_size
 
 pytestmark = pytest.mark.anyio
@@ -56,11 +56,7 @@ async def test_a_load_waits_neither_for_another_load_nor_for_an_unload_where_the
     for gate in (loading, unloading):
         gate.folder.mkdir()
     host.put("slow.tar.gz", model(initialize=f"if os.path.exists({str(flag)!r}): {loading.wait}"))
-    ends = model()
-    ends["identity/1/model.py"] += (
-        f"\n    def finalize(self):\n        if os.path.exists({str(flag)!r}): {unloading.wait}\n"
-    ).encode()
-    host.put("ends.tar.gz", ends)
+    host.put("ends.tar.gz", model(finalize=f"if os.path.exists({str(flag)!r}): {unloading.wait}"))
     host.put("quick.tar.gz", model())
     await host.start(cache="Disabled")
     await known(host, "slow.tar.gz", "ends.tar.gz", "quick.tar.gz")
@@ -75,43 +71,12 @@ async def test_a_load_waits_neither_for_another_load_nor_for_an_unload_where_the
     assert await slow == [1]
 
 
-@pytest.mark.parametrize("ample", [True, False])
-async def test_models_of_unknown_size_are_loaded_one_at_a_time_unless_there_is_ample_room(
-    host: Host, tmp_path: Path, ample: bool
-) -> None:
-    """Two of them may both be far larger than all before."""
-    for number in range(5):
-        host.put(f"small{number}.tar.gz", model(initialize="self.ballast = np.ones(30 << 17)"))
-    gates = [Gate(tmp_path / name) for name in ("first", "second")]
-    for number, gate in enumerate(gates):
-        gate.folder.mkdir()
-        host.put(f"large{number}.tar.gz", model(initialize=f"{gate.wait}; self.ballast = np.ones(80 << 17)"))
-    budget = 4 * GIB if ample else 330 * MIB  # the server takes about 35 MiB, each small model 45
-    await host.start(memory_bytes=budget)
-    for number in range(5):
-        await host.ask(f"small{number}.tar.gz")
-    asked = [asyncio.create_task(host.ask(f"large{number}.tar.gz", number)) for number in range(2)]
-    if ample:
-        await eventually(lambda: all(gate.reached() for gate in gates))
-    else:
-        await eventually(lambda: any(gate.reached() for gate in gates))
-        await asyncio.sleep(0.5)
-        assert not all(gate.reached() for gate in gates)
-    for gate in gates:
-        gate.open()
-    assert await asyncio.gather(*asked) == [[0], [1]]
-    pid = host.pid()
-    assert proportional_set_size([pid, *descendants(pid)]) <= budget
-
-
 async def test_only_the_model_that_takes_the_server_with_it_is_blamed(host: Host, tmp_path: Path) -> None:
     flag = tmp_path / "kill"
     host.put("evil.tar.gz", model(initialize=f"if os.path.exists({str(flag)!r}): os.kill(os.getppid(), 9)"))
     good = [f"good{number}.tar.gz" for number in range(2)]
     for name in good:  # unloading takes so long that the next load would run beside it
-        files = model(initialize="time.sleep(0.5)")
-        files["identity/1/model.py"] += b"\n    def finalize(self):\n        time.sleep(3)\n"
-        host.put(name, files)
+        host.put(name, model(initialize="time.sleep(0.5)", finalize="time.sleep(3)"))
     await host.start(cache="Disabled")
     await known(host, *good, "evil.tar.gz")
     flag.touch()
@@ -155,23 +120,3 @@ async def test_archives_with_equal_step_names_do_not_wait_for_each_other_forever
     await host.start(cache="Disabled")
     for _ in range(2):
         assert await asyncio.gather(*(host.ask(name, 10) for name in names)) == [[10], [11], [12]]
-
-
-async def test_a_model_that_is_known_not_to_fit_beside_those_in_use_is_not_loaded(host: Host, tmp_path: Path) -> None:
-    gate = Gate(tmp_path)
-    heavy = "self.ballast = np.ones(100 << 17)"
-    host.put("busy.tar.gz", model(initialize=heavy, execute=f"if x[0] > 1: {gate.wait}"))
-    host.put("other.tar.gz", model(initialize=heavy))
-    await host.start(memory_bytes=220 * MIB)
-    await host.ask("other.tar.gz")
-    await host.ask("busy.tar.gz", 0)
-    long = asyncio.create_task(host.ask("busy.tar.gz", 6))
-    await eventually(gate.reached)
-    with pytest.raises(ServiceUnavailable, match=r"not enough memory for model 'other.tar.gz'"):
-        await host.ask("other.tar.gz")
-    other = host.model("other.tar.gz")
-    assert other is not None and other.loads == 1
-    assert host.log.read_text().count("Loading SageMaker TargetModel: other.tar.gz") == 1
-    gate.open()
-    assert await long == [6]
-    assert await host.ask("other.tar.gz", 1) == [1]

@@ -11,7 +11,6 @@ import pytest
 from tests.endpoint.hosting.archives import ensemble, model
 from tests.endpoint.hosting.conftest import Host, eventually
 from tests.triton.test_server import alive
-from triton_ensembles.endpoint.hosting.errors import ModelError
 from triton_ensembles.endpoint.hosting.model_processes import is_stub
 from triton_ensembles.ground.processes import command_line, descendants
 
@@ -30,16 +29,16 @@ async def test_a_model_whose_stub_has_ended_says_so_with_the_cure(host: Host) ->
     await host.ask("one.tar.gz")
     await host.ask("pipe.tar.gz")
     for value in (9, 1):  # Triton does not start another stub
-        with pytest.raises(ModelError, match=r"not healthy.*; see the endpoint's log.*load the model again") as caught:
-            await host.ask("pipe.tar.gz", value)
-        assert caught.value.original_status == 400
-    pipe = host.model("pipe.tar.gz")
-    assert pipe is not None and "every request to it fails" in pipe.broken
+        await host.model_error(
+            "pipe.tar.gz", r"not healthy.*; see the endpoint's log.*load the model again", 400, value
+        )
+    pipe = host.status("pipe.tar.gz")
+    assert "every request to it fails" in pipe.broken
     (warning,) = [each for each in host.variant.snapshot().errors if "is broken" in each.text]
     assert warning.target_model == "pipe.tar.gz" and "another name" in warning.cure
     # Nobody has to ask: it is noticed when the memory is measured.
-    one = host.model("one.tar.gz")
-    assert one is not None and not one.broken
+    one = host.status("one.tar.gz")
+    assert not one.broken
     (stub,) = [pid for pid in stubs(host) if one.hash in command_line(pid)]
     os.kill(stub, signal.SIGKILL)
     await eventually(lambda: (status := host.model("one.tar.gz")) and status.broken)
@@ -47,8 +46,8 @@ async def test_a_model_whose_stub_has_ended_says_so_with_the_cure(host: Host) ->
     host.kill()
     await eventually(lambda: host.observer.of("instance-started")[1:])
     assert await host.ask("one.tar.gz", 1) == [1]
-    one = host.model("one.tar.gz")
-    assert one is not None and not one.broken
+    one = host.status("one.tar.gz")
+    assert not one.broken
 
 
 async def test_a_single_model_whose_stub_has_ended_says_so(host: Host) -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.endpoint.hosting.archives import ensemble, model, packed
+from tests.endpoint.hosting.archives import ensemble, model
 from tests.endpoint.hosting.conftest import Host, eventually
-from triton_ensembles.endpoint.hosting.errors import HostingError, ServiceUnavailable, ValidationError
+from tests.gateway.repository import files
+from triton_ensembles.endpoint.hosting.errors import HostingError, InternalFailure, ServiceUnavailable, ValidationError
 
 pytestmark = pytest.mark.anyio
 
@@ -17,14 +18,13 @@ PIPE = ensemble("pipe", "a", "b") | model("a", execute="x = x + 1") | model("b",
 
 
 async def test_the_only_model_answers_without_a_name(host: Host) -> None:
-    host.put("model.tar.gz", model(execute="x = x + 1"))
-    await host.start(**ONE)
+    host.put("model.tar.gz", model(execute="x = x + float(os.environ['SUMMAND'])"))
+    await host.start(**ONE, environment={"SUMMAND": "1"})
     assert await host.ask(None, 1, 2) == [2, 3]
     assert "WARNING: No SAGEMAKER_TRITON_DEFAULT_MODEL_NAME provided. Starting with" in host.log.read_text()
     with pytest.raises(ValidationError, match="does not support target model header"):
         await host.ask("model.tar.gz")
-    status = host.model("model.tar.gz")
-    assert status is not None and status.hits == 1
+    assert host.status("model.tar.gz").hits == 1
 
 
 async def test_an_ensemble_is_served_by_its_name_and_comes_back_after_a_crash(host: Host) -> None:
@@ -52,7 +52,7 @@ async def test_a_server_that_aborts_while_it_starts_on_a_busy_machine_is_started
 
 
 @pytest.mark.parametrize(
-    ("files", "environment", "words"),
+    ("archive", "environment", "words"),
     [
         (None, {}, "Failed to download model data"),
         (b"not gzip", {}, "Failed to extract model data archive"),
@@ -65,10 +65,10 @@ async def test_a_server_that_aborts_while_it_starts_on_a_busy_machine_is_started
     ],
 )
 async def test_a_container_that_cannot_start_says_why_and_leaves_nothing(
-    host: Host, files: dict[str, bytes] | bytes | None, environment: dict[str, str], words: str
+    host: Host, archive: dict[str, bytes] | bytes | None, environment: dict[str, str], words: str
 ) -> None:
-    if files is not None:
-        host.put("model.tar.gz", files)
+    if archive is not None:
+        host.put("model.tar.gz", archive)
     with pytest.raises(HostingError, match=words):
         await host.start(**ONE, environment=environment)
     assert not host.root.exists()
@@ -76,14 +76,15 @@ async def test_a_container_that_cannot_start_says_why_and_leaves_nothing(
         await host.ask(None)
 
 
+async def test_a_gateway_without_its_table_says_so(host: Host) -> None:
+    host.put("model.tar.gz", {path: content for path, content in files().items() if path != "models.toml"})
+    image = "123456789012.dkr.ecr.us-east-1.amazonaws.com/triton-ensembles-gateway:1"
+    with pytest.raises(InternalFailure, match=r"models\.toml"):
+        await host.start(**ONE, image=image)
+
+
 async def test_a_container_that_is_not_ready_in_time_has_failed(host: Host) -> None:
     host.put("model.tar.gz", model(initialize="time.sleep(60)"))
     with pytest.raises(HostingError, match="did not pass the ping health check: tritonserver was not ready after 3 s"):
         await host.start(**ONE, startup_seconds=3)
     assert not [each for each in Path("/proc").glob("[0-9]*/cmdline") if str(host.root).encode() in each.read_bytes()]
-
-
-async def test_the_containers_variables_reach_the_model(host: Host) -> None:
-    host.put("model.tar.gz", packed(model(execute="x = x * float(os.environ['FACTOR'])")))
-    await host.start(**ONE, environment={"FACTOR": "7"})
-    assert await host.ask(None, 2) == [14]

@@ -17,6 +17,7 @@ from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, Cont
 
 pytestmark = pytest.mark.anyio
 
+HEAD = b"HTTP/1.1 200 OK\r\n"
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -50,12 +51,10 @@ class Peer:
     """A server that reads requests and answers them, byte for byte, as the test says."""
 
     def __init__(self) -> None:
-        self.accepted = 0
         self.open = 0
         self.answer: Serve = echo
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.accepted += 1
         self.open += 1
         try:
             await self.answer(reader, writer)
@@ -75,7 +74,21 @@ async def body_of_request(reader: asyncio.StreamReader) -> bytes:
 async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     while True:
         body = await body_of_request(reader)
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+        writer.write(HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+
+
+def answering(*pieces: bytes, until: asyncio.Event | None = None) -> Serve:
+    """Reads a request, writes these, and closes the connection, or waits before."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await body_of_request(reader)
+        for piece in pieces:
+            writer.write(piece)
+            await writer.drain()
+        if until is not None:
+            await until.wait()
+
+    return serve
 
 
 @pytest.fixture
@@ -168,71 +181,13 @@ async def test_an_answer_that_breaks_off_is_an_error_and_not_a_short_answer(
         await send(api)
 
 
-async def test_connections_are_reused_but_never_shared_by_two_requests(peer: tuple[Peer, TritonApi]) -> None:
-    """Otherwise each request would pay for a new connection, or get the answer of another."""
-    server, api = peer
-    for number in range(5):
-        assert await echoed(api, b"%d" % number) == b"%d" % number
-    assert server.accepted == 1
-    answers = await asyncio.gather(*(echoed(api, b"%d" % number * 10_000) for number in range(6)))
-    assert answers == [b"%d" % number * 10_000 for number in range(6)]
-    assert server.accepted <= 6
-
-
-async def test_a_canceled_request_does_not_leave_its_answer_to_the_next(peer: tuple[Peer, TritonApi]) -> None:
-    server, api = peer
-    arrived, canceled = asyncio.Event(), asyncio.Event()
-
-    async def late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        body = await body_of_request(reader)
-        arrived.set()
-        await canceled.wait()
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
-        await echo(reader, writer)
-
-    server.answer = late
-    sending = asyncio.create_task(send(api, b"late"))
-    await arrived.wait()
-    sending.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await sending
-    server.answer = echo
-    canceled.set()
-    assert await echoed(api, b"mine") == b"mine"
-    assert server.accepted == 2
-
-
-async def test_a_connection_that_the_server_has_closed_is_not_reused(peer: tuple[Peer, TritonApi]) -> None:
-    server, api = peer
-
-    async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(
-            b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\n" + await body_of_request(reader)
-        )
-
-    server.answer = once
-    for _ in range(3):
-        assert await echoed(api, b"x") == b"x"
-    assert server.accepted == 3
-
-
 @pytest.mark.parametrize(
-    "answer",
-    [
-        b"",
-        b"HTTP/1.1 200 OK\r\nContent-Le",
-        b"SSH-2.0-OpenSSH\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab",
-    ],
+    "answer", [b"", HEAD + b"Content-Le", b"SSH-2.0-OpenSSH\r\n\r\n", HEAD + b"Content-Length: 9\r\n\r\nab"]
 )
 async def test_an_incomplete_answer_means_that_the_container_died(peer: tuple[Peer, TritonApi], answer: bytes) -> None:
     server, api = peer
 
-    async def broken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await body_of_request(reader)
-        writer.write(answer)
-
-    server.answer = broken
+    server.answer = answering(answer)
     with pytest.raises(ContainerDied):
         await send(api)
     server.answer = echo
@@ -242,13 +197,7 @@ async def test_an_incomplete_answer_means_that_the_container_died(peer: tuple[Pe
 async def test_an_answer_of_unknown_length_arrives_in_pieces(peer: tuple[Peer, TritonApi]) -> None:
     server, api = peer
 
-    async def chunks(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await body_of_request(reader)
-        for piece in (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"2\r\nab\r\n", b"1\r\nc\r\n0\r\n\r\n"):
-            writer.write(piece)
-            await writer.drain()
-
-    server.answer = chunks
+    server.answer = answering(HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"2\r\nab\r\n", b"1\r\nc\r\n0\r\n\r\n")
     reply = await send(api)
     assert reply.content_length is None
     assert isinstance(reply.body, Pieces)
@@ -263,7 +212,7 @@ async def test_a_long_answer_that_nobody_reads_stays_with_the_server(peer: tuple
     async def much(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal sent
         await body_of_request(reader)
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (64 << 20))
+        writer.write(HEAD + b"Content-Length: %d\r\n\r\n" % (64 << 20))
         for _ in range(64):
             writer.write(b"x" * (1 << 20))
             await writer.drain()
@@ -282,7 +231,7 @@ async def test_an_answer_that_does_not_arrive_in_time_is_a_timeout(peer: tuple[P
 
     async def half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await body_of_request(reader)
-        for piece in b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", *[b"x"] * 1000:
+        for piece in HEAD + b"Content-Length: 1000\r\n\r\n", *[b"x"] * 1000:
             writer.write(piece)
             await asyncio.sleep(0.05)
 
@@ -299,12 +248,7 @@ async def test_a_long_answer_that_stops_arriving_is_an_error(peer: tuple[Peer, T
     server, api = peer
     done = asyncio.Event()
 
-    async def stuck(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await body_of_request(reader)
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nx")
-        await done.wait()
-
-    server.answer = stuck
+    server.answer = answering(HEAD + b"Content-Length: 1000000\r\n\r\nx", until=done)
     reply = await send(api, seconds=1)
     assert isinstance(reply.body, Pieces)
     with pytest.raises(InternalFailure, match="answer broke off: TimeoutError"):
@@ -318,11 +262,7 @@ async def test_after_close_every_call_fails_though_a_server_listens_there(peer: 
     server, api = peer
     release = asyncio.Event()
 
-    async def wait(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await body_of_request(reader)
-        await release.wait()
-
-    server.answer = wait
+    server.answer = answering(until=release)
     waiting = [asyncio.create_task(send(api)) for _ in range(2)]
     await eventually(lambda: server.open == 2)
     connecting = asyncio.create_task(send(api))
@@ -343,7 +283,7 @@ async def test_close_ends_an_answer_that_is_being_read(peer: tuple[Peer, TritonA
 
     async def stuck(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         length = int(await body_of_request(reader))
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\nx" % length)
+        writer.write(HEAD + b"Content-Length: %d\r\n\r\nx" % length)
         await release.wait()
 
     server.answer = stuck

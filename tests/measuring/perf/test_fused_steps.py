@@ -11,6 +11,7 @@ import pytest
 import tritonclient.http as http
 
 from tests import chain
+from tests.ensembles.clients import infer
 from tests.triton.test_server import wait_until
 from triton_ensembles.building.built import Built
 from triton_ensembles.measuring.perf.fused_steps import FusedSteps, planned_steps
@@ -22,9 +23,7 @@ from triton_ensembles.triton.server import TritonServer
 
 def ask(client: http.InferenceServerClient, rows: int) -> None:
     numbers = np.ones((rows, 3), np.float32)
-    given = http.InferInput("X", [rows, 3], "FP32")
-    given.set_data_from_numpy(numbers)
-    np.testing.assert_array_equal(client.infer(chain.NAME, [given]).as_numpy("Y"), numbers + 2)
+    np.testing.assert_array_equal(infer(client, chain.NAME, {"X": numbers})["Y"], numbers + 2)
 
 
 def test_every_request_is_counted_in_every_step(fused_chain: Built) -> None:

@@ -52,10 +52,7 @@ def test_photographs_are_sent_as_they_are(tmp_path: Path) -> None:
     assert [image[:3] for image in images] == [b"\xff\xd8\xff"] * 2
     assert [entry["INPUT"]["shape"] for entry in entries] == [[len(image)] for image in images]
     assert inputs.about == "2 example rows: INPUT UINT8 [196653], [142987]"
-
-
-def test_a_batch_of_photographs_has_one_size(tmp_path: Path) -> None:
-    """Otherwise --batch 2 always fails: one request cannot hold images of different lengths."""
+    # Otherwise --batch 2 always fails: one request cannot hold images of different lengths.
     assert of_project("dali_inception", tmp_path, batch=2).entries == 1
     assert of_project("bert_trt", tmp_path, batch=2).entries >= 90
 
@@ -76,9 +73,11 @@ def test_variable_sizes_without_examples_are_refused(tmp_path: Path) -> None:
         inputs_for(OTHER, NONE, 1, tmp_path, UserInputs())
 
 
-def test_random_data_of_a_given_shape(tmp_path: Path) -> None:
-    """Otherwise an ensemble without examples cannot be measured."""
-    inputs = inputs_for(OTHER, NONE, 1, tmp_path, UserInputs(shapes=("IMAGE:3,224,224",)))
+@pytest.mark.parametrize("examples", [NONE, read_examples(ENSEMBLES / "bert_trt")], ids=["none", "some"])
+def test_random_data_of_a_given_shape(tmp_path: Path, examples: Examples) -> None:
+    """Otherwise an ensemble without examples cannot be measured, or is measured with those where people asked for
+    another size."""
+    inputs = inputs_for(OTHER, examples, 1, tmp_path, UserInputs(shapes=("IMAGE:3,224,224",)))
     assert inputs.arguments == ("--shape", "IMAGE:3,224,224")
 
 
@@ -87,9 +86,3 @@ def test_input_of_the_user_wins(tmp_path: Path) -> None:
     data = tmp_path / "mine.json"
     inputs = of_project("bert_trt", tmp_path, user=UserInputs(data=data))
     assert inputs.arguments == ("--input-data", str(data))
-
-
-def test_a_given_shape_is_not_ignored_for_the_examples(tmp_path: Path) -> None:
-    """Otherwise people measure requests of another size than they asked for."""
-    inputs = inputs_for(OTHER, read_examples(ENSEMBLES / "bert_trt"), 1, tmp_path, UserInputs(shapes=("IMAGE:3,8,8",)))
-    assert inputs.arguments == ("--shape", "IMAGE:3,8,8")

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -22,7 +23,7 @@ from tests.running import running
 from triton_ensembles.building.built import Built, choose
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.perf.inputs import UserInputs
-from triton_ensembles.measuring.perf.report import tables
+from triton_ensembles.measuring.perf.report import Report, tables
 from triton_ensembles.measuring.perf.sweep import measure
 from triton_ensembles.triton.model_config import CONFIG, read_config
 
@@ -30,6 +31,11 @@ STEPS = {
     folder.name: [step.model_name for step in read_config(folder / "ensemble" / CONFIG).ensemble_scheduling.step]
     for folder in choose(ENSEMBLES, (), leading=True)
 }
+
+
+def measure_bert_trt(built: dict[str, Built], output: Path, **options: Any) -> list[Report]:
+    options = {"concurrencies": (1,), "progress": print} | options
+    return measure({"bert_trt": built["bert_trt"].repository}, ensembles=ENSEMBLES, output=output, **options)
 
 
 def test_a_short_sweep_of_all(built: dict[str, Built], tmp_path: Path) -> None:
@@ -63,13 +69,10 @@ def test_a_short_sweep_of_all(built: dict[str, Built], tmp_path: Path) -> None:
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
 def test_windows_are_lengthened_until_requests_are_answered(tmp_path: Path, protocol: str) -> None:
     """Otherwise a slow machine or a large model gets no report, only the advice to allow more seconds."""
-    files = archives.model("slow", execute="time.sleep(0.5)")
-    for name, content in files.items():
-        (tmp_path / "models" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "models" / name).write_bytes(content)
+    models = archives.written(archives.model("slow", execute="time.sleep(0.5)"), tmp_path / "models")
     said: list[str] = []
     (report,) = measure(
-        {"slow": tmp_path / "models"},
+        {"slow": models},
         ensembles=tmp_path / "no ensembles",
         concurrencies=(1, 2),
         output=tmp_path / "out",
@@ -81,25 +84,9 @@ def test_windows_are_lengthened_until_requests_are_answered(tmp_path: Path, prot
     assert "[slow] concurrency 1: no answer within a window of 0.1 s; measuring again with 0.2 s (at most 60 s)" in said
     one, two = report.points
     assert two.seconds >= one.seconds > 0.3
+    assert one.command[one.command.index("-i") + 1] == report.protocol == protocol
     assert one.client.p50_ms >= 500 and one.client.throughput > 0
     assert two.client.p50_ms >= 1000 and two.client.throughput > 0  # one after the other
-
-
-def test_a_sweep_over_http(built: dict[str, Built], tmp_path: Path) -> None:
-    """Otherwise --protocol http measures gRPC, or hangs, as one of ten warm-ups over HTTP did."""
-    (report,) = measure(
-        {"bert_trt": built["bert_trt"].repository},
-        ensembles=ENSEMBLES,
-        concurrencies=(32,),
-        output=tmp_path,
-        seconds=3,
-        protocol="http",
-        progress=print,
-    )
-    assert report.protocol == "http"
-    (point,) = report.points
-    assert point.command[point.command.index("-i") + 1] == "http"
-    assert point.client.throughput > 0
 
 
 def _check_files(name: str, folder: Path) -> None:
@@ -121,14 +108,7 @@ def _check_files(name: str, folder: Path) -> None:
 def test_an_ensemble_that_refuses_requests_is_an_error(built: dict[str, Built], tmp_path: Path) -> None:
     """Otherwise an error under load is taken for a measurement, or its reason is lost."""
     with pytest.raises(EnsembleError, match="batch-size must be <= 64 for 'bert_trt'"):
-        measure(
-            {"bert_trt": built["bert_trt"].repository},
-            ensembles=ENSEMBLES,
-            concurrencies=(1,),
-            output=tmp_path / "out",
-            batch=65,
-            progress=print,
-        )
+        measure_bert_trt(built, tmp_path / "out", batch=65)
     assert not (tmp_path / "out").exists()
 
 
@@ -138,20 +118,12 @@ def test_a_server_that_ends_under_load_is_reported(built: dict[str, Built], tmp_
 
     def end_the_server(line: str) -> None:
         if "sending" in line:
-            (server,) = (
-                pid for pid, name in _names(os.getpid()).items() if name == "tritonserver" and pid not in others
-            )
+            (server,) = (pid for pid, name in _names(os.getpid()).items() - others.items() if name == "tritonserver")
             os.kill(server, signal.SIGTERM)  # after SIGKILL its stubs and shared memory would remain
             os.waitid(os.P_PID, server, os.WEXITED | os.WNOWAIT)
 
     with pytest.raises(EnsembleError, match="tritonserver ended on its own under load of bert_trt"):
-        measure(
-            {"bert_trt": built["bert_trt"].repository},
-            ensembles=ENSEMBLES,
-            concurrencies=(1,),
-            output=tmp_path / "out",
-            progress=end_the_server,
-        )
+        measure_bert_trt(built, tmp_path / "out", progress=end_the_server)
     assert not (tmp_path / "out").exists()
 
 

@@ -37,15 +37,12 @@ def test_steps_agree_with_perf_analyzer(
         with (tmp_path / f"{step}_v1.own").open(newline="") as stream:
             (row,) = csv.DictReader(stream)
         assert times.step == step.removeprefix("bert_trt.")
-        assert times.queue_ms == pytest.approx(float(row["Server Queue"]) / 1000, rel=0.1, abs=0.1)
-        assert times.compute_input_ms == pytest.approx(float(row["Server Compute Input"]) / 1000, rel=0.1, abs=0.1)
-        assert times.compute_infer_ms == pytest.approx(float(row["Server Compute Infer"]) / 1000, rel=0.1, abs=0.1)
-        assert times.compute_output_ms == pytest.approx(float(row["Server Compute Output"]) / 1000, rel=0.1, abs=0.1)
+        for phase in ("Queue", "Compute Input", "Compute Infer", "Compute Output"):
+            milliseconds = getattr(times, phase.lower().replace(" ", "_") + "_ms")
+            assert milliseconds == pytest.approx(float(row[f"Server {phase}"]) / 1000, rel=0.1, abs=0.1), phase
 
 
 def test_a_step_that_did_not_run_has_no_times() -> None:
     """Otherwise a step of a branch that was not taken ends a sweep with a division by zero."""
-    idle = Counters(
-        0, 0, 0, 0, dict.fromkeys(("success", "queue", "compute_input", "compute_infer", "compute_output"), 0)
-    )
-    assert step_times("e", "e.step", idle).compute_ms == 0
+    phases = ("success", "queue", "compute_input", "compute_infer", "compute_output")
+    assert step_times("e", "e.step", Counters(0, 0, 0, 0, dict.fromkeys(phases, 0))).compute_ms == 0

@@ -28,21 +28,13 @@ def profile(
 ) -> Profile:
     """An archive whose copies take ``memory`` MiB each, which loads in ``load`` and answers in ``answer`` seconds,
     or in ``rested`` when it is asked seldom."""
-    slow = answer if rested is None else rested
-    answers = tuple(
-        Answers(
-            concurrency=number,
-            batch=1,
-            requests_per_second=min(number, lanes) / answer,
-            p50_seconds=answer * max(1, number / lanes),
-            p95_seconds=answer * max(1, number / lanes),
-            p99_seconds=answer * max(1, number / lanes),
-            core_seconds=core,
-        )
-        for number in (1, 2, 4, 8)
-    )
+
+    def answers(concurrency: int, rate: float) -> Answers:
+        seconds = concurrency / rate
+        return Answers(concurrency, 1, rate, seconds, seconds, seconds, core)
+
     return Profile(
-        rested=Answers(1, 1, 1 / slow, slow, slow, slow, core),
+        rested=answers(1, 1 / (answer if rested is None else rested)),
         archive=f"{name}.tar.gz",
         sha256="0" * 64,
         ensemble=name,
@@ -58,11 +50,8 @@ def profile(
         first_seconds=max(first, answer),
         unload_seconds=unload,
         server=Memory(anonymous_bytes=int(server * MIB), mapped_bytes=0),
-        loaded=tuple(
-            Loaded(models=number, memory=Memory(anonymous_bytes=int((shared + number * memory) * MIB), mapped_bytes=0))
-            for number in (1, 4, 16)
-        ),
-        answers=answers,
+        loaded=tuple(Loaded(number, Memory(int((shared + number * memory) * MIB), 0)) for number in (1, 4, 16)),
+        answers=tuple(answers(number, min(number, lanes) / answer) for number in (1, 2, 4, 8)),
         machine=Machine(processor="a processor", cores=cores, memory_bytes=8192 * MIB),
         versions=Versions(triton="2.51.0", triton_ensembles="0.2.0", python="3.11"),
     )

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from tests.measuring.planning.synthetic import MIB, profile
 from triton_ensembles.measuring.planning import simulated_instance
 from triton_ensembles.measuring.planning.arrivals import Phase, busiest_hours, drawn, sample
-from triton_ensembles.measuring.planning.host import Host
+from triton_ensembles.measuring.planning.instances import Host
 from triton_ensembles.measuring.planning.prediction import Prediction
-from triton_ensembles.measuring.planning.simulated_instance import SimulatedInstance
-from triton_ensembles.measuring.planning.simulated_model import SimulatedModel
+from triton_ensembles.measuring.planning.simulated_instance import SimulatedInstance, SimulatedModel
 from triton_ensembles.measuring.planning.simulation import simulate
 from triton_ensembles.measuring.planning.traffic import Recorded, Traffic, zipf
 from triton_ensembles.measuring.planning.workload import Shares, workload
@@ -25,34 +24,26 @@ from triton_ensembles.sagemaker import eviction as policy
 GIB = 1 << 30
 INSTANT = profile(load=1e-6, load_cores=0.0, answer=1e-4, core=1e-6)
 MIXED = [(profile(name=str(size), memory=size, load=1e-6, load_cores=0.0), 1.0) for size in (100, 254, 546, 1000)]
-# Hit ratios of 1000 models of 254 MiB by Zipf's exponent and GiB: 200 000 requests, simulated by a plain LRU in bytes.
-SIMULATED = {
-    0.6: {12: 0.122, 28: 0.239, 56: 0.393},
-    0.8: {12: 0.255, 28: 0.399, 56: 0.550},
-    1.0: {12: 0.453, 28: 0.595, 56: 0.717},
-    1.2: {12: 0.658, 28: 0.771, 56: 0.853},
-}
-SIMULATED_MIXED = {12: 0.348, 28: 0.487, 56: 0.606}
+# Hit ratios of 1000 models by Zipf's exponent and GiB: 200 000 requests, simulated by a plain LRU in bytes.
+SIMULATED = [
+    ([(INSTANT, 1.0)], 0.6, {12: 0.122, 28: 0.239, 56: 0.393}),
+    ([(INSTANT, 1.0)], 0.8, {12: 0.255, 28: 0.399, 56: 0.550}),
+    ([(INSTANT, 1.0)], 1.0, {12: 0.453, 28: 0.595, 56: 0.717}),
+    ([(INSTANT, 1.0)], 1.2, {12: 0.658, 28: 0.771, 56: 0.853}),
+    (MIXED, 1.0, {12: 0.348, 28: 0.487, 56: 0.606}),
+]
 
 
 def simulated(profiles: Shares, traffic: Traffic, host: Host, count: int = 1, requests: int = 20_000) -> Prediction:
     return simulate(workload(profiles, traffic, host), host, count, drawn(traffic, requests)).prediction
 
 
-@pytest.mark.parametrize("alpha", SIMULATED)
-def test_hit_ratios_are_those_of_a_plain_simulation(alpha: float) -> None:
+@pytest.mark.parametrize(("profiles", "alpha", "hits"), SIMULATED)
+def test_hit_ratios_are_those_of_a_plain_simulation(profiles: Shares, alpha: float, hits: dict[int, float]) -> None:
     """Otherwise the planner would be wrong even where loads take no time. Its start is that of a memory that has been
     used for long: no warm-up is needed to see the steady state."""
-    for gib, hits in SIMULATED[alpha].items():
-        assert 1 - simulated([(INSTANT, 1.0)], zipf(1000, alpha, 5), Host("x", 64, gib * GIB)).cold == pytest.approx(
-            hits, abs=0.015
-        )
-
-
-def test_hit_ratios_are_so_with_models_of_many_sizes() -> None:
-    for gib, hits in SIMULATED_MIXED.items():
-        found = simulated(MIXED, zipf(1000, 1.0, 5), Host("x", 64, gib * GIB))
-        assert 1 - found.cold == pytest.approx(hits, abs=0.015)
+    cold = {gib: simulated(profiles, zipf(1000, alpha, 5), Host("x", 64, gib * GIB)).cold for gib in hits}
+    assert {gib: 1 - share for gib, share in cold.items()} == pytest.approx(hits, abs=0.015)
 
 
 archives = st.builds(

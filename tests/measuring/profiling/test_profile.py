@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.measuring.planning import synthetic as planned
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.profiling.profile import (
     Answers,
@@ -18,75 +20,51 @@ from triton_ensembles.measuring.profiling.profile import (
     Machine,
     Memory,
     Profile,
-    Versions,
     document,
     read_profile,
     write_profile,
 )
 
 SHA256 = "0123456789abcdef" * 4
+FULL = planned.profile(name="any", form="drawn")
+PROFILE = replace(FULL, sha256=SHA256, loaded=FULL.loaded[:2], answers=FULL.answers[::2])  # of 1 and 4 at a time
 _BYTES = st.integers(0, 1 << 60)
 _SECONDS = st.floats(0, 1e6)
+_ABOVE_0 = st.floats(1e-9, 1e6)
 _MEMORY = st.builds(Memory, _BYTES, _BYTES)
+_NUMBERS = {
+    "packed_bytes": st.integers(1, 1 << 60),
+    "unpacked_bytes": st.integers(1, 1 << 60),
+    "temporary_bytes": _BYTES,
+    "unpack_seconds": _SECONDS,
+    "unpack_core_seconds": _SECONDS,
+    "load_seconds": _ABOVE_0,
+    "load_core_seconds": _SECONDS,
+    "first_seconds": _SECONDS,
+    "unload_seconds": _SECONDS,
+}
 
 
 @st.composite
 def profiles(draw: st.DrawFn) -> Profile:
     counts = sorted(draw(st.sets(st.integers(2, 1000), max_size=3)) | {1})
     kinds = draw(st.lists(st.tuples(st.integers(1, 99), st.integers(1, 99)), min_size=1, max_size=4, unique=True))
-    above_0 = st.floats(1e-9, 1e6)
 
     def answers(concurrency: int, batch: int) -> Answers:
-        p50, p95, p99 = sorted(draw(st.tuples(above_0, above_0, above_0)))
-        return Answers(concurrency, batch, draw(above_0), p50, p95, p99, draw(_SECONDS))
+        p50, p95, p99 = sorted(draw(st.tuples(_ABOVE_0, _ABOVE_0, _ABOVE_0)))
+        return Answers(concurrency, batch, draw(_ABOVE_0), p50, p95, p99, draw(_SECONDS))
 
-    return Profile(
+    return replace(
+        PROFILE,
         archive=draw(st.text(min_size=1, max_size=20).map(lambda text: text.encode(errors="replace").decode())),
-        sha256=SHA256,
-        ensemble="any",
         form=draw(st.sampled_from(["drawn", "fused"])),
-        created="2026-11-22T19:00:00+00:00",
-        packed_bytes=draw(st.integers(1, 1 << 60)),
-        unpacked_bytes=draw(st.integers(1, 1 << 60)),
-        temporary_bytes=draw(_BYTES),
-        unpack_seconds=draw(_SECONDS),
-        unpack_core_seconds=draw(_SECONDS),
-        load_seconds=draw(above_0),
-        load_core_seconds=draw(_SECONDS),
-        first_seconds=draw(_SECONDS),
-        unload_seconds=draw(_SECONDS),
         server=draw(_MEMORY),
         loaded=tuple(Loaded(count, draw(_MEMORY)) for count in counts),
         rested=answers(1, 1),
         answers=tuple(answers(*kind) for kind in kinds),
         machine=Machine("any", draw(st.integers(1, 1000)), draw(st.integers(1, 1 << 60))),
-        versions=Versions("2.51.0", "0.2.0", "3.11"),
+        **draw(st.fixed_dictionaries(_NUMBERS)),
     )
-
-
-MEMORY = Memory(5 << 20, 1 << 20)
-PROFILE = Profile(
-    archive="any.tar.gz",
-    sha256=SHA256,
-    ensemble="any",
-    form="drawn",
-    created="2026-11-22T19:00:00+00:00",
-    packed_bytes=1,
-    unpacked_bytes=2,
-    temporary_bytes=0,
-    unpack_seconds=0.1,
-    unpack_core_seconds=0.1,
-    load_seconds=1.0,
-    load_core_seconds=0.5,
-    first_seconds=0.05,
-    unload_seconds=0.2,
-    server=MEMORY,
-    loaded=(Loaded(1, MEMORY), Loaded(4, MEMORY)),
-    rested=Answers(1, 1, 60.0, 0.015, 0.025, 0.035, 0.006),
-    answers=(Answers(1, 1, 100.0, 0.01, 0.02, 0.03, 0.005), Answers(4, 1, 150.0, 0.02, 0.03, 0.04, 0.005)),
-    machine=Machine("any", 2, 1 << 34),
-    versions=Versions("2.51.0", "0.2.0", "3.11"),
-)
 
 
 @given(profile=profiles())
@@ -159,7 +137,7 @@ def test_what_is_no_profile_is_refused(text: str, tmp_path: Path) -> None:
         read_profile(file)
 
 
-def test_a_profile_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    for path in (tmp_path / "none.json", tmp_path):
-        with pytest.raises(EnsembleError, match="profile"):
-            read_profile(path)
+@pytest.mark.parametrize("name", ["none.json", ""])
+def test_a_profile_that_is_not_there_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(EnsembleError, match="profile"):
+        read_profile(tmp_path / name)

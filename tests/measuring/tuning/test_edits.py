@@ -64,46 +64,50 @@ def test_bf16_needs_answers_to_compare() -> None:
     assert values["bert-trt.engine"] == ("onnxruntime fp32", "openvino fp32")
 
 
+OPENVINO = 'backend = "openvino"'
+TABLE = ["", "[parameters.bert-trt]"]
+
+
 @pytest.mark.parametrize(
     ("ensemble", "changes", "added"),
     [
-        (
-            "bert_trt",
-            {"bert-trt.engine": "openvino bf16", "bert-trt.instances": 1},
-            {'backend = "openvino"', 'precision = "bf16"', "instances = 1"},
-        ),
-        (
-            "bert_trt",
-            {"bert-trt.engine": "openvino fp32", "bert-trt.threads": 2},
-            {'backend = "openvino"', "[parameters.bert-trt]", 'INFERENCE_NUM_THREADS = "2"', ""},
-        ),
-        ("bert_trt", {"bert-trt.threads": 1}, {"[parameters.bert-trt]", 'intra_op_thread_count = "1"', ""}),
-        ("bert_trt", {"preprocess.instances": 3}, {"    count: 3"}),
-        ("dali_inception", {"dali.threads": 2}, {'    string_value: "2"'}),
-        (
-            "resnet_pytorch",
-            {"resnet.queue_delay_us": 500, "resnet.preferred_batch_size": 8},
-            {"  max_queue_delay_microseconds: 500", "  preferred_batch_size: [ 8 ]"},
-        ),
+        ("bert_trt", {"engine": "openvino bf16", "instances": 1}, [OPENVINO, 'precision = "bf16"', "instances = 1"]),
+        ("bert_trt", {"engine": "openvino fp32", "threads": 2}, [OPENVINO, *TABLE, 'INFERENCE_NUM_THREADS = "2"']),
+        ("bert_trt", {"threads": 1}, [*TABLE, 'intra_op_thread_count = "1"']),
+        ("bert_trt", {"preprocess.instances": 3}, ["    count: 3"]),
+        ("dali_inception", {"dali.threads": 2}, ['    string_value: "2"']),
+        ("resnet_pytorch", {"resnet.queue_delay_us": 500}, ["  max_queue_delay_microseconds: 500"]),
+        ("resnet_pytorch", {"resnet.preferred_batch_size": 8}, ["  preferred_batch_size: [ 8 ]"]),
     ],
 )
-def test_each_setting_is_written_where_it_belongs(ensemble: str, changes: dict[str, Value], added: set[str]) -> None:
+def test_each_setting_is_written_where_it_belongs(ensemble: str, changes: dict[str, Value], added: list[str]) -> None:
     """Otherwise --write changes what has no effect, or more than was found."""
+    changes = {name if "." in name else f"bert-trt.{name}": value for name, value in changes.items()}
     files, knobs = of_project(ensemble)
     lines = files.diff(candidate(knobs, changes)).splitlines()
-    assert {line[1:] for line in lines if line.startswith("+") and not line.startswith("+++")} == added
+    assert {line[1:] for line in lines if line.startswith("+") and not line.startswith("+++")} == {*added}
     assert files.diff(PRESENT) == ""
 
 
-@pytest.fixture
-def chain(tmp_path: Path) -> tuple[Path, Files, Candidate]:
-    """The folder of an ensemble, its files, and a candidate that changes two of them."""
-    write_chain(tmp_path)
-    folder = tmp_path / "ensembles" / NAME
-    (folder / "second" / "config.pbtxt").chmod(0o640)
-    plan = plan_build(folder, CPU, tmp_path)
+def of_chain(project: Path) -> tuple[Files, Knobs]:
+    plan = plan_build(project / "ensembles" / NAME, CPU, project)
     knobs = knobs_of(plan, 2, None, lower_precision=False)
-    return folder, Files(plan, knobs.settings), candidate(knobs, {"first.instances": 2, "second.queue_delay_us": 100})
+    return Files(plan, knobs.settings), knobs
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Of an ensemble."""
+    write_chain(tmp_path)
+    return tmp_path / "ensembles" / NAME
+
+
+@pytest.fixture
+def chain(folder: Path, tmp_path: Path) -> tuple[Path, Files, Candidate]:
+    """The folder of an ensemble, its files, and a candidate that changes two of them."""
+    (folder / "second" / "config.pbtxt").chmod(0o640)
+    files, knobs = of_chain(tmp_path)
+    return folder, files, candidate(knobs, {"first.instances": 2, "second.queue_delay_us": 100})
 
 
 def configs(folder: Path) -> list[str]:
@@ -151,24 +155,19 @@ def test_an_error_in_the_middle_leaves_both_as_they_were(
     assert configs(folder) == before
 
 
-def test_a_step_without_instance_group_gets_one(tmp_path: Path) -> None:
+def test_a_step_without_instance_group_gets_one(folder: Path, tmp_path: Path) -> None:
     """Otherwise the instances of most Python steps are never tried."""
-    write_chain(tmp_path)
-    folder = tmp_path / "ensembles" / NAME
     config = folder / "first" / "config.pbtxt"
     config.write_text("".join(line for line in config.open() if "instance_group" not in line))
-    plan = plan_build(folder, CPU, tmp_path)
-    knobs = knobs_of(plan, 2, None, lower_precision=False)
+    files, knobs = of_chain(tmp_path)
     changed = candidate(knobs, {"first.instances": 2})
-    assert "instance_group [\n  {\n    count: 2\n  }\n]\n" in Files(plan, knobs.settings).edited(changed)[config]
+    assert "instance_group [\n  {\n    count: 2\n  }\n]\n" in files.edited(changed)[config]
 
 
-def test_a_step_with_several_groups_keeps_them(tmp_path: Path) -> None:
+def test_a_step_with_several_groups_keeps_them(folder: Path, tmp_path: Path) -> None:
     """Otherwise one group of several gets a count that was measured for all."""
-    write_chain(tmp_path)
-    folder = tmp_path / "ensembles" / NAME
     config = folder / "first" / "config.pbtxt"
     config.write_text(f"{config.read_text()}instance_group [ {{ count: 1 kind: KIND_CPU }} ]\n")
-    knobs = knobs_of(plan_build(folder, CPU, tmp_path), 2, None, lower_precision=False)
+    _, knobs = of_chain(tmp_path)
     assert "first.instances" not in values_of(knobs)
     assert any("it has 2 groups" in note for note in knobs.notes)

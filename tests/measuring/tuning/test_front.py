@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triton_ensembles.measuring.tuning.concurrency import rungs
-from triton_ensembles.measuring.tuning.front import Trial, front
 from triton_ensembles.measuring.tuning.goal import Goal, Point
+from triton_ensembles.measuring.tuning.records import Trial, front
 from triton_ensembles.measuring.tuning.space import PRESENT
 
 NUMBERS = st.integers(1, 20).map(float)

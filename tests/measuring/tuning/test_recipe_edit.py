@@ -24,10 +24,7 @@ CASES = [
     ("[engines]\na = { backend = 'x' }\n", "[engines]\na = { backend = 'x', instances = 2}\n"),
     ("[engines]\na = { instances = 1, backend = 'x' }\n", "[engines]\na = { instances = 2, backend = 'x' }\n"),
     ("engines = { }\n", "engines = { a = {instances = 2}}\n"),
-    (
-        "x = '''\n[engines.a]\ninstances = 1\n'''\n",
-        "x = '''\n[engines.a]\ninstances = 1\n'''\n\n[engines.a]\ninstances = 2\n",
-    ),
+    ("x = '''\n[engines.a]\ny = 1'''\n", "x = '''\n[engines.a]\ny = 1'''\n\n[engines.a]\ninstances = 2\n"),
     ("[[engines_of]]\ninstances = 1\n", "[[engines_of]]\ninstances = 1\n\n[engines.a]\ninstances = 2\n"),
     ("# nothing", "# nothing\n[engines.a]\ninstances = 2\n"),
     ("[engines.a]\nx = 1\n\n# of b\n[b]\n", "[engines.a]\nx = 1\ninstances = 2\n\n# of b\n[b]\n"),
@@ -47,17 +44,15 @@ def test_only_the_value_changes(text: str, wanted: str) -> None:
 
 def test_keys_that_are_not_words_are_quoted() -> None:
     """Otherwise a step or a parameter with a dot in its name becomes two tables."""
-    edited = edit_recipe(
-        "", Path("ensemble.toml"), {("parameters", "a.b", "x y"): "1", ("parameters", "a.b", "z"): "2"}
-    )
+    changes = {("parameters", "a.b", "x y"): "1", ("parameters", "a.b", "z"): "2"}
+    edited = edit_recipe("", Path("ensemble.toml"), changes)
     assert edited == '[parameters."a.b"]\n"x y" = "1"\nz = "2"\n'
 
 
 def test_what_cannot_be_edited_is_refused() -> None:
     """Otherwise --write would break the recipe."""
-    with pytest.raises(
-        EnsembleError, match=r"ensemble.toml: engines.a.instances cannot be set to 2 in this text; write"
-    ):
+    reason = "ensemble.toml: engines.a.instances cannot be set to 2 in this text; write"
+    with pytest.raises(EnsembleError, match=reason):
         edit_recipe("engines = 1\n", Path("ensemble.toml"), {INSTANCES: 2})
 
 

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.measuring.tuning.synthetic import LOAD_SECONDS, POINT_SECONDS, SyntheticBench
-from triton_ensembles.measuring.tuning.budget import Budget
 from triton_ensembles.measuring.tuning.goal import Goal
-from triton_ensembles.measuring.tuning.search import Outcome, RejectedError, Search
+from triton_ensembles.measuring.tuning.search import Budget, Outcome, RejectedError, Search
 from triton_ensembles.measuring.tuning.space import PRESENT, Candidate, Setting, Value
 
 SETTINGS = (
@@ -124,19 +123,13 @@ def test_the_budget_is_kept(
         assert {candidate for candidate, _ in bench.measured[-2:]} == {PRESENT, outcome.best}
 
 
-def test_the_final_rounds_are_in_turn() -> None:
-    """Otherwise a neighbor of the machine decides who wins."""
+def test_the_final_rounds_are_in_turn_and_what_lost_is_released() -> None:
+    """Otherwise a neighbor of the machine decides who wins, or the memory fills with models that nobody measures."""
     bench = SyntheticBench(capacity)
     outcome, _ = search(bench, Goal(p99_ms=100))
     assert outcome.final is not None
     count = 2 * len(outcome.final.points)
     assert [candidate for candidate, _ in bench.measured[-count:]] == [outcome.best, PRESENT] * (count // 2)
-
-
-def test_candidates_that_lost_are_released() -> None:
-    """Otherwise the memory fills with models that nobody measures."""
-    bench = SyntheticBench(capacity)
-    outcome, _ = search(bench, Goal(p99_ms=100))
     assert bench.loaded == {PRESENT, outcome.best}
 
 

@@ -62,17 +62,12 @@ def test_no_part_of_it_is_lost_to_draft_7() -> None:
     look(SCHEMA)
 
 
-@pytest.mark.parametrize("folder", [*find_ensembles(ENSEMBLES)], ids=lambda folder: folder.name)
-def test_every_recipe_of_the_project_is_valid(folder: Path) -> None:
-    assert is_valid((folder / RECIPE).read_text(encoding="utf-8"))
-
-
-def test_the_recipes_of_the_documentation_are_valid() -> None:
-    whole = [
-        each.text for page in PAGES for each in blocks_of(page) if each.kind == "toml" and "description" in each.text
-    ]
+def test_the_recipes_of_the_project_and_of_the_documentation_are_valid() -> None:
+    blocks = [block.text for page in PAGES for block in blocks_of(page) if block.kind == "toml"]
+    whole = [text for text in blocks if "description" in text]
     assert reference.EXAMPLE in whole
-    for text in [*whole, GOOD]:
+    recipes = [(folder / RECIPE).read_text(encoding="utf-8") for folder in find_ensembles(ENSEMBLES)]
+    for text in [*whole, *recipes, GOOD]:
         assert is_valid(text) and is_read(text), text
 
 
@@ -80,14 +75,12 @@ def test_the_recipes_of_the_documentation_are_valid() -> None:
     ("old", "new"),
     [
         ('description = "d"\n', ""),
-        ('description = "d"', "description = 3"),
         ('description = "d"', 'description = "d"\ndescribed = "x"'),
         ('description = "d"', 'description = "d"\nrequires = "0.2"'),
         ('description = "d"', 'description = "d"\nrequires = 2'),
         ('description = "d"', 'description = "d"\nparameters.x.pad_to = 8'),
         ('description = "d"', 'description = "d"\ngpu.parameter.x.pad_to = "8"'),
         ("[sources.w]", "[source.w]"),
-        ("[sources.w]", '[sources."a/b"]'),
         ("[sources.w]", '[sources.".w"]'),
         ('[{ path = "w" }]', '{ path = "w" }'),
         ('[{ path = "w" }]', "[]"),
@@ -103,7 +96,6 @@ def test_the_recipes_of_the_documentation_are_valid() -> None:
         (SHA256, SHA256[1:]),
         (SHA256, "A" * 64),
         (f'{{ a = "{SHA256}" }}', "{}"),
-        (f'{{ a = "{SHA256}" }}', '["a"]'),
         (f'{{ a = "{SHA256}" }}', f'{{ "../a" = "{SHA256}" }}'),
         ("[[artifacts]]", "[artifacts]"),
         ('"x/1/model.onnx"', '"/x/1/model.onnx"'),
@@ -119,12 +111,10 @@ def test_the_recipes_of_the_documentation_are_valid() -> None:
         ('"sentences"', '"sentence"'),
         ('"sentences"', "0.99"),
         ('"sentences"', '"../accuracy.py"'),
-        ('"sentences"', '{ script = "accuracy.py" }'),
         ('"sentences"', '{ run = "accuracy.py", reads = "holdout.npz" }'),
         ('"openvino"', '"vllm"'),
         ('"openvino"', '"openvino"\nprecision = "int8"'),
         ('"openvino"', '"openvino"\ninstances = 0'),
-        ('"openvino"', '"openvino"\ninstances = "2"'),
         ('"openvino"', '"openvino"\ninstances = true'),
         ('"openvino"', '"openvino"\n[environments.e]\nfile = "e.yml"\nsteps = []'),
         ('"openvino"', '"openvino"\n[environments.e]\nfile = "e.yml"\nsteps = ["x"]\nkind = "wheel"'),

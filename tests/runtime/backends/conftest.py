@@ -4,23 +4,62 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tritonclient.grpc as triton
+from google.protobuf.json_format import MessageToJson
 from numpy.typing import NDArray
 from PIL import Image
 from sklearn.datasets import load_sample_images
 
+from checkout import ENSEMBLES, ROOT
+from tests.endpoint.hosting.archives import written
 from tests.triton.test_server import wait_until
+from triton_ensembles.triton.model_config import ModelInstanceGroup, format_config, parse_config, read_config
 from triton_ensembles.triton.server import TritonServer
 
 Array = NDArray[Any]
 Encode = Callable[..., Array]
 
+# A Python model that loads the models in the request as our backends do, and answers why each is refused. Their engines
+# are imported once for all of them, and not by a stub process for each.
+REFUSALS = """
+import sys
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+sys.path.append(%r)
+from triton_ensembles.runtime.backends.served_model.model import TritonPythonModel as Served
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("REASON", self.reason(request))]) for request in requests]
+
+    def reason(self, request):
+        given = pb_utils.get_input_tensor_by_name(request, "MODEL").as_numpy()
+        folder, config = (text.decode() for text in given)
+        args = {"model_config": config, "model_repository": folder, "model_version": "1", "model_name": "bad"}
+        args |= {"model_instance_name": "bad_0_0", "model_instance_kind": "CPU", "model_instance_device_id": "0"}
+        try:
+            Served().initialize(args)
+        except Exception as error:
+            return np.array([f"{type(error).__name__}: {error}".encode()], object)
+        return np.array([b"it loads"], object)
+"""
+REFUSALS_CONFIG = """
+backend: "python"
+input [ { name: "MODEL" data_type: TYPE_STRING dims: [ 2 ] } ]
+output [ { name: "REASON" data_type: TYPE_STRING dims: [ 1 ] } ]
+instance_group [ { count: 1 kind: KIND_CPU } ]
+"""
+_BACKENDS = {"pytorch_libtorch": "pytorch", "tensorflow_graphdef": "tensorflow"}
 _KSERVE_TYPES = {"float32": "FP32", "int32": "INT32", "int64": "INT64", "uint8": "UINT8", "object": "BYTES"}
 
 
@@ -31,27 +70,31 @@ class ModelServer:
     repository: Path
     server: TritonServer
     client: triton.InferenceServerClient = field(init=False)
+    _numbers: Iterator[int] = field(default_factory=count)
 
     def __post_init__(self) -> None:
         self.client = triton.InferenceServerClient(self.server.grpc_url)  # usable from many threads
 
     def add(self, name: str, config: str, files: Mapping[str, bytes]) -> None:
         """Write a model; ``files`` are relative to its folder ("1/model.onnx")."""
-        folder = self.repository / name
-        (folder / "1").mkdir(parents=True, exist_ok=True)
-        (folder / "config.pbtxt").write_text(config)
-        for path, content in files.items():
-            (folder / path).write_bytes(content)
+        folder = written({"config.pbtxt": config, **files}, self.repository / name)
+        (folder / "1").mkdir(exist_ok=True)
 
     def load(self, name: str, config: str, files: Mapping[str, bytes]) -> None:
         self.add(name, config, files)
         self.client.load_model(name)
 
-    def refusal(self, name: str, config: str, files: Mapping[str, bytes]) -> str:
-        """Triton's reason for not loading the model."""
-        with pytest.raises(triton.InferenceServerException) as caught:
-            self.load(name, config, files)
-        return str(caught.value)
+    def refusal(self, config: str, files: Mapping[str, bytes]) -> str:
+        """The backend's reason for not loading the model, in a stub process with the model ``refusals``."""
+        if not self.client.is_model_ready("refusals"):
+            self.load("refusals", REFUSALS_CONFIG, {"1/model.py": (REFUSALS % str(ROOT)).encode()})
+        folder = written(files, self.repository.with_name(f"{self.repository.name}-bad-{next(self._numbers)}"))
+        parsed = parse_config(config, folder / "config.pbtxt")
+        parsed.backend = parsed.backend or _BACKENDS[parsed.platform]
+        text = MessageToJson(parsed, preserving_proto_field_name=True)
+        (reason,) = self.infer("refusals", ["REASON"], MODEL=np.array([str(folder), text], object))["REASON"]
+        assert isinstance(reason, bytes) and reason.startswith(b"LoadError: "), reason
+        return reason.decode()
 
     def infer(self, model: str, outputs: Sequence[str], **inputs: Array) -> dict[str, Array]:
         """Send arrays by input name; return the named outputs."""
@@ -65,6 +108,18 @@ class ModelServer:
         assert sorted(output.name for output in result.get_response().outputs) == sorted(outputs)
         return {name: result.as_numpy(name) for name in outputs}
 
+    def infer_together(self, model: str, outputs: Sequence[str], requests: Sequence[Mapping[str, Array]]) -> list[Any]:
+        """The answers of concurrent requests, each arrays by output name or an InferenceServerException."""
+
+        def answer(inputs: Mapping[str, Array]) -> dict[str, Array] | triton.InferenceServerException:
+            try:
+                return self.infer(model, outputs, **inputs)
+            except triton.InferenceServerException as error:
+                return error
+
+        with ThreadPoolExecutor(len(requests)) as pool:
+            return list(pool.map(answer, requests))
+
     def wait_for_a_batch(self, model: str, more_than: int) -> None:
         """Until an execution of the model has had more than so many rows: Triton counts it after its answers."""
 
@@ -73,6 +128,18 @@ class ModelServer:
             return max((entry.batch_size for entry in stats.batch_stats), default=0)
 
         wait_until(lambda: largest() > more_than, seconds=60)
+
+
+def on_cpu(step: str, name: str = "") -> str:
+    """The config of a step of dali_inception. It waits 200 ms so that concurrent requests meet in one batch."""
+    config = read_config(ENSEMBLES / "dali_inception" / step / "config.pbtxt")
+    config.name = name or step
+    del config.model_warmup[:]  # its image is not copied
+    for group in config.instance_group:
+        group.kind = ModelInstanceGroup.KIND_CPU
+    if config.HasField("dynamic_batching"):
+        config.dynamic_batching.max_queue_delay_microseconds = 200_000
+    return format_config(config)
 
 
 @pytest.fixture(scope="module")

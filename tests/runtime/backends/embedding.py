@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
-if TYPE_CHECKING:
-    from tests.runtime.backends.conftest import Array
+from tests.runtime.backends.conftest import Array
+from tests.runtime.backends.networks import model_of
 
 BACKENDS = ("onnxruntime", "openvino")
 VOCABULARY, WIDTH = 100, 3
@@ -19,22 +18,12 @@ TABLE[0] = 0  # id 0 is padding, which a sum must not notice
 
 def embedding(batch: str | int = "batch", length: str | int = "length") -> bytes:
     """IDS (int32 [batch, length]) -> VECTORS (float32 [batch, length, 3]) and SUMS (float32 [batch, 3])."""
-    graph = helper.make_graph(
-        [
-            helper.make_node("Gather", ["table", "IDS"], ["VECTORS"]),
-            helper.make_node("ReduceSum", ["VECTORS", "axis"], ["SUMS"], keepdims=0),
-        ],
-        "embedding",
-        [helper.make_tensor_value_info("IDS", TensorProto.INT32, [batch, length])],
-        [
-            helper.make_tensor_value_info("VECTORS", TensorProto.FLOAT, [batch, length, WIDTH]),
-            helper.make_tensor_value_info("SUMS", TensorProto.FLOAT, [batch, WIDTH]),
-        ],
-        [numpy_helper.from_array(TABLE, "table"), numpy_helper.from_array(np.array([1]), "axis")],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    content: bytes = model.SerializeToString()
-    return content
+    lookup = helper.make_node("Gather", ["table", "IDS"], ["VECTORS"])
+    total = helper.make_node("ReduceSum", ["VECTORS", "axis"], ["SUMS"], keepdims=0)
+    tokens = helper.make_tensor_value_info("IDS", TensorProto.INT32, [batch, length])
+    vectors = helper.make_tensor_value_info("VECTORS", TensorProto.FLOAT, [batch, length, WIDTH])
+    sums = helper.make_tensor_value_info("SUMS", TensorProto.FLOAT, [batch, WIDTH])
+    return model_of([lookup, total], [tokens], [vectors, sums], {"table": TABLE, "axis": np.array([1])})
 
 
 def config(name: str, backend: str, ragged: bool = True, extra: str = "") -> str:

@@ -25,7 +25,8 @@ def sentences(seed: int = 0, vocabulary: int = VOCABULARY) -> bytes:
         helper.make_node("MatMul", ["active", "second"], ["VECTORS"]),
     ]
     ids = helper.make_tensor_value_info("IDS", TensorProto.INT32, ["batch", "length"])
-    return _model(nodes, ids, ["batch", "length", WIDTH], weights)
+    vectors = helper.make_tensor_value_info("VECTORS", TensorProto.FLOAT, ["batch", "length", WIDTH])
+    return model_of(nodes, [ids], [vectors], weights)
 
 
 def images(seed: int = 0) -> bytes:
@@ -41,7 +42,8 @@ def images(seed: int = 0) -> bytes:
         helper.make_node("Conv", ["active", "second"], ["VECTORS"]),
     ]
     image = helper.make_tensor_value_info("IMAGE", TensorProto.FLOAT, ["batch", 32, SIDE, SIDE])
-    return _model(nodes, image, ["batch", 256, SIDE - 2, SIDE - 2], weights)
+    vectors = helper.make_tensor_value_info("VECTORS", TensorProto.FLOAT, ["batch", 256, SIDE - 2, SIDE - 2])
+    return model_of(nodes, [image], [vectors], weights)
 
 
 def noise() -> bytes:
@@ -74,10 +76,16 @@ parameters {{ key: "intra_op_thread_count" value {{ string_value: "1" }} }}
 """
 
 
-def _model(nodes: list[onnx.NodeProto], given: onnx.ValueInfoProto, shape: list[str | int], weights: dict) -> bytes:
-    answer = helper.make_tensor_value_info("VECTORS", TensorProto.FLOAT, shape)
-    constants = [numpy_helper.from_array(array.astype(np.float32), name) for name, array in weights.items()]
-    graph = helper.make_graph(nodes, "network", [given], [answer], constants)
+def model_of(
+    nodes: list[onnx.NodeProto],
+    inputs: list[onnx.ValueInfoProto],
+    outputs: list[onnx.ValueInfoProto],
+    weights: dict[str, Array],
+) -> bytes:
+    """An ONNX file; float64 weights become float32."""
+    arrays = {name: array.astype(np.float32) if array.dtype == float else array for name, array in weights.items()}
+    constants = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
+    graph = helper.make_graph(nodes, "network", inputs, outputs, constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
     content: bytes = model.SerializeToString()
     return content

@@ -5,18 +5,14 @@ from __future__ import annotations
 import re
 import shutil
 import warnings
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 import torch
 import tritonclient.grpc as triton
 
+from tests.runtime.backends.conftest import Array, ModelServer
 from tests.runtime.backends.embedding import parameter
-
-if TYPE_CHECKING:
-    from tests.runtime.backends.conftest import Array, ModelServer
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("g++") or shutil.which("clang++")),
@@ -55,12 +51,12 @@ def package(layer: Layer, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return file.read_bytes()
 
 
-def config(name: str, *, width: int = 4, scale: str = "SCALE__1", extra: str = "") -> str:
+def config(name: str, scale: str = "SCALE__1", extra: str = "") -> str:
     return f"""name: "{name}" backend: "pytorch" max_batch_size: 16 default_model_filename: "model.pt2"
     input [ {{ name: "{scale}" data_type: TYPE_FP32 dims: [ 3 ] }},
-            {{ name: "X__0" data_type: TYPE_FP32 dims: [ {width} ] }} ]
+            {{ name: "X__0" data_type: TYPE_FP32 dims: [ -1 ] }} ]
     output [ {{ name: "LAYER__0" data_type: TYPE_FP32 dims: [ 3 ] }},
-             {{ name: "MINUS__1" data_type: TYPE_FP32 dims: [ {width} ] }} ]
+             {{ name: "MINUS__1" data_type: TYPE_FP32 dims: [ -1 ] }} ]
     instance_group [ {{ count: 1 kind: KIND_CPU }} ]
     dynamic_batching {{ max_queue_delay_microseconds: 300000 }} {extra}"""
 
@@ -72,40 +68,31 @@ def given(seed: int, rows: int, width: int = 4) -> dict[str, Array]:
 
 
 def test_answers_are_those_of_torch(model_server: ModelServer, layer: Layer, package: bytes) -> None:
-    """Otherwise the server would mix up a package's tensors, which have no names, or the clients of a batch."""
-    model_server.load("layer", config("layer"), {"1/model.pt2": package})
+    """Otherwise the server would mix up a package's tensors, which have no names, or the clients of a batch; and users
+    would expect an effect of parameters for TorchScript that a compiled package cannot have."""
+    extra = parameter("ENABLE_JIT_PROFILING", "true") + parameter("INFERENCE_MODE", "false")
+    model_server.load("layer", config("layer", extra=extra), {"1/model.pt2": package})
+    without_effect = re.findall(r"layer: parameter (\S+) has no effect", model_server.server.log.read_text())
+    assert without_effect == ["ENABLE_JIT_PROFILING"]
     requests = [given(seed, rows=1 + seed % 3) for seed in range(6)]
-    with ThreadPoolExecutor(6) as pool:
-        answers = list(pool.map(lambda each: model_server.infer("layer", ["LAYER__0", "MINUS__1"], **each), requests))
+    answers = model_server.infer_together("layer", ["LAYER__0", "MINUS__1"], requests)
     for request, answer in zip(requests, answers, strict=True):
         with torch.no_grad():
             expected, _ = layer(torch.from_numpy(request["X__0"]), {"scale": torch.from_numpy(request["SCALE__1"])})
         np.testing.assert_allclose(answer["LAYER__0"], expected.numpy(), rtol=1e-5, atol=1e-6)
         np.testing.assert_array_equal(answer["MINUS__1"], -request["X__0"])
     model_server.wait_for_a_batch("layer", more_than=3)
-
-
-def test_a_request_with_an_unsupported_shape_fails_alone(model_server: ModelServer, package: bytes) -> None:
-    """Otherwise compiled code would read beyond the end of a client's tensor."""
-    model_server.load("any", config("any", width=-1), {"1/model.pt2": package})
+    # Otherwise compiled code would read beyond the end of a client's tensor.
     with pytest.raises(triton.InferenceServerException, match=r"unmatched dim value at 1, expected: 4, but got: 7"):
-        model_server.infer("any", ["LAYER__0"], **given(1, 2, width=7))
-    assert model_server.infer("any", ["LAYER__0"], **given(1, 2))["LAYER__0"].shape == (2, 3)
+        model_server.infer("layer", ["LAYER__0"], **given(1, 2, width=7))
+    assert model_server.infer("layer", ["LAYER__0"], **given(1, 2))["LAYER__0"].shape == (2, 3)
 
 
 def test_wrong_configs_and_files_are_refused_at_load(model_server: ModelServer, package: bytes) -> None:
     """Otherwise a fault of the config would show with the first request, or not at all."""
     for text, content, message in (
-        (config("bad", scale="SCALE__2"), package, r"inputs SCALE__2, X__0 are arguments 2, 0 of the model's forward"),
+        (config("bad", "SCALE__2"), package, r"inputs SCALE__2, X__0 are arguments 2, 0 of the model's forward"),
         (config("bad").replace("MINUS__1", "MINUS__2"), package, r'output "MINUS__2" is output 2, but the model has 2'),
         (config("bad"), b"not a package", r"torch 2\S+ cannot load model\.pt2 as a package of AOTInductor: \S+"),
     ):
-        assert re.search(message, model_server.refusal("bad", text, {"1/model.pt2": content}))
-
-
-def test_parameters_for_torchscript_only_are_reported(model_server: ModelServer, package: bytes) -> None:
-    """Otherwise users would expect an effect that a compiled package cannot have."""
-    extra = parameter("ENABLE_JIT_PROFILING", "true") + parameter("INFERENCE_MODE", "false")
-    model_server.load("parameters", config("parameters", extra=extra), {"1/model.pt2": package})
-    found = re.findall(r"parameters: parameter (\S+) has no effect", model_server.server.log.read_text())
-    assert found == ["ENABLE_JIT_PROFILING"]
+        assert re.search(message, model_server.refusal(text, {"1/model.pt2": content}))

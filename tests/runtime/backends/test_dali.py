@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,58 +16,34 @@ import tritonclient.grpc as triton
 from nvidia.dali import fn, pipeline_def, types
 from PIL import Image
 
-from checkout import ENSEMBLES
 from pipelines.dali_pipe import preprocess, serialize
+from tests.runtime.backends.conftest import Array, Encode, ModelServer, on_cpu
+from tests.runtime.backends.embedding import parameter
 from triton_ensembles.ground.processes import descendants
-from triton_ensembles.triton.model_config import ModelInstanceGroup, format_config, read_config
-
-if TYPE_CHECKING:
-    from tests.runtime.backends.conftest import Array, Encode, ModelServer
 
 IN, OUT = "DALI_INPUT_0", "DALI_OUTPUT_0"
 
 
-def config(name: str, **changes: Any) -> str:
-    """ensembles/dali_inception/dali on the CPU; it waits 200 ms so that concurrent requests meet in one batch."""
-    made = read_config(ENSEMBLES / "dali_inception" / "dali" / "config.pbtxt")
-    made.name = name
-    del made.model_warmup[:]  # its image is not copied
-    made.instance_group[0].kind = ModelInstanceGroup.KIND_CPU
-    made.dynamic_batching.max_queue_delay_microseconds = changes.pop("delay", 200_000)
-    for key, value in changes.pop("parameters", {}).items():
-        made.parameters[key].string_value = value
-    for key, value in changes.items():
-        setattr(made, key, value)
-    return format_config(made)
-
-
 @pytest.fixture(scope="module")
 def server(model_server: ModelServer) -> ModelServer:
-    model_server.load("dali", config("dali"), {"1/model.dali": serialize()})
+    model_server.load("dali", on_cpu("dali"), {"1/model.dali": serialize()})
     return model_server
 
 
-def one(server: ModelServer, row: Array, model: str = "dali") -> Array:
-    return server.infer(model, [OUT], **{IN: row[None]})[OUT][0]
+def one(server: ModelServer, row: Array) -> Array:
+    return server.infer("dali", [OUT], **{IN: row[None]})[OUT][0]
+
+
+def together(server: ModelServer, batches: list[Array]) -> list[Any]:
+    """The outputs (or exceptions) of concurrent requests."""
+    answers = server.infer_together("dali", [OUT], [{IN: batch} for batch in batches])
+    return [answer[OUT] if isinstance(answer, dict) else answer for answer in answers]
 
 
 def padded(*rows: Array) -> Array:
     """How a client sends images of different lengths in one request: zeros after the shorter ones."""
     longest = max(map(len, rows))
     return np.stack([np.pad(row, (0, longest - len(row))) for row in rows])
-
-
-def together(calls: list[Callable[[], Any]]) -> list[Any]:
-    """The results (or exceptions) of concurrent calls."""
-
-    def outcome(call: Callable[[], Any]) -> Any:
-        try:
-            return call()
-        except triton.InferenceServerException as error:
-            return error
-
-    with ThreadPoolExecutor(len(calls)) as pool:
-        return list(pool.map(outcome, calls))
 
 
 def png(width: int, height: int, rows: int) -> Array:
@@ -94,9 +70,9 @@ def test_concurrent_images_of_different_sizes_are_one_batch(
 ) -> None:
     """Otherwise every photograph would be decoded alone, or a client would get another client's image."""
     rows = [encode(photographs[n % 2][: 200 + 20 * n, : 600 - 30 * n]) for n in range(10)]
-    answers = together([lambda row=row: one(server, row) for row in rows])
+    answers = together(server, [row[None] for row in rows])
     for row, answer in zip(rows, answers, strict=True):
-        np.testing.assert_array_equal(answer, preprocess(row.tobytes()))
+        np.testing.assert_array_equal(answer[0], preprocess(row.tobytes()))
     server.wait_for_a_batch("dali", more_than=1)
 
 
@@ -110,66 +86,40 @@ def test_images_of_different_lengths_in_one_request(
         np.testing.assert_array_equal(answer, preprocess(row.tobytes()))
 
 
-@pytest.mark.parametrize(
-    ("kind", "mode", "options"),
-    [
-        ("PNG", "RGB", {}),
-        ("PNG", "RGBA", {}),
-        ("PNG", "P", {}),
-        ("JPEG", "L", {}),
-        ("JPEG", "CMYK", {}),
-        ("JPEG", "RGB", {"progressive": True}),
-        ("BMP", "RGB", {}),
-        ("TIFF", "RGB", {}),
-        ("WEBP", "RGB", {}),
-    ],
-)
-def test_formats_that_are_accepted(
-    server: ModelServer, photographs: list[Array], encode: Encode, kind: str, mode: str, options: dict[str, Any]
-) -> None:
+def test_formats_that_are_accepted(server: ModelServer, photographs: list[Array], encode: Encode) -> None:
     """Otherwise a photograph in a common format would be refused, or come out in wrong colors."""
-    image = Image.fromarray(photographs[0]).convert(mode)
-    answer = one(server, encode(image, kind, **options))
-    wanted = np.asarray(image.convert("RGB").resize((299, 299), Image.Resampling.BILINEAR), np.float32) / 127.5 - 1
-    assert np.abs(answer - wanted).mean() < 0.02
+    formats = ["PNG/RGB", "PNG/RGBA", "PNG/P", "JPEG/L", "JPEG/CMYK", "BMP/RGB", "TIFF/RGB", "WEBP/RGB"]
+    kinds = [kind.split("/") for kind in formats]
+    images = [Image.fromarray(photographs[0]).convert(mode) for _, mode in kinds]
+    rows = [encode(image, kind) for image, (kind, _) in zip(images, kinds, strict=True)]
+    rows.append(encode(photographs[0], "JPEG", progressive=True))
+    answers = together(server, [row[None] for row in rows])
+    for answer, image, kind in zip(answers, [*images, images[0]], [*formats, "progressive"], strict=True):
+        assert not isinstance(answer, Exception), (kind, answer)
+        pixels = np.asarray(image.convert("RGB").resize((299, 299), Image.Resampling.BILINEAR), np.float32)
+        assert np.abs(answer[0] - (pixels / 127.5 - 1)).mean() < 0.02, kind
 
 
-def test_one_pixel(server: ModelServer, encode: Encode) -> None:
-    """Otherwise the smallest image would be an error or garbage."""
+def test_one_pixel_and_none(server: ModelServer, encode: Encode) -> None:
+    """Otherwise the smallest image would be an error or garbage, or an empty upload could hang or break the model."""
+    with pytest.raises(triton.InferenceServerException):
+        one(server, np.zeros(0, np.uint8))
     answer = one(server, encode(np.full((1, 1, 3), 255, np.uint8), "PNG"))
     np.testing.assert_array_equal(answer, np.ones((299, 299, 3), np.float32))
 
 
-BAD = {
-    "text": "not an image that DALI can decode",
-    "zeros": "not an image that DALI can decode",
-    "cut off in its header": "not an image that DALI can decode",
-    "cut off": "not an image that DALI can decode: .*broken or cut off",
-    "cut off and padded": "not an image that DALI can decode: .*broken or cut off",
-    "PNG cut off": "not an image that DALI can decode",
-    "a false size": "50000 x 50000 .* max_image_pixels",
-    "a decompression bomb": "12000 x 12000 .* max_image_pixels",
+# By kind: a row made of a JPEG and a PNG, and what the client reads.
+NO_IMAGE = "not an image that DALI can decode"
+BAD: dict[str, tuple[Callable[[Array, Array], Array], str]] = {
+    "text": (lambda _, __: np.frombuffer(b"this is no image at all", np.uint8), NO_IMAGE),
+    "zeros": (lambda _, __: np.zeros(500, np.uint8), NO_IMAGE),
+    "cut off in its header": (lambda jpeg, _: jpeg[:300], NO_IMAGE),
+    "cut off": (lambda jpeg, _: jpeg[: len(jpeg) // 2], f"{NO_IMAGE}: .*broken or cut off"),
+    "padded": (lambda jpeg, _: np.pad(jpeg[: len(jpeg) // 2], (0, 9999)), f"{NO_IMAGE}: .*broken or cut off"),
+    "PNG cut off": (lambda _, png_row: png_row[: len(png_row) // 2], NO_IMAGE),
+    "a false size": (lambda _, __: png(50_000, 50_000, 1), "50000 x 50000 .* max_image_pixels"),
+    "a decompression bomb": (lambda _, __: png(12_000, 12_000, 12_000), "12000 x 12000 .* max_image_pixels"),
 }
-
-
-def bad_row(kind: str, jpeg: Array, png_row: Array) -> Array:
-    match kind:
-        case "text":
-            return np.frombuffer(b"this is no image at all", np.uint8)
-        case "zeros":
-            return np.zeros(500, np.uint8)
-        case "cut off in its header":
-            return jpeg[:300]
-        case "cut off":
-            return jpeg[: len(jpeg) // 2]
-        case "cut off and padded":
-            return np.pad(jpeg[: len(jpeg) // 2], (0, 9999))
-        case "PNG cut off":
-            return png_row[: len(png_row) // 2]
-        case "a false size":
-            return png(50_000, 50_000, 1)
-        case _:
-            return png(12_000, 12_000, 12_000)
 
 
 def memory_megabytes(pid: int, field: str) -> float:
@@ -184,33 +134,22 @@ def test_a_bad_row_fails_only_its_own_request(
 ) -> None:
     """Otherwise one broken upload would fail every request of the same batch."""
     good = [encode(photograph) for photograph in photographs]
-    broken = bad_row(bad, good[0], encode(photographs[0], "PNG"))
+    make_row, message = BAD[bad]
+    broken = make_row(good[0], encode(photographs[0], "PNG"))
     processes = [server.server.pid, *descendants(server.server.pid)]
     before = sum(memory_megabytes(pid, "VmRSS") for pid in processes)
     for pid in processes:
         Path(f"/proc/{pid}/clear_refs").write_text("5")  # the peak is measured from here on
-    answers = together(
-        [
-            lambda: one(server, good[0]),
-            lambda: server.infer("dali", [OUT], **{IN: padded(good[1], good[0], broken)}),
-            lambda: one(server, good[1]),
-        ]
-    )
+    answers = together(server, [good[0][None], padded(good[1], good[0], broken), good[1][None]])
     for row, answer in ((good[0], answers[0]), (good[1], answers[2])):
-        np.testing.assert_array_equal(answer, preprocess(row.tobytes()))
+        np.testing.assert_array_equal(answer[0], preprocess(row.tobytes()))
     assert isinstance(answers[1], triton.InferenceServerException)
     assert answers[1].status() == "StatusCode.INVALID_ARGUMENT"
-    with pytest.raises(triton.InferenceServerException, match=f"row 2 of {IN}: .*{BAD[bad]}"):
+    with pytest.raises(triton.InferenceServerException, match=f"row 2 of {IN}: .*{message}"):
         raise answers[1]
     peak = sum(memory_megabytes(pid, "VmHWM") for pid in processes)
     assert peak - before < 300  # the smaller bomb has 432 MB of pixels
     np.testing.assert_array_equal(one(server, good[1]), preprocess(good[1].tobytes()))
-
-
-def test_an_empty_row(server: ModelServer) -> None:
-    """Otherwise an empty upload could hang or break the model."""
-    with pytest.raises(triton.InferenceServerException):
-        one(server, np.zeros(0, np.uint8))
 
 
 def test_good_and_bad_images_from_many_clients(server: ModelServer, photographs: list[Array], encode: Encode) -> None:
@@ -219,16 +158,15 @@ def test_good_and_bad_images_from_many_clients(server: ModelServer, photographs:
     wanted = [preprocess(row.tobytes()) for row in good]
 
     def client(number: int) -> None:
-        for step in range(10):
+        for step in range(6):
             which = (number + step) % 4
             if (number + step) % 3 == 0:
                 cut = good[which][: len(good[which]) // 2]
                 with pytest.raises(triton.InferenceServerException, match=f"row 0 of {IN}"):
-                    one(server, cut, "quick")
+                    one(server, cut)
             else:
-                np.testing.assert_array_equal(one(server, good[which], "quick"), wanted[which])
+                np.testing.assert_array_equal(one(server, good[which]), wanted[which])
 
-    server.load("quick", config("quick", delay=2_000), {"1/model.dali": serialize()})
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(client, range(8)))
 
@@ -237,8 +175,8 @@ def test_large_images_are_decoded_in_several_runs(
     server: ModelServer, photographs: list[Array], encode: Encode
 ) -> None:
     """Otherwise a batch of the largest images that are allowed would need the memory of all of them at once."""
-    limit = {"max_image_pixels": "300000"}  # one photograph has 273 280
-    server.load("small", config("small", parameters=limit), {"1/model.dali": serialize()})
+    limited = on_cpu("dali", "small") + parameter("max_image_pixels", "300000")  # one photograph has 273 280
+    server.load("small", limited, {"1/model.dali": serialize()})
     rows = [encode(photograph) for photograph in photographs * 2]
     answers = server.infer("small", [OUT], **{IN: padded(*rows)})[OUT]
     for row, answer in zip(rows, answers, strict=True):
@@ -302,22 +240,15 @@ def test_without_a_batch_axis_and_with_rows_of_different_shapes(model_server: Mo
         ("dims: [ -1 ]", "dims: [ -1, -1 ]", r"\[-1, -1, -1\] with the batch axis in the config, but \[-1, -1\]"),
         ("dims: [ 299, 299, 3 ]", "dims: [ 299, 299 ]", 'output "DALI_OUTPUT_0" is .* in the file'),
         ('"4"', '"four"', 'num_threads is "four", but must be a whole number'),
-        (
-            'name: "bad"',
-            'name: "bad"\ndefault_model_filename: "other.dali"',
-            r"no file other.dali \(it has: model.dali\)",
-        ),
+        ("", "", "model.dali is not a serialized DALI pipeline"),
     ],
 )
-def test_a_config_that_does_not_match_is_refused(model_server: ModelServer, old: str, new: str, message: str) -> None:
+def test_a_config_or_a_file_that_does_not_match_is_refused(
+    model_server: ModelServer, old: str, new: str, message: str
+) -> None:
     """Otherwise a wrong config would load, and fail at the first request with an internal message of DALI."""
-    text = config("bad")
+    text = on_cpu("dali", "bad")
     assert old in text
-    reason = model_server.refusal("bad", text.replace(old, new, 1), {"1/model.dali": serialize()})
+    content = serialize() if old else b"junk" * 100
+    reason = model_server.refusal(text.replace(old, new, 1), {"1/model.dali": content})
     assert re.search(message, reason), reason
-
-
-def test_a_file_that_is_not_a_pipeline_is_refused(model_server: ModelServer) -> None:
-    """Otherwise a wrong file would give an unreadable error of the protobuf library."""
-    reason = model_server.refusal("junk", config("junk"), {"1/model.dali": b"junk" * 100})
-    assert "model.dali is not a serialized DALI pipeline" in reason

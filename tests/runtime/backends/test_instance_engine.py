@@ -36,20 +36,13 @@ def file(tmp_path: Path) -> Path:
 def instance_engine(file: Path, instances: int, **parameters: str) -> InstanceEngine[int]:
     """The engine is its number of threads."""
     config = {"instance_group": [{"count": instances, "kind": "KIND_CPU"}]}
-    return InstanceEngine(
-        ModelInstance("model", file, 8, (), (), parameters, config, None), lambda threads: threads, "threads"
-    )
+    model = ModelInstance("model", file, 8, (), (), parameters, config, None)
+    return InstanceEngine(model, lambda threads: threads, "threads")
 
 
 def threads(engines: InstanceEngine[int], requests: int) -> int:
     with engines.engine(requests) as found:
         return found
-
-
-def test_one_instance_has_all_cores(file: Path) -> None:
-    engines = instance_engine(file, 1)
-    assert threads(engines, 1) == threads(engines, 5) == CORES
-    engines.close()
 
 
 def test_one_request_has_all_cores_while_the_other_instances_are_idle(file: Path) -> None:
@@ -68,13 +61,22 @@ def test_one_request_has_all_cores_while_the_other_instances_are_idle(file: Path
     engines.close()
 
 
-def test_more_instances_than_cores_have_one_thread_each(file: Path) -> None:
-    assert threads(instance_engine(file, 4 * CORES), 2) == 1
+@pytest.mark.parametrize(
+    ("instances", "parameters", "expected"),
+    [
+        (1, {}, [CORES, CORES]),
+        (4 * CORES, {}, [CORES, 1]),
+        (2, {"threads": "3"}, [3, 3]),
+        (1, {"threads": "0"}, [CORES, CORES]),
+    ],
+)
+def test_numbers_of_threads(file: Path, instances: int, parameters: dict[str, str], expected: list[int]) -> None:
+    """For one request, and for more than the instance is given at a time."""
+    engines = instance_engine(file, instances, **parameters)
+    assert [threads(engines, 1), threads(engines, 5)] == expected
+    engines.close()
 
 
-def test_a_number_of_threads_in_the_config_is_used(file: Path) -> None:
-    engines = instance_engine(file, 2, threads="3")
-    assert threads(engines, 1) == threads(engines, 2) == 3
-    assert threads(instance_engine(file, 1, threads="0"), 1) == CORES
+def test_a_number_of_threads_that_is_none_is_refused(file: Path) -> None:
     with pytest.raises(LoadError, match="must be a whole number"):
         instance_engine(file, 1, threads="two")

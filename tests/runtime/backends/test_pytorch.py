@@ -5,25 +5,21 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 import torch
 import tritonclient.grpc as triton
 
+from tests.runtime.backends.conftest import Array, ModelServer
 from tests.runtime.backends.embedding import parameter
 from triton_ensembles.ground.processes import descendants
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
+from triton_ensembles.runtime.backends.pytorch.tensor_positions import input_positions
 from triton_ensembles.runtime.backends.pytorch.torch_settings import device_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
-
-if TYPE_CHECKING:
-    from tests.runtime.backends.conftest import Array, ModelServer
 
 TABLE = np.random.default_rng(0).standard_normal((100, 3)).astype(np.float32)
 
@@ -74,9 +70,14 @@ class Weighted(torch.nn.Module):
         return tensors["VALUES"] * tensors["WEIGHTS"]
 
 
-class Place(torch.nn.Module):
-    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return torch.full_like(x, float(x.is_cuda)), x * 2
+class Wrong(torch.nn.Module):
+    """Of another type, or of another shape, as the first number of the input says."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        number = int(x[0, 0])
+        if number < 2:
+            return x.half() if number == 0 else x.to(torch.bfloat16)
+        return x[:, :2] if number == 2 else x.mean(0, True)
 
 
 class Listed(torch.nn.Module):
@@ -85,12 +86,8 @@ class Listed(torch.nn.Module):
 
 
 def script(module: torch.nn.Module) -> bytes:
-    return saved(torch.jit.script(module.eval()))
-
-
-def saved(model: torch.jit.ScriptModule | torch.jit.ScriptFunction[..., torch.Tensor]) -> bytes:
     stream = io.BytesIO()
-    torch.jit.save(model, stream)
+    torch.jit.save(torch.jit.script(module.eval()), stream)
     return stream.getvalue()
 
 
@@ -131,49 +128,42 @@ def test_requests_are_joined_and_a_bad_one_fails_alone(model_server: ModelServer
     given = [np.random.default_rng(seed).integers(0, 100, (1 + seed % 2, 4)) for seed in range(5)]
     given[2] = np.full((1, 4), 999)
 
-    def outcome(array: Array) -> dict[str, Array] | str:
-        try:
-            return model_server.infer(model, ["VECTORS__0", "SUMS__1"], IDS__0=array)
-        except triton.InferenceServerException as error:
-            return str(error)
-
-    with ThreadPoolExecutor(5) as pool:
-        answers = list(pool.map(outcome, given))
-    assert answers[2] == "[StatusCode.INTERNAL] PyTorch execute failure: index out of range in self"
+    answers = model_server.infer_together(model, ["VECTORS__0", "SUMS__1"], [{"IDS__0": array} for array in given])
+    assert str(answers[2]) == "[StatusCode.INTERNAL] PyTorch execute failure: index out of range in self"
     for index in (0, 1, 3, 4):
-        answer = answers[index]
-        assert isinstance(answer, dict)
-        np.testing.assert_array_equal(answer["VECTORS__0"], TABLE[given[index]])
-        np.testing.assert_allclose(answer["SUMS__1"], TABLE[given[index]].sum(1), rtol=1e-5, atol=1e-6)
+        np.testing.assert_array_equal(answers[index]["VECTORS__0"], TABLE[given[index]])
+        np.testing.assert_allclose(answers[index]["SUMS__1"], TABLE[given[index]].sum(1), rtol=1e-5, atol=1e-6)
     model_server.wait_for_a_batch(model, more_than=2)
-
-
-def test_only_requested_outputs_are_returned(model_server: ModelServer, model: str) -> None:
-    assert model_server.infer(model, ["SUMS__1"], IDS__0=np.zeros((1, 4), np.int64))["SUMS__1"].shape == (1, 3)
+    assert model_server.infer(model, ["SUMS__1"], IDS__0=given[0])["SUMS__1"].shape == (1, 3)
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "sign"),
+    ("names", "arguments", "guessed"),
     [
-        ("A__0", "B__1", 1),
-        ("A__1", "B__0", -1),
-        ("much", "little", 1),
-        ("little", "much", -1),
-        ("INPUT", "OTHER", 1),
-        ("my__much", "little", 1),
-        ("A__0__1", "B__1", 1),
+        (["A__0", "B__1"], ["A__0", "B__1"], False),
+        (["A__1", "B__0"], ["B__0", "A__1"], False),
+        (["little", "much"], ["much", "little"], False),
+        (["INPUT", "OTHER"], ["INPUT", "OTHER"], True),
+        (["my__much", "little"], ["my__much", "little"], True),
+        (["A__0__1", "B__1"], ["A__0__1", "B__1"], True),
     ],
-    ids=["index", "swapped", "arguments", "arguments-swapped", "order", "mixed", "two-marks"],
 )
-def test_names_of_inputs(model_server: ModelServer, first: str, second: str, sign: int) -> None:
+def test_names_of_inputs(names: list[str], arguments: list[str], guessed: bool) -> None:
     """Otherwise a config of the native backend would load here and compute with its inputs in another order."""
-    name = f"less-{first}-{second}"
-    text = config(name, {first: ROW, second: ROW}, {"OUTPUT__0": ROW}, batch=1)
-    model_server.load(name, text, {"1/model.pt": script(Less())})
+    positions = input_positions(names, ["much", "little"])
+    assert (positions.arguments({name: name for name in names}), positions.guessed) == (arguments, guessed)
+
+
+@pytest.mark.parametrize(("first", "second", "sign"), [("A__1", "B__0", -1), ("INPUT", "OTHER", 1)])
+def test_inputs_are_the_arguments_that_their_names_say(
+    model_server: ModelServer, first: str, second: str, sign: int
+) -> None:
+    name = f"less-{first}"
+    model_server.load(name, config(name, {first: ROW, second: ROW}, OUT, batch=1), {"1/model.pt": script(Less())})
     given = {first: row(5, 6, 7), second: row(1, 2, 3)}
     np.testing.assert_array_equal(model_server.infer(name, ["OUTPUT__0"], **given)["OUTPUT__0"], row(4, 4, 4) * sign)
     guessed = f"{name}: the inputs {first}, {second} do not end in __INDEX, so their order is used"
-    assert (guessed in model_server.server.log.read_text()) == (first in ("INPUT", "my__much", "A__0__1"))
+    assert (guessed in model_server.server.log.read_text()) == (first == "INPUT")
 
 
 def test_texts_are_lists(model_server: ModelServer) -> None:
@@ -194,29 +184,37 @@ def test_a_dictionary_of_inputs(model_server: ModelServer) -> None:
     np.testing.assert_array_equal(answer["OUTPUT__0"], row(4, 10, 18))
 
 
-@pytest.mark.parametrize(("value", "inference"), [("", 1), ("true", 1), ("0", 0), ("FALSE", 0)])
+@pytest.mark.parametrize(("value", "inference"), [("", 1), ("FALSE", 0)])
 def test_inference_mode(model_server: ModelServer, value: str, inference: int) -> None:
     extra = parameter("INFERENCE_MODE", value) if value else ""
     model_server.load(f"mode{value}", config(f"mode{value}", IN, OUT, extra), {"1/model.pt": script(Mode())})
     assert model_server.infer(f"mode{value}", ["OUTPUT__0"], x=row(1, 2, 3))["OUTPUT__0"].tolist() == [[inference] * 3]
 
 
-def test_threads(model_server: ModelServer) -> None:
-    """Otherwise a config's number of threads would have no effect, or an instance would not get its cores."""
+def test_threads_and_memory(model_server: ModelServer) -> None:
+    """Otherwise a config's number of threads would have no effect, or an instance would not get its cores; and the
+    system would clear the pages of every layer in every run, a third of all time at large batches."""
     cores = len(os.sched_getaffinity(0))
     threads = {}
     for name, count in (("one", 1), ("five", 5), ("default", None)):
         extra = "" if count is None else parameter("INTRA_OP_THREAD_COUNT", str(count))
-        model_server.load(
-            f"threads-{name}", config(f"threads-{name}", IN, OUT, extra), {"1/model.pt": script(Parallel())}
-        )
-        process = stub(model_server, f"threads-{name}")
-        model_server.infer(f"threads-{name}", ["OUTPUT__0"], x=row(1, 2, 3))
-        threads[name] = len(list(Path(f"/proc/{process}/task").iterdir()))
+        model = f"threads-{name}"
+        model_server.load(model, config(model, IN, OUT, extra), {"1/model.pt": script(Parallel())})
+        process = Path(f"/proc/{stub(model_server, model)}")
+        model_server.infer(model, ["OUTPUT__0"], x=row(1, 2, 3))
+        threads[name] = len(list((process / "task").iterdir()))
     # torch has more than one pool of that many threads, less the calling one.
     pools, rest = divmod(threads["five"] - threads["one"], 4)
     assert pools >= 1 and rest == 0
     assert threads["default"] - threads["one"] == pools * (cores - 1)
+
+    def faults() -> int:
+        for _ in range(10):
+            model_server.infer(model, ["OUTPUT__0"], x=row(1, 2, 3))
+        return int((process / "stat").read_text().rpartition(")")[2].split()[7])  # minflt, proc(5)
+
+    before = faults()
+    assert faults() - before < 10_000  # a layer is 4096 pages, and the heap takes some runs to settle
 
 
 def stub(model_server: ModelServer, model: str) -> int:
@@ -229,35 +227,12 @@ def stub(model_server: ModelServer, model: str) -> int:
     return found
 
 
-def test_the_memory_of_a_run_is_kept_for_the_next(model_server: ModelServer) -> None:
-    """Otherwise the system clears the pages of every layer in every run, a third of all time at large batches."""
-    model_server.load("kept", config("kept", IN, OUT), {"1/model.pt": script(Parallel())})
-
-    def faults() -> int:
-        for _ in range(10):
-            model_server.infer("kept", ["OUTPUT__0"], x=row(1, 2, 3))
-        status = Path(f"/proc/{stub(model_server, 'kept')}/stat").read_text()
-        return int(status.rpartition(")")[2].split()[7])  # minflt, proc(5)
-
-    before = faults()
-    assert faults() - before < 10_000  # a layer is 4096 pages, and the heap takes some runs to settle
-
-
 def test_all_parameters_of_the_native_backend(model_server: ModelServer) -> None:
     """Otherwise a config for NVIDIA's image would cause warnings here, or would claim what it cannot do."""
-    values = {
-        "DISABLE_OPTIMIZED_EXECUTION": "true",
-        "DISABLE_CUDNN": "true",
-        "ENABLE_CACHE_CLEANING": "true",
-        "ENABLE_JIT_EXECUTOR": "false",
-        "ENABLE_JIT_PROFILING": "false",
-        "ENABLE_TENSOR_FUSER": "true",
-        "ENABLE_NVFUSER": "true",
-        "ENABLE_WEIGHT_SHARING": "true",
-        "INTER_OP_THREAD_COUNT": "1",
-        "INFERENCE_MOD": "true",
-    }
-    extra = "".join(parameter(*item) for item in values.items())
+    keys = "DISABLE_OPTIMIZED_EXECUTION DISABLE_CUDNN ENABLE_CACHE_CLEANING ENABLE_TENSOR_FUSER ENABLE_NVFUSER"
+    keys += " ENABLE_WEIGHT_SHARING INTER_OP_THREAD_COUNT INFERENCE_MOD"
+    extra = parameter("ENABLE_JIT_EXECUTOR", "false") + parameter("ENABLE_JIT_PROFILING", "false")
+    extra += "".join(parameter(key, "1") for key in keys.split())
     model_server.load("options", config("options", *EMBEDDING, extra), {"1/model.pt": script(Embedding())})
     given = np.array([[1, 2, 3, 4]])
     for _ in range(3):  # TorchScript optimizes at the second run
@@ -268,40 +243,27 @@ def test_all_parameters_of_the_native_backend(model_server: ModelServer) -> None
     assert re.findall(r"options: parameter (\S+) has no effect: ", log) == ["ENABLE_NVFUSER", "ENABLE_WEIGHT_SHARING"]
 
 
-@pytest.mark.parametrize(
-    ("name", "function", "message"),
-    [
-        ("half", lambda x: x.half(), "is TYPE_FP32 in the config, but the model returned TYPE_FP16"),
-        ("bfloat", lambda x: x.bfloat16(), "is TYPE_FP32 in the config, but the model returned torch.bfloat16"),
-        (
-            "short",
-            lambda x: x[:, :2],
-            r"must be \[2, 3\] with the batch axis according to the config, .* returned \[2, 2\]",
-        ),
-        (
-            "mean",
-            lambda x: x.mean(0, True),
-            r"must be \[2, 3\] with the batch axis according to the config, .* returned \[1, 3\]",
-        ),
-    ],
-)
-def test_an_output_that_differs_from_the_config_is_refused(
-    model_server: ModelServer, name: str, function: Callable[[torch.Tensor], torch.Tensor], message: str
-) -> None:
+def test_an_output_that_differs_from_the_config_is_refused(model_server: ModelServer) -> None:
     """Otherwise clients would read bytes of another type, or the rows of another client."""
-    model_server.load(name, config(name, IN, OUT), {"1/model.pt": saved(torch.jit.trace(function, torch.ones(2, 3)))})
-    with pytest.raises(triton.InferenceServerException, match=rf'INTERNAL\] output "OUTPUT__0" {message}'):
-        model_server.infer(name, ["OUTPUT__0"], x=np.ones((2, 3), np.float32))
+    model_server.load("wrong", config("wrong", IN, OUT), {"1/model.pt": script(Wrong())})
+    shape = r"must be \[2, 3\] with the batch axis according to the config, .* returned"
+    for number, message in enumerate(
+        (
+            "is TYPE_FP32 in the config, but the model returned TYPE_FP16",
+            "is TYPE_FP32 in the config, but the model returned torch.bfloat16",
+            rf"{shape} \[2, 2\]",
+            rf"{shape} \[1, 3\]",
+        )
+    ):
+        with pytest.raises(triton.InferenceServerException, match=rf'INTERNAL\] output "OUTPUT__0" {message}'):
+            model_server.infer("wrong", ["OUTPUT__0"], x=np.full((2, 3), number, np.float32))
 
 
 @pytest.mark.parametrize(
     ("module", "inputs", "outputs", "extra", "message"),
     [
         (Less(), IN, OUT, "", r"the config has 1 input \(x\), but the model's forward\(\) takes 2 \(much, little\)"),
-        (
-            Less(), {"A__0": ROW, "B__2": ROW}, OUT, "",
-            r"inputs A__0, B__2 are arguments 0, 2 of the model's forward\(\), .* each of 0 to 1 must appear once",
-        ),
+        (Less(), {"A__0": ROW, "B__2": ROW}, OUT, "", r"A__0, B__2 are arguments 0, 2 .* 0 to 1 must appear once"),
         (Less(), {"A__0": ROW, "B__0": ROW}, OUT, "", r"are arguments 0, 0 of the model's forward\(\)"),
         (Less(), {"A": ROW, "B": ROW}, {"O__1": ROW}, "", r'output "O__1" is output 1, but the model has 1, from 0'),
         (Less(), {"A": ROW, "B": ROW}, {"O": ROW, "P": ROW}, "", r'output "P" is output 1, but the model has 1'),
@@ -313,37 +275,22 @@ def test_an_output_that_differs_from_the_config_is_refused(
         (Less(), IN, OUT, parameter("INTRA_OP_THREAD_COUNT", "-1"), r'INTRA_OP_THREAD_COUNT is "-1", but must be a'),
         (Less(), IN, OUT, parameter("INTER_OP_THREAD_COUNT", "x"), r'INTER_OP_THREAD_COUNT is "x", but must be a'),
     ],
-)  # fmt: skip
+)
 def test_wrong_configs_and_files_are_refused_at_load(
     model_server: ModelServer, module: torch.nn.Module, inputs: object, outputs: object, extra: str, message: str
 ) -> None:
     """Otherwise the fault of a config would show with the first request, or not at all."""
     text = config("bad", inputs, outputs, extra)  # type: ignore[arg-type]
-    assert re.search(message, model_server.refusal("bad", text, {"1/model.pt": script(module)}))
+    assert re.search(message, model_server.refusal(text, {"1/model.pt": script(module)}))
 
 
-@pytest.mark.parametrize("content", [b"", b"not a model", b"PK\x05\x06" + bytes(18)])
-def test_a_file_that_is_not_torchscript_is_refused(model_server: ModelServer, content: bytes) -> None:
-    reason = model_server.refusal("broken", config("broken", IN, OUT), {"1/model.pt": content})
-    assert re.search(r"torch 2\S+ cannot load model\.pt as TorchScript: \S+", reason)
-
-
-def test_weights_without_a_program(model_server: ModelServer) -> None:
+def test_a_file_that_is_not_torchscript_is_refused(model_server: ModelServer) -> None:
     """Otherwise users could not tell torch.save() and TorchScript apart, whose files are both called model.pt."""
     stream = io.BytesIO()
     torch.save(Embedding().state_dict(), stream)
-    reason = model_server.refusal("broken", config("broken", IN, OUT), {"1/model.pt": stream.getvalue()})
-    assert re.search(r"cannot load model\.pt as TorchScript: \S+", reason)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="NO CUDA: KIND_GPU is not tested here")
-def test_a_gpu_computes(model_server: ModelServer) -> None:
-    """Otherwise KIND_GPU would compute on the CPU, or its answers would not come back."""
-    text = config("gpu", IN, {"ON_GPU__0": ROW, "TWICE__1": ROW}).replace("KIND_CPU", "KIND_GPU gpus: [ 0 ]")
-    model_server.load("gpu", text, {"1/model.pt": script(Place())})
-    answer = model_server.infer("gpu", ["ON_GPU__0", "TWICE__1"], x=row(1, 2, 3))
-    assert answer["ON_GPU__0"].tolist() == [[1, 1, 1]]
-    assert answer["TWICE__1"].tolist() == [[2, 4, 6]]
+    for content in (b"", b"not a model", b"PK\x05\x06" + bytes(18), stream.getvalue()):
+        reason = model_server.refusal(config("broken", IN, OUT), {"1/model.pt": content})
+        assert re.search(r"torch 2\S+ cannot load model\.pt as TorchScript: \S+", reason)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this torch has CUDA")

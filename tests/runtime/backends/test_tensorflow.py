@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import re
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 import tritonclient.grpc as triton
 
-from checkout import ENSEMBLES
 from pipelines.dali_pipe import preprocess, serialize
-from triton_ensembles.triton.model_config import ModelInstanceGroup, format_config, read_config
+from tests.runtime.backends.conftest import Array, Encode, ModelServer, on_cpu
 
-if TYPE_CHECKING:
-    from tests.runtime.backends.conftest import Array, Encode, ModelServer
-
-DAG = ENSEMBLES / "dali_inception"
 SOFTMAX = "InceptionV3/Predictions/Softmax"
 CLASSES = 1001
 
@@ -48,17 +42,6 @@ def directly() -> Any:
     session.close()
 
 
-def on_cpu(step: str, name: str | None = None) -> str:
-    made = read_config(DAG / step / "config.pbtxt")
-    made.name = name or step
-    del made.model_warmup[:]  # its image is not copied
-    for group in made.instance_group:
-        group.kind = ModelInstanceGroup.KIND_CPU
-    if made.HasField("dynamic_batching"):
-        made.dynamic_batching.max_queue_delay_microseconds = 200_000
-    return format_config(made)
-
-
 @pytest.fixture(scope="module")
 def server(model_server: ModelServer) -> ModelServer:
     """dali_inception as it is in git, on the CPU, with the small graph."""
@@ -81,12 +64,9 @@ def images(seed: int, rows: int) -> Array:
 def test_answers_are_those_of_tensorflow(server: ModelServer, directly: Any) -> None:
     """Otherwise the server would compute something else than the graph, or mix up clients in a batch."""
     inputs = [images(seed, rows=1 + seed % 2) for seed in range(6)]
-    with ThreadPoolExecutor(6) as pool:
-        answers = list(
-            pool.map(lambda given: server.infer("inception_graphdef", [SOFTMAX], input=given)[SOFTMAX], inputs)
-        )
+    answers = server.infer_together("inception_graphdef", [SOFTMAX], [{"input": given} for given in inputs])
     for given, answer in zip(inputs, answers, strict=True):
-        np.testing.assert_allclose(answer, directly(given), atol=1e-6)
+        np.testing.assert_allclose(answer[SOFTMAX], directly(given), atol=1e-6)
     server.wait_for_a_batch("inception_graphdef", more_than=2)
 
 
@@ -95,10 +75,9 @@ def test_whole_ensemble_on_photographs_of_different_sizes(
 ) -> None:
     """Otherwise a photograph sent to dali_inception would not get TensorFlow's answer to DALI's output."""
     rows = [encode(photographs[n % 2][: 150 + 30 * n, : 600 - 40 * n]) for n in range(8)]
-    with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda row: server.infer("ensemble", ["OUTPUT"], INPUT=row[None])["OUTPUT"], rows))
+    answers = server.infer_together("ensemble", ["OUTPUT"], [{"INPUT": row[None]} for row in rows])
     for row, answer in zip(rows, answers, strict=True):
-        np.testing.assert_allclose(answer, directly(preprocess(row.tobytes())[None]), atol=1e-5)
+        np.testing.assert_allclose(answer["OUTPUT"], directly(preprocess(row.tobytes())[None]), atol=1e-5)
     server.wait_for_a_batch("dali", more_than=1)
 
 
@@ -118,9 +97,8 @@ def test_the_ensemble_answers_with_names(
 
 def test_a_bad_image_through_the_ensemble(server: ModelServer, photographs: list[Array], encode: Encode) -> None:
     """Otherwise the client of the ensemble would not learn which row is bad and why."""
-    with pytest.raises(
-        triton.InferenceServerException, match="row 0 of DALI_INPUT_0: not an image that DALI can decode"
-    ):
+    reason = "row 0 of DALI_INPUT_0: not an image that DALI can decode"
+    with pytest.raises(triton.InferenceServerException, match=reason):
         server.infer("ensemble", ["OUTPUT"], INPUT=np.frombuffer(b"no image", np.uint8)[None])
     assert server.infer("ensemble", ["OUTPUT"], INPUT=encode(photographs[0])[None])["OUTPUT"].shape == (1, CLASSES)
 
@@ -143,19 +121,15 @@ def test_thread_counts_and_a_fixed_batch_axis_in_the_graph(server: ModelServer, 
         ('name: "input"', 'name: "image"', 'has input "image", but the file has "input"'),
         (SOFTMAX, "Softmax", f'output "Softmax", but the graph has no such tensor; it ends in "{SOFTMAX}"'),
         ("dims: [ 1001 ]", "dims: [ 1000 ]", r"is \[-1, 1000\] with the batch axis in the config, but \[-1, 1001\]"),
+        ("", "", "model.graphdef is not a TensorFlow GraphDef"),
     ],
 )
-def test_a_config_that_does_not_match_is_refused(model_server: ModelServer, old: str, new: str, message: str) -> None:
-    """Otherwise a wrong config would load and fail at the first request."""
+def test_a_config_or_a_file_that_does_not_match_is_refused(
+    model_server: ModelServer, old: str, new: str, message: str
+) -> None:
+    """Otherwise a wrong config would load and fail at the first request, or give an unreadable error of protobuf."""
     text = on_cpu("inception_graphdef", "bad").replace('label_filename: "inception_labels.txt"', "")
     assert old in text
-    reason = model_server.refusal("bad", text.replace(old, new, 1), {"1/model.graphdef": frozen_graph()})
+    content = frozen_graph() if old else b"junk"
+    reason = model_server.refusal(text.replace(old, new, 1), {"1/model.graphdef": content})
     assert re.search(message, reason), reason
-
-
-def test_a_file_that_is_not_a_graph_is_refused(model_server: ModelServer) -> None:
-    """Otherwise a wrong file would give an unreadable error of the protobuf library."""
-    text = on_cpu("inception_graphdef", "junk").replace('label_filename: "inception_labels.txt"', "")
-    assert "model.graphdef is not a TensorFlow GraphDef" in model_server.refusal(
-        "junk", text, {"1/model.graphdef": b"junk"}
-    )

@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tests.endpoint.hosting.archives import written
+
 STEP = Path(__file__).with_name("random_step.py")
 TYPES = {
     "BOOL": np.bool_,
@@ -59,24 +61,16 @@ class Model:
     version: int
 
     def config(self) -> str:
-        lists = [f"{kind} [ {', '.join(each.values())} ]" for kind, each in self._lists() if each]
-        batching = "dynamic_batching { }" if self.dynamic else ""
-        return "\n".join(
-            [
-                f'name: "{self.name}"\nbackend: "python"\nmax_batch_size: {self.rows}\n{batching}',
-                *lists,
-                "instance_group [ { count: 1 kind: KIND_CPU } ]",
-                f'parameters {{ key: "habits" value {{ string_value: "{" ".join(self.habits)}" }} }}',
-            ]
-        )
+        return f"""name: "{self.name}" backend: "python" max_batch_size: {self.rows}
+            input [ {", ".join(self.inputs.values())} ] output [ {", ".join(self.outputs.values())} ]
+            {"dynamic_batching { }" if self.dynamic else ""} instance_group [ {{ count: 1 kind: KIND_CPU }} ]
+            parameters {{ key: "habits" value {{ string_value: "{" ".join(self.habits)}" }} }}
+        """
 
     def fail(self, habit: str) -> None:
         if habit == "exits":
             self.habits = tuple(each for each in self.habits if each != "async")  # 24.10 hangs
         self.habits += (habit,)
-
-    def _lists(self) -> list[tuple[str, dict[str, str]]]:
-        return [("input", self.inputs), ("output", self.outputs)]
 
 
 @dataclass
@@ -103,24 +97,20 @@ class Dag:
             f"{_map('output', use.output_map)} }}"
             for use in self.uses
         )
-        inputs = ", ".join(
-            each.entry(each.name, extra="optional: true" if each.optional else "") for each in self.inputs
-        )
+        optional = {True: "optional: true", False: ""}
+        inputs = ", ".join(each.entry(each.name, extra=optional[each.optional]) for each in self.inputs)
         outputs = ", ".join(each.entry(each.name) for each in self.outputs)
-        (folder / "ensemble" / "1").mkdir(parents=True)
-        (folder / "ensemble" / "config.pbtxt").write_text(
-            f'name: "ensemble"\nplatform: "ensemble"\nmax_batch_size: {self.rows}\n'
-            f"input [ {inputs} ]\noutput [ {outputs} ]\nensemble_scheduling {{ step [ {steps} ] }}\n"
-        )
-        (folder / "ensemble.toml").write_text('description = "A random DAG"\n')
-        for model in {use.model.name: use.model for use in self.uses}.values():
-            version = folder / model.name / str(model.version)
-            version.mkdir(parents=True)
-            (folder / model.name / "config.pbtxt").write_text(model.config())
-            (version / "model.py").write_bytes(STEP.read_bytes())
+        files = {
+            "ensemble.toml": 'description = "A random DAG"\n',
+            "ensemble/config.pbtxt": f'name: "ensemble"\nplatform: "ensemble"\nmax_batch_size: {self.rows}\n'
+            f"input [ {inputs} ]\noutput [ {outputs} ]\nensemble_scheduling {{ step [ {steps} ] }}\n",
+        }
+        for model in (use.model for use in self.uses):
+            version = f"{model.name}/{model.version}"
+            files |= {f"{model.name}/config.pbtxt": model.config(), f"{version}/model.py": STEP.read_text()}
             helper = f'WORD = "{model.name}"\n\n\ndef divide(number):\n    return number // 0\n'
-            (version / "helper.py").write_text(helper)
-            (version / "late.py").write_text(f'WORD = b"late {model.name}"\n')
+            files |= {f"{version}/helper.py": helper, f"{version}/late.py": f'WORD = b"late {model.name}"\n'}
+        written(files, folder)
 
 
 @dataclass(frozen=True)
@@ -286,13 +276,11 @@ def random_dags(count: int, number: int) -> list[Dag]:
     """``count`` DAGs, in which each kind of failure has its turn; the same ``number`` gives the same ones."""
     found: list[Dag] = []
 
+    checks = list(HealthCheck)
+
     @seed(number)
     @settings(
-        max_examples=count + 1,
-        deadline=None,
-        database=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
+        max_examples=count + 1, phases=[Phase.generate], database=None, deadline=None, suppress_health_check=checks
     )
     @given(st.data())
     def collect(data: st.DataObject) -> None:

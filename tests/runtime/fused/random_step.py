@@ -31,16 +31,8 @@ class TritonPythonModel:
         assert helper.WORD == same_helper.WORD and helper is not same_helper
         folder = Path(pb_utils.get_model_dir())
         places = [folder == Path(args["model_repository"], args["model_version"]), (folder / "model.py").exists()]
-        self.me = json.dumps(
-            [
-                json.dumps(seen, sort_keys=True),
-                sorted(args),
-                args["model_name"],
-                args["model_version"],
-                places,
-                __name__,
-            ]
-        )
+        about = [seen, sorted(args), args["model_name"], args["model_version"], places, __name__]
+        self.me = json.dumps(about, sort_keys=True)
         self.me += args["model_instance_name"] + args["model_instance_kind"] + args["model_instance_device_id"]
         self.kept = {}
         if "metrics" in self.habits:
@@ -113,11 +105,8 @@ class TritonPythonModel:
     def digest(self, request, given):
         found = hashlib.sha256((self.me + helper.WORD).encode())
         about = [request.request_id(), request.correlation_id(), request.flags(), request.timeout()]
-        about += [
-            sorted(json.loads(request.parameters()).items()),
-            sorted(request.requested_output_names()),
-            request.is_cancelled(),
-        ]
+        about += [sorted(json.loads(request.parameters()).items()), sorted(request.requested_output_names())]
+        about += [request.is_cancelled()]
         found.update(repr(about).encode())
         for name, array in sorted(given.items()):
             found.update(f"{name} {array.dtype} {array.shape} {array.flags.writeable}".encode())

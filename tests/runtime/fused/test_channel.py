@@ -27,8 +27,6 @@ any_array = arrays.arrays(
     arrays.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5),
 )
 texts = st.lists(st.binary(max_size=9)).map(lambda items: np.array([*items, None], dtype=object)[:-1])
-
-
 plain = st.none() | st.text() | st.binary(max_size=9) | st.integers() | st.lists(st.text(), max_size=2).map(tuple)
 
 

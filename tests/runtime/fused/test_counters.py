@@ -6,7 +6,6 @@ import os
 import signal
 import urllib.request
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -44,23 +43,16 @@ def counted(server: TritonServer) -> dict[str, int]:
 
 def ask(server: TritonServer, times: int) -> None:
     """Keep both instances busy with this many requests."""
-
-    def one(_: int) -> list[list[float]]:
-        given = http.InferInput("X", [1, 3], "FP32")
-        given.set_data_from_numpy(np.ones((1, 3), np.float32))
-        with http.InferenceServerClient(server.http_url) as client:
-            return client.infer(chain.NAME, [given]).as_numpy("Y").tolist()  # type: ignore[no-any-return]
-
-    with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(one, range(times))) == [[[3.0, 3.0, 3.0]]] * times
+    given = http.InferInput("X", [1, 3], "FP32")
+    given.set_data_from_numpy(np.ones((1, 3), np.float32))
+    with http.InferenceServerClient(server.http_url, concurrency=4) as client:
+        requests = [client.async_infer(chain.NAME, [given]) for _ in range(times)]
+        assert [request.get_result().as_numpy("Y").tolist() for request in requests] == [[[3.0, 3.0, 3.0]]] * times
 
 
 def workers(server: TritonServer) -> list[int]:
     """The processes that the steps run in, which are children of Triton's stubs."""
-    found = {
-        pid: int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]) for pid in descendants(server.pid)
-    }
-    return [pid for pid, parent in found.items() if parent != server.pid]
+    return [worker for process in descendants(server.pid) for worker in descendants(process)]
 
 
 def test_instances_add_up_also_after_their_processes_died(two: TritonServer) -> None:

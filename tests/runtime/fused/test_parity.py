@@ -18,17 +18,8 @@ from tests.runtime.fused.forms import Forms, stage_both
 from triton_ensembles.triton.server import TritonServer
 
 COUNT, NUMBER = 24, 17
-BATCH_HABITS = {
-    "raises",
-    "exits",
-    "divides",
-    "returns_text",
-    "returns_tuple",
-    "counts_wrong",
-    "unicode",
-    "keeps",
-    "async",
-}
+FAILS_ALL = {"raises", "exits", "divides", "returns_text", "returns_tuple", "counts_wrong", "unicode"}
+BATCH_HABITS = FAILS_ALL | {"keeps", "async"}
 """What fails, or changes, all requests of an execution, so that it depends on which ones came together."""
 
 

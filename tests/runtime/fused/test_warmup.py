@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpc
 
+from tests.endpoint.hosting.archives import written
 from tests.runtime.fused.forms import Forms, stage_both
 from triton_ensembles.triton.server import TritonServer
 
@@ -38,18 +39,15 @@ class TritonPythonModel:
 @pytest.fixture
 def forms(tmp_path: Path) -> Forms:
     folder = tmp_path / "written" / "warm"
-    files = {
+    files: dict[str, bytes | str] = {
         "ensemble.toml": 'description = "Warm-ups"\n',
         "ensemble/config.pbtxt": ENSEMBLE + TENSORS,
         "seen/config.pbtxt": f'backend: "python" {TENSORS} instance_group [ {{ count: 1 kind: KIND_CPU }} ]\n'
         f"model_warmup [ {', '.join(SAMPLES)} ]\n",
         "seen/1/model.py": STEP,
+        "seen/warmup/two": np.array([1, 2], np.float32).tobytes(),
     }
-    for path, text in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
-    (folder / "seen" / "warmup").mkdir()
-    (folder / "seen" / "warmup" / "two").write_bytes(np.array([1, 2], np.float32).tobytes())
+    written(files, folder)
     found = Forms(tmp_path / "drawn", tmp_path / "fused")
     found.drawn.mkdir()
     found.fused.mkdir()

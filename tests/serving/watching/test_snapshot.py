@@ -1,7 +1,5 @@
 """What counts as a change, and how a staged repository follows what is written."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``serve --watch`` on the real server: edits are loaded while it runs, in Triton's words where it refuses."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

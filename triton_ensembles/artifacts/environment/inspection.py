@@ -43,26 +43,16 @@ print(json.dumps(sorted({getattr(spec, "origin", None) or "" for spec in specs})
 
 @dataclass(frozen=True)
 class EnvironmentFacts:
-    """The content of an unpacked environment.
+    """The content of an unpacked environment."""
 
-    Args:
-        python: its minor version, such as ``"3.11"``.
-        packages: versions by name (lower case, dashes) of the packages that have files in the tree.
-        sources: the ``.py`` files that are read when the requested packages are imported.
-    """
-
-    python: str
-    packages: dict[str, str]
-    sources: tuple[Path, ...]
+    python: str  # its minor version, such as `"3.11"`
+    packages: dict[str, str]  # versions by name (lower case, dashes) of the packages that have files in the tree
+    sources: tuple[Path, ...]  # the `.py` files that are read when the requested packages are imported
 
 
 def inspect_environment(tree: Path, spec: EnvironmentSpec) -> EnvironmentFacts:
-    """Run the tree's Python with a clean environment and import what the file asks for.
-
-    Raises:
-        EnsembleError: it does not start, a package cannot be imported, or libpython, which Triton's stub loads, is
-            missing.
-    """
+    """Run the tree's Python with a clean environment and import what the file asks for. Raises :class:`EnsembleError`:
+    it does not start, a package cannot be imported, or libpython, which Triton's stub loads, is missing."""
     facts = _run_script(tree, spec, _DESCRIBE)
     if Path(facts["prefix"]).resolve() != tree.resolve():
         raise EnsembleError(f"the packed Python has the wrong prefix {facts['prefix']}", path=spec.path)
@@ -76,15 +66,11 @@ def inspect_environment(tree: Path, spec: EnvironmentSpec) -> EnvironmentFacts:
     requested |= {_normal(Requirement(text).name) for text in spec.pip_packages}
     absent = requested - packages.keys()
     if absent:
-        raise EnsembleError(
-            f"nothing is left of {', '.join(sorted(absent))} in the packed environment",
-            path=spec.path,
-            cure="remove patterns from `exclude`",
-        )
+        message = f"nothing is left of {', '.join(sorted(absent))} in the packed environment"
+        raise EnsembleError(message, path=spec.path, cure="remove patterns from `exclude`")
     modules = sorted(module for name in requested & distributions.keys() for module in distributions[name][1])
-    sources = tuple(
-        Path(name) for name in _run_script(tree, spec, _IMPORT, json.dumps(modules)) if name.endswith(".py")
-    )
+    names = _run_script(tree, spec, _IMPORT, json.dumps(modules))
+    sources = tuple(Path(name) for name in names if name.endswith(".py"))
     return EnvironmentFacts(facts["python"], dict(sorted(packages.items())), sources)
 
 

@@ -10,15 +10,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from triton_ensembles.artifacts.environment.conda import ProviderUnavailableError, install_with_rattler
 from triton_ensembles.artifacts.environment.conda_pack import pack_prefix
 from triton_ensembles.artifacts.environment.inspection import compile_sources, inspect_environment
 from triton_ensembles.artifacts.environment.libraries import required_glibc
 from triton_ensembles.artifacts.environment.links import replace_links
 from triton_ensembles.artifacts.environment.pins import Pins
-from triton_ensembles.artifacts.environment.providers import install
+from triton_ensembles.artifacts.environment.pypi import install_from_pypi
 from triton_ensembles.artifacts.environment.spec import EnvironmentSpec
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import content_digest, size_of, write_whole
 from triton_ensembles.ground.progress import Progress
+
+PROVIDERS = {"rattler": install_with_rattler, "pypi": install_from_pypi}
+"""What installs an environment, in the order in which they are tried."""
 
 # An installer's own records: the files it wrote (wrong after excluding some) and where they came from.
 _INSTALLER_FILES = frozenset(("RECORD", "INSTALLER", "REQUESTED", "direct_url.json"))
@@ -29,25 +34,15 @@ _NO_BYTE_CODE = ("no-byte-code.pth", "import sys; sys.dont_write_bytecode = True
 
 @dataclass(frozen=True)
 class PackedEnvironment:
-    """A packed environment.
-
-    Args:
-        path: the folder.
-        python: its minor version, such as ``"3.11"``; Triton's stub must be built for the same.
-        provider: who installed it: rattler or pypi.
-        packages: versions by name (lower case, dashes) of what is in it.
-        glibc: the oldest glibc that it runs on, such as ``"2.34"``; "" if no file requires one.
-        sha256: of the folder's content (:func:`.files.content_digest`), in hexadecimal digits.
-        size: of all files, in bytes.
-    """
+    """A packed environment."""
 
     path: Path
-    python: str
-    provider: str
-    packages: dict[str, str]
-    glibc: str
-    sha256: str
-    size: int
+    python: str  # its minor version, such as `"3.11"`; Triton's stub must be built for the same
+    provider: str  # who installed it: rattler or pypi
+    packages: dict[str, str]  # versions by name (lower case, dashes) of what is in it
+    glibc: str  # the oldest glibc that it runs on, such as `"2.34"`; "" if no file requires one
+    sha256: str  # of the folder's content (files.content_digest), in hexadecimal digits
+    size: int  # of all files, in bytes
 
 
 def make_packed_environment(
@@ -68,7 +63,7 @@ def make_packed_environment(
         exclude: globs of paths below the prefix, as conda-pack takes them (``*`` matches ``/`` too), of files to leave
             out, such as ``*/site-packages/huggingface_hub*``, besides :data:`.conda_pack.DEFAULT_EXCLUDE`.
         progress: called with a line before each long step.
-        provider: one of :data:`.providers.PROVIDERS`; by default the first that is available.
+        provider: one of :data:`PROVIDERS`; by default the first that is available.
         pins: the exact packages to install, if there are any given; those that were installed are noted in it.
 
     It holds ``bin/activate`` (Triton up to 25.07 runs it, later releases only require it) and the
@@ -103,3 +98,25 @@ def make_packed_environment(
             shutil.move(tree, partial)
     sha256, size = content_digest(destination), size_of(destination)
     return PackedEnvironment(destination, facts.python, used, facts.packages, glibc, sha256, size)
+
+
+def install(
+    spec: EnvironmentSpec, prefix: Path, progress: Progress, provider: str | None = None, pins: Pins | None = None
+) -> str:
+    """Install ``spec`` into the new folder ``prefix`` and return the provider's name.
+
+    The first of :data:`PROVIDERS` that is available is used, or ``provider`` if it is given. One that is not is
+    reported to ``progress``, and the next is tried. Raises :class:`EnsembleError`: the file has no solution, or
+    ``provider`` is not available."""
+    pins = pins or Pins()
+    able = [name for name in PROVIDERS if not pins.given or (name != "pypi") == pins.from_conda]
+    for name in [provider] if provider else able:
+        try:
+            PROVIDERS[name](spec, prefix, progress, pins)
+            return name
+        except ProviderUnavailableError as error:
+            if provider:
+                raise EnsembleError(str(error), path=spec.path) from error
+            progress(f"{error}; trying the next provider")
+    message = "its lock was made with a conda channel, and none can be reached"  # pypi is never unavailable
+    raise EnsembleError(message, path=spec.path, cure="build where one can, or delete the lock")

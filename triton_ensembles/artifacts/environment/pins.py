@@ -4,8 +4,6 @@ A line is what pip takes (``numpy==1.26.4 --hash=sha256:…``, ``mine @ https://
 ==VERSION BUILD``.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable
@@ -21,7 +19,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest
 
 LINE = re.compile(
-    r"(?P<pip>[A-Za-z0-9][A-Za-z0-9._-]*)(==(?P<version>\S+)| @ \S+) --hash=sha256:[0-9a-f]{64}"
+    r"(?P<pip>[A-Za-z0-9][A-Za-z0-9._-]*)(==\S+| @ \S+) --hash=sha256:[0-9a-f]{64}"
     r"|conda (?P<conda>[A-Za-z0-9_][A-Za-z0-9_.-]*) ==\S+ \S+"
 )
 """A line of pins."""
@@ -33,15 +31,11 @@ _CONDA = "conda "
 
 @dataclass
 class Pins:
-    """Attributes:
-    given: the lines to install, and nothing else; () for whatever is found to fit.
-    source: the file that they are from, if any.
-    found: the lines of what was installed.
-    """
+    """Exact packages."""
 
-    given: tuple[str, ...] = ()
-    source: Path | None = None
-    found: list[str] = field(default_factory=list)
+    given: tuple[str, ...] = ()  # the lines to install, and nothing else; () for whatever is found to fit
+    source: Path | None = None  # the file that they are from, if any
+    found: list[str] = field(default_factory=list)  # the lines of what was installed
 
     @property
     def from_conda(self) -> bool:
@@ -64,11 +58,8 @@ class Pins:
 
     def refusal(self, reason: str) -> EnsembleError:
         """Why pip did not install the given packages: they no longer exist as they were locked, or one is missing."""
-        return EnsembleError(
-            f"what this lock says cannot be installed: {reason}",
-            path=self.source,
-            cure="delete the lock and build again; what is found now goes into a new one",
-        )
+        cure = "delete the lock and build again; what is found now goes into a new one"
+        return EnsembleError(f"what this lock says cannot be installed: {reason}", path=self.source, cure=cure)
 
     def note_wheels(self, folder: Path, requirements: Iterable[str]) -> None:
         """Note the wheels that pip has downloaded to ``folder``, asked for ``requirements``."""
@@ -78,19 +69,14 @@ class Pins:
             self.found.append(_pip_line(name, str(version), file_digest(wheel), named.get(name)))
 
     def note_report(self, report: Path) -> None:
-        """Note what pip has installed, by its own report.
-
-        Raises:
-            EnsembleError: one of the packages came from a folder, and has no digest.
-        """
+        """Note what pip has installed, by its own report. Raises :class:`EnsembleError`: one of the packages came from
+        a folder, and has no digest."""
         packages: list[dict[str, Any]] = json.loads(report.read_text(encoding="utf-8"))["install"]
         for package in packages:
             name, came = package["metadata"]["name"], package["download_info"]
             if "archive_info" not in came:
-                raise EnsembleError(
-                    f"the package {name} is no file ({came['url']}), so that no digest can lock it",
-                    cure="build a wheel of it, and name that file",
-                )
+                message = f"the package {name} is no file ({came['url']}), so that no digest can lock it"
+                raise EnsembleError(message, cure="build a wheel of it, and name that file")
             url = came["url"] if package["is_direct"] else None
             digest = came["archive_info"]["hashes"]["sha256"]
             self.found.append(_pip_line(name, package["metadata"]["version"], digest, url))

@@ -32,11 +32,7 @@ def pip_install(
 
     pip runs *in* the prefix's Python (``--python``), so markers and wheel tags are those of the Python that will import
     the packages. pip's own configuration says where packages come from. Console scripts, whose first line names the
-    prefix, are removed.
-
-    Raises:
-        EnsembleError: pip cannot install them.
-    """
+    prefix, are removed. Raises :class:`EnsembleError`: pip cannot install them."""
     if not requirements:
         return
     progress(f"installing {', '.join(requirements)} with pip")

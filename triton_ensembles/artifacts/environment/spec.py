@@ -32,19 +32,12 @@ _ONE_MINOR = re.compile(r"(?:==?)?\s*(3\.\d+)(?:\.\d+)?(?:\.?\*)?")
 
 @dataclass(frozen=True)
 class Package:
-    """One conda match specification, such as ``numpy=2.4.6``.
+    """One conda match specification, such as ``numpy=2.4.6``."""
 
-    Args:
-        name: in lower case.
-        version: conda's constraint, such as ``"=2.4.6"``; "" for any version.
-        written: the specification as the file has it.
-        line: 1-based line of the file.
-    """
-
-    name: str
-    version: str
-    written: str
-    line: int
+    name: str  # in lower case
+    version: str  # conda's constraint, such as `"=2.4.6"`; "" for any version
+    written: str  # the specification as the file has it
+    line: int  # 1-based
 
     @property
     def pip_requirement(self) -> str:
@@ -55,29 +48,17 @@ class Package:
 
 @dataclass(frozen=True)
 class EnvironmentSpec:
-    """A parsed environment file.
-
-    Args:
-        path: the file.
-        text: its content.
-        name: of the environment.
-        python: a minor version (``"3.11"``), or None where the file does not name one.
-        packages: the match specifications without ``python`` and ``pip``.
-        channels: names or URLs.
-        pip_packages: the requirements of the ``pip:`` list.
-        conda_specs: every match specification as written.
-        exactly: whether no other Python than ``python`` may be used.
-    """
+    """A parsed environment file."""
 
     path: Path
     text: str
-    name: str
-    python: str | None
-    packages: tuple[Package, ...]
-    channels: tuple[str, ...]
-    pip_packages: tuple[str, ...]
-    conda_specs: tuple[str, ...]
-    exactly: bool = False
+    name: str  # of the environment
+    python: str | None  # a minor version (`"3.11"`), or None where the file does not name one
+    packages: tuple[Package, ...]  # the match specifications without `python` and `pip`
+    channels: tuple[str, ...]  # names or URLs
+    pip_packages: tuple[str, ...]  # the requirements of the `pip:` list
+    conda_specs: tuple[str, ...]  # every match specification as written
+    exactly: bool = False  # whether no other Python than `python` may be used
 
     def for_python(self, minor: str, *, exactly: bool) -> EnvironmentSpec:
         """The same packages for another Python (``"3.10"``)."""
@@ -96,32 +77,25 @@ class EnvironmentSpec:
 
     @property
     def pip_requirements(self) -> tuple[str, ...]:
-        """All packages as requirements for pip, in the order of the file.
-
-        Raises:
-            EnsembleError: one has a version in a form that only conda reads.
-        """
+        """All packages as requirements for pip, in the order of the file. Raises :class:`EnsembleError`: one has a
+        version in a form that only conda reads."""
         return tuple(map(self._for_pip, self.packages)) + self.pip_packages
 
     def _for_pip(self, package: Package) -> str:
         try:
             Requirement(package.pip_requirement)
         except InvalidRequirement as error:
-            raise EnsembleError(
-                f"{package.written!r} has a version that conda's channels may have, and pip cannot read",
-                path=self.path,
-                line=package.line,
-                cure="write one such as `name=1.2.3`",
-            ) from error
+            message = f"{package.written!r} has a version that conda's channels may have, and pip cannot read"
+            cure = "write one such as `name=1.2.3`"
+            raise EnsembleError(message, path=self.path, line=package.line, cure=cure) from error
         return package.pip_requirement
 
 
 def read_environment_file(path: Path) -> EnvironmentSpec:
     """Read ``path``. Raises :class:`EnsembleError`, which names the line of the first fault."""
     if not path.exists():
-        raise EnsembleError(
-            "there is no such environment file", path=path, cure="write one, or correct the recipe's `environment`"
-        )
+        message = "there is no such environment file"
+        raise EnsembleError(message, path=path, cure="write one, or correct the recipe's `environment`")
     text = read_text(path, _LONGEST)
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -150,9 +124,8 @@ class _Reader:
         for key, value in root.value:
             name = self.text(key, "a field's name")
             if name not in _FIELDS:
-                raise self.fault(
-                    f"the field {name!r} has no effect in a packed environment", key, f"keep {', '.join(_FIELDS)}"
-                )
+                message = f"the field {name!r} has no effect in a packed environment"
+                raise self.fault(message, key, f"keep {', '.join(_FIELDS)}")
             if name in fields:
                 raise self.fault(f"the field {name!r} appears twice", key)
             fields[name] = value
@@ -204,17 +177,13 @@ class _Reader:
             try:
                 requirement = Requirement(written)
             except (InvalidRequirement, RecursionError) as error:
-                raise self.fault(
-                    f"{written!r} is not a pip requirement",
-                    item,
-                    "write `name==version`; options and editable installs cannot be packed",
-                ) from error
+                message = f"{written!r} is not a pip requirement"
+                cure = "write `name==version`; options and editable installs cannot be packed"
+                raise self.fault(message, item, cure) from error
             if requirement.url and not requirement.url.startswith(("https://", "http://", "file://")):
-                raise self.fault(
-                    f"{written!r} is no file, so that no digest can lock it",
-                    item,
-                    "build a wheel of it, and write `name @ https://…/name-1.0-py3-none-any.whl`",
-                )
+                message = f"{written!r} is no file, so that no digest can lock it"
+                cure = "build a wheel of it, and write `name @ https://…/name-1.0-py3-none-any.whl`"
+                raise self.fault(message, item, cure)
             requirements.append(written)
         return requirements
 
@@ -223,12 +192,8 @@ class _Reader:
             if package.name == "python" and package.version:
                 match = _ONE_MINOR.fullmatch(package.version)
                 if not match:
-                    raise EnsembleError(
-                        f"{package.written!r} does not name one minor version, but Triton's stub is built for one",
-                        path=self.path,
-                        line=package.line,
-                        cure="write `python=3.11`",
-                    )
+                    message = f"{package.written!r} does not name one minor version, but Triton's stub is built for one"
+                    raise EnsembleError(message, path=self.path, line=package.line, cure="write `python=3.11`")
                 return match[1]
         return None
 

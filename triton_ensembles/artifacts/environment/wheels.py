@@ -20,6 +20,7 @@ from triton_ensembles.artifacts.environment.pypi import refuse_missing_pip
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.programs import ProgramError, output_of
 from triton_ensembles.ground.progress import Progress
+from triton_ensembles.ground.spelling import most_of
 from triton_ensembles.triton.machine import glibc_version
 
 #: Minor versions of Python that a refusal names, where they have the wheel.
@@ -127,10 +128,8 @@ def _download(
                 [line.removeprefix("The user requested ").split()[0] for line in reversed(lines)],
                 "correct the versions",
             ) from error
-        raise EnsembleError(
-            f"pip cannot download wheels of {', '.join(requirements)}: {error.reason}",
-            cure="see to pip's access to its index",
-        ) from error
+        message = f"pip cannot download wheels of {', '.join(requirements)}: {error.reason}"
+        raise EnsembleError(message, cure="see to pip's access to its index") from error
 
 
 def _no_wheel(missing: re.Match[str], python: str, glibc: tuple[int, int]) -> WheelError:
@@ -142,13 +141,13 @@ def _no_wheel(missing: re.Match[str], python: str, glibc: tuple[int, int]) -> Wh
     message = f"no wheel brings {request} for Python {python} and glibc {'.'.join(map(str, glibc))}"
     minors = [minor for minor in _PYTHONS if minor != python and _has_wheel(requirement, minor, glibc)]
     if minors:
-        message += f"; there are wheels for Python {_and(minors)}"
+        message += f"; there are wheels for Python {most_of(minors, len(minors))}"
     elif _has_wheel(requirement, python, _NEWEST_GLIBC):
         message += "; its wheels need a newer glibc"
     elif not versions:
         message += ", of any version"
     if versions:
-        return WheelError(message, names, f"ask for a version that has one: the newest are {_and(versions[-3:])}")
+        return WheelError(message, names, f"ask for a version that has one: the newest are {most_of(versions[-3:])}")
     return WheelError(message, names, 'use a packed environment (kind = "folder") for what no wheel brings')
 
 
@@ -223,16 +222,11 @@ def _name_modules(files: list[Path], destination: Path) -> bool:
 def _refuse_newer_glibc(name: str, version: str, files: list[Path], glibc: tuple[int, int]) -> None:
     needs = required_glibc(files)
     if needs and tuple(map(int, needs.split("."))) > glibc:
-        raise WheelError(
-            f"the wheel of {name}=={version} needs glibc {needs}, and there is {'.'.join(map(str, glibc))}", [name]
-        )
+        message = f"the wheel of {name}=={version} needs glibc {needs}, and there is {'.'.join(map(str, glibc))}"
+        raise WheelError(message, [name])
 
 
 def glibc_of_this_machine() -> tuple[int, int]:
     """Such as (2, 36)."""
     major, minor = glibc_version()  # tritonserver also needs glibc
     return major, minor
-
-
-def _and(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -1,9 +1,10 @@
-"""The three plan builders: TensorRT's Python package, trtexec on PATH, and NVIDIA's image in Docker.
+"""The three plan builders: TensorRT's Python package, trtexec on PATH, and NVIDIA's image in Docker; and the GPU.
 
 The first one with the TensorRT of the target's image is taken: only the version that built a plan reads it.
 """
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -13,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from triton_ensembles.artifacts.tensorrt.plan_request import PlanRequest
+from triton_ensembles.artifacts.tensorrt.profiles import fill
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.triton.releases import agree
@@ -24,18 +27,20 @@ _OLD_BANNER = re.compile(r"\[TensorRT v(\d)(\d)(\d\d)\]")
 
 
 @dataclass(frozen=True)
-class PlanBuilder:
-    """A program that builds plans.
-
-    Attributes:
-        name: PYTHON, TRTEXEC or DOCKER.
-        tensorrt: its version; "" for Docker.
-        image: the image that Docker runs; "" for the others.
-    """
+class Gpu:
+    """``name`` as NVIDIA's driver reports it, "NVIDIA A10G"; ``compute_capability`` such as "8.6"."""
 
     name: str
-    tensorrt: str
-    image: str = ""
+    compute_capability: str
+
+
+@dataclass(frozen=True)
+class PlanBuilder:
+    """A program that builds plans."""
+
+    name: str  # PYTHON, TRTEXEC or DOCKER
+    tensorrt: str  # its version; "" for Docker
+    image: str = ""  # the image that Docker runs; "" for the others
 
 
 def docker_image(release: str) -> str:
@@ -44,6 +49,17 @@ def docker_image(release: str) -> str:
     The TensorRT in tensorrt:RELEASE-py3 can differ: 23.05 has 8.6.1.6 there and 8.6.1.2 here (server issue #5975).
     """
     return f"nvcr.io/nvidia/tritonserver:{release}-py3"
+
+
+def find_gpu() -> Gpu | None:
+    """The first GPU that nvidia-smi lists; None when there is no GPU or no driver."""
+    query = ["nvidia-smi", "--query-gpu=name,compute_cap", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(query, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    name, comma, capability = next(iter(done.stdout.splitlines()), "").rpartition(",")
+    return Gpu(name.strip(), capability.strip()) if comma and not done.returncode else None
 
 
 def find_plan_builder(release: str, tensorrt: str, progress: Progress) -> PlanBuilder | None:
@@ -61,11 +77,8 @@ def find_plan_builder(release: str, tensorrt: str, progress: Progress) -> PlanBu
 
 
 def run_script(builder: PlanBuilder, script: Path) -> None:
-    """Run the script of a plan request with trtexec, on this machine or in Docker.
-
-    Raises:
-        EnsembleError: the script fails.
-    """
+    """Run the script of a plan request with trtexec, on this machine or in Docker. Raises :class:`EnsembleError`: the
+    script fails."""
     command: list[str | Path] = ["sh", script]
     if builder.name == DOCKER:
         user = f"{os.getuid()}:{os.getgid()}"
@@ -75,6 +88,45 @@ def run_script(builder: PlanBuilder, script: Path) -> None:
     if done.returncode:
         lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         raise EnsembleError(f"{builder.name} exited with {done.returncode}: {lines[-1] if lines else 'no output'}")
+
+
+def build_with_api(request: PlanRequest, folder: Path, gpu: Gpu) -> None:
+    """Write NAME.plan, NAME.log, NAME.outputN.json and NAME.timing.cache into the request's folder."""
+    import tensorrt
+    from polygraphy.backend.trt import (
+        CreateConfig,
+        Profile,
+        TrtRunner,
+        engine_from_network,
+        network_from_onnx_path,
+        save_engine,
+    )
+
+    profiles = []
+    for wanted in request.profiles:
+        profile = Profile()
+        for tensor, dims in request.inputs.items():
+            shapes = (fill(dims, sizes) for sizes in (wanted.minimum, wanted.optimum, wanted.maximum))
+            profile.add(tensor, *shapes)
+        profiles.append(profile)
+    cache = folder / f"{request.name}.timing.cache"
+    known = str(cache) if cache.is_file() else None
+    config = CreateConfig(fp16=request.precision == "fp16", profiles=profiles, load_timing_cache=known)
+    network = network_from_onnx_path(str(folder / f"{request.name}.onnx"))
+    engine = engine_from_network(network, config=config, save_timing_cache=str(cache))
+    save_engine(engine, str(folder / f"{request.name}.plan"))
+    (folder / f"{request.name}.log").write_text(
+        f"TensorRT version: {tensorrt.__version__}\nSelected Device: {gpu.name}\n"
+        f"Compute Capability: {gpu.compute_capability}\n"
+    )
+    for number, feed in enumerate(request.feeds):
+        with TrtRunner(engine, optimization_profile=number) as runner:
+            outputs = runner.infer(dict(feed))
+        exported = []
+        for name, array in outputs.items():
+            dimensions = "x".join(map(str, array.shape))
+            exported.append({"name": name, "dimensions": dimensions, "values": array.ravel().tolist()})
+        (folder / f"{request.name}.output{number}.json").write_text(json.dumps(exported))
 
 
 def _plan_builders(release: str) -> Iterator[PlanBuilder]:

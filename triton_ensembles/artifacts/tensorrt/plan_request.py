@@ -1,4 +1,6 @@
-"""A request to build and run one TensorRT plan: the files to take to a machine with TensorRT and the GPU.
+"""A request to build and run one TensorRT plan, and the plan that was built from it.
+
+The files to take to a machine with TensorRT and the GPU::
 
     NAME.onnx               the model
     NAME.request.json       precision, profiles, and the shapes and types of the test inputs
@@ -14,6 +16,7 @@ Options of trtexec as of TensorRT 8.6 to 10 (samples/common/sampleOptions.cpp).
 """
 
 import json
+import re
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
@@ -26,6 +29,7 @@ from numpy.typing import NDArray
 
 from triton_ensembles.artifacts.tensorrt.profiles import Profile, fill, read_profile
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import file_digest
 
 Feed = Mapping[str, NDArray[Any]]
 PRECISIONS = ("fp16", "fp32")
@@ -39,25 +43,23 @@ PATH="$PATH:/opt/tensorrt/bin:/usr/src/tensorrt/bin"
 {build} > {log} 2>&1 || {{ tail -n 5 {log} >&2; exit 1; }}
 """
 _RUN = "{run} > {log} 2>&1 || {{ tail -n 5 {log} >&2; exit 1; }}\n"
+# What trtexec prints of itself and of the device (sampleDevice.cpp, trtexec.cpp).
+_FACTS = {
+    "tensorrt": re.compile(r"TensorRT version: *([\d.]+)"),
+    "gpu": re.compile(r"Selected Device: *(.+?) *$", re.MULTILINE),
+    "compute_capability": re.compile(r"Compute Capability: *(\d+\.\d+)"),
+}
 
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """A plan to build.
+    """A plan to build."""
 
-    Attributes:
-        name: the beginning of its files' names, ``bert_trt.bert-trt``.
-        precision: "fp16" or "fp32".
-        profiles: the shapes to build it for.
-        inputs: dims of the model's inputs by name, -1 for axes that vary.
-        feeds: test inputs by name, one set for each profile.
-    """
-
-    name: str
-    precision: str
-    profiles: tuple[Profile, ...]
-    inputs: Mapping[str, tuple[int, ...]]
-    feeds: tuple[Feed, ...]
+    name: str  # the beginning of its files' names, `bert_trt.bert-trt`
+    precision: str  # "fp16" or "fp32"
+    profiles: tuple[Profile, ...]  # the shapes to build it for
+    inputs: Mapping[str, tuple[int, ...]]  # dims of the model's inputs by name, -1 for axes that vary
+    feeds: tuple[Feed, ...]  # test inputs by name, one set for each profile
 
     def build_command(self) -> list[str]:
         """The command of trtexec that builds the plan, run in the folder."""
@@ -119,9 +121,8 @@ def write_request(request: PlanRequest, onnx: Path, folder: Path) -> Path:
     log = shlex.quote(f"{request.name}.log")
     text = _SCRIPT.format(name=request.name, build=shlex.join(request.build_command()), log=log)
     for number in range(len(request.feeds)):
-        text += _RUN.format(
-            run=shlex.join(request.run_command(number)), log=shlex.quote(f"{request.name}.run{number}.log")
-        )
+        log = shlex.quote(f"{request.name}.run{number}.log")
+        text += _RUN.format(run=shlex.join(request.run_command(number)), log=log)
     script = folder / f"{request.name}.sh"
     script.write_text(text)
     script.chmod(0o755)
@@ -145,3 +146,71 @@ def read_request(folder: Path, name: str) -> PlanRequest:
         for tensor, array in feed.items():
             array[...] = np.fromfile(folder / request.feed_file(number, tensor), array.dtype).reshape(array.shape)
     return request
+
+
+@dataclass(frozen=True)
+class BuiltPlan:
+    """A built plan."""
+
+    plan: Path
+    request: PlanRequest  # what it was built from
+    tensorrt: str  # the version that built it, "10.4.0"
+    gpu: str  # the GPU that built it, "NVIDIA A10G"
+    compute_capability: str  # of that GPU, "8.6"
+    timing_cache: Path  # a file, which may not exist
+    # for each feed of the request, the model's outputs FP32 by name
+    outputs: tuple[dict[str, NDArray[np.float32]], ...]
+
+    def facts(self) -> dict[str, Any]:
+        """For the manifest; ``check`` reads tensorrt and compute_capability."""
+        cache = self.timing_cache
+        return {
+            "tensorrt": self.tensorrt,
+            "gpu": self.gpu,
+            "compute_capability": self.compute_capability,
+            "precision": self.request.precision,
+            "profiles": [str(profile) for profile in self.request.profiles],
+            "timing_cache": {"sha256": file_digest(cache), "size": cache.stat().st_size} if cache.is_file() else None,
+        }
+
+
+def read_plan(folder: Path, name: str) -> BuiltPlan:
+    """Read the plan ``name`` in ``folder``. Raises :class:`EnsembleError` when a file of it is missing or damaged."""
+    plan, log = folder / f"{name}.plan", folder / f"{name}.log"
+    facts = read_log(log)
+    if not plan.is_file() or not plan.stat().st_size:
+        message = "this plan does not exist"
+        raise EnsembleError(message, path=plan, cure=f"run {name}.sh on a machine with TensorRT and the GPU")
+    try:
+        request = read_request(folder, name)
+        outputs = tuple(_outputs(folder / f"{name}.output{number}.json") for number in range(len(request.feeds)))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        message = f"the outputs of {name}.plan cannot be read, so its accuracy is unknown: {error}"
+        raise EnsembleError(message, path=folder, cure=f"run {name}.sh again, to its end") from error
+    return BuiltPlan(plan, request, **facts, timing_cache=folder / f"{name}.timing.cache", outputs=outputs)
+
+
+def read_log(path: Path) -> dict[str, str]:
+    """TensorRT's version, the GPU's name and its compute capability in a log of trtexec. Raises :class:`EnsembleError`:
+    the log cannot be read, or lacks one of them."""
+    try:
+        text = path.read_text(errors="replace")
+    except OSError as error:
+        message = f"this log of trtexec cannot be read ({error.strerror}), so the plan's GPU and TensorRT are unknown"
+        cure = "build the plan with the script that the command engines writes"
+        raise EnsembleError(message, path=path, cure=cure) from error
+    facts = {name: pattern.search(text) for name, pattern in _FACTS.items()}
+    missing = [name for name, match in facts.items() if match is None]
+    if missing:
+        message = f"this log of trtexec does not state {' and '.join(missing)}"
+        raise EnsembleError(message, path=path, cure="build the plan again")
+    return {name: match[1] for name, match in facts.items() if match is not None}
+
+
+def _outputs(path: Path) -> dict[str, NDArray[np.float32]]:
+    """trtexec --exportOutput: [{"name": "output", "dimensions": "1x16x384", "values": [...]}, ...]."""
+    tensors = {}
+    for tensor in json.loads(path.read_text()):
+        shape = [int(size) for size in str(tensor["dimensions"]).split("x")]
+        tensors[str(tensor["name"])] = np.array(tensor["values"], np.float32).reshape(shape)
+    return tensors

@@ -35,9 +35,8 @@ def read_profile(text: str) -> Profile:
         for least, best, most in [sizes]
     )
     if not ascending:
-        raise EnsembleError(
-            f"{text!r} is not a profile", cure='write minimum, optimum and maximum, the batch first: "1x8 64x32 64x256"'
-        )
+        message = f"{text!r} is not a profile"
+        raise EnsembleError(message, cure='write minimum, optimum and maximum, the batch first: "1x8 64x32 64x256"')
     return Profile(*sizes)
 
 
@@ -47,15 +46,10 @@ def profiles_of(options: Mapping[str, Any]) -> tuple[Profile, ...]:
 
 
 def fill(dims: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """An input's ``dims`` with each -1 replaced by the next of ``sizes``.
-
-    Raises:
-        EnsembleError: the numbers of sizes and of axes that vary differ.
-    """
+    """An input's ``dims`` with each -1 replaced by the next of ``sizes``. Raises :class:`EnsembleError`: the numbers of
+    sizes and of axes that vary differ."""
     if dims.count(-1) != len(sizes):
-        raise EnsembleError(
-            f"the profile has {len(sizes)} sizes, but {dims.count(-1)} axes of {list(dims)} vary",
-            cure="give a size for the batch and for each axis that varies",
-        )
+        message = f"the profile has {len(sizes)} sizes, but {dims.count(-1)} axes of {list(dims)} vary"
+        raise EnsembleError(message, cure="give a size for the batch and for each axis that varies")
     remaining = iter(sizes)
     return tuple(next(remaining) if size == -1 else size for size in dims)

@@ -33,19 +33,12 @@ class MadeArtifact:
 
 @dataclass(frozen=True)
 class Inputs:
-    """Inputs of an artifact: the files that its maker reads.
+    """Inputs of an artifact: the files that its maker reads."""
 
-    Attributes:
-        files: the input files by name.
-        sha256: their digests by name.
-        file: the one that a maker of one file reads.
-        random: whether one of them has random weights.
-    """
-
-    files: dict[str, Path]
-    sha256: dict[str, str]
-    file: str | None
-    random: bool
+    files: dict[str, Path]  # the input files by name
+    sha256: dict[str, str]  # their digests by name
+    file: str | None  # the one that a maker of one file reads
+    random: bool  # whether one of them has random weights
 
     def plus(self, files: dict[str, Path]) -> Inputs:
         digests = {name: file_digest(path) for name, path in files.items()}
@@ -54,27 +47,19 @@ class Inputs:
 
 @dataclass(frozen=True)
 class ArtifactBuilder:
-    """Makes artifacts.
-
-    Attributes:
-        sources: those of the run.
-        allow_random: use seeded random weights if a source is not available (WEIGHTS=auto).
-        plans: what the TensorRT plans are made with; see :func:`building.made.tensorrt_plans.find_plans`.
-    """
+    """Makes artifacts."""
 
     plan: BuildPlan
     store: Store
-    sources: Sources
+    sources: Sources  # those of the run
     progress: Progress
-    allow_random: bool
+    allow_random: bool  # use seeded random weights if a source is not available (WEIGHTS=auto)
+    # what the TensorRT plans are made with; see building.made.tensorrt_plans.find_plans
     plans: Mapping[str, PlanInputs] = field(default_factory=dict)
 
     def make(self, artifact: Artifact) -> MadeArtifact:
-        """Make one artifact, with random weights if its source is not available and that is allowed.
-
-        Raises:
-            EnsembleError: the source is not available, the maker failed, or the result is not accurate enough.
-        """
+        """Make one artifact, with random weights if its source is not available and that is allowed. Raises
+        :class:`EnsembleError`: the source is not available, the maker failed, or the result is not accurate enough."""
         maker = MakerCall(artifact.maker, artifact.options, artifact.tools)
         try:
             inputs = self.inputs_of(artifact)
@@ -92,11 +77,8 @@ class ArtifactBuilder:
         return replace(made, record=made.record | {"accuracy": accuracy}) if accuracy else made
 
     def inputs_of(self, artifact: Artifact) -> Inputs:
-        """Download the source of an artifact, and make the artifact that it needs.
-
-        Raises:
-            SourceUnavailableError: the source is not available.
-        """
+        """Download the source of an artifact, and make the artifact that it needs. Raises
+        :class:`SourceUnavailableError`: the source is not available."""
         inputs = Inputs({}, {}, artifact.file, random=False)
         if artifact.source:
             source = self.plan.recipe.sources[artifact.source]
@@ -146,11 +128,8 @@ class ArtifactBuilder:
 
     def _accuracy(self, artifact: Artifact, made: MadeArtifact, inputs: Inputs) -> dict[str, Any]:
         """Result of the artifact's accuracy check, for the manifest: a script of the project about each file, the
-        others about a model whose engine computes in less than fp32, compared with fp32 on this machine.
-
-        Raises:
-            EnsembleError: it is too low, or this machine does not compute in that precision.
-        """
+        others about a model whose engine computes in less than fp32, compared with fp32 on this machine. Raises
+        :class:`EnsembleError`: it is too low, or this machine does not compute in that precision."""
         model, check = self.plan.selected.get(artifact.step), artifact.accuracy
         engine = model.engine if model and artifact in model.files else None
         precision = engine.precision if engine else "fp32"

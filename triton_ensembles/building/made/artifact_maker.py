@@ -29,16 +29,11 @@ _REPORT_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class MakerCall:
-    """A maker, an accuracy check or a derivation, with its options.
+    """A maker, an accuracy check or a derivation, with its options."""
 
-    Attributes:
-        name: of MAKERS or ACCURACY_CHECKS in triton_ensembles/project/recipe/makers.py, of DERIVATIONS, or OWN_CHECK.
-        tools: packages whose versions change its output, besides those that its module names.
-    """
-
-    name: str
+    name: str  # of MAKERS or ACCURACY_CHECKS in triton_ensembles/project/recipe/makers.py, of DERIVATIONS, or OWN_CHECK
     options: dict[str, Any]
-    tools: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()  # packages whose versions change its output, besides those that its module names
 
     @property
     def title(self) -> str:

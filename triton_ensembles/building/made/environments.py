@@ -1,18 +1,24 @@
 """The environments of a recipe, for the Python of the server that will run them."""
 
+import ast
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
 from triton_ensembles.artifacts import environment
-from triton_ensembles.artifacts.environment import make_packed_environment, read_environment_file
-from triton_ensembles.building.made.lock import Lock
-from triton_ensembles.building.made.step_wheels import make_wheels, steps_that_import
+from triton_ensembles.artifacts.environment import EnvironmentSpec, make_packed_environment, read_environment_file
+from triton_ensembles.artifacts.environment.pins import Pins
+from triton_ensembles.artifacts.environment.wheels import WheelError, glibc_of_this_machine, install_wheels
+from triton_ensembles.building.made.lock import Lock, locked_entry
 from triton_ensembles.building.made.store import Entry, Store
-from triton_ensembles.building.planned.plan import BuildPlan
+from triton_ensembles.building.planned.plan import BuildPlan, written_paths
 from triton_ensembles.ground import programs
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.files import digest, file_digest, size_of
+from triton_ensembles.ground.files import file_digest, size_of
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.schema import Environment
 from triton_ensembles.triton import interpreter
@@ -20,30 +26,24 @@ from triton_ensembles.triton.home import VERSION, find_home, server_python
 from triton_ensembles.triton.releases import version
 from triton_ensembles.triton.targets import Target
 
+_NUMPY = ("*/site-packages/numpy/*", "*/site-packages/numpy-*", "*/site-packages/numpy.libs/*")
+# What imports a module whose name the code computes.
+_DYNAMIC = frozenset(("__import__", "exec", "eval", "importlib", "imp", "pkgutil", "runpy"))
+
 
 @dataclass(frozen=True)
 class MadeEnvironment:
-    """An environment in the store.
+    """An environment in the store."""
 
-    Attributes:
-        path: the folder of a packed environment, or of unpacked wheels.
-        steps: those that get it.
-        stub: the Triton stub for its Python, when the server's own stub is for another Python.
-        record: its entry in the manifest.
-    """
-
-    path: Path
-    steps: tuple[str, ...]
-    stub: Path | None
-    record: dict[str, Any]
+    path: Path  # the folder of a packed environment, or of unpacked wheels
+    steps: tuple[str, ...]  # those that get it
+    stub: Path | None  # the Triton stub for its Python, when the server's own stub is for another Python
+    record: dict[str, Any]  # its entry in the manifest
 
 
 def make_environments(plan: BuildPlan, store: Store, progress: Progress) -> dict[str, MadeEnvironment]:
-    """Make every environment of the plan's recipe, by name.
-
-    Raises:
-        EnsembleError: one cannot be made, or does not run in the target's image.
-    """
+    """Make every environment of the plan's recipe, by name. Raises :class:`EnsembleError`: one cannot be made, or does
+    not run in the target's image."""
     return {name: _make(wanted, plan, store, progress) for name, wanted in plan.recipe.environments.items()}
 
 
@@ -62,7 +62,7 @@ def environment_code() -> dict[str, str]:
 def _make(wanted: Environment, plan: BuildPlan, store: Store, progress: Progress) -> MadeEnvironment:
     stub, steps = None, wanted.steps
     if wanted.kind == "wheels":
-        entry = make_wheels(wanted, plan, store, environment_code(), progress)
+        entry = _unpack_wheels(wanted, plan, store, progress)
         steps = steps_that_import(entry.path, wanted, plan, progress)
     else:
         entry = _pack(wanted, plan, store, progress)
@@ -81,27 +81,71 @@ def _pack(wanted: Environment, plan: BuildPlan, store: Store, progress: Progress
     asked = [*spec.conda_specs, *spec.pip_packages]
     lock = Lock(plan.folder, file.stem, spec.python or server_python(), asked, frozen=plan.locked)
 
-    def make(output: Path) -> dict[str, Any]:
-        pins = lock.pins()
-        packed = make_packed_environment(spec, destination=output, exclude=wanted.exclude, progress=progress, pins=pins)
-        return {
-            "python": packed.python,
-            "provider": packed.provider,
-            "glibc": packed.glibc,
-            "packages": dict(packed.packages),
-            "lock": pins.found,
-        }
+    def make(output: Path, pins: list[Pins]) -> dict[str, Any]:
+        options: dict[str, Any] = {"exclude": wanted.exclude, "progress": progress, "pins": pins[0]}
+        packed = make_packed_environment(spec, destination=output, **options)
+        facts = ("python", "provider", "glibc", "packages")
+        return {fact: getattr(packed, fact) for fact in facts}
 
     origin = {
         "file": file_digest(file),
         "exclude": wanted.exclude,
         "python": target.python or server_python(),
         "code": environment_code(),
-        "lock": lock.lines,
     }
-    entry = store.get_or_make(digest(origin), "environment", make)[0]
-    lock.write(entry.facts.pop("lock"), progress)
-    return entry
+    return locked_entry(store, "environment", origin, [lock], make, progress)
+
+
+def _unpack_wheels(environment: Environment, plan: BuildPlan, store: Store, progress: Progress) -> Entry:
+    """The wheels of an environment file, to lie beside model.py. Triton's stub has the version folder on sys.path, so
+    an unchanged model.py imports what is there with Triton's own Python, whose numpy it also takes."""
+    file, target = plan.root / environment.file, plan.target
+    spec = read_environment_file(file)
+    python, glibc = target.python or server_python(), glibc_of(target)
+    wanted = [text for text in spec.pip_requirements if canonicalize_name(Requirement(text).name) != "numpy"]
+    if spec.python not in (None, python):
+        progress(f"{environment.file}: the wheels are for Python {python}, that of {target.server}, not {spec.python}")
+    lock = Lock(plan.folder, f"{file.stem}-wheels", python, wanted, frozen=plan.locked)
+    exclude = (*environment.exclude, *_NUMPY)
+
+    def make(output: Path, pins: list[Pins]) -> dict[str, Any]:
+        output.mkdir()
+        options = {"python": python, "glibc": glibc, "exclude": exclude, "pins": pins[0], "progress": progress}
+        return wheel_facts(python, glibc, located_wheels([spec], wanted, output, **options))
+
+    origin = {
+        "kind": "wheels",
+        "requirements": wanted,
+        "exclude": environment.exclude,
+        "python": python,
+        "glibc": glibc,
+        "code": environment_code() | {"environments": file_digest(Path(__file__))},
+    }
+    return locked_entry(store, "wheels", origin, [lock], make, progress)
+
+
+def glibc_of(target: Target) -> tuple[int, int]:
+    """The newest glibc that wheels may need."""
+    return (target.release.glibc if target.image else None) or glibc_of_this_machine()
+
+
+def wheel_facts(python: str, glibc: tuple[int, int], packages: dict[str, str]) -> dict[str, Any]:
+    """The facts of unpacked wheels, for the manifest."""
+    glibc_text = ".".join(map(str, glibc))
+    return {"python": python, "provider": "pip", "glibc": glibc_text, "packages": dict(sorted(packages.items()))}
+
+
+def located_wheels(
+    specs: Iterable[EnvironmentSpec], requirements: Sequence[str], output: Path, **options: Any
+) -> dict[str, str]:
+    """As :func:`install_wheels`; an error names the line of the environment file that asks for the package."""
+    try:
+        return install_wheels(requirements, output, **options)
+    except WheelError as error:
+        for spec in specs:
+            if line := next(filter(None, map(spec.line_of, error.packages)), None):
+                raise EnsembleError(error.message, path=spec.path, line=line, cure=error.cure) from error
+        raise
 
 
 def _stub(python: str, file: Path, target: Target) -> Path | None:
@@ -109,11 +153,9 @@ def _stub(python: str, file: Path, target: Target) -> Path | None:
     if python == (target.python or server_python()):
         return None
     if target.release.triton != VERSION:
-        raise EnsembleError(
-            f"the environment has Python {python}, and {target.server} has a stub for Python {target.python} only",
-            path=file,
-            cure=f"install Python {target.python} with its shared library on the machine that builds",
-        )
+        message = f"the environment has Python {python}, and {target.server} has a stub for Python {target.python} only"
+        cure = f"install Python {target.python} with its shared library on the machine that builds"
+        raise EnsembleError(message, path=file, cure=cure)
     return find_home().stub(python)
 
 
@@ -127,3 +169,38 @@ def _refuse_newer_glibc(entry: Entry, file: Path, target: Target) -> None:
             path=file,
             cure="build where a conda channel is reachable, or on a distribution that is not newer than the image's",
         )
+
+
+def steps_that_import(wheels: Path, environment: Environment, plan: BuildPlan, progress: Progress) -> tuple[str, ...]:
+    """The steps of the environment that may import something from the folder ``wheels``.
+
+    The others get none. A step with a file that cannot be read or that imports by computed names gets all.
+    """
+    modules = {path.name.partition(".")[0] for path in wheels.iterdir() if not path.name.endswith(".dist-info")}
+    steps = []
+    for step in environment.steps:
+        sources = [path for path in written_paths(plan.folder, step) if path.suffix == ".py"]
+        imported = {name for path in sources for name in _imported(path)}
+        if imported & (modules | _DYNAMIC):
+            steps.append(step)
+    listed = ", ".join(sorted(path.name.removesuffix(".dist-info") for path in wheels.glob("*.dist-info"))) or "nothing"
+    progress(
+        f"{environment.file}: {listed} beside model.py of {' and '.join(steps) or 'no step'}, and Triton's own numpy"
+    )
+    return tuple(steps)
+
+
+def _imported(source: Path) -> Iterator[str]:
+    """The packages that a file imports, and which of :data:`_DYNAMIC` it uses."""
+    try:
+        module = ast.parse(source.read_bytes())
+    except (SyntaxError, ValueError, RecursionError):
+        yield "__import__"
+        return
+    for node in ast.walk(module):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+        elif isinstance(node, ast.Name) and node.id in _DYNAMIC:
+            yield node.id

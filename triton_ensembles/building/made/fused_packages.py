@@ -12,12 +12,12 @@ from packaging.utils import canonicalize_name
 
 from triton_ensembles.artifacts.environment import read_environment_file
 from triton_ensembles.artifacts.environment.bytecode import compile_imported
-from triton_ensembles.artifacts.environment.wheels import WheelError, glibc_of_this_machine, install_wheels
-from triton_ensembles.building.made.environments import environment_code
-from triton_ensembles.building.made.lock import Lock
+from triton_ensembles.artifacts.environment.pins import Pins
+from triton_ensembles.artifacts.environment.wheels import install_wheels
+from triton_ensembles.building.made.environments import environment_code, glibc_of, located_wheels, wheel_facts
+from triton_ensembles.building.made.lock import Lock, locked_entry
 from triton_ensembles.building.made.store import Entry, Store
 from triton_ensembles.building.planned.plan import BuildPlan
-from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import digest, file_digest, size_of
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.runtime.fused.plan import StepPlan
@@ -49,15 +49,12 @@ _PYTHONS = ("38", "39", "310", "311", "312", "313", "314", "314t", "315", "315t"
 
 
 def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, progress: Progress) -> Entry:
-    """A folder with the packages that the steps need.
-
-    Raises:
-        EnsembleError: no wheel brings a package, or two environments cannot be one.
-    """
+    """A folder with the packages that the steps need. Raises :class:`EnsembleError`: no wheel brings a package, or two
+    environments cannot be one."""
     target = plan.target
-    glibc = (target.release.glibc if target.image else None) or glibc_of_this_machine()
-    specs = [(name, read_environment_file(plan.root / each.file)) for name, each in plan.recipe.environments.items()]
-    requirements = [requirement for _, spec in specs for requirement in spec.pip_requirements]
+    glibc = glibc_of(target)
+    specs = [read_environment_file(plan.root / environment.file) for environment in plan.recipe.environments.values()]
+    requirements = [requirement for spec in specs for requirement in spec.pip_requirements]
     named = {canonicalize_name(Requirement(each).name) for each in requirements}
     own = [] if "numpy" in named else [f"numpy=={version('numpy')}"]
     engines = {_ENGINES[step.backend] for step in steps if step.backend in _ENGINES}
@@ -72,31 +69,18 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
         *_LEFT_OUT,
     )
 
-    lock, bare_lock = (
+    locks = [
         Lock(plan.folder, name, target.python, packages, frozen=plan.locked)
         for name, packages in (("fused", [*requirements, *own]), ("fused-engines", bare))
-    )
+    ]
 
-    def make(output: Path) -> dict[str, Any]:
+    def make(output: Path, pins: list[Pins]) -> dict[str, Any]:
         output.mkdir()
-        pins, bare_pins = lock.pins(), bare_lock.pins()
         options: dict[str, Any] = {"python": target.python, "glibc": glibc, "exclude": exclude, "progress": progress}
-        try:
-            packages = install_wheels([*requirements, *own], output, pins=pins, **options)
-            packages |= install_wheels(bare, output, dependencies=False, pins=bare_pins, **options)
-        except WheelError as error:
-            for _, spec in specs:
-                if line := next(filter(None, map(spec.line_of, error.packages)), None):
-                    raise EnsembleError(error.message, path=spec.path, line=line, cure=error.cure) from error
-            raise
+        packages = located_wheels(specs, [*requirements, *own], output, pins=pins[0], **options)
+        packages |= located_wheels(specs, bare, output, dependencies=False, pins=pins[1], **options)
         compile_imported(output, _modules(output), target.python, progress)
-        return {
-            "python": target.python,
-            "provider": "pip",
-            "glibc": ".".join(map(str, glibc)),
-            "packages": dict(sorted(packages.items())),
-            "lock": [pins.found, bare_pins.found],
-        }
+        return wheel_facts(target.python, glibc, packages)
 
     origin = {
         "kind": "fused",
@@ -104,13 +88,9 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
         "exclude": exclude,
         "python": target.python,
         "glibc": glibc,
-        "lock": [lock.lines, bare_lock.lines],
         "code": {**environment_code(), "fused_packages": file_digest(Path(__file__))},
     }
-    entry = store.get_or_make(digest(origin), "packages", make)[0]
-    for each, found in zip((lock, bare_lock), entry.facts.pop("lock"), strict=True):
-        each.write(found, progress)
-    return entry
+    return locked_entry(store, "packages", origin, locks, make, progress)
 
 
 def record_of(packages: Entry) -> dict[str, Any]:
@@ -135,11 +115,8 @@ def onnxruntime_of(packages: Entry, store: Store, progress: Progress) -> Path | 
 
 
 def _modules(folder: Path) -> list[str]:
-    """The packages and modules at the top of a folder."""
-    modules = {
-        path.name.partition(".")[0] for path in folder.iterdir() if not path.name.endswith((".dist-info", ".libs"))
-    }
-    return sorted(name for name in modules if name.isidentifier())
+    names = [path.name for path in folder.iterdir() if not path.name.endswith((".dist-info", ".libs"))]
+    return sorted({name.partition(".")[0] for name in names if name.partition(".")[0].isidentifier()})
 
 
 def _engine_requirement(package: str) -> str:

@@ -5,19 +5,18 @@ each package, those that others require included: its version and the sha256 of 
 build). It names no registry. It is renewed when something else is asked for; ``--locked`` refuses to.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from triton_ensembles.artifacts.environment.pins import LINE, LONGEST_LOCK, Pins
+from triton_ensembles.building.made.store import Entry, Store
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.files import read_text, write_whole
+from triton_ensembles.ground.files import digest, read_text, write_whole
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.places import LOCKS
 
@@ -28,17 +27,12 @@ _ASKED = "#   "
 
 
 class Lock:
-    """The lock of one set of packages. ``frozen``: it may not change.
-
-    Raises:
-        EnsembleError: it is frozen, and it is missing or was made for something else; it was damaged: a line is not
-            one of a lock, or what is asked for is not in it; or it lies beside the recipe, where locks were until 0.2.
-    """
+    """The lock of one set of packages. ``frozen``: it may not change. Raises :class:`EnsembleError`: it is frozen, and
+    it is missing or was made for something else; or it was damaged: a line is not one of a lock, or what is asked for
+    is not in it."""
 
     def __init__(self, folder: Path, name: str, python: str, requirements: Sequence[str], *, frozen: bool) -> None:
         self.path = folder / LOCKS / f"{name}-python{python}.lock"
-        if (former := folder / self.path.name).exists():
-            raise EnsembleError(f"locks are read from {LOCKS}/ only", path=former, cure=f"move it into {LOCKS}/")
         self._asked = tuple(requirements)
         lines = read_text(self.path, LONGEST_LOCK).splitlines() if self.path.exists() else []
         was = tuple(line.removeprefix(_ASKED) for line in lines if line.startswith(_ASKED))
@@ -48,32 +42,23 @@ class Lock:
         self._refuse_damage(lines, python if fits else "")
         if frozen and not fits and requirements:
             wrong = "was made for other packages than are asked for now" if lines else "is missing"
-            raise EnsembleError(
-                f"this lock {wrong}", path=self.path, cure="build without --locked, and commit the lock that it writes"
-            )
+            cure = "build without --locked, and commit the lock that it writes"
+            raise EnsembleError(f"this lock {wrong}", path=self.path, cure=cure)
 
     def _refuse_damage(self, lines: Sequence[str], python: str) -> None:
         """``python``: of a lock for what is asked for now, which it must hold; "" for another one."""
-        pinned: dict[str, str] = {}
+        pinned: set[str | None] = {None}
         for number, line in enumerate(lines, 1):
             if not line.strip() or line.startswith("#"):
                 continue
             if not (match := LINE.fullmatch(line)):
                 raise EnsembleError("this is not a line of a lock", path=self.path, line=number, cure=_CURE)
-            package = canonicalize_name(match["pip"] or match["conda"])
-            if package in pinned and match["pip"]:
-                raise EnsembleError(f"{package} is in this lock twice", path=self.path, line=number, cure=_CURE)
-            pinned[package] = match["version"] or ""
-        from_conda = any(line.startswith("conda ") for line in lines)
+            pinned.add(canonicalize_name(match["pip"] or match["conda"]))
+        if not any(line.startswith("conda ") for line in lines):
+            pinned |= {"python", "pip"}
         for requirement in self._asked if python else ():
-            name, allowed = _name_and_versions(requirement, python)
-            if name is None or (name in ("python", "pip") and not from_conda):
-                continue
-            if name not in pinned:
+            if _name_of(requirement, python) not in pinned:
                 raise EnsembleError(f"{requirement} is asked for, and this lock lacks it", path=self.path, cure=_CURE)
-            if pinned[name] and not allowed.contains(pinned[name], prereleases=True):
-                message = f"{requirement} is asked for, and this lock has {name} {pinned[name]}"
-                raise EnsembleError(message, path=self.path, cure=_CURE)
 
     def pins(self) -> Pins:
         return Pins(self.lines, source=self.path)
@@ -91,13 +76,35 @@ class Lock:
         progress(f"the lock {self.path.name} is {why}: {len(self.lines)} packages; commit it")
 
 
-def _name_and_versions(written: str, python: str) -> tuple[str | None, SpecifierSet]:
-    """Name and versions of a requirement; None where its marker does not hold for this Python."""
+def locked_entry(
+    store: Store,
+    name: str,
+    origin: dict[str, Any],
+    locks: Sequence[Lock],
+    make: Callable[[Path, list[Pins]], dict[str, Any]],
+    progress: Progress,
+) -> Entry:
+    """What ``make(path, pins) -> facts`` makes of ``origin`` and the locks, which are written if they are new."""
+
+    def make_and_note(output: Path) -> dict[str, Any]:
+        pins = [lock.pins() for lock in locks]
+        facts = make(output, pins)
+        return facts | {"lock": [noted.found for noted in pins]}
+
+    key = digest(origin | {"lock": [lock.lines for lock in locks]})
+    entry = store.get_or_make(key, name, make_and_note)[0]
+    for lock, packages in zip(locks, entry.facts.pop("lock"), strict=True):
+        lock.write(packages, progress)
+    return entry
+
+
+def _name_of(written: str, python: str) -> str | None:
+    """The name in a requirement; None where its marker does not hold for this Python."""
     try:
         requirement = Requirement(written)
-    except InvalidRequirement:  # a match specification of conda, whose solver has seen to the version
+    except InvalidRequirement:  # a match specification of conda
         match = _CONDA_NAME.match(written)
-        return (canonicalize_name(match[1]) if match else None), SpecifierSet()
+        return canonicalize_name(match[1]) if match else None
     environment = {"python_version": python, "python_full_version": f"{python}.99"}
     holds = requirement.marker is None or requirement.marker.evaluate(environment)
-    return (canonicalize_name(requirement.name) if holds else None), requirement.specifier
+    return canonicalize_name(requirement.name) if holds else None

@@ -31,29 +31,18 @@ LEAST_BYTES = 4 << 20
 
 
 def map_weights(
-    plan: BuildPlan,
-    made_files: Mapping[str, MadeArtifact],
-    store: Store,
-    progress: Progress,
-    *,
-    onnxruntime: Path | None = None,
+    plan: BuildPlan, made: Mapping[str, MadeArtifact], store: Store, progress: Progress, onnxruntime: Path | None = None
 ) -> dict[str, MadeArtifact]:
     """The artifacts of ``plan``, which are ``made``, with what is derived from a model in its place.
 
-    Both are by path in the recipe. Derived files are beside the model: ``STEP/1/model.weights``.
-
-    Args:
-        onnxruntime: a folder with the ONNX Runtime of the archive, built for the Python that runs this; None for the
-            installed one.
-
-    Raises:
-        EnsembleError: an engine cannot load its model.
-    """
-    artifacts = dict(made_files)
+    Both are by path in the recipe. Derived files are beside the model: ``STEP/1/model.weights``. ``onnxruntime``: a
+    folder with the ONNX Runtime of the archive, built for the Python that runs this; None for the installed one. Raises
+    :class:`EnsembleError`: an engine cannot load its model."""
+    artifacts = dict(made)
     for step, call in derivations(plan, onnxruntime).items():
         model = plan.selected[step]
-        for source in (file for file in model.files if file.path in made_files):
-            if model.loads == source.name and made_files[source.path].path.stat().st_size < LEAST_BYTES:
+        for source in (file for file in model.files if file.path in made):
+            if model.loads == source.name and made[source.path].path.stat().st_size < LEAST_BYTES:
                 continue
             artifacts |= _derive(model, source, artifacts.pop(source.path), call, store, progress, onnxruntime)
     return artifacts

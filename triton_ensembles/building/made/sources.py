@@ -48,15 +48,10 @@ class _ChangedError(MissingError):
 
 @dataclass
 class Sources:
-    """The sources of a run, which may build several ensembles. Each is looked for once, whether it is found or not.
+    """The sources of a run, which may build several ensembles. Each is looked for once, whether it is found or not."""
 
-    Attributes:
-        folder: the folder that the user names (WEIGHTS_DIR).
-        cache: where downloaded files are kept.
-    """
-
-    folder: Path | None
-    cache: Path
+    folder: Path | None  # the folder that the user names (WEIGHTS_DIR)
+    cache: Path  # where downloaded files are kept
     _found: dict[str, dict[str, Path] | EnsembleError] = field(default_factory=dict)
 
     def files(self, name: str, source: Source, recipe: Path, root: Path, progress: Progress) -> dict[str, Path]:

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_ensembles.artifacts.tensorrt.machine import find_gpu
-from triton_ensembles.artifacts.tensorrt.plan_builders import docker_image, find_plan_builder
-from triton_ensembles.artifacts.tensorrt.plan_request import precision_of
+from triton_ensembles.artifacts.tensorrt.plan_builders import docker_image, find_gpu, find_plan_builder
+from triton_ensembles.artifacts.tensorrt.plan_request import precision_of, read_plan
 from triton_ensembles.artifacts.tensorrt.profiles import profiles_of
-from triton_ensembles.artifacts.tensorrt.result import read_plan
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.ground.progress import Progress
@@ -40,15 +38,9 @@ def plan_name(ensemble: str, artifact: Artifact) -> str:
 def find_plans(
     ensemble: str, artifacts: Sequence[Artifact], target: Target, engines_from: Path | None, progress: Progress
 ) -> dict[str, PlanInputs]:
-    """Inputs of the plans among ``artifacts``, by the artifact's path.
-
-    Args:
-        engines_from: a folder with plans that were built on another machine.
-
-    Raises:
-        EnsembleError: this machine cannot build them, or those in the folder are for another GPU, another TensorRT or
-            another recipe.
-    """
+    """Inputs of the plans among ``artifacts``, by the artifact's path. ``engines_from``: a folder with plans that were
+    built on another machine. Raises :class:`EnsembleError`: this machine cannot build them, or those in the folder are
+    for another GPU, another TensorRT or another recipe."""
     plans = [artifact for artifact in artifacts if artifact.maker == PLAN]
     if not plans:
         return {}
@@ -93,19 +85,13 @@ def refuse_fp16(plans: Sequence[Artifact], target: Target) -> None:
 
 
 def _prebuilt(artifact: Artifact, name: str, folder: Path, target: Target) -> PlanInputs:
-    """The files of a plan that the script of ``build.py engines`` wrote into ``folder``.
-
-    Raises:
-        EnsembleError: the target's TensorRT or GPU cannot load the plan, or it differs from the recipe.
-    """
+    """The files of a plan that the script of ``build.py engines`` wrote into ``folder``. Raises :class:`EnsembleError`:
+    the target's TensorRT or GPU cannot load the plan, or it differs from the recipe."""
     built = read_plan(folder, name)
     version = target.release.tensorrt
     if version and not agree(built.tensorrt, version):
-        raise EnsembleError(
-            f"this plan was built with TensorRT {built.tensorrt}, and Triton {target.image} has {version}",
-            path=built.plan,
-            cure=f"build it again in {docker_image(target.image)}",
-        )
+        message = f"this plan was built with TensorRT {built.tensorrt}, and Triton {target.image} has {version}"
+        raise EnsembleError(message, path=built.plan, cure=f"build it again in {docker_image(target.image)}")
     _refuse_other_gpu(built.gpu, built.compute_capability, target, built.plan)
     in_recipe, in_plan = (
         " with ".join((precision, ", ".join(map(str, profiles))))
@@ -115,11 +101,8 @@ def _prebuilt(artifact: Artifact, name: str, folder: Path, target: Target) -> Pl
         )
     )
     if in_recipe != in_plan:
-        raise EnsembleError(
-            f"this plan is {in_plan}, and the recipe has {in_recipe}",
-            path=built.plan,
-            cure=f"run `{COMMAND} engines` again, and build the plan with the new script",
-        )
+        cure = f"run `{COMMAND} engines` again, and build the plan with the new script"
+        raise EnsembleError(f"this plan is {in_plan}, and the recipe has {in_recipe}", path=built.plan, cure=cure)
     candidates = (path for pattern in _PREBUILT for path in folder.glob(f"{name}.{pattern}"))
     files = {path.name: path for path in sorted(candidates) if path.is_file()}
     return PlanInputs({"name": name, "builder": "prebuilt"}, files)

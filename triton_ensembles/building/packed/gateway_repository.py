@@ -43,10 +43,8 @@ def ensembles_of(table: Table, having: Sequence[str], path: Path, target: Target
 
 def stage_gateway(built: Sequence[Built], table: Table, path: Path, places: Places, target: Target) -> Path:
     """Write build/TARGET/gateway: the models of all of them, the table at ``path``, and a manifest. Returns the folder.
-
-    Raises:
-        EnsembleError: the ensembles are for different Pythons, have faults together, or lack the version of a model.
-    """
+    Raises :class:`EnsembleError`: the ensembles are for different Pythons, have faults together, or lack the version of
+    a model."""
     python = python_of({ensemble.name: ensemble.repository for ensemble in built})
     folder = places.repository(target.name, NAME)
     remove(folder)
@@ -58,11 +56,8 @@ def stage_gateway(built: Sequence[Built], table: Table, path: Path, places: Plac
             _write_version(folder, model, path)
     shutil.copy2(path, folder / TABLE)
     weights = "random" if any(ensemble.random for ensemble in built) else "pretrained"
-    manifest = {
-        "python": python,
-        "weights": weights,
-        "ensembles": {ensemble.name: ensemble.manifest for ensemble in built},
-    }
+    manifests = {ensemble.name: ensemble.manifest for ensemble in built}
+    manifest = {"python": python, "weights": weights, "ensembles": manifests}
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
     refuse_faults(folder, target.destination, "the gateway's models have faults together")
     return folder

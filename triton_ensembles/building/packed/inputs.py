@@ -21,19 +21,13 @@ _CODE = (write, comments, model_config, targets, backends, releases)  # and this
 
 
 def digest_of_inputs(build: BuildPlan, engines_from: Path | None) -> str:
-    """The sha256 of everything that determines the archive's content and is known without a network.
-
-    Args:
-        engines_from: a folder with TensorRT plans that were built on another machine.
-
-    Raises:
-        EnsembleError: the recipe names a file that does not exist.
-    """
+    """The sha256 of everything that determines the archive's content and is known without a network. ``engines_from``:
+    a folder with TensorRT plans that were built on another machine. Raises :class:`EnsembleError`: the recipe names a
+    file that does not exist."""
     artifacts = with_needs(build.recipe, build.artifacts)
     read = {path for artifact in artifacts for path in artifact.project_files}
-    sources = [
-        source for name, source in build.recipe.sources.items() if name in {needed.source for needed in artifacts}
-    ]
+    named = {artifact.source for artifact in artifacts}
+    sources = [source for name, source in build.recipe.sources.items() if name in named]
     read |= {environment.file for environment in build.recipe.environments.values()}
     for path in sorted(read):
         if not (build.root / path).is_file():

@@ -1,11 +1,17 @@
 """The content of manifest.json: what an archive was built from, and for which target."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from triton_ensembles.building.made.artifact_builder import MadeArtifact
-from triton_ensembles.building.packed.weights_origin import weights_origin
-from triton_ensembles.building.planned.plan import BuildPlan
+from triton_ensembles.building.planned.plan import BuildPlan, written_paths
+from triton_ensembles.project.recipe.artifact import Artifact
+from triton_ensembles.project.recipe.schema import Recipe
+from triton_ensembles.triton.model_config import CONFIG
+
+_BLOCK = 1 << 16
+_PIPELINE = ".dali"  # has no weights
 
 
 def manifest_of(
@@ -35,3 +41,49 @@ def manifest_of(
         "artifacts": {path: artifact.record for path, artifact in artifacts.items()},
         "environments": dict(environments),
     }
+
+
+def weights_origin(plan: BuildPlan, random: Iterable[bool]) -> str:
+    """Origin of all the weights of an archive, as far as it is known.
+
+    * ``random``: some are seeded random numbers
+    * ``pretrained``: every file is made from a source of the recipe that has an address, whose sha256 was checked
+    * ``provided``: some came by hand (a model file in git, a path of this machine), or there is no source at all, so
+      their origin is unknown
+
+    Args:
+        random: for each made file, whether it has random weights.
+    """
+    if any(random):
+        return "random"
+    artifacts = [artifact for artifact in plan.artifacts if not artifact.path.endswith(_PIPELINE)]
+    known = bool(artifacts) and all(_has_source(plan.recipe, artifact) for artifact in artifacts)
+    return "pretrained" if known and not any(_in_git(plan)) else "provided"
+
+
+def _has_source(recipe: Recipe, artifact: Artifact) -> bool:
+    if artifact.source is not None:
+        return recipe.sources[artifact.source].has_address
+    return artifact.needs is not None and _has_source(recipe, recipe.artifact(artifact.needs))
+
+
+def _in_git(plan: BuildPlan) -> Iterator[Path]:
+    """The files in version folders that hold weights: whatever a native backend loads, and what is not text."""
+    for path in written_paths(plan.folder):
+        step, *inner = path.relative_to(plan.folder).parts
+        config = plan.configs.get(step)
+        if config is None or len(inner) < 2 or not inner[0].isdecimal() or path.is_dir() or path.suffix == _PIPELINE:
+            continue
+        replaced = "/".join((step, *inner)) in {artifact.path for artifact in plan.recipe.artifacts}
+        if path.name != CONFIG and not replaced and holds_weights(config.backend, path):
+            yield path
+
+
+def holds_weights(backend: str, path: Path) -> bool:
+    """Whether a file in a version folder of a model for ``backend`` may hold weights."""
+    return (backend != "python" and path.suffix not in (".py", ".md", ".txt")) or not _is_text(path)
+
+
+def _is_text(path: Path) -> bool:
+    with path.open("rb") as file:
+        return b"\0" not in file.read(_BLOCK)

@@ -46,11 +46,8 @@ def prove(archive: Path, shown_as: Path, python: str, log: Path, progress: Progr
         if reasons:
             # Named as in the archive, not by the folder that they were unpacked into.
             reasons = [reason.replace(f"{model}::", "").replace(f"{model}/", "") for reason in reasons]
-            raise EnsembleError(
-                "the archive does not load, so it was not put there:\n  " + "\n  ".join(reasons),
-                path=shown_as,
-                cure=f"the server's log is {log}",
-            )
+            message = "the archive does not load, so it was not put there:\n  " + "\n  ".join(reasons)
+            raise EnsembleError(message, path=shown_as, cure=f"the server's log is {log}")
 
 
 def _reasons(server: SageMakerServer, name: str, folder: Path) -> tuple[list[str], bool]:

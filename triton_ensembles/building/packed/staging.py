@@ -69,11 +69,9 @@ def _place_wheels(wheels: Path, model: Path, written: Path) -> None:
     for version in sorted(path for path in model.iterdir() if path.is_dir() and path.name.isdecimal()):
         for package in sorted(wheels.iterdir()):
             if (version / package.name).exists():
-                raise EnsembleError(
-                    "a package of the step's environment has the same name",
-                    path=written / version.name / package.name,
-                    cure='rename it, or use kind = "folder" in the recipe',
-                )
+                message = "a package of the step's environment has the same name"
+                cure = 'rename it, or use kind = "folder" in the recipe'
+                raise EnsembleError(message, path=written / version.name / package.name, cure=cure)
             place(package, version / package.name)
 
 

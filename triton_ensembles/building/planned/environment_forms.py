@@ -23,17 +23,12 @@ _TAKES_FOLDERS = (23, 7)  # python_backend #266
 
 
 def refuse_old_image(recipe: Recipe, target: Target) -> None:
-    """Refuse packed environments for a release that takes none as a folder.
-
-    Raises:
-        EnsembleError: the recipe has one.
-    """
+    """Refuse packed environments for a release that takes none as a folder. Raises :class:`EnsembleError`: the recipe
+    has one."""
     packed = [name for name, environment in recipe.environments.items() if environment.kind == "folder"]
     if packed and not target.fuses and version(target.release.release) < _TAKES_FOLDERS:
-        raise EnsembleError(
-            f"{target.server} takes no environment as a folder, and {packed[0]} is one",
-            cure='build for an image since 23.07, or write kind = "wheels" for packages that wheels bring',
-        )
+        cure = 'build for an image since 23.07, or write kind = "wheels" for packages that wheels bring'
+        raise EnsembleError(f"{target.server} takes no environment as a folder, and {packed[0]} is one", cure=cure)
 
 
 def environment_member(environment: Environment, models: Mapping[str, str]) -> str:
@@ -54,9 +49,8 @@ def rename_beside(config: ModelConfig, models: Mapping[str, str]) -> None:
     """Let a config that names an environment in the folder of another step name it under that step's new name."""
     if _PARAMETER in config.parameters:
         value = config.parameters[_PARAMETER]
-        value.string_value = _BESIDE.sub(
-            lambda found: found[1] + models.get(found[2], found[2]), value.string_value, count=1
-        )
+        renamed = _BESIDE.sub(lambda match: match[1] + models.get(match[2], match[2]), value.string_value, count=1)
+        value.string_value = renamed
 
 
 def environments_beside(folder: Path, configs: Mapping[str, ModelConfig]) -> Iterator[Path]:

@@ -22,19 +22,12 @@ from triton_ensembles.triton.model_config import ModelConfig, ModelInstanceGroup
 
 @dataclass(frozen=True)
 class Fusion:
-    """The one model that an ensemble becomes.
+    """The one model that an ensemble becomes."""
 
-    Attributes:
-        ensemble: the folder of the ensemble's own model in git.
-        version: the name of its version folder.
-        config: its config.pbtxt, without the digest of the plan.
-        steps: of its plan, in the order in which they run.
-    """
-
-    ensemble: str
-    version: str
-    config: ModelConfig
-    steps: tuple[StepPlan, ...]
+    ensemble: str  # the folder of the ensemble's own model in git
+    version: str  # the name of its version folder
+    config: ModelConfig  # its config.pbtxt, without the digest of the plan
+    steps: tuple[StepPlan, ...]  # of its plan, in the order in which they run
 
     def config_with(self, plan_sha256: str) -> ModelConfig:
         """The config of a model with this plan."""
@@ -63,12 +56,9 @@ def _in_order(config: ModelConfig) -> list[Any]:
     """The steps of the DAG, each after those whose tensors it reads, and those that can run first in their order."""
     uses = config.ensemble_scheduling.step
     writers = {tensor: number for number, use in enumerate(uses) for tensor in use.output_map.values()}
-    sorter = TopologicalSorter(
-        {
-            number: [writers[tensor] for tensor in use.input_map.values() if tensor in writers]
-            for number, use in enumerate(uses)
-        }
-    )
+    sorter = TopologicalSorter[int]()
+    for number, use in enumerate(uses):
+        sorter.add(number, *(writers[tensor] for tensor in use.input_map.values() if tensor in writers))
     sorter.prepare()
     order: list[int] = []
     while ready := sorted(sorter.get_ready()):
@@ -81,11 +71,8 @@ def _step(plan: BuildPlan, folder: str, use: Any, instances: int) -> StepPlan:
     config = plan.configs[folder]
     backend = written_backend(config)
     if backend != "python" and backend not in ENGINES:
-        raise EnsembleError(
-            f"the step {folder} cannot be fused: there is no engine for the backend {backend!r}",
-            path=plan.folder / folder,
-            cure=f"use one of python, {', '.join(ENGINES)}",
-        )
+        message = f"the step {folder} cannot be fused: there is no engine for the backend {backend!r}"
+        raise EnsembleError(message, path=plan.folder / folder, cure=f"use one of python, {', '.join(ENGINES)}")
     written = _as_json(_completed(config, backend, instances))
     del written["name"]  # it depends on the ensemble's
     version = str(version_of(plan, use))
@@ -112,9 +99,8 @@ def _config(
     config.instance_group.add(count=instances, kind=ModelInstanceGroup.KIND_CPU)
     batching = [model.dynamic_batching for model, _ in uses if model.HasField("dynamic_batching")]
     if batching and config.max_batch_size:
-        config.dynamic_batching.max_queue_delay_microseconds = max(
-            queue.max_queue_delay_microseconds for queue in batching
-        )
+        longest_delay = max(queue.max_queue_delay_microseconds for queue in batching)
+        config.dynamic_batching.max_queue_delay_microseconds = longest_delay
         for tensor in config.input:  # requests stay apart in the Python backend, and the steps join what they can
             tensor.allow_ragged_batch = -1 in tensor.dims
     labels = {

@@ -14,11 +14,8 @@ _GRAPH_STEPS = 4
 
 
 def tune(config: ModelConfig, model: SelectedModel) -> None:
-    """Add settings to ``config`` that make ``model`` fast on a GPU, from the first request on.
-
-    Raises:
-        EnsembleError: max_batch_size is larger than the plan's profiles, so Triton would not load it.
-    """
+    """Add settings to ``config`` that make ``model`` fast on a GPU, from the first request on. Raises
+    :class:`EnsembleError`: max_batch_size is larger than the plan's profiles, so Triton would not load it."""
     profiles = profiles_of(model.file.options)
     largest = max((profile.maximum[0] for profile in profiles), default=config.max_batch_size)
     if largest < config.max_batch_size:

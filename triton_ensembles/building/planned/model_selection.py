@@ -18,19 +18,12 @@ from triton_ensembles.triton.targets import Target
 
 @dataclass(frozen=True)
 class SelectedModel:
-    """The model file of a step, in each of its version folders.
+    """The model file of a step, in each of its version folders."""
 
-    Attributes:
-        files: of the same name, by version; the first one stands for all.
-        backend: the backend that loads them.
-        engine: the recipe's settings for the CPU, if it has any for this step and they apply to the target.
-        instead_of: the backend in git, when the target lacks it.
-    """
-
-    files: tuple[Artifact, ...]
-    backend: str
-    engine: Engine | None
-    instead_of: str = ""
+    files: tuple[Artifact, ...]  # of the same name, by version; the first one stands for all
+    backend: str  # the backend that loads them
+    engine: Engine | None  # the recipe's settings for the CPU, if it has any for this step and they apply to the target
+    instead_of: str = ""  # the backend in git, when the target lacks it
 
     @property
     def file(self) -> Artifact:
@@ -46,11 +39,8 @@ class SelectedModel:
 def select_models(recipe: Recipe, configs: Mapping[str, ModelConfig], target: Target) -> dict[str, SelectedModel]:
     """The model file of each step that has any, by step.
 
-    A step of another backend, such as Python's, reads its files itself, whatever they are called.
-
-    Raises:
-        EnsembleError: the target has no backend for any file of a step.
-    """
+    A step of another backend, such as Python's, reads its files itself, whatever they are called. Raises
+    :class:`EnsembleError`: the target has no backend for any file of a step."""
     return {
         step: _select(recipe, step, config, target)
         for step, config in configs.items()

@@ -25,25 +25,16 @@ from triton_ensembles.triton.targets import Target
 
 @dataclass(frozen=True)
 class BuildPlan:
-    """One ensemble for one target.
+    """One ensemble for one target."""
 
-    Attributes:
-        folder: the ensemble's folder in git. Its name is the ensemble's name.
-        root: the folder of the project, which paths in the recipe are relative to.
-        selected: the files and the backend of each step that has a model file, by step.
-        artifacts: what is made and staged: the selected model files and all other artifacts.
-        configs: config.pbtxt of each model as Triton will read it, by the model's name in git.
-        locked: whether the locks of the environments may not change.
-    """
-
-    folder: Path
-    root: Path
+    folder: Path  # the ensemble's folder in git. Its name is the ensemble's name.
+    root: Path  # the folder of the project, which paths in the recipe are relative to
     target: Target
     recipe: Recipe
-    selected: Mapping[str, SelectedModel]
-    artifacts: tuple[Artifact, ...]
-    configs: Mapping[str, ModelConfig]
-    locked: bool = False
+    selected: Mapping[str, SelectedModel]  # the files and the backend of each step that has a model file, by step
+    artifacts: tuple[Artifact, ...]  # what is made and staged: the selected model files and all other artifacts
+    configs: Mapping[str, ModelConfig]  # config.pbtxt of each model as Triton will read it, by the model's name in git
+    locked: bool = False  # whether the locks of the environments may not change
 
     @property
     def name(self) -> str:
@@ -81,14 +72,9 @@ class BuildPlan:
 
 
 def plan_build(folder: Path, target: Target, root: Path | None = None) -> BuildPlan:
-    """Read the ensemble in ``folder``, select its model files for ``target`` and rewrite its configs.
-
-    Args:
-        root: the folder of the project; by default the one that holds ensembles/.
-
-    Raises:
-        EnsembleError: the folder or its recipe is not valid, or the target cannot run a step.
-    """
+    """Read the ensemble in ``folder``, select its model files for ``target`` and rewrite its configs. ``root``: the
+    folder of the project; by default the one that holds ensembles/. Raises :class:`EnsembleError`: the folder or its
+    recipe is not valid, or the target cannot run a step."""
     recipe = read_recipe(folder)
     refuse_old_image(recipe, target)
     configs = read_models(folder)
@@ -126,11 +112,8 @@ def _refuse_unknown_steps(folder: Path, recipe: Recipe, configs: Mapping[str, Mo
     named |= set(recipe.parameters) | set(recipe.gpu.parameters)
     named |= {step for environment in recipe.environments.values() for step in environment.steps}
     for step in sorted(named - set(configs)):
-        raise EnsembleError(
-            f"the recipe names a step {step!r}, which does not exist",
-            path=folder / RECIPE,
-            cure=f"the folder has {', '.join(configs)}",
-        )
+        message = f"the recipe names a step {step!r}, which does not exist"
+        raise EnsembleError(message, path=folder / RECIPE, cure=f"the folder has {', '.join(configs)}")
 
 
 def read_models(folder: Path) -> dict[str, ModelConfig]:

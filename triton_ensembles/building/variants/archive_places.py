@@ -1,7 +1,5 @@
 """Where a variant's files and parameters belong in the archive: people write the names of steps as they are in git."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -62,27 +60,19 @@ class ArchivePlaces:
         return short | {model: model for model in models} | {step: step for step in texts.steps} | alone
 
     def file(self, inner: str) -> str:
-        """The path in the archive of what a variant has at ``inner``.
-
-        Raises:
-            EnsembleError: the archive has no such file, or it is not one that a variant may replace.
-        """
+        """The path in the archive of what a variant has at ``inner``. Raises :class:`EnsembleError`: the archive has no
+        such file, or it is not one that a variant may replace."""
         name = self._files.get(inner)
         if name is None:
             meant = nearest(inner, self._replaceable) or _same_name(inner, self._replaceable)
-            raise EnsembleError(
-                f"the archive has no file {inner!r}",
-                cure=f"did you mean {meant}" if meant else f"it has {choices(self._replaceable, 4)}",
-            )
+            cure = f"did you mean {meant}" if meant else f"it has {choices(self._replaceable, 4)}"
+            raise EnsembleError(f"the archive has no file {inner!r}", cure=cure)
         if PurePosixPath(name).name == CONFIG and differs(name):
-            raise EnsembleError(
-                f"a variant cannot have a {CONFIG} of its own ({inner!r})",
-                cure="set parameters in columns STEP.PARAMETER; another DAG is another ensemble",
-            )
+            cure = "set parameters in columns STEP.PARAMETER; another DAG is another ensemble"
+            raise EnsembleError(f"a variant cannot have a {CONFIG} of its own ({inner!r})", cure=cure)
         if differs(name):
-            raise EnsembleError(
-                f"{inner!r} is written by {'clone' if name == MANIFEST else 'the build'}", cure="remove it"
-            )
+            message = f"{inner!r} is written by {'clone' if name == MANIFEST else 'the build'}"
+            raise EnsembleError(message, cure="remove it")
         return name
 
     def left_out(self, files: Iterable[str]) -> frozenset[str]:
@@ -93,14 +83,9 @@ class ArchivePlaces:
         return frozenset(path for path in gated if path in there and path not in replaced)
 
     def parameter(self, column: str) -> tuple[str, str]:
-        """The step and the key that a column sets.
-
-        Raises:
-            EnsembleError: there is no such step.
-        """
-        step = max(
-            (step_name for step_name in self._steps if column.startswith(f"{step_name}.")), key=len, default=None
-        )
+        """The step and the key that a column sets. Raises :class:`EnsembleError`: there is no such step."""
+        beginnings = [name for name in self._steps if column.startswith(f"{name}.")]
+        step = max(beginnings, key=len, default=None)
         if step is None:
             written = column.partition(".")[0]
             meant = nearest(written, self._steps)

@@ -1,7 +1,5 @@
 """The files of one variant: below a folder of this machine, or below an address of a bucket."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator
@@ -67,20 +65,15 @@ class Buckets:
 
 def own_files(place: str, table: Path, buckets: Buckets) -> OwnFiles:
     """Files that the column ``files`` of a row of ``table`` names. A relative path is one in the folder of the table.
-
-    Raises:
-        EnsembleError: there is no such folder, or the path leads out of the table's folder.
-    """
+    Raises :class:`EnsembleError`: there is no such folder, or the path leads out of the table's folder."""
     if place.startswith(S3):
         bucket, _, prefix = place.removeprefix(S3).partition("/")
         return _Bucket(buckets, bucket, prefix if prefix.endswith("/") or not prefix else f"{prefix}/")
     if "\0" in place or "://" in place:
         raise EnsembleError(f"{place!r} is neither a folder nor an s3:// address", cure="name one of them")
     if ".." in PurePosixPath(place).parts:
-        raise EnsembleError(
-            f"the folder {place!r} is written with '..'",
-            cure=f"name one below {table.parent}, or write its path from /",
-        )
+        message = f"the folder {place!r} is written with '..'"
+        raise EnsembleError(message, cure=f"name one below {table.parent}, or write its path from /")
     folder = table.parent / place
     try:
         if folder.is_dir():

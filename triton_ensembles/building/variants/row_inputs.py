@@ -6,7 +6,6 @@ import shutil
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,20 +23,14 @@ _AHEAD = 8  # rows: a bucket takes longer to begin an answer than to give a file
 
 @dataclass(frozen=True)
 class RowInputs:
-    """Inputs of one row.
+    """Inputs of one row."""
 
-    Attributes:
-        digest: of everything that decides the bytes of the archive.
-        parameters: those that the row sets, by step.
-        known: the identity and the sha256 of each file, by its path in the row's folder.
-        replaced: the paths in the archive of what the files replace.
-        files: the files themselves, by these paths; none where the archive is there as it was written from them.
-    """
-
-    digest: str
-    parameters: Mapping[str, Mapping[str, str]]
+    digest: str  # of everything that decides the bytes of the archive
+    parameters: Mapping[str, Mapping[str, str]]  # those that the row sets, by step
+    # the identity and the sha256 of each file, by its path in the row's folder
     known: Mapping[str, tuple[Identity, str]]
-    replaced: frozenset[str]
+    replaced: frozenset[str]  # the paths in the archive of what the files replace
+    # the files themselves, by these paths; none where the archive is there as it was written from them
     files: Mapping[str, Replacement]
     is_current: bool
 
@@ -68,10 +61,13 @@ class RowReader:
     def rows(self) -> Generator[tuple[Row, Callable[[], RowInputs]], None, None]:
         """Rows of the table, each with a function that gives its inputs or raises :class:`EnsembleError`. Downloaded
         files are there until the next row is asked for."""
-        with _pool() as pool:
+        pool = ThreadPoolExecutor(_AHEAD)
+        try:
             for row, inputs in self._begun(pool):
                 yield row, inputs
                 shutil.rmtree(self._downloads(row), ignore_errors=True)
+        finally:  # after Ctrl-C, downloads that have not begun do not begin
+            pool.shutdown(cancel_futures=True)
 
     def _begun(self, pool: ThreadPoolExecutor) -> Iterator[tuple[Row, Callable[[], RowInputs]]]:
         waiting: deque[tuple[Row, Callable[[], RowInputs]]] = deque()
@@ -115,9 +111,8 @@ class RowReader:
                 sha256 = _digest(fetched)
             files[path] = _Own(place, inner, identity, path, sha256, fetched)
         if not files:
-            raise EnsembleError(
-                f"there is no file in {row.files!r}", cure="put the files there, in folders as those of the archive"
-            )
+            message = f"there is no file in {row.files!r}"
+            raise EnsembleError(message, cure="put the files there, in folders as those of the archive")
         return list(files.values())
 
     def _parameters(self, row: Row) -> dict[str, dict[str, str]]:
@@ -140,34 +135,18 @@ class RowReader:
 
 @dataclass(frozen=True)
 class _Own:
-    """A file of a row.
-
-    Attributes:
-        inner: its path in the row's folder.
-        path: of the one in the archive that it replaces.
-        fetched: where it is on this machine, if it was needed already.
-    """
+    """A file of a row."""
 
     place: OwnFiles
-    inner: str
+    inner: str  # its path in the row's folder
     identity: Identity
-    path: str
+    path: str  # of the one in the archive that it replaces
     sha256: str
-    fetched: Path | None
+    fetched: Path | None  # where it is on this machine, if it was needed already
 
     def replacement(self, downloads: Path) -> Replacement:
         path = self.fetched or self.place.fetched(self.inner, downloads)
         return Replacement(path, int(self.identity[0]), self.sha256)
-
-
-@contextmanager
-def _pool() -> Iterator[ThreadPoolExecutor]:
-    """Threads for downloads; after Ctrl-C those that have not begun do not begin."""
-    pool = ThreadPoolExecutor(_AHEAD)
-    try:
-        yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def _digest(path: Path) -> str:

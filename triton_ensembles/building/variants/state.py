@@ -18,11 +18,7 @@ DOWNLOADED = ".downloaded.{}."  # the folder's beginning, with the process's num
 
 @dataclass
 class VariantsState:
-    """The state of the folder's variants of one archive.
-
-    Args:
-        path: of the file that keeps it.
-    """
+    """The state of the folder's variants of one archive. ``path``: of the file that keeps it."""
 
     path: Path
     _rows: dict[str, Any] = field(default_factory=dict)

@@ -1,7 +1,5 @@
 """The table of the variants: a CSV with a header, as a script or a spreadsheet writes it."""
 
-from __future__ import annotations
-
 import csv
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,39 +20,27 @@ _COLUMNS = f"the columns are {NAME}, {FILES}, and STEP.PARAMETER for each parame
 
 @dataclass(frozen=True)
 class Row:
-    """A variant.
+    """A variant."""
 
-    Attributes:
-        line: in the file, where the row begins.
-        files: a folder or an s3:// address; "" for none.
-        parameters: those that the row sets, by column.
-        fault: why the row cannot be used, "" when it can; with what to do.
-    """
-
-    line: int
+    line: int  # in the file, where the row begins
     name: str
-    files: str = ""
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    fault: str = ""
+    files: str = ""  # a folder or an s3:// address; "" for none
+    parameters: Mapping[str, str] = field(default_factory=dict)  # those that the row sets, by column
+    fault: str = ""  # why the row cannot be used, "" when it can; with what to do
 
 
 @dataclass(frozen=True)
 class Table:
-    """Attributes:
-    columns: of parameters, as the header has them.
-    """
+    """A table of variants."""
 
     path: Path
-    columns: Sequence[str]
+    columns: Sequence[str]  # of parameters, as the header has them
     rows: Sequence[Row]
 
 
 def read_table(path: Path) -> Table:
-    """The table at ``path``. What is wrong with one row is said in the row.
-
-    Raises:
-        EnsembleError: the file is not a CSV in UTF-8, its header is wrong, or it has no row.
-    """
+    """The table at ``path``. What is wrong with one row is said in the row. Raises :class:`EnsembleError`: the file is
+    not a CSV in UTF-8, its header is wrong, or it has no row."""
     text = read_text(path, _MOST_BYTES).removeprefix("\ufeff")
     if "\0" in text:
         raise EnsembleError("this is not a text file in UTF-8", path=path, cure="save it as UTF-8")
@@ -84,9 +70,8 @@ def _records(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
                 raise EnsembleError(f"this table has more than {_MOST_ROWS} rows", path=path, cure="split it")
             begin = reader.line_num + 1
     except csv.Error as error:
-        raise EnsembleError(
-            f"this is not a CSV: {error}", path=path, line=begin, cure="look for a quotation mark without its partner"
-        ) from None
+        cure = "look for a quotation mark without its partner"
+        raise EnsembleError(f"this is not a CSV: {error}", path=path, line=begin, cure=cure) from None
 
 
 def _refuse_header(path: Path, columns: Sequence[str]) -> None:
@@ -94,24 +79,17 @@ def _refuse_header(path: Path, columns: Sequence[str]) -> None:
     for column in columns:
         if column and column not in (NAME, FILES) and not _is_parameter(column):
             meant = nearest(column, (NAME, FILES))
-            raise EnsembleError(
-                f"there is no column {column!r}: {_COLUMNS}",
-                path=path,
-                line=1,
-                cure=f"did you mean {meant}" if meant else "",
-            )
+            message = f"there is no column {column!r}: {_COLUMNS}"
+            raise EnsembleError(message, path=path, line=1, cure=f"did you mean {meant}" if meant else "")
         if column in seen:
             raise EnsembleError(f"the column {column!r} is there twice", path=path, line=1, cure="remove one")
         seen |= {column} - {""}
     if NAME not in columns:
         raise EnsembleError(f"there is no column {NAME!r}: {_COLUMNS}", path=path, line=1, cure="begin with a header")
     if not any(column not in (NAME, "") for column in columns):
-        raise EnsembleError(
-            f"this table has names only, and nothing that differs: {_COLUMNS}",
-            path=path,
-            line=1,
-            cure="add a column, or write equal clones with --count and --prefix",
-        )
+        message = f"this table has names only, and nothing that differs: {_COLUMNS}"
+        cure = "add a column, or write equal clones with --count and --prefix"
+        raise EnsembleError(message, path=path, line=1, cure=cure)
 
 
 def _is_parameter(column: str) -> bool:

@@ -1,7 +1,5 @@
 """Writes the variants of a table, one after another; one that is wrong does not stop the others."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Callable, Generator
@@ -22,38 +20,26 @@ from triton_ensembles.ground.paths import PACKAGE
 from triton_ensembles.ground.progress import Progress
 
 # What decides the bytes of a variant besides its inputs.
-_CODE = tuple(f"archive/{each}.py" for each in ("clones", "clone_texts", "model_names", "renamed_header", "write"))
+_CODE = tuple(f"archive/{each}.py" for each in ("clones", "clone_texts", "model_names", "write"))
 
 
 @dataclass(frozen=True)
 class Variant:
-    """Result of a row.
-
-    Attributes:
-        archive: where it is, or would be; an older one may be there if there is a ``fault``.
-        size: in bytes.
-        changed: whether it was written now.
-        random: whether it has random weights of the original.
-        fault: why not, with the places and the cures; "" if all is well.
-    """
+    """Result of a row."""
 
     row: Row
-    archive: Path
-    size: int = 0
-    changed: bool = False
-    random: bool = False
-    fault: str = ""
+    archive: Path  # where it is, or would be; an older one may be there if there is a `fault`
+    size: int = 0  # in bytes
+    changed: bool = False  # whether it was written now
+    random: bool = False  # whether it has random weights of the original
+    fault: str = ""  # why not, with the places and the cures; "" if all is well
 
 
 def write_variants(archive: Path, table: Table, folder: Path, progress: Progress) -> Generator[Variant, None, None]:
     """Write a variant of ``archive`` for each row into ``folder``; yield what became of it.
 
-    A row whose files, parameters and archive are as they were is left alone.
-
-    Raises:
-        EnsembleError: the archive cannot be cloned or has faults of its own, a column names no step of it, or the
-            variants do not fit on the disk.
-    """
+    A row whose files, parameters and archive are as they were is left alone. Raises :class:`EnsembleError`: the archive
+    cannot be cloned or has faults of its own, a column names no step of it, or the variants do not fit on the disk."""
     with (
         read_original(archive, folder, progress) as original,
         tempfile.TemporaryDirectory(dir=folder, prefix=DOWNLOADED.format(os.getpid())) as scratch,
@@ -92,11 +78,8 @@ class _Writer:
             return Variant(row, path, fault=str(error))
 
     def _written(self, row: Row, inputs: RowInputs, path: Path) -> Variant:
-        """The archive, which is written unless it is there as it was written from the same inputs.
-
-        Raises:
-            EnsembleError: check finds errors in the archive, or a file has changed meanwhile.
-        """
+        """The archive, which is written unless it is there as it was written from the same inputs. Raises
+        :class:`EnsembleError`: check finds errors in the archive, or a file has changed meanwhile."""
         if not inputs.is_current:
             left_out = self._places.left_out(inputs.files)
             changes = Changes(row.name, inputs.files, inputs.parameters, left_out)

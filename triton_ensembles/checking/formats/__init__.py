@@ -9,10 +9,6 @@ FORMATS = ("text", "json", "github", "sarif", "junit")
 
 
 def printed(style: str, report: Report, seconds: float) -> str:
-    """The report as one of FORMATS, each of which is a module here with a function ``printed``.
-
-    Args:
-        seconds: how long the check took.
-    """
+    """The report of a check that took ``seconds``, as one of FORMATS: each is a module here with this function."""
     print_as: Callable[[Report, float], str] = import_module(f"{__name__}.{style}").printed
     return print_as(report, seconds)

@@ -18,8 +18,8 @@ def printed(report: Report, seconds: float) -> str:
         where = [f"file={_property(escaped(place.path))}"]
         where += [f"{name}={value}" for name, value in (("line", place.line), ("col", place.column)) if value]
         message = f"{escaped(place.member)}: {fault.message}" if place.member else fault.message
-        body = "\n".join(part for part in (message, fault.effect, fault.cure and f"fix: {fault.cure}") if part)
-        lines.append(f"::{_KINDS[fault.severity]} {','.join(where)},title={_property(fault.rule)}::{_data(body)}")
+        body = _data("\n".join([message, *fault.notes]))
+        lines.append(f"::{_KINDS[fault.severity]} {','.join(where)},title={_property(fault.rule)}::{body}")
     if report.gone:
         lines.append(f"::notice title=baseline::{_data(gone_summary(report))}")
     return "\n".join([*lines, f"{summary(report)} ({seconds:.2f} s)"])

@@ -72,4 +72,4 @@ class _Suite:
 
 
 def _details(fault: Fault) -> str:
-    return "\n".join(part for part in (str(fault.place), fault.effect, fault.cure and f"fix: {fault.cure}") if part)
+    return "\n".join([str(fault.place), *fault.notes])

@@ -56,7 +56,6 @@ def printed(report: Report, _seconds: float) -> str:
 
 
 def _found(report: Report) -> Iterator[tuple[Fault, dict[str, Any]]]:
-    """Every fault, and what its result has beside it."""
     state = {} if report.known is None else {"baselineState": "new"}
     every: list[tuple[Fault, dict[str, Any]]] = [(fault, state) for fault in report.faults]
     every += [(fault, {"baselineState": "unchanged"}) for fault in report.known or ()]
@@ -93,12 +92,11 @@ def _result(
     file = FilePlace(place.path, place.member, 0, 0)
     seen[file, same] += 1
     inside = f"{place.member}: " if place.member else ""
-    parts = (f"{escaped(inside)}{fault.message}", fault.effect, fault.cure and f"fix: {fault.cure}")
     return {
         "ruleId": fault.rule,
         "ruleIndex": index,
         "level": _LEVELS[fault.severity],
-        "message": {"text": "\n".join(part for part in parts if part)},
+        "message": {"text": "\n".join([f"{escaped(inside)}{fault.message}", *fault.notes])},
         "locations": [_location(fault, place)],
         "partialFingerprints": {_FINGERPRINT: f"{same.digest}:{seen[file, same]}"},
     }

@@ -16,11 +16,7 @@ def printed(report: Report, seconds: float) -> str:
 
 def fault_lines(fault: Fault) -> list[str]:
     """``path:line:column: error[rule-id]: message``, the effect, and the fix."""
-    parts = (fault.effect, fault.cure and f"fix: {fault.cure}")
-    return [
-        f"{fault.place}: {fault.severity}[{fault.rule}]: {fault.message}",
-        *(f"    {part}" for part in parts if part),
-    ]
+    return [f"{fault.place}: {fault.severity}[{fault.rule}]: {fault.message}", *(f"    {note}" for note in fault.notes)]
 
 
 def gone_lines(report: Report) -> list[str]:

@@ -2,7 +2,7 @@
 attr_value.proto, tensor_shape.proto."""
 
 from triton_ensembles.checking.model_files.file import ModelFile, ModelTensor
-from triton_ensembles.checking.model_files.protobuf import MalformedError, Message, signed
+from triton_ensembles.checking.model_files.protobuf import MalformedError, Message
 
 _TYPES = {
     1: "FP32", 2: "FP64", 3: "INT32", 4: "UINT8", 5: "INT16", 6: "INT8", 7: "STRING", 9: "INT64", 10: "BOOL",
@@ -42,19 +42,10 @@ def _node(message: Message, end: int) -> tuple[str, str, ModelTensor]:
                 if part == 1:
                     key = message.text(inner)
                 elif part == 2 and key == "dtype":
-                    data_type = _type(message, inner)
+                    data_type = f"TYPE_{kind}" if (kind := _TYPES.get(message.number(inner, 6))) else ""
                 elif part == 2 and key == "shape":
                     dims = _shape(message, inner)
     return name, op, ModelTensor(name, data_type, dims)
-
-
-def _type(message: Message, end: int) -> str:
-    """The type in an AttrValue."""
-    kind = ""
-    for number, value in message.fields(end):
-        if number == 6:
-            kind = f"TYPE_{_TYPES[value]}" if value in _TYPES else ""
-    return kind
 
 
 def _shape(message: Message, end: int) -> tuple[int, ...] | None:
@@ -64,13 +55,5 @@ def _shape(message: Message, end: int) -> tuple[int, ...] | None:
         if number == 7:
             for part, inner in message.fields(value):
                 if part == 2:
-                    dims.append(_size(message, inner))
+                    dims.append(max(message.number(inner, 1), -1))
     return tuple(dims) or None
-
-
-def _size(message: Message, end: int) -> int:
-    size = 0
-    for number, value in message.fields(end):
-        if number == 1:
-            size = signed(value)
-    return max(size, -1)

@@ -36,10 +36,11 @@ def read_onnx(message: Message) -> ModelFile:
             domain, version = _opset(message, value)
             opsets[domain] = version
         elif number == 14:  # metadata_props
-            key, text = _pair(message, value)
+            key, text = message.texts(value, 1, 2)
             license_ = text if key.strip().lower() in _LICENSE and text.strip() else license_
         elif number == 25:  # a function, which is used as an operator
-            own.add(_function(message, value))
+            name, domain = message.texts(value, 1, 10)
+            own.add((_domain(domain), name))
     if graph is None:
         raise MalformedError
     return ModelFile(
@@ -90,17 +91,7 @@ class _Graph:
         self.operators.add((_domain(domain), name))
 
 
-def _function(message: Message, end: int) -> tuple[str, str]:
-    """The domain and the name of a FunctionProto."""
-    fields = {1: "", 10: ""}
-    for number, value in message.fields(end):
-        if number in fields:
-            fields[number] = message.text(value)
-    return _domain(fields[10]), fields[1]
-
-
 def _opset(message: Message, end: int) -> tuple[str, int]:
-    """An OperatorSetIdProto."""
     domain, version = "", 0
     for number, value in message.fields(end):
         if number == 1:
@@ -121,7 +112,7 @@ def _initializer(message: Message, end: int, external: dict[str, int]) -> str:
         if number == 8:
             name = message.text(value)
         elif number == 13:
-            key, text = _pair(message, value)
+            key, text = message.texts(value, 1, 2)
             entries[key] = text
         elif number == 14:
             location = value
@@ -132,16 +123,7 @@ def _initializer(message: Message, end: int, external: dict[str, int]) -> str:
     return name
 
 
-def _pair(message: Message, end: int) -> tuple[str, str]:
-    fields = {1: "", 2: ""}
-    for number, value in message.fields(end):
-        if number in fields:
-            fields[number] = message.text(value)
-    return fields[1], fields[2]
-
-
 def _value(message: Message, end: int) -> ModelTensor:
-    """A ValueInfoProto."""
     name, data_type, dims = "", "", None
     for number, value in message.fields(end):
         if number == 1:
@@ -159,13 +141,6 @@ def _tensor_type(message: Message, end: int) -> tuple[str, tuple[int, ...] | Non
         if number == 1:
             data_type = f"TYPE_{_TYPES[value]}" if value in _TYPES else ""
         elif number == 2:
-            dims = tuple(_dimension(message, inner) for kind, inner in message.fields(value) if kind == 1)
+            sizes = [message.number(inner, 1, -1) for kind, inner in message.fields(value) if kind == 1]
+            dims = tuple(size if size > 0 else -1 for size in sizes)  # some tools write 0 for any size
     return data_type, dims
-
-
-def _dimension(message: Message, end: int) -> int:
-    size = -1
-    for number, value in message.fields(end):
-        if number == 1:
-            size = signed(value)
-    return size if size > 0 else -1  # some tools write 0 for any size

@@ -104,11 +104,18 @@ class Message:
     def text(self, end: int) -> str:
         return self.bytes(end).decode("utf-8", "replace")
 
-    def varints(self, end: int) -> Iterator[int]:
-        """The values of a packed field."""
-        while self.at < end:
-            self.budget.spend()
-            yield self._varint()
+    def texts(self, end: int, *numbers: int) -> tuple[str, ...]:
+        """The texts of the fields of these numbers, "" for one that is not given; the last one counts."""
+        texts = dict.fromkeys(numbers, "")
+        texts.update((number, self.text(value)) for number, value in self.fields(end) if number in numbers)
+        return tuple(texts.values())
+
+    def number(self, end: int, field: int, missing: int = 0) -> int:
+        """The int64 of the field of this number."""
+        last = missing
+        for number, value in self.fields(end):
+            last = signed(value) if number == field else last
+        return last
 
     def _varint(self) -> int:
         value = shift = 0
@@ -131,7 +138,6 @@ class Message:
             raise TruncatedError
 
     def _go_to(self, position: int) -> None:
-        """Forward only."""
         while not self._on_disk and position > self._start + len(self._block):
             self._read()
         if position <= self._start + len(self._block):

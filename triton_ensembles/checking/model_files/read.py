@@ -80,9 +80,8 @@ def _torchscript(head: bytes, size: int, file: IO[bytes], on_disk: bool, budget:
 def _by_head(head: bytes) -> ModelFile | None:
     """The kind of a file that is no model at all."""
     if head.startswith(_LFS):
-        return ModelFile(
-            "it is a pointer of Git LFS, not the file itself", "fetch the file: git lfs pull", is_pointer=True
-        )
+        message = "it is a pointer of Git LFS, not the file itself"
+        return ModelFile(message, "fetch the file: git lfs pull", is_pointer=True)
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if start.startswith((b"<!doctype html", b"<html", b"<head")):
         return ModelFile("it is a web page (HTML), which some download saved in its place", _AGAIN)

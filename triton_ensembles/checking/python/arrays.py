@@ -109,7 +109,6 @@ def type_of_method(file: PythonFile, call: ast.Call, method: str, holder: Type |
 
 
 def _dtype_of_values(node: ast.expr | None, type_of: Callable[[ast.expr | None], Type | None]) -> str:
-    """The dtype that numpy chooses for an array of these values."""
     values = type_of(node)
     if values is None:
         return ""

@@ -16,6 +16,12 @@ LOOP = """\
             x = pb_utils.get_input_tensor_by_name(request, "X").as_numpy()
             response = pb_utils.InferenceResponse([pb_utils.Tensor("Y", x)])
 """
+# A request to another model.
+CALLING = """\
+    def execute(self, requests):
+        inner = pb_utils.InferenceRequest(model_name="{}", requested_output_names=["Y"], inputs=[])
+        return [inner.exec() for _ in requests]
+"""
 
 
 def class_model(body: str = EXECUTE, head: str = "") -> Example:

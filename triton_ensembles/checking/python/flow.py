@@ -5,7 +5,9 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from enum import Enum
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
+from triton_ensembles.checking.fault import Finding, Place, Severity
 from triton_ensembles.checking.python.nodes import (
     Comprehension,
     Function,
@@ -43,6 +45,19 @@ class When(Enum):
         if self is When.LOAD:
             return "Triton does not load the model"
         return "the model loads, and every request fails" if self is When.REQUEST else "it fails when this line runs"
+
+
+class Misuse(NamedTuple):
+    """A use of one of Triton's objects that Python refuses: a message, the error that Python raises, and the cure."""
+
+    message: str
+    error: str
+    cure: str
+
+    def finding(self, place: Place, when: When, is_certain: bool) -> Finding:
+        """The finding of a line that runs at ``when``: a warning where it is not certain that it ever does."""
+        severity = None if is_certain else Severity.WARNING
+        return Finding(place, self.message, f"{when.effect}: {self.error}", self.cure, severity)
 
 
 class Flow:
@@ -185,12 +200,8 @@ class Flow:
         return next((parent for parent, _ in self.above(node) if isinstance(parent, Function)), None)
 
     def when(self, node: ast.AST, loops_run: bool = False, depth: int = 0) -> When:
-        """When a node runs.
-
-        Args:
-            loops_run: every loop is taken to run at least once, not only that over the requests.
-            depth: of helpers that call each other.
-        """
+        """When a node runs. With ``loops_run`` every loop is taken to run at least once, not only that over the
+        requests; ``depth`` is that of helpers that call each other."""
         functions: list[Function] = []
         in_class = False
         for parent, child in self.above(node):

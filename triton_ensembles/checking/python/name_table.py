@@ -12,12 +12,8 @@ Span = tuple[Version, Version]
 
 
 class NameTable:
-    """A table beside this file.
-
-    Args:
-        name: of the file.
-        oldest, newest: the minor versions that it covers; a span without a last version reaches to the newest.
-    """
+    """The table in the file ``name`` beside this one, which covers the minor versions from ``oldest`` to ``newest``; a
+    span without a last version reaches to the newest."""
 
     def __init__(self, name: str, oldest: Version, newest: Version) -> None:
         self._path = Path(__file__).with_name(name)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from triton_ensembles.archive.tree import join
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.fault import Place
 from triton_ensembles.checking.packages import packages_in
 from triton_ensembles.checking.python.budget import PythonBudget
@@ -19,9 +18,6 @@ UTILS = "triton_python_backend_utils"
 _MOST_VERSIONS = 20  # of one model
 _MOST_FILES = 200  # of one model
 _MOST_COMPILED = 128 << 10  # bytes of a file; compiling takes longer than parsing, and tables of data need none
-# In the cache of a repository.
-_BUDGET = "budget for Python"
-_UNREAD = "Python files that were not read"
 
 
 @dataclass(frozen=True)
@@ -52,11 +48,8 @@ class Import:
 
 @dataclass(frozen=True)
 class PythonFile:
-    """``path`` is within the model's folder.
-
-    Args:
-        nodes: all nodes of the file: rules look at them again and again, and walking takes longer.
-    """
+    """A Python file at ``path`` within the model's folder, with all its nodes: rules look at them again and again, and
+    walking takes longer."""
 
     path: str
     shown: str
@@ -94,11 +87,8 @@ class PythonFile:
     def calls(self, below: ast.AST | None = None) -> Iterator[tuple[ast.Call, str]]:
         """Every call and the full name of what it calls (``triton_python_backend_utils.Tensor``), "" when unknown."""
         if below is None:
-            yield from self._calls
-            return
-        for node in ast.walk(below):
-            if isinstance(node, ast.Call):
-                yield node, self.full_name(node.func)
+            return iter(self._calls)
+        return ((node, self.full_name(node.func)) for node in ast.walk(below) if isinstance(node, ast.Call))
 
     def full_name(self, node: ast.expr) -> str:
         parts: list[str] = []
@@ -114,27 +104,18 @@ class PythonFile:
         return list(_imports(self.module)) if self.module else []
 
 
-def is_python(model: Model) -> bool:
-    """Whether the Python backend runs this model."""
-    return backend_of(model).name == "python"
-
-
 def model_files(model: Model) -> list[PythonFile]:
     """model.py of every version that is served, up to the twenty newest."""
-    if not is_python(model):
+    if not model.is_python:
         return []
     name = model.config.default_model_filename or MODEL_PY
-    folders = [model.versions[number] for number in model.served_versions()[:_MOST_VERSIONS]]
+    folders = [model.versions[number] for number in model.served_versions[:_MOST_VERSIONS]]
     return [file for folder in folders if (file := _file(model, join(folder, name)))]
 
 
 def all_files(model: Model, first: PythonFile) -> list[PythonFile]:
     """``first`` and all the files of the model itself that it imports, directly or not."""
-    key = f"*imported {join(model.root, first.path)}"
-    if key not in model.repository.cache:
-        model.repository.cache[key] = _imported(model, first)
-    files: list[PythonFile] = model.repository.cache[key]
-    return files
+    return model.repository.once(f"*imported {join(model.root, first.path)}", lambda: _imported(model, first))
 
 
 def _imported(model: Model, first: PythonFile) -> list[PythonFile]:
@@ -160,6 +141,11 @@ def every_file(model: Model) -> Iterator[PythonFile]:
         yield from all_files(model, first)
 
 
+def every_call(model: Model) -> Iterator[tuple[PythonFile, ast.Call, str]]:
+    """The calls of :func:`every_file`, each with the full name of what it calls."""
+    return ((file, call, name) for file in every_file(model) for call, name in file.calls())
+
+
 def is_local(model: Model, first: PythonFile, package: str) -> bool:
     """Whether the model has the package itself: a file or folder beside model.py or in the model's folder."""
     return any(package in _modules(model, root) for root in (first.path.rpartition("/")[0], ""))
@@ -167,11 +153,8 @@ def is_local(model: Model, first: PythonFile, package: str) -> bool:
 
 def _modules(model: Model, folder: str) -> frozenset[str]:
     """The names of files and folders in a folder, without endings."""
-    key = f"*modules {join(model.root, folder)}"
-    if key not in model.repository.cache:
-        model.repository.cache[key] = frozenset(name.partition(".")[0] for name in model.children(folder))
-    modules: frozenset[str] = model.repository.cache[key]
-    return modules
+    modules = (name.partition(".")[0] for name in model.children(folder))
+    return model.repository.once(f"*modules {join(model.root, folder)}", lambda: frozenset(modules))
 
 
 def adds_folders(files: list[PythonFile]) -> bool:
@@ -181,11 +164,8 @@ def adds_folders(files: list[PythonFile]) -> bool:
 
 def is_deeper(model: Model, package: str) -> bool:
     """Whether any folder of the repository has a file or folder of this name."""
-    key = "*names of modules"
-    cache = model.repository.cache
-    if key not in cache:
-        cache[key] = {entry.path.rpartition("/")[2].partition(".")[0] for entry in model.repository.tree.members}
-    return package in cache[key]
+    names = (entry.path.rpartition("/")[2].partition(".")[0] for entry in model.tree.members)
+    return package in model.repository.once("*names of modules", lambda: set(names))
 
 
 def _imported_paths(file: PythonFile, roots: list[str]) -> Iterator[str]:
@@ -211,10 +191,9 @@ def _imported_paths(file: PythonFile, roots: list[str]) -> Iterator[str]:
                     yield f"{path}/__init__.py"
 
 
-def unread_files(repository: Repository) -> list[str]:
-    """The paths of the files that were left out so far, because they are too long or nested too deeply."""
-    paths: list[str] = repository.cache.setdefault(_UNREAD, [])
-    return paths
+def unread_files(repository: Repository) -> dict[str, None]:
+    """The paths, in order, of the files that were left out so far: they are too long or nested too deeply."""
+    return repository.once("Python files that were not read", lambda: dict[str, None]())
 
 
 def _file(model: Model, path: str) -> PythonFile | None:
@@ -222,13 +201,11 @@ def _file(model: Model, path: str) -> PythonFile | None:
     entry = model.get(path)
     if entry is None or entry.data is None:
         return None
-    cache = model.repository.cache
-    key = f"*python {entry.path}"
-    if key not in cache:
-        cache[key] = _read(entry.data, path, model.place(path).path, cache.setdefault(_BUDGET, PythonBudget()))
-        if cache[key] is None:
-            unread_files(model.repository).append(entry.path)
-    file: PythonFile | None = cache[key]
+    data, repository = entry.data, model.repository
+    budget = repository.once("budget for Python", PythonBudget)
+    file = repository.once(f"*python {entry.path}", lambda: _read(data, path, model.place(path).path, budget))
+    if file is None:
+        unread_files(repository)[entry.path] = None
     return file
 
 

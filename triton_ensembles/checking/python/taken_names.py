@@ -51,7 +51,6 @@ def _shadowed(file: PythonFile, packages: AbstractSet[str]) -> frozenset[str]:
 
 
 def _patched(file: PythonFile) -> frozenset[str]:
-    """The packages that the file puts names into, or asks for names."""
     changed = (node.value for node in file.nodes if isinstance(node, ast.Attribute) and is_changed(node))
     queried = (call.args[0] for call, name in file.calls() if name in _ASKING and call.args)
     return frozenset(_package(file.full_name(node)) for node in (*changed, *queried))

@@ -146,7 +146,6 @@ class Types:
         return Type(Kind.RESPONSE) if is_exec else None
 
     def _common(self, nodes: list[ast.expr]) -> Type | None:
-        """The type that all of them have."""
         types = {self.type_of(node) for node in nodes} if len(nodes) <= _MOST else set()
         kinds = {known.kind if known else None for known in types}
         if len(types) == 1:
@@ -211,7 +210,6 @@ class Types:
         return [value for value in values if value is not None] if None not in values else []
 
     def _of_target(self, target: ast.expr, iterated: ast.expr | None, name: str) -> Type | None:
-        """The type of a loop's variable."""
         if isinstance(target, ast.Name):
             return self._element(iterated)
         if not isinstance(target, ast.Tuple) or not isinstance(iterated, ast.Call) or iterated.keywords:
@@ -245,7 +243,6 @@ class Types:
         return self._of_method(node, node.func) if known is None and isinstance(node.func, ast.Attribute) else known
 
     def _of_method(self, node: ast.Call, function: ast.Attribute) -> Type | None:
-        """The type of what a call of a method gives."""
         holder, method = self.type_of(function.value), function.attr
         kind = holder.kind if holder else None
         if kind in METHODS:
@@ -314,7 +311,6 @@ class Types:
         return self._of_key(holder.kind, node.slice)
 
     def _of_key(self, holder: Kind, key: ast.expr) -> Type | None:
-        """The type of ``holder[key]``."""
         name = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
         if holder is Kind.PARAMETERS:
             return Type(Kind.PARAMETER)

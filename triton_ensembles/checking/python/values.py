@@ -7,34 +7,15 @@ from itertools import product
 from typing import TypeAlias
 
 from triton_ensembles.checking.python.flow import Flow, flow_of
-from triton_ensembles.checking.python.nodes import (
-    Comprehension,
-    Function,
-    defined_names,
-    is_changed,
-    is_name,
-    method_of,
-)
+from triton_ensembles.checking.python.nodes import Comprehension, Function, defined_names, is_changed, is_name
 from triton_ensembles.checking.python.source import PythonFile
 
 _MOST = 256  # values of an expression
 _LARGEST = 1 << 63  # Python refuses to print numbers of thousands of digits
 _DEEPEST = 12  # names that lead to names
 _CHANGING = frozenset(
-    {
-        "append",
-        "extend",
-        "insert",
-        "pop",
-        "remove",
-        "clear",
-        "sort",
-        "reverse",
-        "update",
-        "setdefault",
-        "popitem",
-        "add",
-    }
+    {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update", "setdefault"}
+    | {"popitem", "add"}
 )
 Value: TypeAlias = str | int
 Bindings: TypeAlias = dict[str, list[ast.expr | None]]
@@ -133,7 +114,6 @@ class Values:
         return self._lambdas[function]
 
     def _of_variable(self, target: ast.expr, iterated: ast.expr, name: str, depth: int) -> list[Value] | None:
-        """The values of a loop's variable."""
         if depth > _DEEPEST:
             return None
         if isinstance(target, ast.Name):
@@ -149,7 +129,7 @@ class Values:
             return self._elements(iterated.args[0], depth)
         if is_name(iterated.func, "zip") and place < len(iterated.args):
             return self._elements(iterated.args[place], depth)
-        if isinstance(iterated.func, ast.Attribute) and method_of(iterated) == "items":
+        if isinstance(iterated.func, ast.Attribute) and iterated.func.attr == "items":
             holder = self._literal(iterated.func.value, depth)
             return self._all(holder.values if place else holder.keys, depth) if isinstance(holder, ast.Dict) else None
         return None
@@ -237,7 +217,6 @@ class Values:
 
 
 def _only(bindings: list[ast.expr | None] | None) -> ast.expr | None:
-    """The value of a name that is bound once."""
     return bindings[0] if bindings and len(bindings) == 1 else None
 
 

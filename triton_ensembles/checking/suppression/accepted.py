@@ -11,12 +11,7 @@ from triton_ensembles.triton.model_config import CONFIG
 
 @dataclass(frozen=True)
 class Accepted:
-    """A fault that does not count.
-
-    Args:
-        reason: why, in the words of the comment, or which table of pyproject.toml says so.
-        in_source: whether a comment says it.
-    """
+    """A fault that does not count, and why: in the words of a comment (``in_source``), or by pyproject.toml's table."""
 
     fault: Fault
     reason: str
@@ -42,10 +37,7 @@ class Found:
 
 def split(faults: Iterable[Fault], comments: Sequence[Suppression], packed: Sequence[Suppression]) -> Found:
     """Take the faults that comments accept out of ``faults``. A comment without a reason accepts nothing.
-
-    Args:
-        comments, packed: those of folders, which people edit, and those of archives, which are never unused.
-    """
+    ``packed`` are the comments of archives, which are never unused: nobody edits them."""
     by_rule: dict[str, list[Suppression]] = defaultdict(list)
     for comment in (*comments, *packed):
         for rule in comment.rules if comment.reason else ():

@@ -69,7 +69,6 @@ def carried(*configs: Path) -> str:
 
 
 def _comments(path: str, text: str) -> Iterator[tuple[int, int, str]]:
-    """Line, column and text of each comment."""
     if path.endswith(".py"):
         with suppress(tokenize.TokenError, SyntaxError):  # those before the fault count
             for token in tokenize.generate_tokens(io.StringIO(text).readline):

@@ -12,6 +12,7 @@ _PAIR = re.compile(
     re.VERBOSE,
 )
 _FIELDS = ("key", "value")
+_SHOWN = 2  # entries
 
 
 class Pairs(NamedTuple):
@@ -37,13 +38,13 @@ def read_pairs(text: str, start: int, closer: str) -> Pairs | None:
     return Pairs(values, end.end()) if values and end else None
 
 
-def as_entries(field: FieldDescriptor, values: dict[str, str], most: int = 2) -> str:
+def as_entries(field: FieldDescriptor, values: dict[str, str]) -> str:
     """How protobuf text writes them."""
     wraps = field.message_type.fields_by_name["value"].message_type is not None
     shown = [
         f'{field.name} {{ key: "{key}" value: {{ string_value: "{value}" }} }}'
         if wraps
         else f'{field.name} {{ key: "{key}" value: "{value}" }}'
-        for key, value in list(values.items())[:most]
+        for key, value in list(values.items())[:_SHOWN]
     ]
-    return " ".join([*shown, "…"] if len(values) > most else shown)
+    return " ".join([*shown, "…"] if len(values) > _SHOWN else shown)

@@ -126,7 +126,6 @@ class Reading:
         return Token(Kind.MARK, "{", now.offset)
 
     def _placeholder(self, path: Path | None) -> None:
-        """Take the current token, a placeholder for all of ``path``."""
         token = self.tokens.take()
         self.placeholders.bare(token.text, token.offset)
         if is_statement(token.text):

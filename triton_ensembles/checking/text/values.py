@@ -4,16 +4,16 @@ Each function returns the value or raises :class:`WrongValueError`, which may ca
 rest of the checks can go on with it.
 """
 
+import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from google.protobuf import text_encoding
 from google.protobuf.descriptor import FieldDescriptor
 
-from triton_ensembles.checking.text.enum_names import likely_name, meant_name
 from triton_ensembles.checking.text.tokens import Kind, Token
-from triton_ensembles.ground.spelling import choices
+from triton_ensembles.ground.spelling import choices, nearest
 
 _RANGES = {
     FieldDescriptor.CPPTYPE_INT32: (-(2**31), 2**31 - 1),
@@ -26,6 +26,18 @@ NUMBERS = (*_RANGES, *_FLOATS)
 _BOOLS = {"true": True, "True": True, "t": True, "false": False, "False": False, "f": False}
 _NOT_FINITE = re.compile(r"(?:inf|infinity|nan)\Z", re.IGNORECASE)
 _ESCAPE = re.compile(r"\\(?:[abfnrtv\\?'\"]|[0-7]{1,3}|[xX][0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})")
+# Of other formats (KServe v2, ONNX, NumPy, TensorFlow, C) for the names of Triton.
+_SYNONYMS = {
+    "BYTES": "STRING", "STR": "STRING", "TEXT": "STRING", "OBJECT": "STRING", "CHAR": "STRING", "UTF8": "STRING",
+    "FLOAT": "FP32", "FLOAT32": "FP32", "F32": "FP32", "SINGLE": "FP32", "REAL": "FP32",
+    "DOUBLE": "FP64", "FLOAT64": "FP64", "F64": "FP64", "HALF": "FP16", "FLOAT16": "FP16", "F16": "FP16",
+    "BFLOAT16": "BF16", "BFLOAT": "BF16", "BOOLEAN": "BOOL", "I32": "INT32",
+    "LONG": "INT64", "I64": "INT64", "SHORT": "INT16", "BYTE": "UINT8", "UBYTE": "UINT8", "U8": "UINT8",
+    "UCHAR": "UINT8", "CUDA": "GPU",
+}  # fmt: skip
+_PERHAPS = {"INT": "INT32", "INTEGER": "INT32", "UINT": "UINT32", "TEXT": "STRING"}
+_FROM_LIBRARY = re.compile(r"(?:TYPE|DT|ONNX|TENSOR|NP|NUMPY|TORCH|TF|KIND)[_.]")
+_CLEAR = 0.1  # by which the nearest name is nearer than all others
 NOTHING: Any = object()
 
 
@@ -72,9 +84,8 @@ def _wanted(field: FieldDescriptor) -> str:
 
 def _wrong(field: FieldDescriptor, written: str, meant: Any = NOTHING, write: str = "") -> WrongValueError:
     cure = f"write {field.name}: {write}" if write else f"write {_wanted(field)}"
-    return WrongValueError(
-        "config-wrong-type", f"'{field.name}' takes {_wanted(field)}, not {written[:60]}", cure, meant
-    )
+    message = f"'{field.name}' takes {_wanted(field)}, not {written[:60]}"
+    return WrongValueError("config-wrong-type", message, cure, meant)
 
 
 def _unquoted(field: FieldDescriptor, token: Token) -> Any:
@@ -100,11 +111,8 @@ def _integer(field: FieldDescriptor, minus: bool, token: Token) -> int:
     value = whole_number(token.text) * (-1 if minus else 1)
     if not _in_range(field, value) or (minus and _RANGES[field.cpp_type][0] == 0):
         low, high = _RANGES[field.cpp_type]
-        raise WrongValueError(
-            "config-wrong-type",
-            f"{sign}{token.text[:40]} does not fit into '{field.name}'",
-            f"write a number from {low} to {high}",
-        )
+        message = f"{sign}{token.text[:40]} does not fit into '{field.name}'"
+        raise WrongValueError("config-wrong-type", message, f"write a number from {low} to {high}")
     return value
 
 
@@ -151,14 +159,33 @@ def _enum(field: FieldDescriptor, minus: bool, token: Token) -> int:
     if token.text in names:
         return int(names[token.text].number)
     # People write FP32 or GPU for TYPE_FP32 and KIND_GPU: also compare without the prefix that all names share.
-    certain = meant_name(token.text, names)
-    guess = certain or likely_name(token.text, names)
-    raise WrongValueError(
-        "config-unknown-enum",
-        f"'{token.text[:60]}' is not a valid value of '{field.name}'",
-        f"did you mean {field.name}: {guess}?" if guess else f"write {_wanted(field)}",
-        int(names[certain].number) if certain else NOTHING,
-    )
+    certain = _meant_name(token.text, names)
+    guess = certain or _likely_name(token.text, names)
+    message = f"'{token.text[:60]}' is not a valid value of '{field.name}'"
+    cure = f"did you mean {field.name}: {guess}?" if guess else f"write {_wanted(field)}"
+    raise WrongValueError("config-unknown-enum", message, cure, int(names[certain].number) if certain else NOTHING)
+
+
+def _likely_name(word: str, names: Collection[str]) -> str | None:
+    """The name to propose for ``word``, which may be wrong."""
+    ending = _PERHAPS.get(_FROM_LIBRARY.sub("", word.upper()))
+    perhaps = [name for name in names if ending and name.endswith(f"_{ending}")]
+    return _meant_name(word, names) or (perhaps[0] if perhaps else nearest(word, names))
+
+
+def _meant_name(word: str, names: Collection[str]) -> str | None:
+    """The name that ``word`` stands for without doubt: another spelling, or so near that no other comes close."""
+    short = {name.partition("_")[2].upper(): name for name in names if "_" in name}
+    upper = word.upper()
+    if upper in names:
+        return upper
+    bare = _FROM_LIBRARY.sub("", upper)
+    meant = short.get(bare) or short.get(_SYNONYMS.get(bare, ""))
+    if meant or len(word) > 40:
+        return meant
+    scores = sorted(((difflib.SequenceMatcher(None, upper, name).ratio(), name) for name in names), reverse=True)
+    (first, name), (second, _) = [*scores, (0.0, ""), (0.0, "")][:2]
+    return name if first >= 0.85 and first - second >= _CLEAR else None
 
 
 def _string(field: FieldDescriptor, minus: bool, tokens: Sequence[Token]) -> str | bytes:
@@ -173,13 +200,9 @@ def _string(field: FieldDescriptor, minus: bool, tokens: Sequence[Token]) -> str
         if part.kind is Kind.BAD_STRING:
             inner = part.text[1:].strip().rstrip(",").strip()
             plain = re.fullmatch(r"[\w./$-]*", inner) is not None
-            raise WrongValueError(
-                "config-bad-string",
-                f"the string {part.text.strip()[:60]} is not closed on its line",
-                f'write {field.name}: "{inner}"' if plain else "close the quotes",
-                inner if plain else NOTHING,
-                swallowed=not plain,
-            )
+            message = f"the string {part.text.strip()[:60]} is not closed on its line"
+            cure = f'write {field.name}: "{inner}"' if plain else "close the quotes"
+            raise WrongValueError("config-bad-string", message, cure, inner if plain else NOTHING, swallowed=not plain)
         parts.append(_unescape(field, part.text[1:-1]))
     value = b"".join(parts)
     if field.type == FieldDescriptor.TYPE_BYTES:
@@ -187,12 +210,9 @@ def _string(field: FieldDescriptor, minus: bool, tokens: Sequence[Token]) -> str
     try:
         return value.decode("utf-8")
     except UnicodeDecodeError:
-        raise WrongValueError(
-            "config-not-utf8",
-            f"the text of '{field.name}' is not UTF-8",
-            "write it in UTF-8",
-            value.decode("utf-8", "replace"),
-        ) from None
+        message = f"the text of '{field.name}' is not UTF-8"
+        cure = "write it in UTF-8"
+        raise WrongValueError("config-not-utf8", message, cure, value.decode("utf-8", "replace")) from None
 
 
 def _unescape(field: FieldDescriptor, inner: str) -> bytes:
@@ -200,20 +220,12 @@ def _unescape(field: FieldDescriptor, inner: str) -> bytes:
     while position >= 0:
         match = _ESCAPE.match(inner, position)
         if match is None:
-            raise WrongValueError(
-                "config-bad-string",
-                f"'{inner[position : position + 2]}' is not a valid escape sequence in the text of '{field.name}'",
-                "write a backslash as \\\\",
-                inner,
-            )
+            message = f"'{inner[position : position + 2]}' is not a valid escape sequence in the text of '{field.name}'"
+            raise WrongValueError("config-bad-string", message, "write a backslash as \\\\", inner)
         position = inner.find("\\", match.end())
     try:
         # \\? is an escape of C that Python warns of.
         return bytes(text_encoding.CUnescape(_ESCAPE.sub(lambda match: match[0].replace("\\?", "?"), inner)))
     except ValueError:  # \U with a number that Unicode does not have
-        raise WrongValueError(
-            "config-not-utf8",
-            f"an escape sequence in '{field.name}' is not a valid character",
-            "write another one",
-            inner,
-        ) from None
+        message = f"an escape sequence in '{field.name}' is not a valid character"
+        raise WrongValueError("config-not-utf8", message, "write another one", inner) from None

@@ -4,31 +4,24 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
-
-import click
 
 from triton_ensembles.building.build import ask_sources, build
 from triton_ensembles.building.built import Built, choose
 from triton_ensembles.building.made.sources import Sources
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.commands.common.arguments import Chosen, log_of
-from triton_ensembles.commands.common.reports import summary_of, warn_of_random_weights
+from triton_ensembles.commands.common.output import warn_of_random_weights
 from triton_ensembles.ground.errors import EnsembleError, shown
-from triton_ensembles.ground.system_errors import explained
 from triton_ensembles.serving.packing import Packed, pack
 from triton_ensembles.serving.served import Served, of_built, served, server_of
 from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import Target
 
-T = TypeVar("T")
-
 
 def build_all(
     names: tuple[str, ...],
-    weights: str,
-    weights_dir: Path | None,
+    weights: options.Weights,
     target: Target,
     engines_from: Path | None = None,
     *,
@@ -48,14 +41,18 @@ def build_all(
     Raises:
         EnsembleError: some failed; when there are several ensembles, it sums up which, after all have been tried.
     """
-    places, allow_random = options.current_places(), weights == "auto"
-    folders, sources = choose(places.ensembles, names, leading=True), Sources(weights_dir, places.downloads)
-    failed: dict[str, EnsembleError] = {}
+    places = options.current_places()
+    folders = choose(places.ensembles, names, leading=True)
+    sources, failures = (
+        Sources(weights.weights_dir, places.downloads),
+        output.Failures(len(folders), "could not be built"),
+    )
     report = output.result if is_result else output.progress()
 
-    def ask(folder: Path) -> None:
-        progress = timed_progress(folder.name)
-        ask_sources(folder, target, places, sources, allow_random=allow_random, progress=progress)
+    for folder in folders:
+        with failures.of(folder.name):
+            progress = timed_progress(folder.name)
+            ask_sources(folder, target, places, sources, allow_random=weights.allow_random, progress=progress)
 
     def make(folder: Path) -> Built:
         started = time.monotonic()
@@ -63,8 +60,8 @@ def build_all(
             folder,
             target,
             places,
-            allow_random=allow_random,
-            weights_dir=weights_dir,
+            allow_random=weights.allow_random,
+            weights_dir=weights.weights_dir,
             engines_from=engines_from,
             sources=sources,
             prove=prove,
@@ -77,30 +74,24 @@ def build_all(
         warn_of_random_weights(built.name, random=built.random)
         return built
 
-    several = len(folders) > 1
-    _each(folders, ask, failed, report=several)
-    results = _each([ensemble for ensemble in folders if ensemble.name not in failed], make, failed, report=several)
+    results: list[Built] = []
+    for folder in [ensemble for ensemble in folders if ensemble.name not in failures.errors]:
+        with failures.of(folder.name):
+            results.append(make(folder))
     if is_result:
-        output.document(
-            {
-                "archives": [_record(ensemble) for ensemble in results],
-                "failed": [{"name": name, "error": str(error)} for name, error in failed.items()],
-            }
-        )
-    if failed and not several:
-        raise failed[folders[0].name]
-    if failed:
-        raise EnsembleError(summary_of(failed, len(folders), "could not be built"))
+        records = [_record(built.name, built.archive, built, built.manifest["weights"]) for built in results]
+        output.document({"archives": records, "failed": failures.records()})
+    failures.raise_any()
     return results
 
 
-def pack_all(paths: Sequence[Path]) -> list[Path]:
+def pack_all(paths: Sequence[Path]) -> None:
     """Pack the repositories at ``paths`` into dist/ of the project, or of the current folder, and report that.
 
     Raises:
         EnsembleError: some failed; the message sums up which, after all have been tried.
     """
-    failed: dict[str, EnsembleError] = {}
+    failures = output.Failures(len(paths), "could not be packed", "repositories")
     places = options.places_if_any()
     dist = places.dist if places else Path("dist")
 
@@ -116,51 +107,18 @@ def pack_all(paths: Sequence[Path]) -> list[Path]:
         output.result(f"{shown(packed.archive)}  {size:.1f} MB  sha256 {packed.sha256[:12]}…  {result}")
         return packed
 
-    results = _each(paths, make, failed, report=len(paths) > 1)
-    records = [
-        {
-            "name": each.archive.name.removesuffix(".tar.gz"),
-            "archive": str(each.archive),
-            "size": each.archive.stat().st_size,
-            "sha256": each.sha256,
-            "weights": "",
-            "changed": each.changed,
-        }
-        for each in results
-    ]
-    output.document({"archives": records, "failed": [{"name": name, "error": str(failed[name])} for name in failed]})
-    if failed and len(paths) == 1:
-        raise next(iter(failed.values()))
-    if failed:
-        raise EnsembleError(summary_of(failed, len(paths), "could not be packed", "repositories"))
-    return [each.archive for each in results]
+    records = []
+    for path in paths:
+        with failures.of(path.name):
+            packed = make(path)
+            records.append(_record(packed.archive.name.removesuffix(".tar.gz"), packed.archive, packed, ""))
+    output.document({"archives": records, "failed": failures.records()})
+    failures.raise_any()
 
 
-def _record(built: Built) -> dict[str, Any]:
-    facts = {"name": built.name, "archive": str(built.archive), "size": built.archive.stat().st_size}
-    return facts | {"sha256": built.sha256, "weights": built.manifest["weights"], "changed": built.changed}
-
-
-def _each(
-    folders: Sequence[Path], work: Callable[[Path], T], failed: dict[str, EnsembleError], *, report: bool
-) -> list[T]:
-    """Results of ``work`` for the folders where it does not fail. Errors are noted in ``failed``.
-
-    Args:
-        report: print them, too.
-    """
-    results = []
-    for folder in folders:
-        try:
-            results.append(work(folder))
-        except (EnsembleError, OSError) as caught:
-            error = explained(caught) if isinstance(caught, OSError) else caught
-            if error is None:
-                raise
-            failed[folder.name] = error
-            if report:
-                click.echo(f"[{folder.name}] error: {error}", err=True)
-    return results
+def _record(name: str, archive: Path, made: Built | Packed, weights: str) -> dict[str, object]:
+    facts = {"name": name, "archive": str(archive), "size": archive.stat().st_size}
+    return facts | {"sha256": made.sha256, "weights": weights, "changed": made.changed}
 
 
 def timed_progress(name: str) -> Callable[[str], None]:
@@ -170,13 +128,13 @@ def timed_progress(name: str) -> Callable[[str], None]:
     return lambda line: say(f"[{name} {time.monotonic() - started:5.1f} s] {line}")
 
 
-def serve_all(names: Chosen, weights: str, weights_dir: Path | None, target: Target, scratch: Path) -> list[Served]:
+def serve_all(names: Chosen, weights: options.Weights, target: Target, scratch: Path) -> list[Served]:
     """Sources to serve: the chosen ensembles, built, and what lies at the chosen paths.
 
     Args:
         scratch: for what is unpacked; the caller removes it after the server.
     """
-    built = build_all(names.ensembles, weights, weights_dir, target) if names.builds else []
+    built = build_all(names.ensembles, weights, target) if names.builds else []
     sources = [of_built(ensemble, options.current_places().ensembles / ensemble.name) for ensemble in built]
     return sources + [served(path, scratch, output.progress()) for path in names.paths]
 

@@ -44,7 +44,7 @@ def hosted_of(selected: Chosen, scratch: Path, target: Target = CPU) -> Hosted:
     """
     say = output.progress()
     hosted: dict[str, tuple[Served, Path]] = {}
-    for built in build_all(selected.ensembles, "auto", None, target) if selected.ensembles else ():
+    for built in build_all(selected.ensembles, options.Weights(), target) if selected.ensembles else ():
         ensembles = options.current_places().ensembles
         hosted[f"{built.name}.tar.gz"] = of_built(built, ensembles / built.name), built.archive
     for path in selected.paths:

@@ -1,6 +1,8 @@
 """The options that several commands share, and the project that they work on."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +64,26 @@ class _Checked(click.ParamType[str]):
 IMAGE = _Checked("image", check_image)
 INSTANCE = _Checked("instance", check_instance)
 
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def collected(kind: type[Any], name: str, *options: Decorator) -> Decorator:
+    """Adds options, whose values the command takes together: an argument ``name``, a ``kind`` with a field for each."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def collecting(*context: click.Context, **values: Any) -> Any:
+            own = {field.name: values.pop(field.name) for field in fields(kind)}
+            return command(*context, **values, **{name: kind(**own)})
+
+        decorated: Callable[..., Any] = collecting
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return add
+
+
 # Of commands that build.
 names = click.argument("names", nargs=-1, metavar="[ENSEMBLE]...")
 _weights = click.option(
@@ -102,28 +124,40 @@ instance = click.option(
 )
 
 
-def building(command: Callable[..., Any]) -> Callable[..., Any]:
-    """ENSEMBLES, --weights and --weights-dir."""
-    return names(with_weights(command))
+@dataclass(frozen=True)
+class BuildTarget:
+    """The values of --target, --image and --instance."""
+
+    target: str
+    image: str
+    instance: str
+
+    def built(self) -> Target:
+        return target_of(self.target, self.image, self.instance)
+
+    def served_here(self) -> Target:
+        """The target that they name. Raises :class:`click.UsageError` for one that this machine cannot serve."""
+        if self.target == "gpu":
+            raise click.UsageError(
+                "--target gpu is served by NVIDIA's image, not by the server on this machine: use cpu or fused"
+            )
+        return self.built()
 
 
-def with_weights(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--weights and --weights-dir."""
-    return _weights(_weights_dir(command))
+@dataclass(frozen=True)
+class Weights:
+    """The values of --weights and --weights-dir."""
+
+    weights: str = "auto"
+    weights_dir: Path | None = None
+
+    @property
+    def allow_random(self) -> bool:
+        return self.weights == "auto"
 
 
-def for_target(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--target, --image and --instance: what :func:`target_of` takes."""
-    return target(image(instance(command)))
-
-
-def target_served_here(name: str, image: str, instance: str) -> Target:
-    """The target that these options name. Raises :class:`click.UsageError` for one that this machine cannot serve."""
-    if name == "gpu":
-        raise click.UsageError(
-            "--target gpu is served by NVIDIA's image, not by the server on this machine: use cpu or fused"
-        )
-    return target_of(name, image, instance)
+with_weights = collected(Weights, "weights", _weights, _weights_dir)
+for_target = collected(BuildTarget, "chosen_target", target, image, instance)
 
 
 # Of commands on endpoints.

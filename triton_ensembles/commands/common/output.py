@@ -2,12 +2,14 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
-from triton_ensembles.ground.errors import escaped
+from triton_ensembles.ground.errors import EnsembleError, escaped
+from triton_ensembles.ground.system_errors import explained
 
 _UNPRINTABLE = re.compile(r"[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]+")
 _QUIET, _JSON, _PRINTED = (f"{__name__}.{name}" for name in ("quiet", "json", "printed"))
@@ -69,3 +71,48 @@ def failure(error: Exception) -> None:
 def _is_set(key: str) -> bool:
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(key))
+
+
+def summary_of(failed: Mapping[str, EnsembleError], count: int, action: str, things: str = "ensembles") -> str:
+    """Summary of the failures among ``count`` ensembles (or ``things``): a line for each, with the reason."""
+    reasons = [f"\n  {name}: {error.headline}" for name, error in failed.items()]
+    return f"{len(failed)} of {count} {things} {action}:{''.join(reasons)}"
+
+
+class Failures:
+    """The errors of those among ``count`` ensembles (or ``things``) that failed, while the others are worked on."""
+
+    def __init__(self, count: int, action: str, things: str = "ensembles") -> None:
+        self.errors: dict[str, EnsembleError] = {}
+        self._count, self._action, self._things = count, action, things
+
+    @contextmanager
+    def of(self, name: str) -> Iterator[None]:
+        """Note the error that ends this block, and print it where there are several."""
+        try:
+            yield
+        except (EnsembleError, OSError) as caught:
+            error = explained(caught) if isinstance(caught, OSError) else caught
+            if error is None:
+                raise
+            self.errors[name] = error
+            if self._count > 1:
+                click.echo(f"[{name}] error: {error}", err=True)
+
+    def records(self, key: str = "name") -> list[dict[str, str]]:
+        """For the JSON document."""
+        return [{key: name, "error": str(error)} for name, error in self.errors.items()]
+
+    def raise_any(self) -> None:
+        """Raise the error of the only one, or the summary."""
+        if self.errors and self._count == 1:
+            raise next(iter(self.errors.values()))
+        if self.errors:
+            raise EnsembleError(summary_of(self.errors, self._count, self._action, self._things))
+
+
+def warn_of_random_weights(name: str, *, random: bool) -> None:
+    """Print a loud line on stderr if the ensemble called ``name`` has random weights."""
+    if random:
+        line = f"{name} HAS RANDOM WEIGHTS: the source files could not be downloaded. Its answers mean nothing."
+        click.secho(line, fg="red", bold=True, err=True)

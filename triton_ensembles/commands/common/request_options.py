@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
-from triton_ensembles.commands.common import option_values
+from triton_ensembles.commands.common import option_values, options
+from triton_ensembles.commands.common.options import Decorator
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.measuring.perf.inputs import refuse_unreadable
+from triton_ensembles.measuring.perf.inputs import UserInputs, refuse_unreadable
 
 
 def _shapes(context: click.Context, parameter: click.Parameter, shapes: tuple[str, ...]) -> tuple[str, ...]:
@@ -28,13 +29,14 @@ def _readable(context: click.Context, parameter: click.Parameter, data: Path | N
     return data
 
 
-input_data = click.option(
+_input_data = click.option(
     "--input-data",
+    "data",
     type=click.Path(exists=True, path_type=Path),
     callback=_readable,
     help="Send this instead: a JSON file or a folder in the format of perf_analyzer's --input-data.",
 )
-shape = click.option(
+_shape = click.option(
     "--shape",
     "shapes",
     multiple=True,
@@ -43,22 +45,16 @@ shape = click.option(
     help="Send random data instead, of this shape for an input of variable size, such as IMAGE:3,224,224. "
     "May be repeated.",
 )
-_OPTIONS = (
-    click.option("--protocol", type=click.Choice(["grpc", "http"]), default="grpc"),
-    click.option("--batch", type=click.IntRange(min=1), default=1, help="Rows (inferences) in a request."),
-    input_data,
-    shape,
-)
+inputs = options.collected(UserInputs, "user", _input_data, _shape)
 
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+_protocol = click.option("--protocol", type=click.Choice(["grpc", "http"]), default="grpc")
+_batch = click.option("--batch", type=click.IntRange(min=1), default=1, help="Rows (inferences) in a request.")
 
 
 def requests(command: Callable[..., Any]) -> Callable[..., Any]:
     """--protocol, --batch, --input-data and --shape."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return _protocol(_batch(inputs(command)))
 
 
 def p99(help: str) -> Decorator:

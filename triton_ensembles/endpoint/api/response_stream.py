@@ -3,6 +3,7 @@
 The format: https://smithy.io/2.0/aws/amazon-eventstream.html
 """
 
+import asyncio
 import json
 import struct
 import zlib
@@ -35,14 +36,19 @@ async def send(request: web.BaseRequest, reply: Reply, variant: str, request_id:
             async for piece in reply.body:
                 part += piece
                 while len(part) > _PART_BYTES:
-                    await response.write(payload_part(part[:_PART_BYTES]))
+                    async with asyncio.timeout(reply.body.seconds):
+                        await response.write(payload_part(part[:_PART_BYTES]))
                     del part[:_PART_BYTES]
-        await response.write(payload_part(part))
+        async with asyncio.timeout(None if isinstance(reply.body, bytes) else reply.body.seconds):
+            await response.write(payload_part(part))
         await response.write_eof()
     except HostingError as error:  # the answer broke off
         body = json.dumps({"Message": str(error)}).encode()
         await response.write(_message("exception", "InternalStreamFailure", "application/json", body))
         await response.write_eof()
+    except TimeoutError:
+        if request.transport is not None:
+            request.transport.abort()  # the client does not read
     finally:
         if not isinstance(reply.body, bytes):
             await reply.body.aclose()

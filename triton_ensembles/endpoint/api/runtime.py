@@ -4,6 +4,7 @@ POST /endpoints/{EndpointName}/invocations
 POST /endpoints/{EndpointName}/invocations-response-stream
 """
 
+import asyncio
 import json
 import logging
 import re
@@ -113,8 +114,10 @@ def _choose(endpoint: Endpoint, parameters: Mapping[str, str], call: Call) -> Va
 def _read(request: web.BaseRequest) -> tuple[str, str, dict[str, str]]:
     """EndpointName, the end of the path, and the other members, validated. Raises ValidationError."""
     match = _PATH.fullmatch(request.rel_url.raw_path)
-    if match is None or match["operation"] not in (_INVOKE, _STREAM):
-        raise ValidationError(f"{request.rel_url.raw_path} is not supported locally", cure="use InvokeEndpoint")
+    if match is None or match["operation"] not in (_INVOKE, _STREAM) or request.method != "POST":
+        raise ValidationError(
+            f"{request.method} {request.rel_url.raw_path} is not supported locally", cure="use InvokeEndpoint"
+        )
     name = unquote(match["name"])
     members = {"EndpointName": name}
     for header, value in request.headers.items():
@@ -143,7 +146,8 @@ async def _send(request: web.BaseRequest, reply: Reply, variant: str) -> web.Str
     try:
         await response.prepare(request)
         async for piece in reply.body:
-            await response.write(piece)
+            async with asyncio.timeout(reply.body.seconds):  # the model is in use until the client has read its answer
+                await response.write(piece)
         await response.write_eof()
     except Exception:
         _log.exception("the answer of variant %s broke off", variant)

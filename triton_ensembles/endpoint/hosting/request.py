@@ -28,13 +28,16 @@ class Invocation(NamedTuple):
 class Pieces(AsyncIterator[bytes]):
     """A long answer in pieces, as it arrives. Closing it early ends the connection to the container.
 
+    Args:
+        seconds: the longest time to wait for the next piece, and for the client to take one.
+
     Raises:
         InternalFailure: it breaks off, or the next piece does not come within ``seconds``.
     """
 
     def __init__(self, answer: aiohttp.ClientResponse, seconds: float) -> None:
         self._answer = answer
-        self._seconds = seconds
+        self.seconds = seconds
         self._on_end: Callable[[], None] | None = None
 
     def on_end(self, callback: Callable[[], None]) -> None:
@@ -43,7 +46,7 @@ class Pieces(AsyncIterator[bytes]):
 
     async def __anext__(self) -> bytes:
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self.seconds):
                 piece = await self._answer.content.readany()
         except BaseException as error:
             await self.aclose()

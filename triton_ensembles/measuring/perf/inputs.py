@@ -40,6 +40,9 @@ class UserInputs:
     data: Path | None = None
     shapes: tuple[str, ...] = ()
 
+    def __bool__(self) -> bool:
+        return bool(self.data or self.shapes)
+
 
 @dataclass(frozen=True)
 class Inputs:

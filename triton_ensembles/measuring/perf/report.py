@@ -4,8 +4,8 @@ from dataclasses import astuple, dataclass, fields
 from typing import Any
 
 from triton_ensembles.measuring.perf.analyzer import ClientTimes
+from triton_ensembles.measuring.perf.report_files import aligned
 from triton_ensembles.measuring.perf.steps import StepTimes
-from triton_ensembles.measuring.perf.text_table import aligned
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,16 @@ from typing import Any
 
 from triton_ensembles.ground.files import write_whole
 
+
+def aligned(rows: Sequence[Sequence[str]], *, last_is_text: bool = False) -> str:
+    """Rows of equal length, a line each, their cells to the right; those of a last column of text to the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    if last_is_text:
+        widths[-1] = 0
+    lines = ("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return "\n".join(line.rstrip() for line in lines)
+
+
 SUFFIXES = (".csv", ".json", ".png")
 
 

@@ -8,8 +8,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest
 from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.measuring.planning.workload import Shares
-from triton_ensembles.measuring.profiling.kept import profile_file
-from triton_ensembles.measuring.profiling.profile import Profile, read_profile
+from triton_ensembles.measuring.profiling.profile import Profile, profile_file, read_profile
 
 _PROFILE = ".json"
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.measuring.planning.host import Host
+from triton_ensembles.measuring.planning.instances import Host
 from triton_ensembles.measuring.profiling.profile import Answers, Profile
 
 Floats = NDArray[np.float64]

@@ -4,8 +4,10 @@ CloudWatch has no metric by model, so how unevenly models are requested is concl
 explains the share of warm requests, with the models that stay loaded. Models are taken to be alike.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists
@@ -14,9 +16,53 @@ from triton_ensembles.deploy.price import Price
 from triton_ensembles.deploy.sagemaker_endpoint import existing_endpoint
 from triton_ensembles.deploy.stored import stored_archives
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.measuring.planning.cloudwatch import Seen, seen
 from triton_ensembles.measuring.planning.residency import residency
 from triton_ensembles.measuring.planning.traffic import zipf
+from triton_ensembles.sagemaker.metric_names import METRICS
+
+_MOST_POINTS = 1440  # of one answer
+_STATISTICS = ("Sum", "SampleCount")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The values of one metric."""
+
+    count: float
+    total: float
+
+    @property
+    def mean(self) -> float | None:
+        return self.total / self.count if self.count else None
+
+
+def seen(aws: Aws, endpoint: str, variant: str, hours: float, names: Sequence[str]) -> dict[str, Seen]:
+    """The metrics of ``names`` over the last hours, in CloudWatch's units; those without values have a count of 0.
+
+    Raises:
+        ClientError: AWS's reason.
+    """
+    period = 60 * max(1, math.ceil(hours * 60 / _MOST_POINTS))
+    end = datetime.now(UTC) + timedelta(seconds=60)
+    return {
+        name: _seen(aws.cloudwatch, endpoint, variant, name, end - timedelta(hours=hours), end, period)
+        for name in names
+    }
+
+
+def _seen(cloudwatch: Any, endpoint: str, variant: str, name: str, begin: datetime, end: datetime, period: int) -> Seen:
+    points = cloudwatch.get_metric_statistics(
+        Namespace=METRICS[name].namespace,
+        MetricName=name,
+        Dimensions=[{"Name": "EndpointName", "Value": endpoint}, {"Name": "VariantName", "Value": variant}],
+        StartTime=begin,
+        EndTime=end,
+        Period=period,
+        Statistics=list(_STATISTICS),
+    )["Datapoints"]
+    total, count = (sum(float(point[key]) for point in points) for key in _STATISTICS)
+    return Seen(count, total)
+
 
 _METRICS = (
     *("Invocations", "ModelCacheHit", "LoadedModelCount", "ModelLoadingTime", "ModelLoadingWaitTime"),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from triton_ensembles.measuring.planning.host import Host
+from triton_ensembles.measuring.planning.instances import Host
 from triton_ensembles.measuring.planning.workload import Workload
 
 _ALL = 0.98  # of what there is

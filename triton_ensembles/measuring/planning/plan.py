@@ -13,10 +13,9 @@ import numpy as np
 from triton_ensembles.deploy.price import HOURS, HOURS_OF_YEAR, Price
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.planning.arrivals import Sample, drawn, sample
-from triton_ensembles.measuring.planning.goal import Goal
-from triton_ensembles.measuring.planning.host import Host
+from triton_ensembles.measuring.planning.instances import Host
 from triton_ensembles.measuring.planning.overload import answer_load
-from triton_ensembles.measuring.planning.prediction import Prediction
+from triton_ensembles.measuring.planning.prediction import Goal, Prediction
 from triton_ensembles.measuring.planning.simulation import simulate
 from triton_ensembles.measuring.planning.traffic import Traffic
 from triton_ensembles.measuring.planning.workload import Shares, Workload, workload

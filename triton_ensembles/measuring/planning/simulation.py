@@ -10,19 +10,37 @@ from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from triton_ensembles.measuring.planning.demand import Floats
-from triton_ensembles.measuring.planning.host import Host
+from triton_ensembles.measuring.planning.instances import Host
 from triton_ensembles.measuring.planning.overload import Use, overload
-from triton_ensembles.measuring.planning.placement import place
 from triton_ensembles.measuring.planning.prediction import Latency, Prediction
-from triton_ensembles.measuring.planning.simulated_instance import ANSWER, FETCH, LOAD, NEVER, UNLOAD, SimulatedInstance
-from triton_ensembles.measuring.planning.simulated_model import SimulatedModel
+from triton_ensembles.measuring.planning.simulated_instance import (
+    ANSWER,
+    FETCH,
+    LOAD,
+    NEVER,
+    UNLOAD,
+    SimulatedInstance,
+    SimulatedModel,
+)
 from triton_ensembles.measuring.planning.traffic import Recorded
 from triton_ensembles.measuring.planning.workload import Workload
 from triton_ensembles.sagemaker.loading import INVOKE_SECONDS
 from triton_ensembles.sagemaker.model_state import ModelState
 from triton_ensembles.sagemaker.routing import rank
+
+_SEED = 20261122
+
+
+def place(models: int, instances: int) -> NDArray[np.int64]:
+    """The instance of each model. Models meet their instances in any order: one that is always the same."""
+    order = np.random.default_rng(_SEED).permutation(models)
+    placed = np.empty(models, dtype=np.int64)
+    placed[order] = np.arange(models) % instances
+    return placed
+
 
 Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
 _WARM_UP = 0.1  # of the requests, which are not counted

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.planning.demand import Demand, Floats, demand_of
-from triton_ensembles.measuring.planning.host import Host
+from triton_ensembles.measuring.planning.instances import Host
 from triton_ensembles.measuring.planning.traffic import Traffic
 from triton_ensembles.measuring.profiling.profile import Profile
 

@@ -8,6 +8,7 @@ is less than what the first one does. They are unloaded at the end. The second h
 import asyncio
 import os
 import platform
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -25,7 +26,6 @@ from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.measuring.perf.facts import machine
 from triton_ensembles.measuring.profiling.answers import Load, RequestSender
-from triton_ensembles.measuring.profiling.free_space import lacks_room
 from triton_ensembles.measuring.profiling.host import Cost, Host
 from triton_ensembles.measuring.profiling.profile import Answers, Loaded, Machine, Memory, Profile, Versions
 from triton_ensembles.project.examples.folder import Examples
@@ -209,3 +209,33 @@ def _less(memory: Memory, server: Memory) -> Memory:
     return Memory(
         max(0, memory.anonymous_bytes - server.anonymous_bytes), max(0, memory.mapped_bytes - server.mapped_bytes)
     )
+
+
+_MEMORY_LEFT = 1 << 30  # bytes for the rest of the machine
+_DISK_LEFT = 2 << 30
+_MARGIN = 1.25  # a copy may take so much more than the one before
+
+
+def lacks_room(folder: Path, memory_bytes: int, disk_bytes: int) -> str:
+    """Why there is no room for one more copy, which takes about so much; "" where there is.
+
+    Args:
+        folder: on the file system of the copies.
+    """
+    needed, free = round(_MARGIN * memory_bytes) + _MEMORY_LEFT, available_memory()
+    if needed > free:
+        return f"the next one may need {_gib(needed)} GiB of memory with what is left free, and {_gib(free)} are free"
+    needed, free = disk_bytes + _DISK_LEFT, shutil.disk_usage(folder).free
+    if needed > free:
+        return f"the next one needs {_gib(needed)} GiB of disk with what is left free, and {_gib(free)} are free"
+    return ""
+
+
+def available_memory() -> int:
+    """Bytes of memory that programs can still take without others being swapped out."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.1f}"

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure  # without pyplot: no global state, no display
 
 from triton_ensembles.measuring.perf.plot import GRAY, INK, logarithmic_latency, save
-from triton_ensembles.measuring.tuning.front import Trial
+from triton_ensembles.measuring.tuning.records import Trial
 from triton_ensembles.measuring.tuning.report import TuningReport
 from triton_ensembles.measuring.tuning.space import PRESENT
 

@@ -5,17 +5,46 @@ measured briefly beside it, and one that looks better has to win a duel: rounds 
 after the other. At the end, rounds of the best against the present settings give the ratio that is reported.
 """
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
 from triton_ensembles.ground.progress import Progress
-from triton_ensembles.measuring.tuning.budget import Budget, BudgetSpentError
 from triton_ensembles.measuring.tuning.concurrency import climb, first_ladder, rungs
 from triton_ensembles.measuring.tuning.goal import Goal, Point
 from triton_ensembles.measuring.tuning.records import Duel, Records
 from triton_ensembles.measuring.tuning.space import PRESENT, Candidate, Setting
+
+
+class BudgetSpentError(Exception):
+    """There is no time left for what would come next."""
+
+
+class Budget:
+    """A number of seconds from now on.
+
+    Args:
+        clock: gives the time in seconds.
+    """
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._start, self.seconds = clock, clock(), seconds
+
+    @property
+    def spent(self) -> float:
+        return self._clock() - self._start
+
+    @property
+    def left(self) -> float:
+        return self.seconds - self.spent
+
+    def demand(self, seconds: float) -> None:
+        """Raises :class:`BudgetSpentError` if less is left."""
+        if seconds > self.left:
+            raise BudgetSpentError
+
 
 HOPELESS = 0.9  # of the best candidate's, at its concurrency: not measured any further
 LEAST_GAIN = 1.03

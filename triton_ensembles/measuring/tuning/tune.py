@@ -19,12 +19,11 @@ from triton_ensembles.ground.spelling import choices
 from triton_ensembles.measuring.perf.facts import machine, versions
 from triton_ensembles.measuring.perf.inputs import UserInputs
 from triton_ensembles.measuring.tuning.bench import ServedBench
-from triton_ensembles.measuring.tuning.budget import Budget
 from triton_ensembles.measuring.tuning.edits import Files
 from triton_ensembles.measuring.tuning.goal import Goal
 from triton_ensembles.measuring.tuning.knobs import Knobs, knobs_of
 from triton_ensembles.measuring.tuning.report import TuningReport
-from triton_ensembles.measuring.tuning.search import RejectedError, Search
+from triton_ensembles.measuring.tuning.search import Budget, RejectedError, Search
 from triton_ensembles.measuring.tuning.space import Setting
 from triton_ensembles.measuring.tuning.variants import Variants
 from triton_ensembles.project.examples.folder import Examples, read_examples

@@ -16,11 +16,8 @@ _MOST_VALUES = 5
 
 
 def answer_lines(result: http.InferResult, request: Request | None = None) -> list[str]:
-    """The outputs of ``result``, the answer to ``request`` if that is an example.
-
-    Raises:
-        EnsembleError: the show.py beside the request fails.
-    """
+    """The outputs of ``result``, the answer to ``request`` if that is an example. Raises :class:`EnsembleError`: the
+    show.py beside the request fails."""
     described = result.get_response().get("outputs", [])
     arrays = {output["name"]: result.as_numpy(output["name"]) for output in described}
     show = request.path.with_name(SHOW) if request else None

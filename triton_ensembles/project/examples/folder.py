@@ -14,16 +14,11 @@ PERF = "perf.json"
 
 @dataclass(frozen=True)
 class Examples:
-    """The example requests of an ensemble.
-
-    Attributes:
-        requests: what demo and invoke send, in the order of the files' names.
-        load: what perf sends row by row: perf.json, or else the requests.
-    """
+    """The example requests of an ensemble."""
 
     config: ModelConfig = field(default_factory=ModelConfig)
-    requests: tuple[Request, ...] = ()
-    load: tuple[Request, ...] = ()
+    requests: tuple[Request, ...] = ()  # what demo and invoke send, in the order of the files' names
+    load: tuple[Request, ...] = ()  # what perf sends row by row: perf.json, or else the requests
 
     def rows(self) -> Iterator[dict[str, Array]]:
         """The rows that perf sends, without the batch axis: tensors by name."""
@@ -41,11 +36,8 @@ def read_examples(ensemble: Path) -> Examples:
 
 
 def examples_of(model: Path) -> Examples:
-    """The examples in the folder of a model; without any requests where it has none.
-
-    Raises:
-        EnsembleError: a request is not valid, or its file cannot be read.
-    """
+    """The examples in the folder of a model; without any requests where it has none. Raises :class:`EnsembleError`: a
+    request is not valid, or its file cannot be read."""
     folder = model / FOLDER
     paths = sorted(folder.glob("*.json"))
     config = read_config(folder.parent / CONFIG) if paths else ModelConfig()

@@ -19,21 +19,14 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Request:
-    """An example request.
+    """An example request."""
 
-    Attributes:
-        path: the file that it was read from.
-        label: what it is called on the screen, the file's name at first.
-        inputs: the tensors by name, with the batch axis; BYTES are object arrays of bytes.
-        outputs: the requested outputs, with the number of classes (0: the tensor itself). Empty: all outputs.
-        batched: whether the first axis of every input is the batch.
-    """
-
-    path: Path
-    label: str
-    inputs: Mapping[str, Array]
+    path: Path  # the file that it was read from
+    label: str  # what it is called on the screen, the file's name at first
+    inputs: Mapping[str, Array]  # the tensors by name, with the batch axis; BYTES are object arrays of bytes
+    # the requested outputs, with the number of classes (0: the tensor itself). Empty: all outputs.
     outputs: Mapping[str, int]
-    batched: bool
+    batched: bool  # whether the first axis of every input is the batch
 
     def infer_inputs(self) -> list[http.InferInput]:
         """The tensors for ``InferenceServerClient.infer`` or ``generate_request_body``, as binary data."""
@@ -55,11 +48,8 @@ class Request:
             yield {name: values[number] for name, values in self.inputs.items()}
 
     def with_texts(self, texts: Sequence[str]) -> Request:
-        """The same request with these texts, one a row, in its input of datatype BYTES.
-
-        Raises:
-            EnsembleError: there is no such input, or more than one, or a row of it has several elements.
-        """
+        """The same request with these texts, one a row, in its input of datatype BYTES. Raises :class:`EnsembleError`:
+        there is no such input, or more than one, or a row of it has several elements."""
         names = [name for name, values in self.inputs.items() if values.dtype == np.object_]
         if len(self.inputs) != 1 or not names or self.inputs[names[0]][:1].size != 1:
             raise EnsembleError("this request does not consist of one text a row", path=self.path)

@@ -32,14 +32,9 @@ class Body(Strict):
 
 
 def read_request(path: Path, config: ModelConfig, file: Path | None = None) -> Request:
-    """Read the request at ``path`` for the ensemble with this ``config``.
-
-    Args:
-        file: take the content of this file in place of the one that the request names.
-
-    Raises:
-        EnsembleError: it is not JSON, not a request, or not one for this ensemble; or a file cannot be read.
-    """
+    """Read the request at ``path`` for the ensemble with this ``config``. ``file``: take the content of this file in
+    place of the one that the request names. Raises :class:`EnsembleError`: it is not JSON, not a request, or not one
+    for this ensemble; or a file cannot be read."""
     try:
         return _request(path, _parse(path), config, file)
     except EnsembleError as error:
@@ -76,10 +71,8 @@ def _request(path: Path, body: Body, config: ModelConfig, file: Path | None) -> 
         _refuse_unknown("an input", tensor.name, list(declared))
         datatype = DataType.Name(declared[tensor.name].data_type).removeprefix("TYPE_").replace("STRING", "BYTES")
         if tensor.datatype != datatype:
-            raise EnsembleError(
-                f"{tensor.name} has the datatype {tensor.datatype}, and the ensemble takes {datatype}",
-                cure=f'write "datatype": "{datatype}"',
-            )
+            message = f"{tensor.name} has the datatype {tensor.datatype}, and the ensemble takes {datatype}"
+            raise EnsembleError(message, cure=f'write "datatype": "{datatype}"')
         values = inputs[tensor.name] = tensor_values(tensor, path.parent, file)
         expected_shape = [*batch, *declared[tensor.name].dims]
         if len(values.shape) != len(expected_shape) or any(

@@ -21,10 +21,6 @@ _LARGEST_TEXT = 8 << 20  # bytes: each line becomes an object
 _MOST_PIXELS = 40_000_000  # decoding takes 8 bytes for each
 
 
-class _TooLargeError(Exception):
-    """An image of too many pixels."""
-
-
 class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -63,10 +59,8 @@ def tensor_values(tensor: InputTensor, folder: Path, replacement: Path | None) -
         return values.reshape(tensor.shape)
     except ValueError as error:
         where = source.name if source else "its data"
-        raise EnsembleError(
-            f"{tensor.name} has the shape {list(tensor.shape)}, and {where} has {values.size} values",
-            cure="correct the shape; one size may be -1, which is then computed",
-        ) from error
+        message = f"{tensor.name} has the shape {list(tensor.shape)}, and {where} has {values.size} values"
+        raise EnsembleError(message, cure="correct the shape; one size may be -1, which is then computed") from error
 
 
 def _from_json(tensor: InputTensor) -> Array:
@@ -85,9 +79,8 @@ def _from_json(tensor: InputTensor) -> Array:
     except (ValueError, TypeError, OverflowError):
         fits = False
     if not fits:
-        raise EnsembleError(
-            f"data of {tensor.name} is not all {tensor.datatype}", cure=f"write {tensor.datatype} values"
-        )
+        message = f"data of {tensor.name} is not all {tensor.datatype}"
+        raise EnsembleError(message, cure=f"write {tensor.datatype} values")
     return values
 
 
@@ -167,21 +160,17 @@ def pixels(
     """An encoded image as FP32 [3, height, width]: RGB, from 0 to 1, then less ``mean`` and divided by ``std``.
 
     Networks of torchvision want ImageNet's mean and standard deviation; AWS's example client for ResNet-50 on Triton
-    computes the same (amazon-sagemaker-examples, triton_resnet50.ipynb).
-
-    Raises:
-        ValueError: this is not an image that Pillow can decode.
-    """
+    computes the same (amazon-sagemaker-examples, triton_resnet50.ipynb). Raises :class:`ValueError`: this is not an
+    image that Pillow can decode."""
     from PIL import Image, UnidentifiedImageError
 
     try:
         with Image.open(io.BytesIO(image)) as opened:
-            if opened.width * opened.height > _MOST_PIXELS:
-                raise _TooLargeError
-            resized = np.asarray(opened.convert("RGB").resize((width, height)), np.float32) / 255
-    except _TooLargeError:
-        raise ValueError(f"has more than {_MOST_PIXELS / 1e6:.0f} megapixels") from None
+            is_small = opened.width * opened.height <= _MOST_PIXELS
+            resized = np.asarray(opened.convert("RGB").resize((width, height)), np.float32) / 255 if is_small else None
     except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError, ValueError) as error:
         raise ValueError("is not an image") from error
+    if resized is None:
+        raise ValueError(f"has more than {_MOST_PIXELS / 1e6:.0f} megapixels")
     normal = (resized - np.array(mean, np.float32)) / np.array(std, np.float32)
     return np.ascontiguousarray(normal.transpose(2, 0, 1))

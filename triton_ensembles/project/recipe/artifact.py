@@ -1,7 +1,5 @@
 """``[[artifacts]]``: the files that the build makes, by which makers and from what."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Annotated, Any

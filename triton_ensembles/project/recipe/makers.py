@@ -27,23 +27,15 @@ ACCURACY_CHECKS = {"sentences": "accuracy_on_sentences:make", "photographs": "ac
 
 @dataclass(frozen=True)
 class MakerNeeds:
-    """The parts that a maker reads of an artifact's entry in the recipe.
+    """The parts that a maker reads of an artifact's entry in the recipe."""
 
-    Attributes:
-        makes: what it writes, for docs/ensemble-toml.md.
-        options: those that it cannot do without, and the types of their values.
-        optional: other options that it knows.
-        file: whether it reads one file, which ``file`` or ``needs`` names.
-        files: whether it reads all files of the source.
-        any_options: whether it takes whatever options there are.
-    """
-
-    makes: str
+    makes: str  # what it writes, for docs/ensemble-toml.md
+    # those that it cannot do without, and the types of their values
     options: Mapping[str, type] = field(default_factory=dict)
-    optional: Mapping[str, type] = field(default_factory=dict)
-    file: bool = False
-    files: bool = False
-    any_options: bool = False
+    optional: Mapping[str, type] = field(default_factory=dict)  # other options that it knows
+    file: bool = False  # whether it reads one file, which `file` or `needs` names
+    files: bool = False  # whether it reads all files of the source
+    any_options: bool = False  # whether it takes whatever options there are
 
 
 NEEDS = {

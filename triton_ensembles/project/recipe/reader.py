@@ -29,21 +29,14 @@ _WRONG_TYPES = {
 
 
 def read_recipe(folder: str | os.PathLike[str]) -> Recipe:
-    """Read ``folder/ensemble.toml``.
-
-    Raises:
-        EnsembleError: it cannot be read, or is not a valid recipe.
-    """
+    """Read ``folder/ensemble.toml``. Raises :class:`EnsembleError`: it cannot be read, or is not a valid recipe."""
     path = Path(folder) / RECIPE
     return parse_recipe(read_text(path, _LONGEST), path)
 
 
 def parse_recipe(text: str, path: Path) -> Recipe:
-    """The recipe in ``text``; ``path`` is for messages only.
-
-    Raises:
-        EnsembleError: the first fault of :func:`recipe_and_faults`.
-    """
+    """The recipe in ``text``; ``path`` is for messages only. Raises :class:`EnsembleError`: the first fault of
+    :func:`recipe_and_faults`."""
     recipe, faults = recipe_and_faults(text, path)
     if recipe is None:
         raise faults[0]

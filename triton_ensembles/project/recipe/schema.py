@@ -93,9 +93,8 @@ class Recipe(Table):
         paths: set[str] = set()
         for artifact in self.artifacts:
             if artifact.needs is not None and artifact.needs not in paths:
-                raise UnknownNameError(
-                    f"{artifact.path}: no artifact before this one has the path", artifact.needs, paths
-                )
+                message = f"{artifact.path}: no artifact before this one has the path"
+                raise UnknownNameError(message, artifact.needs, paths)
             paths.add(artifact.path)
             makers = [artifact.maker] + ([artifact.random.maker] if artifact.random else [])
             for maker in makers:

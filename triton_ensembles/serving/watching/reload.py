@@ -38,9 +38,8 @@ class Reloader:
         steps = _steps_by_ensemble(repository, there)
         for model in sorted(waiting, key=lambda each: (each not in steps, each)):
             if model in waiting:
-                loaded = self._load(
-                    model, [source.shown(path) for path in by_model[model]], _below(model, steps) & waiting
-                )
+                paths = [source.shown(path) for path in by_model[model]]
+                loaded = self._load(model, paths, _below(model, steps) & waiting)
                 waiting -= {model, *loaded}
         self._failed -= self._api.ready()  # Triton itself loads an ensemble that was served once
         for model in sorted(failed & self._failed & there - set(by_model)):
@@ -65,11 +64,8 @@ class Reloader:
             self._failed.discard(model)
             loaded = self._server.loaded(start)
             if paths or loaded:
-                with_it = (
-                    f", and with it {most_of(also_loaded)}"
-                    if (also_loaded := [name for name in loaded if name != model])
-                    else ""
-                )
+                also_loaded = [name for name in loaded if name != model]
+                with_it = f", and with it {most_of(also_loaded)}" if also_loaded else ""
                 verb = "reloaded" if was_served else "loaded"
                 why = f" ({most_of(sorted(paths), 3)})" if paths else ""
                 self._say(f"{verb} {model} in {seconds:.1f} s{why}{with_it}")

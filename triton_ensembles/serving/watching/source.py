@@ -15,28 +15,22 @@ from triton_ensembles.building.planned.refusal import refuse_faults
 from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.files import files_in, remove
 from triton_ensembles.project.recipe.places import RECIPE
-from triton_ensembles.serving.laid_out import unpacked
-from triton_ensembles.serving.served import Served, here
+from triton_ensembles.serving.served import Served, here, unpacked
 
 
 @dataclass(frozen=True)
 class WatchedSource:
-    """Attributes:
-    repository: what the server has.
-    written: the files and folders that people edit.
-    refresh: brings the repository up to date with them.
-    shown: a path in the repository as people know it.
-    """
+    """A repository that is served, and what it is made of."""
 
     repository: Path
-    written: Callable[[], Sequence[Path]]
-    refresh: Callable[[], None] = lambda: None
-    shown: Callable[[str], str] = str
+    written: Callable[[], Sequence[Path]]  # the files and folders that people edit
+    refresh: Callable[[], None] = lambda: None  # brings the repository up to date with them
+    shown: Callable[[str], str] = str  # a path in the repository as people know it
 
 
 @contextmanager
 def watched_source(served_source: Served, stage: Callable[[Path], None]) -> Iterator[tuple[Served, WatchedSource]]:
-    """``found`` as it is to be served, and what is watched of it.
+    """``served_source`` as it is to be served, and what is watched of it.
 
     A folder is what the server has, so that there is nothing to refresh. An archive is checked and unpacked again. An
     ensemble of a project is staged again, into a repository of its own: the one in build/ is what was packed.

@@ -26,11 +26,8 @@ def explicit_mode(all_served: Sequence[Served]) -> tuple[str, ...]:
 
 
 class Watch:
-    """Watches ``sources`` for ``server`` in a thread of its own, as a context manager.
-
-    Attributes:
-        failure: a fault of this program that has ended the thread.
-    """
+    """Watches ``sources`` for ``server`` in a thread of its own, as a context manager. ``failure``: a fault of this
+    program that has ended the thread."""
 
     def __init__(self, sources: Sequence[WatchedSource], server: TritonServer, say: Progress) -> None:
         self._states = [_State(source) for source in sources]

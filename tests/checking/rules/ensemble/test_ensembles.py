@@ -6,27 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from triton_ensembles.checking.checker import check_repositories
-from triton_ensembles.checking.examples import Y, ensemble, step
+from tests.checking.packing import folder_faults, write_folder
+from tests.checking.test_mutations import ENSEMBLE as GOOD
+from triton_ensembles.checking.examples import ensemble, step
 from triton_ensembles.checking.fault import Fault
-from triton_ensembles.checking.repository import find_repositories
 from triton_ensembles.checking.rule import Example
 from triton_ensembles.checking.staging_example import stage
 from triton_ensembles.triton.destination import Destination
-
-Z = '{ name: "Z", data_type: TYPE_FP32, dims: [ 1 ] }'
-GOOD = ensemble(
-    step("scale", {"X": "X"}, {"Y": "scaled"}),
-    step("join", {"A": "scaled", "B": "X"}, {"SUM": "sum", "MEAN": "Z"}),
-    step("whole", {"X": "sum"}, {"Y": "Y"}),
-    outputs=f"{Y}, {Z}",
-)
 
 
 def faults(tmp_path: Path, config: str) -> list[Fault]:
     stage(Example(GOOD), tmp_path, "pipeline")  # with its steps
     stage(Example(config), tmp_path, "pipeline")
-    return list(check_repositories(list(find_repositories(tmp_path)), Destination()))
+    return folder_faults(tmp_path, Destination())
 
 
 @pytest.mark.parametrize(
@@ -42,7 +34,6 @@ def faults(tmp_path: Path, config: str) -> list[Fault]:
         ("model_version: -1", "", "step-version-not-served", "model_version: -1"),
         ("max_batch_size: 8", "max_batch_size: 32", "ensemble-batch-size", "max_batch_size: 8"),
         ("platform:", "platfrom:", "config-unknown-field", "'platform'?"),
-        ("ensemble_scheduling", "ensemble_schedulling", "config-unknown-field", "'ensemble_scheduling'?"),
         ("input_map", "input_maps", "config-unknown-field", "'input_map'?"),
         ("data_type: TYPE_FP32", "data_type: FP32", "config-unknown-enum", "TYPE_FP32"),
     ],
@@ -92,7 +83,5 @@ def test_every_cycle_is_reported(tmp_path: Path) -> None:
 def test_the_tensors_of_a_step_without_config_are_not_guessed(tmp_path: Path) -> None:
     """Otherwise a model that a server would complete itself is reported."""
     stage(Example(ensemble(step("detector", {"IMAGE": "X"}, {"BOXES": "Y"}))), tmp_path, "pipeline")
-    (tmp_path / "detector" / "1").mkdir(parents=True)
-    (tmp_path / "detector" / "1" / "model.onnx").write_bytes(b"")
-    found = list(check_repositories(list(find_repositories(tmp_path)), Destination()))
-    assert {fault.rule for fault in found} == {"model-without-config"}
+    write_folder(tmp_path, {"detector/1/model.onnx": ""})
+    assert {fault.rule for fault in folder_faults(tmp_path, Destination())} == {"model-without-config"}

@@ -21,19 +21,14 @@ def _archive(place: Path, packed: bytes, model_py: str = MODEL_PY, **more: Conte
     return write(place / "a.tar.gz", files)
 
 
-def test_the_byte_code_of_an_environment_is_not_a_fault(tmp_path: Path) -> None:
-    """Otherwise every archive that the build writes is reported."""
-    packed = environment("3.10", {"lib/python3.10/__pycache__/os.cpython-310.pyc": b"x"})
-    assert faults(_archive(tmp_path, packed), image="24.09", instance="ml.c5.xlarge") == []
-
-
 def _with_tar(place: Path, packed: bytes) -> Path:
     return write(place / "a.tar.gz", {**members("a", f"{FOLDER}/env.tar.gz"), "a.step/env.tar.gz": packed})
 
 
 def test_a_good_environment_has_no_fault(tmp_path: Path) -> None:
-    """Otherwise a good environment is reported."""
-    assert faults(_archive(tmp_path, environment("3.10")), image="24.09", instance="ml.c5.xlarge") == []
+    """Otherwise a good environment is reported, with its byte code or without."""
+    for packed in (environment("3.10"), site("__pycache__/six.cpython-310.pyc", "x")):
+        assert not faults(_archive(tmp_path, packed), image="24.09", instance="ml.c5.xlarge")
 
 
 def test_a_tar_is_warned_of_with_the_bytes_that_it_leaves(tmp_path: Path) -> None:
@@ -47,10 +42,8 @@ def test_a_tar_is_warned_of_with_the_bytes_that_it_leaves(tmp_path: Path) -> Non
 def test_a_release_that_takes_no_folder_is_given_a_tar(tmp_path: Path) -> None:
     """Otherwise the archive is refused by an image of 2023, or warned of where there is no other way."""
     assert "environment-folder" in rules(_archive(tmp_path, environment("3.10")), image="23.06")
-    assert not rules(_with_tar(tmp_path, environment("3.10")), image="23.06") & {
-        "environment-folder",
-        "environment-tar",
-    }
+    packed = rules(_with_tar(tmp_path, environment("3.10")), image="23.06")
+    assert not packed & {"environment-folder", "environment-tar"}
 
 
 def test_a_misspelled_folder_is_named(tmp_path: Path) -> None:
@@ -83,58 +76,36 @@ def test_where_the_environment_lies(path: str, rule: str | None, tmp_path: Path)
     assert rules(write(tmp_path / "a.tar.gz", files)) - {"environment-tar"} == ({rule} if rule else set())
 
 
+def site(path: str, text: str) -> bytes:
+    """An environment that also has this file in its site-packages."""
+    return environment("3.10", {f"{SITE}/{path}": text})
+
+
 @pytest.mark.parametrize(
     ("packed", "rule"),
     [
-        (environment("3.10", without=["bin/activate"]), "environment-no-activate"),
-        (environment("3.10", {f"{SITE}/__editable__.mine-1.pth": "/home/me/mine\n"}), "environment-editable"),
-        (environment("3.10", {f"{SITE}/easy-install.pth": "/home/me/mine\n"}), "environment-editable"),
-        (
-            environment(
-                "3.10",
-                {
-                    f"{SITE}/mine-1.dist-info/direct_url.json": json.dumps(
-                        {"url": "file:///home/me", "dir_info": {"editable": True}}
-                    )
-                },
-            ),
-            "environment-editable",
-        ),
-        (environment("3.10", {"bin/python3.10": link("bin/python3.10", "/usr/bin/python3.10")}), "environment-links"),
-        (environment("3.10", without=["lib/python3.10/os.py"]), "environment-no-library"),
-        (
-            environment(
-                "3.10",
-                {f"{SITE}/numpy-2.1.0.dist-info/METADATA": ""},
-                [f"{SITE}/numpy-1.26.4.dist-info/METADATA", f"{SITE}/numpy-1.26.4.dist-info/WHEEL"],
-            ),
-            "environment-numpy",
-        ),
-        (
-            environment("3.10", {f"{SITE}/x-1.dist-info/WHEEL": "Tag: cp310-cp310-macosx_11_0_arm64\n"}),
-            "environment-platform",
-        ),
-        (
-            environment("3.10", {f"{SITE}/x-1.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_17_aarch64\n"}),
-            "environment-platform",
-        ),
-        (environment("3.10", {"conda-meta/x-1-0.json": '{"subdir": "osx-arm64"}'}), "environment-platform"),
-        (
-            environment("3.10", {f"{SITE}/x-1.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_38_x86_64\n"}),
-            "environment-glibc",
-        ),
-        (environment("3.10", {"lib/libstdc++.so.6.0.28": b"\x7fELF"}), "environment-libstdcxx"),
-        (environment("3.8"), "environment-python"),
-        (b"not a gzip file at all", "environment-format"),
-        (environment("3.10")[:-40], "environment-format"),
+        (environment("3.10", without=["bin/activate"]), "no-activate"),
+        (site("__editable__.mine-1.pth", "/home/me/mine\n"), "editable"),
+        (site("easy-install.pth", "/home/me/mine\n"), "editable"),
+        (site("mine-1.dist-info/direct_url.json", '{"url": "file:///m", "dir_info": {"editable": true}}'), "editable"),
+        (environment("3.10", {"bin/python3.10": link("bin/python3.10", "/usr/bin/python3.10")}), "links"),
+        (environment("3.10", without=["lib/python3.10/os.py"]), "no-library"),
+        (site("x-1.dist-info/WHEEL", "Tag: cp310-cp310-macosx_11_0_arm64\n"), "platform"),
+        (site("x-1.dist-info/WHEEL", "Tag: cp310-cp310-manylinux_2_17_aarch64\n"), "platform"),
+        (environment("3.10", {"conda-meta/x-1-0.json": '{"subdir": "osx-arm64"}'}), "platform"),
+        (site("x-1.dist-info/WHEEL", "Tag: cp310-cp310-manylinux_2_38_x86_64\n"), "glibc"),
+        (environment("3.10", {"lib/libstdc++.so.6.0.28": b"\x7fELF"}), "libstdcxx"),
+        (environment("3.8"), "python"),
+        (b"not a gzip file at all", "format"),
+        (environment("3.10")[:-40], "format"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_each_fault_of_an_environment_is_named(packed: bytes, rule: str, tmp_path: Path) -> None:
     """Otherwise a quarter of an hour later the step does not start on SageMaker, or gives wrong answers."""
-    assert rule in rules(_with_tar(tmp_path, packed), image="24.09")
-    if rule != "environment-format":
-        assert rule in rules(_archive(tmp_path, packed), image="24.09")
+    assert f"environment-{rule}" in rules(_with_tar(tmp_path, packed), image="24.09")
+    if rule != "format":
+        assert f"environment-{rule}" in rules(_archive(tmp_path, packed), image="24.09")
 
 
 def test_a_record_of_a_local_wheel_is_not_a_fault(tmp_path: Path) -> None:
@@ -158,9 +129,7 @@ def test_a_stub_in_the_models_folder_has_its_own_python(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "severity"),
     [
-        ("import numpy, json, os, sys, math\n", None),
         ("import torch\n", Severity.ERROR),
-        ("from sklearn.svm import SVC\n", Severity.ERROR),
         ("try:\n    import torch\nexcept ImportError:\n    torch = None\n", None),
         ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch\n", None),
         ("def late():\n    import torch\n", Severity.WARNING),
@@ -176,8 +145,6 @@ def test_imports_against_the_environment(code: str, severity: Severity | None, t
     found = [fault for fault in faults(path) if fault.rule.startswith("environment-import")]
     expected = {("environment-import-missing", severity)} if severity else set()
     assert {(fault.rule, fault.severity) for fault in found} == expected
-    if "sklearn" in code:
-        assert "scikit-learn" in found[0].cure
     if "helper" in code:
         assert str(found[0].place).endswith("a.step/1/helper.py:1:1")
 

@@ -8,10 +8,13 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests.checking.packing import faults
-from tests.checking.served import ModelLoader
+from tests.checking.served import server_results
 from triton_ensembles.checking.examples import python_model
+from triton_ensembles.checking.rule import Example
+from triton_ensembles.checking.staging_example import stage
 
 ABOUT = {"onnx-operator-unknown", "onnx-opset-image"}
+VALUES = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 4]) for name in "XY"]
 TWICE = helper.make_function(
     "mine", "Twice", ["X"], ["Y"], [helper.make_node("Add", ["X", "X"], ["Y"])], [helper.make_opsetid("", 17)]
 )
@@ -20,8 +23,7 @@ TWICE = helper.make_function(
 def network(
     operator: str, domain: str = "", opset: int = 17, ir: int = 8, defines: bool = False, **others: int
 ) -> bytes:
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 4]) for name in "XY"]
-    graph = helper.make_graph([helper.make_node(operator, ["X"], ["Y"], domain=domain)], "g", values[:1], values[1:])
+    graph = helper.make_graph([helper.make_node(operator, ["X"], ["Y"], domain=domain)], "g", VALUES[:1], VALUES[1:])
     opsets = {"": opset, **({domain: 1} if domain else {}), **{name.replace("_", "."): n for name, n in others.items()}}
     model = helper.make_model(
         graph,
@@ -34,25 +36,22 @@ def network(
 
 def branched(operator: str, deeper: bool = False) -> bytes:
     """The operator stands in a branch of an If, or in an If in that branch."""
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 4]) for name in "XY"]
     condition = helper.make_tensor("C", TensorProto.BOOL, [], [True])
 
     def choice(inner: helper.NodeProto) -> helper.NodeProto:
-        branches = [
-            helper.make_graph([node], "b", [], values[1:]) for node in (inner, helper.make_node("Relu", ["X"], ["Y"]))
-        ]
-        return helper.make_node("If", ["C"], ["Y"], then_branch=branches[0], else_branch=branches[1])
+        nodes = (inner, helper.make_node("Relu", ["X"], ["Y"]))
+        then, otherwise = (helper.make_graph([node], "b", [], VALUES[1:]) for node in nodes)
+        return helper.make_node("If", ["C"], ["Y"], then_branch=then, else_branch=otherwise)
 
     node = helper.make_node(operator, ["X"], ["Y"])
-    graph = helper.make_graph([choice(choice(node) if deeper else node)], "g", values[:1], values[1:], [condition])
+    graph = helper.make_graph([choice(choice(node) if deeper else node)], "g", VALUES[:1], VALUES[1:], [condition])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     return bytes(model.SerializeToString())
 
 
-def stage(folder: Path, name: str, file: bytes, extra: str = "") -> None:
-    (folder / name / "1").mkdir(parents=True)
-    (folder / name / "1/model.onnx").write_bytes(file)
-    (folder / name / "config.pbtxt").write_text(python_model(extra, backend='backend: "onnxruntime"'))
+def example(file: bytes, extra: str = "") -> Example:
+    config = python_model(extra, backend='backend: "onnxruntime"')
+    return Example(config, {"1/model.onnx": file.decode("utf-8", "surrogateescape")})
 
 
 OPERATORS = {
@@ -75,19 +74,16 @@ OPERATORS = {
 @pytest.mark.verdicts
 def test_the_server_agrees_on_operators(tmp_path: Path) -> None:
     """Otherwise a file that ONNX Runtime refuses is deployed, or one that it loads is refused."""
-    models = tmp_path / "models"
-    for name, (file, _) in OPERATORS.items():
-        stage(models, name, file)
-    found = {each.place.path.split("/")[-3] for each in faults(models) if each.rule in ABOUT}
-    assert found == {name for name, (_, loads) in OPERATORS.items() if not loads}
-    with ModelLoader(models, tmp_path) as server:
-        results = server.load_all(list(OPERATORS))
-    assert {name for name, result in results.items() if not result.loaded} == found
+    results = server_results({name: example(file) for name, (file, _) in OPERATORS.items()}, tmp_path)
+    refused = {name for name, (_, loads) in OPERATORS.items() if not loads}
+    assert {name for name, result in results.items() if not result.loaded} == refused
+    assert {each.place.path.split("/")[-3] for each in faults(tmp_path / "models") if each.rule in ABOUT} == refused
 
 
 def test_a_library_may_have_any_operator(tmp_path: Path) -> None:
     """Otherwise models with custom operators are refused."""
-    stage(tmp_path, "m", network("Decode", "com.example"), 'model_operations { op_library_filename: "libdecode.so" }')
+    library = 'model_operations { op_library_filename: "libdecode.so" }'
+    stage(example(network("Decode", "com.example"), library), tmp_path, "m")
     assert not {each.rule for each in faults(tmp_path)} & ABOUT
 
 
@@ -109,6 +105,6 @@ def test_a_library_may_have_any_operator(tmp_path: Path) -> None:
 )
 def test_the_image_reads_the_file(image: str, file: bytes, words: str, tmp_path: Path) -> None:
     """Otherwise an export by a newer PyTorch fails in the image, after the upload."""
-    stage(tmp_path, "m", file)
+    stage(example(file), tmp_path, "m")
     found = [each for each in faults(tmp_path, image=image) if each.rule == "onnx-opset-image"]
     assert [words in each.message for each in found] == ([True] if words else []), found

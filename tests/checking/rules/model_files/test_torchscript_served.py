@@ -19,14 +19,19 @@ class Pair(torch.nn.Module):
         return x, words
 
 
+class Counted(torch.nn.Module):
+    def forward(self, x: torch.Tensor, count: int) -> tuple[torch.Tensor, int]:
+        return x, count
+
+
+class Optional(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor | None = None) -> torch.Tensor:
+        return x
+
+
 class Listed(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> list[torch.Tensor]:
         return [x]
-
-
-class Switched(torch.nn.Module):
-    def forward(self, x: torch.Tensor, on: bool = True) -> torch.Tensor:
-        return x
 
 
 class Dictionary(torch.nn.Module):
@@ -34,17 +39,14 @@ class Dictionary(torch.nn.Module):
         return x["a"]
 
 
-X, WORDS, Y, Z = (
-    io_tensor("x"),
-    io_tensor("words", "STRING", "-1"),
-    io_tensor("Y__0"),
-    io_tensor("Z__1", "STRING", "-1"),
-)
+X, WORDS = io_tensor("x"), io_tensor("words", "STRING", "-1")
+Y, Z = io_tensor("Y__0"), io_tensor("Z__1", "STRING", "-1")
 MODELS = {
     "pair": (Pair(), f"{X}, {WORDS}", f"{Y}, {Z}", True),
     "pair-of-numbers": (Pair(), f"{X}, {io_tensor('words')}", f"{Y}, {io_tensor('Z__1')}", False),
     "listed": (Listed(), X, Y, False),
-    "switched": (Switched(), f"{X}, {io_tensor('on', 'BOOL', '1')}", Y, False),
+    "counted": (Counted(), f"{X}, {io_tensor('count', 'INT64', '1')}", Y, False),
+    "optional": (Optional(), f"{X}, {io_tensor('y')}", Y, False),
     "dictionary": (Dictionary(), io_tensor("a"), Y, True),
 }
 

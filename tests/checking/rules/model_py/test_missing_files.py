@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.checking.packing import faults, rules
-from tests.checking.served import ModelLoader
+from tests.checking.served import server_results
 from triton_ensembles.checking.examples import python_model
+from triton_ensembles.checking.rule import Example
+from triton_ensembles.checking.staging_example import stage
 
 RULE = "model-py-missing-file"
 MODEL = """\
@@ -51,66 +53,48 @@ READS = {
     "loop": ('self.x = [open(join(args["model_repository"], n)).read() for n in ("labels.txt", "NAME")]', ""),
     "attribute": ('self.at = args["model_repository"]; self.x = json.load(open(join(self.at, "data", "NAME")))', ""),
 }
+IN, OPEN = " " * 8, 'open(join(args["model_repository"], "NAME"))'
 # What nobody can be sure of: NAME is never there, and the server loads them.
 UNSURE = {
     "asked": ('p = Path(__file__).parent / "NAME"; self.x = p.read_text() if p.exists() else ""', ""),
-    "returned": (
-        'self.x = ""\n        if "labels" not in args:\n            return\n'
-        '        self.x = open(join(args["model_repository"], "NAME")).read()',
-        "",
-    ),
-    "caught": (
-        "try:\n            self.x = load(join(dirname(__file__), 'NAME'))\n        except OSError: pass",
-        HELPER,
-    ),
+    "returned": (f'self.x = ""\n{IN}if "labels" not in args:\n    {IN}return\n{IN}self.x = {OPEN}.read()', ""),
+    "caught": (f"try:\n    {IN}self.x = load(join(dirname(__file__), 'NAME'))\n{IN}except OSError: pass", HELPER),
     "made": ('p = join(dirname(__file__), "NAME"); open(p, "w").close(); self.x = open(p).read()', ""),
     "never": ('self.x = lambda: open(join(dirname(__file__), "NAME")).read()', ""),
-    "other": (
-        'p = args["model_repository"]\n        if p:\n            p = "/etc"\n        open(join(p, "passwd"))',
-        "",
-    ),
+    "other": (f'p = args["model_repository"]\n{IN}if p:\n    {IN}p = "/etc"\n{IN}open(join(p, "passwd"))', ""),
 }
 
 
-def stage(models: Path, name: str, code: tuple[str, str], file: str) -> None:
-    folder = models / name
-    (folder / "1").mkdir(parents=True)
-    (folder / "data").mkdir()
-    for path in ("labels.txt", "1/labels.txt", "data/labels.txt"):
-        (folder / path).write_text("1\n")
-    (folder / "config.pbtxt").write_text(python_model())
+def example(code: tuple[str, str], file: str) -> Example:
     body, top = (part.replace("NAME", file) for part in code)
-    (folder / "1/model.py").write_text(MODEL.replace("{body}", body).replace("{top}", top))
+    files = dict.fromkeys(("labels.txt", "1/labels.txt", "data/labels.txt"), "1\n")
+    files["1/model.py"] = MODEL.replace("{body}", body).replace("{top}", top)
+    return Example(python_model(), files)
 
 
 @pytest.mark.verdicts
 def test_the_server_agrees_on_files(tmp_path: Path) -> None:
     """Otherwise a model whose labels were forgotten is deployed, or one that is right is refused."""
-    models = tmp_path / "models"
-    for name, code in READS.items():
-        stage(models, f"{name}.there", code, "labels.txt")
-        stage(models, f"{name}.missing", code, "label.txt")
-    for name, code in UNSURE.items():
-        stage(models, name, code, "label.txt")
-    places = [fault.place.path for fault in faults(models) if fault.rule == RULE]
-    refused = {place.rpartition("/models/")[2].split("/")[0] for place in places}
-    assert refused == {f"{name}.missing" for name in READS}
-    with ModelLoader(models, tmp_path) as server:
-        results = server.load_all(sorted(path.name for path in models.iterdir()))
-    assert {name for name, result in results.items() if not result.loaded} == refused
+    examples = {name: example(code, "label.txt") for name, code in UNSURE.items()}
+    examples |= {f"{name}.there": example(code, "labels.txt") for name, code in READS.items()}
+    missing = {f"{name}.missing": example(code, "label.txt") for name, code in READS.items()}
+    results = server_results(examples | missing, tmp_path)
+    assert {name for name, result in results.items() if not result.loaded} == missing.keys()
+    places = [fault.place.path for fault in faults(tmp_path / "models") if fault.rule == RULE]
+    assert {place.rpartition("/models/")[2].split("/")[0] for place in places} == missing.keys()
 
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_the_folder_of_a_tokenizer_is_there(kept: bool, tmp_path: Path) -> None:
     """Otherwise transformers takes the path for a name on a hub, and says so in a message that nobody understands."""
     body = 'self.x = AutoTokenizer.from_pretrained(join(args["model_repository"], "tokenizer"))'
-    stage(tmp_path, "m", (body, "from transformers import AutoTokenizer"), "")
+    stage(example((body, "from transformers import AutoTokenizer"), ""), tmp_path, "m")
     if kept:
         (tmp_path / "m/tokenizer").mkdir()
     assert (RULE in rules(tmp_path)) is not kept
 
 
 def test_a_file_with_another_name_is_proposed(tmp_path: Path) -> None:
-    stage(tmp_path, "m", READS["parents"], "label.txt")
+    stage(example(READS["parents"], "label.txt"), tmp_path, "m")
     (fault,) = (fault for fault in faults(tmp_path) if fault.rule == RULE)
     assert fault.cure == "did you mean 'labels.txt'?"

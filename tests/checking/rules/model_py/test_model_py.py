@@ -8,15 +8,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.checking.packing import MODEL_PY, environment, faults, members, write
+from tests.checking.packing import MODEL_PY, Content, code_faults, environment, faults, members, write, write_folder
+from triton_ensembles.checking.examples import io_tensor
 from triton_ensembles.checking.fault import Fault, Severity
 
 HEAD = "import triton_python_backend_utils as pb_utils\n\n\n"
+CLASS, EXECUTE = "TritonPythonModel", "def execute(self, requests): ...\n"
+RETURN = "\n        return self.a\n\n    a: list\n"
+_INIT = "    def initialize(self, args):\n        {}\n\n    def execute(self, requests):" + RETURN
 
 
 def _faults(tmp_path: Path, model_py: str | bytes, **target: str) -> list[Fault]:
-    path = write(tmp_path / "a.tar.gz", {**members("a"), "a.step/1/model.py": model_py})
-    return [fault for fault in faults(path, **target) if fault.rule != "import-missing"]  # see test_step_imports.py
+    found = code_faults(tmp_path, model_py, **target)
+    return [fault for fault in found if fault.rule != "import-missing"]  # see test_step_imports.py
 
 
 def _rules(tmp_path: Path, model_py: str) -> list[str]:
@@ -32,27 +36,20 @@ def _class(body: str) -> str:
     [
         (MODEL_PY, []),
         ("from base import TritonPythonModel\n", []),
-        ("from base import *\n", []),
-        ("class M:\n    def execute(self, requests): ...\n\n\nTritonPythonModel = M\n", []),
-        ("class M:\n    def execute(self, requests): ...\n", [("model-py-no-class", 1)]),
-        (
-            'if __name__ == "__main__":\n    class TritonPythonModel:\n        def execute(self, requests): ...\n',
-            [("model-py-no-class", 1)],
-        ),
+        (f"class M:\n    {EXECUTE}\n\n{CLASS} = M\n", []),
+        (f"class M:\n    {EXECUTE}", [("model-py-no-class", 1)]),
+        (f'if __name__ == "__main__":\n    class {CLASS}:\n        {EXECUTE}', [("model-py-no-class", 1)]),
         ('if __name__ == "__main__":\n    pass\nelse:\n    from base import TritonPythonModel\n', []),
-        ("class TritonPythonmodel:\n    def execute(self, requests): ...\n", [("model-py-no-class", 1)]),
+        (f"class TritonPythonmodel:\n    {EXECUTE}", [("model-py-no-class", 1)]),
         (_class("    def execute(self, requests)\n        return 1\n"), [("model-py-syntax", 5)]),
         (_class("    def exectue(self, requests): ...\n"), [("model-py-no-execute", 4)]),
         ("from base import Base\n\n\nclass TritonPythonModel(Base):\n    pass\n", []),
-        (_class("    def execute(self):\n        return self.a\n\n    a: list\n"), [("model-py-execute-arguments", 5)]),
-        (
-            _class("    def execute(self, requests, extra):\n        return self.a\n\n    a: list\n"),
-            [("model-py-execute-arguments", 5)],
-        ),
-        (_class("    def execute(self, requests, extra=1):\n        return self.a\n\n    a: list\n"), []),
-        (_class("    def execute(self, *args):\n        return self.a\n\n    a: list\n"), []),
+        (_class(f"    def execute(self):{RETURN}"), [("model-py-execute-arguments", 5)]),
+        (_class(f"    def execute(self, requests, extra):{RETURN}"), [("model-py-execute-arguments", 5)]),
+        (_class(f"    def execute(self, requests, extra=1):{RETURN}"), []),
+        (_class(f"    def execute(self, *args):{RETURN}"), []),
         (_class("    @staticmethod\n    def execute(requests):\n        return list(requests)\n"), []),
-        (_class("    async def execute(self, requests):\n        return self.a\n\n    a: list\n"), []),
+        (_class(f"    async def execute(self, requests):{RETURN}"), []),
         (f"{HEAD}from __future__ import annotations\n{MODEL_PY}", [("model-py-syntax", 4)]),
         (f"{MODEL_PY}\nreturn 1\n", [("model-py-syntax", MODEL_PY.count("\n") + 2)]),
         ("<!DOCTYPE html>\n<html></html>\n", [("model-file-broken", 0)]),  # and no fault of syntax
@@ -63,25 +60,19 @@ def test_the_class_and_its_execute(code: str, expected: list[tuple[str, int]], t
     assert [(fault.rule, fault.place.line) for fault in _faults(tmp_path, code)] == expected
 
 
+IMPORT = "from triton_python_backend_utils import Tensor, InferenceResponse, get_input_tensor_by_name as get\n"
+IMPORTED_NAMES = IMPORT + MODEL_PY.replace("pb_utils.get_input_tensor_by_name", "get").replace("pb_utils.", "")
+
+
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        (MODEL_PY.replace('"X"', '"x"'), ["model-py-input-name"]),
         (MODEL_PY.replace('"Y"', '"YY"'), ["model-py-output-dropped"]),
         ('NAME = "Z"\n' + MODEL_PY.replace('"X"', "NAME"), ["model-py-input-name"]),
         ('NAME = "Z"\nNAME = "X"\n' + MODEL_PY.replace('"X"', "NAME"), []),  # bound twice: unknown
         (MODEL_PY.replace('"X"', "self.name") + "\n    name: str\n", []),
         ("from tensors import make\n" + MODEL_PY.replace("pb_utils.Tensor", "make"), []),
-        (
-            MODEL_PY.replace(
-                "import triton_python_backend_utils as pb_utils",
-                "from triton_python_backend_utils import Tensor, InferenceResponse, get_input_tensor_by_name as get",
-            )
-            .replace("pb_utils.get_input_tensor_by_name", "get")
-            .replace("pb_utils.", "")
-            .replace('"X"', '"Q"'),
-            ["model-py-input-name"],
-        ),
+        (IMPORTED_NAMES.replace('"X"', '"Q"'), ["model-py-input-name"]),
     ],
 )
 def test_names_of_tensors(code: str, expected: list[str], tmp_path: Path) -> None:
@@ -98,9 +89,7 @@ def test_the_corrected_line_is_shown(tmp_path: Path) -> None:
 def test_an_output_that_is_never_made(tmp_path: Path) -> None:
     """Otherwise a step of an ensemble never gets its input."""
     files = members("a")
-    files["a.step/config.pbtxt"] = (
-        str(files["a.step/config.pbtxt"]) + 'output [ { name: "Z", data_type: TYPE_FP32, dims: [ 4 ] } ]\n'
-    )
+    files["a.step/config.pbtxt"] = f"{files['a.step/config.pbtxt']}output [ {io_tensor('Z')} ]\n"
     (fault,) = (fault for fault in faults(write(tmp_path / "a.tar.gz", files)) if fault.rule.startswith("model-py"))
     assert fault.rule == "model-py-output-missing" and "'Z'" in fault.message
 
@@ -108,7 +97,6 @@ def test_an_output_that_is_never_made(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "found"),
     [
-        ('AutoTokenizer.from_pretrained("sentence-transformers/all-MiniLM-L6-v2")', True),
         ('AutoTokenizer.from_pretrained("bert-base-uncased")', True),
         ('AutoTokenizer.from_pretrained("bert-base-uncased", local_files_only=True)', False),
         ("AutoTokenizer.from_pretrained(folder)", False),
@@ -122,20 +110,15 @@ def test_an_output_that_is_never_made(tmp_path: Path) -> None:
 )
 def test_downloads(line: str, found: bool, tmp_path: Path) -> None:
     """Otherwise a model that needs the internet is deployed into a VPC, or a local load is reported."""
-    imports = (
-        "import requests, torch, urllib.request\nfrom transformers import AutoTokenizer\n"
-        "from sentence_transformers import SentenceTransformer\n"
-    )
-    code = imports + _class(
-        f"    def initialize(self, args):\n        folder = args\n        self.x = {line}\n\n"
-        "    def execute(self, requests):\n        return self.x\n"
-    )
+    code = "import requests, torch, urllib.request\nfrom transformers import AutoTokenizer\n"
+    code += "from sentence_transformers import SentenceTransformer\n"
+    code += _class(_INIT.format(f"folder = args\n        self.a = {line}"))
     assert (_rules(tmp_path, code) == ["model-py-download"]) is found
 
 
 def test_files_opened_for_each_request(tmp_path: Path) -> None:
     """Otherwise an endpoint runs out of file descriptors after a thousand requests."""
-    execute = "    def execute(self, requests):\n        {}\n            return self.a\n\n    a: list\n"
+    execute = "    def execute(self, requests):\n        {}\n    " + RETURN[1:]
     leaking = _class(execute.format('file = open("logs.txt", "w")\n        if file:'))
     closing = _class(execute.format('with open("logs.txt", "w") as file:'))
     assert _rules(tmp_path, leaking) == ["model-py-open-files"]
@@ -146,15 +129,11 @@ def test_newer_python_syntax_is_not_an_error(tmp_path: Path) -> None:
     """Otherwise a model for a newer Python than the checker's cannot be built at all."""
     env = {"a.step/env.tar.gz": environment("3.99"), "a.step/triton_python_backend_stub": b"\x7fELF"}
     files = {**members("a", "$$TRITON_MODEL_DIRECTORY/env.tar.gz", "match := [}"), **env}
-    assert [fault.rule for fault in faults(write(tmp_path / "a.tar.gz", files))] == [
-        "model-py-newer-syntax",
-        "environment-tar",
-    ]
+    found = {fault.rule for fault in faults(write(tmp_path / "a.tar.gz", files))}
+    assert found == {"model-py-newer-syntax", "environment-tar"}
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.one_of(st.binary(max_size=300), st.text(max_size=300).map(str.encode)))
 @pytest.mark.parametrize("before", [b"", MODEL_PY.encode()])
 def test_no_text_makes_a_rule_fail(before: bytes, tmp_path: Path, junk: bytes) -> None:
@@ -163,40 +142,35 @@ def test_no_text_makes_a_rule_fail(before: bytes, tmp_path: Path, junk: bytes) -
 
 
 @pytest.mark.parametrize(
-    "code", ["(" * 5000, "x = " + "-" * 20000 + "1", "a" + ".b" * 20000, "if 1:\n" * 1, "\0", "# coding: nonsense\n"]
+    "code", ["(" * 5000, "x = " + "-" * 20000 + "1", "a" + ".b" * 20000, "if 1:\n", "\0", "# coding: nonsense\n"]
 )
 def test_deep_and_odd_files_end_soon(code: str, tmp_path: Path) -> None:
     """Otherwise a crafted model.py crashes the checker."""
     assert not [fault for fault in _faults(tmp_path, code) if "this rule itself failed" in fault.message]
 
 
-_INIT = (
-    "    def initialize(self, args):\n        {}\n\n    def execute(self, requests):\n        return self.x\n\n"
-    "    x: list\n"
-)
-
-
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        (_class(_INIT.format("self.x = np.zeros(4)")), ["model-py-undefined-name"]),
+        (_class(_INIT.format("self.a = np.zeros(4)")), ["model-py-undefined-name"]),
         (_class(_INIT.format("return np").replace("initialize", "prepare")), ["model-py-undefined-name"]),
         (_class(_INIT.format("self.y: Missing = 1")), []),  # such an annotation is never evaluated
-        (_class(_INIT.format("self.x = __file__")), []),
-        ("from numpy import *\n" + _class(_INIT.format("self.x = zeros(4)")), []),
-        ("exec('n = 1')\n" + _class(_INIT.format("self.x = n")), []),
-        (_class(_INIT.format("self.x = pb_utils.InferRequest")), ["model-py-unknown-attribute"]),
-        (_class(_INIT.format("self.x = getattr(pb_utils, 'New', None)")), []),
-        (_class(_INIT.format("self.x = hasattr(pb_utils, 'New') and pb_utils.New")), []),
+        (_class(_INIT.format("self.a = __file__")), []),
+        ("from numpy import *\n" + _class(_INIT.format("self.a = zeros(4)")), []),
+        ("exec('n = 1')\n" + _class(_INIT.format("self.a = n")), []),
+        (_class(_INIT.format("self.a = pb_utils.InferRequest")), ["model-py-unknown-attribute"]),
+        (_class(_INIT.format("self.a = getattr(pb_utils, 'New', None)")), []),
+        (_class(_INIT.format("self.a = hasattr(pb_utils, 'New') and pb_utils.New")), []),
         (_class(_INIT.format("pass").replace("self, args", "self")), ["model-py-initialize-arguments"]),
         (_class(_INIT.format("pass").replace("self, args", "self, args, kwargs=None")), []),
-        (_class(_INIT.format("self.x = open('words.txt').read()")), ["model-py-relative-file-elsewhere"]),
-        (_class(_INIT.format("self.x = open('words.txt', 'w')")), []),
-        (_class(_INIT.format("self.x = open(args['model_repository'] + '/w.txt').read()")), ["model-py-missing-file"]),
+        (_class(_INIT.format("self.a = open('words.txt').read()")), ["model-py-relative-file-elsewhere"]),
+        (_class(_INIT.format("self.a = open('words.txt', 'w')")), []),
+        (_class(_INIT.format("self.a = open(args['model_repository'] + '/w.txt').read()")), ["model-py-missing-file"]),
         (_class("    def execute(self, requests):\n        if requests:\n            return [1]\n"), []),
         (_class("    def execute(self, requests):\n        self.queue.put(requests)\n\n    queue: object\n"), []),
         (_class("    def execute(self, requests):\n        return []\n"), ["model-py-returns-no-list"]),
         (_class("    def execute(self, requests):\n        raise ValueError\n"), []),
+        (f"{MODEL_PY}\n    @staticmethod\n    def auto_complete_config(x): ...\n", ["model-py-auto-complete"]),
     ],
 )  # fmt: skip
 def test_names_arguments_files_and_answers(code: str, expected: list[str], tmp_path: Path) -> None:
@@ -253,11 +227,8 @@ def test_a_called_model_that_is_not_in_the_folder(tmp_path: Path) -> None:
     code += "    def ask(self, each):\n"
     code += '        return pb_utils.InferenceRequest(model_name="{}", requested_output_names=[], inputs=[]).exec()\n'
     for called, expected in (("a.step", []), ("a.stop", ["model-py-called-model"])):
-        for name, content in members("a", model_py=code.format(called)).items():
-            file = tmp_path / called / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(str(content))
-        assert [fault.rule for fault in faults(tmp_path / called)] == expected
+        folder = write_folder(tmp_path / called, members("a", model_py=code.format(called)))
+        assert [fault.rule for fault in faults(folder)] == expected
 
 
 @pytest.mark.parametrize(("image", "found"), [("24.09", True), ("25.03", False)])
@@ -293,3 +264,45 @@ def test_a_base_class_that_is_abstract_raises_nothing(tmp_path: Path) -> None:
     code = "class Base:\n    def initialize(self, args):\n        raise NotImplementedError\n\n\n"
     own = "class TritonPythonModel(Base):\n    def initialize(self, args):\n        pass\n"
     assert "model-py-raises" not in _rules(tmp_path, code + own)
+
+
+@pytest.mark.parametrize(
+    ("line", "severities"),
+    [
+        ("X = sys.argv[1]", ["error"]),
+        ("X = sys.argv[0], sys.argv[-1], sys.argv[1:]", []),
+        ("X = sys.argv[1] if len(sys.argv) > 1 else ''", []),
+        ("sys.argv.append('x')\nX = sys.argv[1]", []),
+        ("X = int(os.environ['LABELS'])", ["warning"]),
+        ("from os import environ\nNAME = 'LABELS'\nX = environ[NAME]", ["warning"]),
+        ("X = os.environ.get('LABELS'), os.environ['HOME'], os.environ['SAGEMAKER_REGION']", []),
+        ("os.environ['LABELS'] = '1'\nX = os.environ['LABELS']", []),
+        ("os.environ.setdefault('LABELS', '1')\nX = os.environ['LABELS']", []),
+        ("from dotenv import load_dotenv\nload_dotenv()\nX = os.environ['LABELS']", []),
+        ("try:\n    X = os.environ['LABELS']\nexcept KeyError:\n    X = ''", []),
+        ("if 'SIZE' in os.environ:\n    X = os.environ['SIZE']", []),
+        ("def later():\n    return os.environ['LABELS']", []),
+    ],
+)
+def test_arguments_and_variables_of_the_process(line: str, severities: list[str], tmp_path: Path) -> None:
+    """Otherwise a model that was tried as a script does not load, or one that looks first is refused."""
+    found = _faults(tmp_path, f"import os\nimport sys\n{line}\n{MODEL_PY}")
+    assert [fault.severity for fault in found if fault.rule.endswith(("-of-process", "-variable"))] == severities
+
+
+@pytest.mark.parametrize(
+    ("triton", "image", "expected"),
+    [
+        ("2.51.0", "24.09", [("stub-release", Severity.ERROR)]),
+        ("2.51.0", "24.10", []),
+        ("", "24.09", [("stub-release-unknown", Severity.WARNING)]),
+        ("2.51.0", "", []),
+    ],
+)
+def test_a_stub_is_of_one_release(triton: str, image: str, expected: object, tmp_path: Path) -> None:
+    """Otherwise the archive is deployed, and its steps do not load."""
+    files: dict[str, Content] = {**members("a"), "a.step/triton_python_backend_stub": b"\x7fELF"}
+    if triton:
+        files["manifest.json"] = f'{{"triton": "{triton}"}}'
+    found = faults(write(tmp_path / "a.tar.gz", files), image=image, instance="ml.c5.xlarge")
+    assert [(fault.rule, fault.severity) for fault in found if fault.rule.startswith("stub")] == expected

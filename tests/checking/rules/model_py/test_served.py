@@ -85,6 +85,18 @@ def ends(line: str) -> str:
     return f"{EXECUTE}{LOOP}{line}\n"
 
 
+IN, NUMPY, SEND = " " * 12, "import numpy as np\n", "request.get_response_sender().send"
+COUNTED = f'for n in range(2):\n    {IN}x = pb_utils.get_input_tensor_by_name(request, f"X{{n}}")'
+PREPARE = "\n    def prepare(self):\n        self.seconds = time.time()\n"
+ASYNC = "\n    async def twice(self, x):\n        return x\n"
+PLAIN = "\n    def twice(x):\n        return x * 2\n"
+DERIVED = "\n\nclass TritonPythonModel(Base):\n"
+INHERITED = f"{BASE}    NAME = 'Z'\n\n{EXECUTE.removeprefix(HEAD)}{GOOD}{DERIVED}    pass\n"
+INHERITED = INHERITED.replace('"X"', "self.NAME")
+OVERRIDDEN = f"{BASE}    def answer(self, request):\n        missing(pb_utils.Tensor)\n{EACH}{ANSWER}"
+OVERRIDDEN = OVERRIDDEN.replace(HEAD, DERIVED)
+
+
 # What the checker says (an error or nothing), what the model is, and a part of the answer.
 CASES = {
     "nothing": (NOTHING, EXECUTE + LIST + LOOP, UNANSWERED),
@@ -96,11 +108,7 @@ CASES = {
     "empty": (NO_LIST, f"{EXECUTE}{LIST}{LOOP}        return responses\n", A_NUMBER),
     "twice": (TWICE, f"{EXECUTE}{LIST}{LOOP}            responses.append(response)\n{END}", A_NUMBER),
     # Only a warning: of requests that go there.
-    "branch": (
-        "",
-        f"{EXECUTE}{LIST}{LOOP}            if x.size:\n                responses.append(response)\n{END}",
-        A_NUMBER,
-    ),
+    "branch": ("", f"{EXECUTE}{LIST}{LOOP}{IN}if x.size:\n    {IN}responses.append(response)\n{END}", A_NUMBER),
     "tensors": (NO_LIST, good("append(response)", "append(y)"), A_RESPONSE),
     "keyword": (ARGUMENTS, good('Tensor("Y", x)', 'Tensor(name="Y", numpy_array=x)'), CONSTRUCTOR),
     "one-tensor": (ARGUMENTS, good("[y]", "y"), CONSTRUCTOR),
@@ -109,100 +117,34 @@ CASES = {
     "text-as-error": (ARGUMENTS, good("[y]", '[y], error="none"'), CONSTRUCTOR),
     "logger": ("model-py-logger", f'{EXECUTE}        pb_utils.Logger.warning("x")\n{GOOD}', "no attribute 'warning'"),
     "undefined": (UNDEFINED, good(", x)", ", np.abs(x))"), "name 'np' is not defined"),
-    "helper": (
-        UNDEFINED,
-        f"{EXECUTE}        self.prepare()\n{GOOD}\n    def prepare(self):\n        self.seconds = time.time()\n",
-        "name 'time' is not defined",
-    ),
-    "counted": (
-        INPUT,
-        good('(request, "X")', '(request, f"X{n}")').replace(
-            "            x =", "            for n in range(2):\n                x ="
-        ),
-        NO_INPUT,
-    ),
-    "arrays": (
-        NO_LIST,
-        f"{EXECUTE}        return [request.inputs()[0].as_numpy() for request in requests]\n",
-        A_RESPONSE,
-    ),
+    "helper": (UNDEFINED, f"{EXECUTE}        self.prepare()\n{GOOD}{PREPARE}", "name 'time' is not defined"),
+    "counted": (INPUT, good('x = pb_utils.get_input_tensor_by_name(request, "X")', COUNTED), NO_INPUT),
+    "arrays": (NO_LIST, f"{EXECUTE}        return [r.inputs()[0].as_numpy() for r in requests]\n", A_RESPONSE),
     "coroutines": (NO_LIST, EACH + ANSWER.replace("    def answer", "    async def answer"), A_RESPONSE),
     "forgotten": (NO_LIST, EACH + ANSWER.replace("return pb", "pb"), UNANSWERED),
-    "inherited": (
-        INPUT,
-        f"{BASE}    NAME = 'Z'\n\n    def execute(self, requests):\n"
-        + GOOD.replace('"X"', "self.NAME")
-        + "\n\nclass TritonPythonModel(Base):\n    pass\n",
-        NO_INPUT,
-    ),
-    "inherited-without": (
-        "model-py-no-execute",
-        "class Base:\n    def run(self):\n        pass\n\n\nclass TritonPythonModel(Base):\n    pass\n",
-        "does not implement `execute` method",
-    ),
-    "overridden": (
-        "",
-        f"{BASE}    def answer(self, request):\n"
-        "        missing(pb_utils.get_input_tensor_by_name(request, 'Z').shape())\n"
-        + EACH.replace("class TritonPythonModel", "\n\nclass TritonPythonModel(Base)").removeprefix(IMPORT)
-        + ANSWER,
-        RIGHT,
-    ),
+    "inherited": (INPUT, INHERITED, NO_INPUT),
+    "inherited-without": ("model-py-no-execute", f"class Base:\n    pass\n{DERIVED}    pass\n", "does not implement"),
+    "overridden": ("", OVERRIDDEN, RIGHT),
     "first-of-list": (NO_LIST, good("return responses", "return responses[0]"), A_LIST),
-    "array-of-responses": (
-        NO_LIST,
-        "import numpy as np\n" + good("return responses", "return np.array(responses)"),
-        A_LIST,
-    ),
+    "array-of-responses": (NO_LIST, NUMPY + good("return responses", "return np.array(responses)"), A_LIST),
     "swapped": (ARGUMENTS, good('"Y", x', 'x, "Y"'), CONSTRUCTOR),
     "number": (ARGUMENTS, good('"Y", x', '"Y", x.mean()'), CONSTRUCTOR),
     "uncalled": (ARGUMENTS, good("as_numpy()", "as_numpy"), CONSTRUCTOR),
     "requests": (ARGUMENTS, good("by_name(request,", "by_name(requests,"), "has no attribute 'inputs'"),
     "arrays-as-outputs": (ARGUMENTS, good("[y]", "[x]"), CONSTRUCTOR),
     "numpy": (USE, good("as_numpy()", "numpy()"), "has no attribute 'numpy'"),
-    "subscripted": (
-        USE,
-        good('pb_utils.get_input_tensor_by_name(request, "X")', "request.inputs[0]"),
-        "not subscriptable",
-    ),
+    "subscripted": (USE, good('pb_utils.get_input_tensor_by_name(request, "X")', "request.inputs[0]"), "subscriptable"),
     "tensor-times-two": (USE, good('"X").as_numpy()', '"X") * 2'), "unsupported operand"),
     "extended": (USE, good("append", "extend"), "is not iterable"),
-    "not-awaited": (
-        USE,
-        good('"Y", x', '"Y", self.twice(x).astype("f")') + "\n    async def twice(self, x):\n        return x\n",
-        "'coroutine' object has no attribute 'astype'",
-    ),
+    "not-awaited": (USE, good('"Y", x', '"Y", self.twice(x).astype("f")') + ASYNC, "'coroutine' object has no"),
     "text-of-array": (DTYPE, good('"Y", x', '"Y", x.astype("U8")'), "NumPy dtype is not supported"),
-    "texts-and-bytes": (
-        DTYPE,
-        "import numpy as np\n" + good('"Y", x', '"Y", np.array(["a", b"b"])'),
-        "NumPy dtype is not supported",
-    ),
-    "without-self": (
-        "model-py-helper-arguments",
-        good('"Y", x', '"Y", self.twice(x)') + "\n    def twice(x):\n        return x * 2\n",
-        "takes 1 positional argument but 2 were given",
-    ),
+    "texts-and-bytes": (DTYPE, NUMPY + good('"Y", x', '"Y", np.array(["a", b"b"])'), "NumPy dtype is not supported"),
+    "without-self": ("model-py-helper-arguments", good('"Y", x', '"Y", self.twice(x)') + PLAIN, "takes 1 positional"),
     "unset": ("model-py-attribute", good('"Y", x', '"Y", x * self.factor'), "has no attribute 'factor'"),
     "exits": ("model-py-exit", f"import sys\n{EXECUTE}        sys.exit()\n{GOOD}", "SystemExit"),
-    "never-final": (
-        "model-py-sender-final",
-        ends("            request.get_response_sender().send(response)"),
-        UNANSWERED,
-    ),
-    "changed-name": (
-        "",
-        good(".as_numpy()", "\n            x = x.as_numpy()").replace('"Y", x', '"Y", x.reshape(x.shape)'),
-        RIGHT,
-    ),
-    "asked-first": (
-        "",
-        good(
-            "            y =",
-            "            if hasattr(request, 'priority'):\n                request.priority()\n            y =",
-        ),
-        RIGHT,
-    ),
+    "never-final": ("model-py-sender-final", ends(f"{IN}{SEND}(response)"), UNANSWERED),
+    "changed-name": ("", good(".as_numpy()", f"\n{IN}x = x.as_numpy()").replace('"Y", x', '"Y", x.copy()'), RIGHT),
+    "asked-first": ("", good("y =", f"if hasattr(request, 'priority'):\n    {IN}request.priority()\n{IN}y ="), RIGHT),
     "in-a-thread": ("", f"from threading import Thread\n{EXECUTE}{IN_A_THREAD}", RIGHT),
     "parameters-in-place": ("", f"import json\n{HEAD}{PARAMETERS}{GOOD}", RIGHT),
     "good": ("", EXECUTE + GOOD, RIGHT),
@@ -212,12 +154,12 @@ CASES = {
     "at-first": ("", ends("            return [response]"), RIGHT),
     "mapped": ("", f"{EXECUTE}        return list(map(self.answer, requests))\n{ANSWER}", RIGHT),
     "tried": ("", EXECUTE + TRIED + GOOD + "\n    def never(self):\n        return missing\n", RIGHT),
-    "sender": ("", ends("            request.get_response_sender().send(response, flags=1)"), RIGHT),
+    "sender": ("", ends(f"{IN}{SEND}(response, flags=1)"), RIGHT),
     "coroutine": ("", EXECUTE.replace("    def", "    async def") + GOOD, RIGHT),
     "injected": ("", f"globals().update(n=1)\n{EXECUTE}        n + 1\n{GOOD}", RIGHT),
 }
 
-CONFIG = 'json.loads(args["model_config"])'
+CONFIG, OUTPUT = 'json.loads(args["model_config"])', "pb_utils.get_output_config_by_name"
 # What the checker says of a line of initialize, and what the server says at the load.
 REFUSED = {
     "argument": ("model-py-unknown-key", 'args["model_nam"]', "KeyError: 'model_nam'"),
@@ -228,16 +170,8 @@ REFUSED = {
     "field-of-output": ("model-py-unknown-key", f'{CONFIG}["output"][0]["dtype"]', "KeyError: 'dtype'"),
     "text-as-config": ("model-py-object-use", 'args["model_config"]["output"]', "string indices must be integers"),
     "text-plus-number": ("model-py-object-use", 'args["model_version"] + 1', "can only concatenate str"),
-    "config-unread": (
-        "model-py-call-arguments",
-        'pb_utils.get_output_config_by_name(args["model_config"], "Y")["dims"]',
-        "string indices must be integers",
-    ),
-    "no-such-output": (
-        "model-py-output-config",
-        f'pb_utils.get_output_config_by_name({CONFIG}, "y")["dims"]',
-        "'NoneType' object is not subscriptable",
-    ),
+    "config-unread": ("model-py-call-arguments", f'{OUTPUT}(args["model_config"], "Y")["dims"]', "must be integers"),
+    "no-such-output": ("model-py-output-config", f'{OUTPUT}({CONFIG}, "y")["dims"]', "is not subscriptable"),
     "type-name": ("model-py-type-name", 'pb_utils.triton_string_to_numpy("TYPE_BYTES")', "KeyError: 'TYPE_BYTES'"),
     "json-load": ("model-py-call-arguments", 'json.load(args["model_config"])', "has no attribute 'read'"),
     "relative": ("model-py-relative-import", "from . import labels", "cannot import name 'labels' from '1'"),
@@ -279,10 +213,9 @@ def test_the_server_refuses_what_the_checker_says(name: str, server: ModelLoader
 def _answer(url: str, model: str, seconds: float) -> str:
     tensor = {"name": "X", "datatype": "FP32", "shape": [1, 4], "data": [1, 2, 3, 4]}
     body = json.dumps({"inputs": [tensor], "outputs": [{"name": "Y"}]}).encode()
+    request = urllib.request.Request(f"{url}/v2/models/{model}/infer", body)
     try:
-        with urllib.request.urlopen(
-            urllib.request.Request(f"{url}/v2/models/{model}/infer", body), timeout=seconds
-        ) as reply:
+        with urllib.request.urlopen(request, timeout=seconds) as reply:
             return str(reply.read(), "utf-8")
     except urllib.error.HTTPError as error:
         return str(error.read(), "utf-8")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.checking.packing import MODEL_PY, Content, ensemble_of, members, python_step, rules, write
+from tests.checking.packing import MODEL_PY, Content, ensemble_of, python_step, write_folder
 from triton_ensembles.checking import check
 from triton_ensembles.checking.examples import IDENTITY
 from triton_ensembles.ground.errors import EnsembleError
@@ -16,7 +17,7 @@ from triton_ensembles.triton.server import TritonServer
 
 GOOD = {"step/config.pbtxt": python_step(), "step/1/model.py": MODEL_PY}
 # What each entry beside the models, or in them, is for the checker.
-FOLDERS: dict[str, tuple[dict[str, str | None], set[str]]] = {
+FOLDERS: dict[str, tuple[dict[str, Content], set[str]]] = {
     ".git": ({".git/HEAD": "ref: refs/heads/main\n"}, {"folder-not-a-model"}),
     ".ipynb_checkpoints": ({".ipynb_checkpoints": None}, {"folder-not-a-model"}),
     "__pycache__": ({"__pycache__/helpers.cpython-311.pyc": ""}, {"folder-not-a-model"}),
@@ -36,17 +37,12 @@ FOLDERS: dict[str, tuple[dict[str, str | None], set[str]]] = {
 BAD = {name: files for name, (files, rules) in FOLDERS.items() if rules - {"model-without-config"}}
 
 
-def lay(folder: Path, files: dict[str, str | None]) -> Path:
-    for path, text in {**GOOD, **files}.items():
-        target = folder / path
-        (target if text is None else target.parent).mkdir(parents=True, exist_ok=True)
-        if text is not None:
-            target.write_text(str(text))
-    return folder
+def lay(folder: Path, files: Mapping[str, Content]) -> Path:
+    return write_folder(folder, {**GOOD, **files})
 
 
 @pytest.mark.parametrize(("files", "expected"), FOLDERS.values(), ids=FOLDERS)
-def test_what_is_not_a_model_is_named(files: dict[str, str | None], expected: set[str], tmp_path: Path) -> None:
+def test_what_is_not_a_model_is_named(files: dict[str, Content], expected: set[str], tmp_path: Path) -> None:
     """Otherwise a repository without faults does not start, or one that starts has faults."""
     assert {fault.rule for fault in check([lay(tmp_path / "models", files)]).faults} == expected
 
@@ -77,13 +73,6 @@ def test_the_real_server_starts_beside_the_others(tmp_path: Path) -> None:
     assert start(tmp_path, FOLDERS.keys() - BAD) == []
 
 
-@pytest.mark.parametrize("stray", [{".git/HEAD": "x"}, {"docs/README.md": "x"}, {"empty": None}])
-def test_an_archive_with_an_ensemble_may_have_other_folders(stray: dict[str, Content], tmp_path: Path) -> None:
-    """Otherwise the checker refuses what SageMaker serves (see test_sagemaker_served.py)."""
-    assert rules(write(tmp_path / "one.tar.gz", {**members(), **stray})) == {"sagemaker-folder-not-a-model"}
-    assert check([tmp_path / "one.tar.gz"]).errors == 0
-
-
 def test_folders_of_other_tools_are_not_read(tmp_path: Path) -> None:
     """Otherwise a checkout's .git is taken for text, which takes minutes."""
     lay(tmp_path, {".git/config.pbtxt": "not a config", "step/1/__pycache__/model.py": "not Python"})
@@ -92,8 +81,7 @@ def test_folders_of_other_tools_are_not_read(tmp_path: Path) -> None:
 
 def test_a_folder_whose_only_config_has_another_name_is_no_riddle(tmp_path: Path) -> None:
     """Otherwise people read that there is no model, and see one."""
-    (tmp_path / "step").mkdir()
-    (tmp_path / "step" / "Config.pbtxt").write_text(python_step())
+    write_folder(tmp_path, {"step/Config.pbtxt": python_step()})
     with pytest.raises(EnsembleError, match=r"rename .*step/Config.pbtxt to config.pbtxt"):
         check([tmp_path])
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-from tests.checking.packing import IO, Content, environment, faults, folder, members, rules, write
+from tests.checking.packing import IO, environment, faults, folder, members, rules, write
 from triton_ensembles.checking.examples import GRAPH_IDENTITY
 
 ENV = "$$TRITON_MODEL_DIRECTORY/env.tar.gz"
-
-
-def _with_manifest(name: str, **values: str) -> dict[str, Content]:
-    return {**members(name), "manifest.json": json.dumps(values)}
 
 
 def test_unique_names_are_not_a_fault(tmp_path: Path) -> None:
@@ -32,10 +27,10 @@ def test_shared_steps_are_named_with_both_places(tmp_path: Path) -> None:
 
 def test_the_name_of_the_ensemble_may_be_the_same(tmp_path: Path) -> None:
     """Otherwise archives cannot all call their ensemble 'ensemble', as AWS's examples do."""
-    one, two = ({name.replace("x/", "ensemble/", 1): text for name, text in members("x").items()} for _ in range(2))
-    two = {name.replace("x.step", "y.step"): text for name, text in two.items()}
-    two["ensemble/config.pbtxt"] = str(two["ensemble/config.pbtxt"]).replace("x.step", "y.step")
-    assert rules(write(tmp_path / "a.tar.gz", one), write(tmp_path / "b.tar.gz", two)) == set()
+    archives = [
+        {path.replace(f"{name}/", "ensemble/", 1): text for path, text in members(name).items()} for name in ("x", "y")
+    ]
+    assert not rules(*(write(tmp_path / f"{number}.tar.gz", files) for number, files in enumerate(archives)))
 
 
 def test_one_name_in_two_folders(tmp_path: Path) -> None:
@@ -48,16 +43,12 @@ def test_one_name_in_two_folders(tmp_path: Path) -> None:
 def test_an_environment_in_many_archives(tmp_path: Path) -> None:
     """Otherwise nobody sees that the disk of the endpoint fills with copies."""
     packed = environment("3.10")
-    paths = [
-        write(tmp_path / f"{name}.tar.gz", {**members(name, ENV), f"{name}.step/env.tar.gz": packed}) for name in "abc"
-    ]
+    packages = {name: {**members(name, ENV), f"{name}.step/env.tar.gz": packed} for name in "abc"}
+    paths = [write(tmp_path / f"{name}.tar.gz", files) for name, files in packages.items()]
     (fault,) = (fault for fault in faults(*paths) if fault.rule != "environment-tar")
     assert fault.rule == "endpoint-same-environment" and "in 3 archives" in fault.message
-    folders = [
-        write(tmp_path / f"{name}2.tar.gz", {**members(name, ENV[:-7]), **folder(f"{name}.step/env", packed)})
-        for name in "abc"
-    ]
-    assert rules(*folders) == set()
+    unpacked = {name: {**members(name, ENV[:-7]), **folder(f"{name}.step/env", packed)} for name in "abc"}
+    assert not rules(*(write(tmp_path / f"{name}2.tar.gz", files) for name, files in unpacked.items()))
 
 
 def test_an_environment_twice_in_one_archive(tmp_path: Path) -> None:
@@ -68,8 +59,11 @@ def test_an_environment_twice_in_one_archive(tmp_path: Path) -> None:
 
 def test_mixed_targets(tmp_path: Path) -> None:
     """Otherwise an archive for CPUs is deployed beside one for GPUs."""
-    one = write(tmp_path / "a.tar.gz", _with_manifest("a", target="cpu", triton="2.51.0"))
-    two = write(tmp_path / "b.tar.gz", _with_manifest("b", target="gpu", triton="2.51.0"))
+    manifests = {"cpu": '{"target": "cpu"}', "gpu": '{"target": "gpu"}'}
+    one, two = (
+        write(tmp_path / f"{name}.tar.gz", {**members(name), "manifest.json": manifest})
+        for name, manifest in manifests.items()
+    )
     assert rules(one, two) == {"endpoint-mixed-targets"}
     assert rules(one) == set()
 
@@ -82,10 +76,7 @@ def test_requirements_that_no_image_meets(tmp_path: Path) -> None:
     assert fault.rule == "image-none-fits"
     assert "22.07 to 23.04 (an environment with Python 3.8)" in fault.message
     assert "24.11 to" in fault.message
-    graph = {
-        "b/config.pbtxt": f'platform: "tensorflow_graphdef"\nmax_batch_size: 1\n{IO}',
-        "b/1/model.graphdef": GRAPH_IDENTITY,
-    }  # fmt: skip
-    tensorflow = write(tmp_path / "tf.tar.gz", graph)
+    config = f'platform: "tensorflow_graphdef"\nmax_batch_size: 1\n{IO}'
+    tensorflow = write(tmp_path / "tf.tar.gz", {"b/config.pbtxt": config, "b/1/model.graphdef": GRAPH_IDENTITY})
     assert rules(tensorflow, new) == {"environment-tar"}  # 24.11 to 25.02 have both
     assert rules(tensorflow, old) == {"environment-tar"}

@@ -7,49 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.checking.packing import (
-    MODEL_PY,
-    Content,
-    ensemble_of,
-    faults,
-    link,
-    members,
-    packed,
-    python_step,
-    rules,
-    write,
-)
+from tests.checking.packing import MODEL_PY, Content, ensemble_of, faults, link, members, python_step, rules, write
 
+SPACE = 'platform : "ensemble"'
 STEP: dict[str, Content] = {"step/config.pbtxt": python_step(), "step/1/model.py": MODEL_PY}
-
-
-def test_a_good_archive_has_no_fault(tmp_path: Path) -> None:
-    """Otherwise people learn to ignore the checker."""
-    assert faults(write(tmp_path / "good.tar.gz", members()), instance="ml.c5.xlarge") == []
 
 
 @pytest.mark.parametrize(
     ("files", "rule"),
     [
-        ({f"model_repository/{name}": text for name, text in members().items()}, "sagemaker-wrapped-archive"),
-        ({"README.md": "nothing"}, "sagemaker-no-model"),
         ({"notes/README.md": "nothing"}, "sagemaker-no-model"),
+        ({**members(), "docs/README.md": "x"}, "sagemaker-folder-not-a-model"),
         ({"config.pbtxt": ensemble_of("step"), "1/README.md": "keep", **STEP}, "sagemaker-root-config"),
-        ({**members(), "two/config.pbtxt": ensemble_of("one.step"), "two/1": None}, "sagemaker-several-ensembles"),
-        ({**STEP, "other/config.pbtxt": python_step(), "other/1/model.py": MODEL_PY}, "sagemaker-no-ensemble"),
         ({**STEP, ".ipynb_checkpoints/x": "left behind"}, "sagemaker-no-ensemble"),
-        (
-            {"e/config.pbtxt": ensemble_of("step", "platform: 'ensemble'"), "e/1": None, **STEP},
-            "sagemaker-ensemble-not-seen",
-        ),
-        (
-            {"e/config.pbtxt": ensemble_of("step", 'platform : "ensemble"'), "e/1": None, **STEP},
-            "sagemaker-ensemble-not-seen",
-        ),
-        (
-            {**members(), "one.step/config.pbtxt": '# platform: "ensemble"\n' + python_step()},
-            "sagemaker-ensemble-mistaken",
-        ),
+        ({**STEP, "e/config.pbtxt": ensemble_of("step", SPACE), "e/1": None}, "sagemaker-ensemble-not-seen"),
         ({**members(), "link": link("link", "one")}, "sagemaker-symbolic-link"),
         ({**members(), "link": link("link", "one/config.pbtxt", tarfile.LNKTYPE)}, "sagemaker-hard-link"),
         ({**members(), "pipe": link("pipe", "", tarfile.FIFOTYPE)}, "sagemaker-device"),
@@ -62,14 +33,6 @@ def test_a_good_archive_has_no_fault(tmp_path: Path) -> None:
 def test_each_fault_of_an_archive_is_named(files: dict[str, Content], rule: str, tmp_path: Path) -> None:
     """Otherwise a quarter of an hour later SageMaker refuses the archive, or serves another model."""
     assert rule in rules(write(tmp_path / "bad.tar.gz", files))
-
-
-@pytest.mark.parametrize("space", ["", " ", "\t", "\n  "])
-def test_every_spelling_that_the_front_end_accepts_passes(space: str, tmp_path: Path) -> None:
-    """Otherwise the checker insists on one spelling where SageMaker accepts several."""
-    files = members()
-    files["one/config.pbtxt"] = ensemble_of("one.step", f'platform:{space}"ensemble"')
-    assert rules(write(tmp_path / "a.tar.gz", files)) == set()
 
 
 def test_two_faults_do_not_hide_each_other(tmp_path: Path) -> None:
@@ -97,21 +60,12 @@ def test_a_name_that_no_request_can_contain(name: str, ok: bool, tmp_path: Path)
         ("model-1", set()),
     ],
 )
-def test_a_single_python_model_cannot_have_shell_characters_in_its_name(
-    name: str, found: set[str], tmp_path: Path
-) -> None:
+def test_a_single_python_model_needs_a_name_for_a_shell(name: str, found: set[str], tmp_path: Path) -> None:
     """Otherwise its stub does not start, or releases from 25.08 refuse it as an invalid stub name."""
     assert rules(write(tmp_path / f"{name}.tar.gz", STEP)) == found
     alone = {path.removeprefix("step/"): text for path, text in STEP.items()}
     assert rules(write(tmp_path / f"{name}.tar.gz", alone)) == found
     assert rules(write(tmp_path / f"{name}.tar.gz", members())) == set()
-
-
-def test_a_decoupled_step_makes_its_ensemble_decoupled(tmp_path: Path) -> None:
-    """Otherwise every request to the endpoint is answered with 400."""
-    files = members()
-    files["one.step/config.pbtxt"] = python_step() + "model_transaction_policy { decoupled: true }\n"
-    assert "sagemaker-decoupled" in rules(write(tmp_path / "a.tar.gz", files))
 
 
 def test_a_model_that_model_py_calls_has_to_be_a_step(tmp_path: Path) -> None:
@@ -129,15 +83,14 @@ def ask(x):
     found = faults(write(tmp_path / "a.tar.gz", {**files, **helper}))
     assert [(fault.rule, fault.place.line) for fault in found] == [("sagemaker-bls", 6)]
     assert found[0].place.path.endswith("a.tar.gz!one.step/1/ask.py")
-    step = files["one.step/1/ask.py"]
-    assert isinstance(step, str)
-    good = {**files, "one.step/1/ask.py": step.replace('"helper"', '"one.step"')}
+    good = {**files, "one.step/1/ask.py": call.replace('"helper"', '"one.step"')}
     assert rules(write(tmp_path / "b.tar.gz", good)) == set()
 
 
 def test_junk_is_a_fault_and_does_not_crash(tmp_path: Path) -> None:
     """Otherwise a broken upload stops the check of all the others."""
-    for number, data in enumerate((b"", b"junk" * 99, packed(members())[:200])):
+    good = write(tmp_path / "good.tar.gz", members()).read_bytes()
+    for number, data in enumerate((b"", b"junk" * 99, good[:200])):
         path = tmp_path / f"{number}.tar.gz"
         path.write_bytes(data)
         assert not any("this rule itself failed" in fault.message for fault in faults(path))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import tarfile
 import urllib.error
@@ -12,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.checking.packing import MODEL_PY, Content, ensemble_of, members, packed, python_step, rules
+from tests.checking.packing import MODEL_PY, Content, ensemble_of, members, packed, python_step, rules, write
 from triton_ensembles.archive.write import write_archive
 from triton_ensembles.building.built import Built
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 
 TARGET = "X-Amzn-SageMaker-Target-Model"
+MODEL: dict[str, Content] = {"config.pbtxt": python_step(), "1/model.py": MODEL_PY}
 
 
 class Endpoint:
@@ -30,24 +30,20 @@ class Endpoint:
     def load(self, name: str, files: Mapping[str, Content]) -> tuple[int, str]:
         """Returns (status, body); what the checker says of the same bytes is in :attr:`rules`."""
         self._number += 1
-        data = packed(files)
-        archive = self.folder / str(self._number) / f"{name}.tar.gz"
-        archive.parent.mkdir(parents=True)
-        archive.write_bytes(data)
-        self.archive = archive
+        self.archive = write(self.folder / str(self._number) / f"{name}.tar.gz", files)
         self.url = self.folder / "models" / f"hash{self._number}" / "model"
         self.url.mkdir(parents=True)
-        with tarfile.open(fileobj=io.BytesIO(data)) as opened:
+        with tarfile.open(self.archive) as opened:
             opened.extractall(self.url, filter="data")
         self.hash = f"hash{self._number}"
-        return self._post("models", {"model_name": self.hash, "url": str(self.url)}, archive.name)
+        return self._post("models", {"model_name": self.hash, "url": str(self.url)}, self.archive.name)
 
     @property
     def rules(self) -> set[str]:
         return rules(self.archive)
 
-    def invoke(self, name: str = "X") -> tuple[int, str]:
-        tensor = {"name": name, "datatype": "FP32", "shape": [1, 4], "data": [1, 2, 3, 4]}
+    def invoke(self) -> tuple[int, str]:
+        tensor = {"name": "X", "datatype": "FP32", "shape": [1, 4], "data": [1, 2, 3, 4]}
         return self._post(f"models/{self.hash}/invoke", {"inputs": [tensor]}, self.archive.name)
 
     def said(self, words: str) -> int:
@@ -98,7 +94,7 @@ def test_other_folders_beside_an_ensemble_are_ignored(endpoint: Endpoint) -> Non
 
 def test_a_blank_in_the_name_of_a_single_python_model_is_refused(endpoint: Endpoint) -> None:
     """Otherwise the rule about names of archives is wrong: the stub gets two words for its name."""
-    status, body = endpoint.load("my model", {"blank/config.pbtxt": python_step(), "blank/1/model.py": MODEL_PY})
+    status, body = endpoint.load("my model", {f"blank/{file}": text for file, text in MODEL.items()})
     assert status == 400 and "No module named 'model'" in body
     assert endpoint.rules == {"sagemaker-stub-name-in-shell"}
 
@@ -114,11 +110,7 @@ def test_of_two_ensembles_one_is_served(endpoint: Endpoint) -> None:
 
 def test_without_an_ensemble_one_of_the_models_is_served(endpoint: Endpoint) -> None:
     """Otherwise the rule about archives without an ensemble is wrong."""
-    files = {
-        f"{name}/{file}": text
-        for name in ("uno", "due")
-        for file, text in (("config.pbtxt", python_step()), ("1/model.py", MODEL_PY))
-    }
+    files = {f"{name}/{file}": text for name in ("uno", "due") for file, text in MODEL.items()}
     assert endpoint.load("none", files)[0] == 200
     assert endpoint.rules == {"sagemaker-no-ensemble"}
 
@@ -174,7 +166,7 @@ class TritonPythonModel:
         message = inner.exec().error().message()
         return [pb_utils.InferenceResponse(error=pb_utils.TritonError(message)) for _ in requests]
 """
-    helper: dict[str, Content] = {"helper/config.pbtxt": python_step(), "helper/1/model.py": MODEL_PY}
+    helper = {f"helper/{file}": text for file, text in MODEL.items()}
     assert endpoint.load("bls", {**members("bls", model_py=code), **helper})[0] == 200
     status, body = endpoint.invoke()
     assert status == 400 and "Model 'helper' is not ready" in body
@@ -223,7 +215,7 @@ def test_an_output_of_another_name_is_dropped(endpoint: Endpoint) -> None:
     assert status == 200 and json.loads(body)["outputs"] == []
     assert endpoint.rules == {"model-py-output-dropped"}
 
-    files = {**members("mid", model_py=wrong), "mid.next/config.pbtxt": python_step(), "mid.next/1/model.py": MODEL_PY}
+    files = members("mid", model_py=wrong) | {f"mid.next/{file}": text for file, text in MODEL.items()}
     second = 'value: "T" } }, { model_name: "mid.next" model_version: -1 input_map { key: "X" value: "T" }'
     text = ensemble_of("mid.step").replace('value: "Y" }', f'{second} output_map {{ key: "Y" value: "Y" }}')
     assert endpoint.load("mid", {**files, "mid/config.pbtxt": text})[0] == 200

@@ -15,7 +15,7 @@ SOURCE = "core r24.10 model_config_utils.cc ValidateBatchIO"
 _INPUT = 'batch_input [ {{ kind: {}, target_name: "SIZES", data_type: {}, source_input: [ {} ] }} ]'
 _OUTPUT = "batch_output [ {{ target_name: [ {} ], kind: BATCH_SCATTER_WITH_INPUT_SHAPE, source_input: [ {} ] }} ]"
 _GOOD_INPUT = python_model(_INPUT.format("BATCH_ITEM_SHAPE", "TYPE_INT32", '"X"'))
-_GOOD_OUTPUT = python_model(_OUTPUT.format('"Y"', '"X"'))
+GOOD = python_model(_OUTPUT.format('"Y"', '"X"'))
 
 
 def _both(model: Model) -> Iterable[tuple[Path, Any]]:
@@ -31,18 +31,14 @@ def _both(model: Model) -> Iterable[tuple[Path, Any]]:
 def batch_io_kind_unknown(model: Model) -> Iterator[Finding]:
     for path, item in _both(model):
         if item.kind not in item.Kind.values():
-            yield Finding(
-                model.at(*path, "kind"),
-                f"there is no kind {item.kind} of {path[0]}",
-                f"Triton refuses it: unknown {str(path[0]).replace('_', ' ')} kind",
-                f"write kind: {choices(item.Kind.keys())}".replace("'", ""),
-            )
+            effect = f"Triton refuses it: unknown {str(path[0]).replace('_', ' ')} kind"
+            cure = f"write kind: {choices(item.Kind.keys())}".replace("'", "")
+            yield Finding(model.at(*path, "kind"), f"there is no kind {item.kind} of {path[0]}", effect, cure)
 
 
 @rule(
     "source_input names an input of the model",
     bad=python_model(_OUTPUT.format('"Y"', '"x"')),
-    good=_GOOD_OUTPUT,
     words="unknown source input name '…'",
 )
 def batch_io_source_unknown(model: Model) -> Iterator[Finding]:
@@ -59,7 +55,6 @@ def batch_io_source_unknown(model: Model) -> Iterator[Finding]:
 @rule(
     "target_name of a batch_output names an output of the model",
     bad=python_model(_OUTPUT.format('"Z"', '"X"')),
-    good=_GOOD_OUTPUT,
     words="unknown target output name '…'",
 )
 def batch_output_target_unknown(model: Model) -> Iterator[Finding]:
@@ -76,17 +71,13 @@ def batch_output_target_unknown(model: Model) -> Iterator[Finding]:
 @rule(
     "A batch_output names each target once",
     bad=python_model(_OUTPUT.format('"Y", "Y"', '"X"')),
-    good=_GOOD_OUTPUT,
     words="target output name '…' can only be specified once",
 )
 def batch_output_target_twice(model: Model) -> Iterator[Finding]:
     for index, item in enumerate(model.config.batch_output):
         for number, name in repeated(item.target_name):
-            yield Finding(
-                model.at("batch_output", index, "target_name", number),
-                f"target '{name}' is named twice",
-                cure="delete one of the two",
-            )
+            message = f"target '{name}' is named twice"
+            yield Finding(model.at("batch_output", index, "target_name", number), message, cure="delete one of the two")
 
 
 def _unknown(place: Place, kind: str, name: str, known: list[str]) -> Finding:

@@ -34,12 +34,10 @@ def preferred_batch_size(model: Model) -> Iterator[Finding]:
             if 0 < size <= config.max_batch_size or config.max_batch_size < 0:
                 continue
             reason = "positive" if size <= 0 else "<= max batch size"
-            yield Finding(
-                model.at(*path, "preferred_batch_size", index),
-                f"the preferred batch size {size} is not between 1 and max_batch_size {config.max_batch_size}",
-                f"Triton refuses it: {words} must be {reason} for {model.name}",
-                f"write at most {config.max_batch_size}, or raise max_batch_size",
-            )
+            message = f"the preferred batch size {size} is not between 1 and max_batch_size {config.max_batch_size}"
+            effect = f"Triton refuses it: {words} must be {reason} for {model.name}"
+            cure = f"write at most {config.max_batch_size}, or raise max_batch_size"
+            yield Finding(model.at(*path, "preferred_batch_size", index), message, effect, cure)
 
 
 @rule(
@@ -69,11 +67,9 @@ def priority_queue_policy_level(model: Model) -> Iterator[Finding]:
     batching = model.config.dynamic_batching
     for level in sorted(batching.priority_queue_policy):
         if batching.priority_levels and not 1 <= level <= batching.priority_levels:
-            yield Finding(
-                model.at("dynamic_batching", "priority_queue_policy", level, "key"),
-                f"there is no priority level {level}: priority_levels is {batching.priority_levels}",
-                cure=f"write a key from 1 to {batching.priority_levels}",
-            )
+            message = f"there is no priority level {level}: priority_levels is {batching.priority_levels}"
+            cure = f"write a key from 1 to {batching.priority_levels}"
+            yield Finding(model.at("dynamic_batching", "priority_queue_policy", level, "key"), message, cure=cure)
 
 
 @rule(
@@ -99,11 +95,9 @@ def preserve_ordering_delay(model: Model) -> Iterator[Finding]:
     ]
     for path, policy in policies:
         if policy.default_timeout_microseconds and policy.timeout_action == policy.DELAY:  # type: ignore[attr-defined]
-            yield Finding(
-                model.at("dynamic_batching", *path, "timeout_action"),
-                "preserve_ordering cannot be combined with delaying the requests that time out",
-                cure="write timeout_action: REJECT, or delete preserve_ordering",
-            )
+            message = "preserve_ordering cannot be combined with delaying the requests that time out"
+            cure = "write timeout_action: REJECT, or delete preserve_ordering"
+            yield Finding(model.at("dynamic_batching", *path, "timeout_action"), message, cure=cure)
 
 
 # fmt: off

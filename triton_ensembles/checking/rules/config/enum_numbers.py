@@ -7,7 +7,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from triton_ensembles.checking.examples import python_model
-from triton_ensembles.checking.rule import Finding, Model, Severity, rule
+from triton_ensembles.checking.rule import Finding, Model, warning
 
 GOOD = python_model(inputs='{ name: "X", data_type: 11, dims: [ 4 ] }')
 # Triton refuses the model for these, and rules of their own report them.
@@ -18,10 +18,9 @@ _REFUSED = frozenset({("instance_group", "kind"), ("batch_input", "kind"), ("bat
 Path = tuple[str | int | bool, ...]
 
 
-@rule(
+@warning(
     "An enum that is given by its number has this number",
     source="protobuf's text format takes any number for an enum of proto3; measured on 2.51.0",
-    severity=Severity.WARNING,
     bad=python_model(inputs='{ name: "X", data_type: 99, dims: [ 4 ] }'),
 )
 def enum_number_unknown(model: Model) -> Iterator[Finding]:
@@ -30,14 +29,13 @@ def enum_number_unknown(model: Model) -> Iterator[Finding]:
         if number in enum.values_by_number or _is_reported(path):
             continue
         is_type = enum.name == "DataType" and path[0] == "input"
-        yield Finding(
-            model.at(*path),
-            f"there is no {enum.name} {number}",
+        effect = (
             "Triton loads the model and refuses every request: model expects '<invalid>'"
             if is_type
-            else "Triton loads the model and ignores the field, or takes the number for another value",
-            f"write a name, such as {field.name}: {list(enum.values_by_name)[-1]}",
+            else "Triton loads the model and ignores the field, or takes the number for another value"
         )
+        cure = f"write a name, such as {field.name}: {list(enum.values_by_name)[-1]}"
+        yield Finding(model.at(*path), f"there is no {enum.name} {number}", effect, cure)
 
 
 def _is_reported(path: Path) -> bool:

@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.examples import plan_model, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule, items
-from triton_ensembles.checking.rule import Destination, Finding, Form, Model, Server, rule
+from triton_ensembles.checking.rule import Destination, Finding, Model, Server, rule
 from triton_ensembles.triton.backends import TENSORRT_PLATFORM
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 
@@ -30,12 +29,11 @@ def _groups(model: Model) -> Iterable[tuple[Path, Any]]:
 
 
 def _python_groups(model: Model) -> Iterable[tuple[Path, Any]]:
-    return _groups(model) if backend_of(model).name == "python" else ()
+    return _groups(model) if model.is_python else ()
 
 
 def _groups_of_others(model: Model) -> Iterable[tuple[Path, Any]]:
-    """The groups of models that are no TensorRT plan."""
-    backend = backend_of(model)
+    backend = model.backend
     return _groups(model) if backend.name and backend.platform != TENSORRT_PLATFORM else ()
 
 
@@ -48,11 +46,8 @@ def instance_group_gpu_negative(model: Model) -> Iterator[Finding]:
     for path, group in _groups(model):
         for number, gpu in enumerate(group.gpus):
             if gpu < 0 and group.kind not in (CPU, WHOLE):  # instance-group-gpus reports those
-                yield Finding(
-                    model.at(*path, "gpus", number),
-                    f"there is no GPU {gpu}",
-                    cure="delete gpus (Triton then uses every GPU), or write kind: KIND_CPU for the CPU",
-                )
+                cure = "delete gpus (Triton then uses every GPU), or write kind: KIND_CPU for the CPU"
+                yield Finding(model.at(*path, "gpus", number), f"there is no GPU {gpu}", cure=cure)
 
 
 @rule(
@@ -62,15 +57,12 @@ def instance_group_gpu_negative(model: Model) -> Iterator[Finding]:
     destination=Destination(device="cpu"),
 )
 def instance_group_gpu_on_cpu(model: Model, destination: Destination) -> Iterator[Finding]:
-    if destination.device != "cpu" or model.repository.form is Form.SOURCE:  # there the build rewrites it
+    if destination.device != "cpu" or model.repository.builds:  # there the build rewrites it
         return
     for path, group in _groups(model):
         if group.kind == GPU or (group.kind == ModelInstanceGroup.KIND_AUTO and group.gpus):
-            yield Finding(
-                model.at(*path, "kind"),
-                "this instance group requires a GPU, and the target has none",
-                cure="write kind: KIND_CPU",
-            )
+            message = "this instance group requires a GPU, and the target has none"
+            yield Finding(model.at(*path, "kind"), message, cure="write kind: KIND_CPU")
 
 
 @rule(
@@ -83,13 +75,10 @@ def instance_group_gpu_on_cpu(model: Model, destination: Destination) -> Iterato
 def instance_group_profile_number(model: Model) -> Iterator[Finding]:
     for path, group in _groups(model):
         for index, profile in enumerate(group.profile):
-            if backend_of(model).platform == TENSORRT_PLATFORM and not re.match(r"\s*\+?\d", profile):
-                yield Finding(
-                    model.at(*path, "profile", index),
-                    f"'{profile}' is not the number of an optimization profile",
-                    f"Triton refuses it: unable to parse '{profile}', or specifies invalid profile",
-                    'write profile: [ "0" ]',
-                )
+            if model.backend.platform == TENSORRT_PLATFORM and not re.match(r"\s*\+?\d", profile):
+                message = f"'{profile}' is not the number of an optimization profile"
+                effect = f"Triton refuses it: unable to parse '{profile}', or specifies invalid profile"
+                yield Finding(model.at(*path, "profile", index), message, effect, 'write profile: [ "0" ]')
 
 
 # fmt: off

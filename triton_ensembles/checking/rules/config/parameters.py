@@ -1,4 +1,4 @@
-"""Labels, metric tags and parameters that Triton reads when it loads a model."""
+"""Labels, metric tags and parameters that Triton reads when it loads a model; it ignores those of other names."""
 
 import posixpath
 import re
@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from triton_ensembles.archive.tar import safe_path
 from triton_ensembles.archive.tree import join
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.examples import IDENTITY, io_tensor, parameter, python_model
-from triton_ensembles.checking.rule import Example, Finding, Model, Server, rule
+from triton_ensembles.checking.python.source import every_file
+from triton_ensembles.checking.rule import Example, Finding, Model, Server, rule, warning
+from triton_ensembles.ground.spelling import nearest
 
 # prometheus-cpp CheckLabelName: letters, digits and _, no digit first, and no __ first (Prometheus's own labels).
 # It also takes an empty name.
@@ -24,19 +25,14 @@ _LABELLED = io_tensor("Y", more='label_filename: "labels.txt"')
     words="failed to open text file for read …",
 )
 def label_file_missing(model: Model) -> Iterator[Finding]:
-    recipe = model.repository.recipe
     for index, output in enumerate(model.config.output):
         name = output.label_filename
         path = safe_path(name.lstrip("/"))  # core joins it to the model's folder, also when it begins with /
-        if not name or model.get(path) or _is_elsewhere(model, name):
+        if not name or model.get(path) or _is_elsewhere(model, name) or model.is_made(path):
             continue
-        if recipe and recipe.makes(f"{model.folder}/{path}"):
-            continue
-        yield Finding(
-            model.at("output", index, "label_filename"),
-            f"there is no file {path or name} in the folder of '{model.name}'",
-            cure=f"put it into {model.folder}/ (not into a version folder)",
-        )
+        message = f"there is no file {path or name} in the folder of '{model.name}'"
+        cure = f"put it into {model.folder}/ (not into a version folder)"
+        yield Finding(model.at("output", index, "label_filename"), message, cure=cure)
 
 
 @rule(
@@ -51,12 +47,9 @@ def label_file_is_folder(model: Model) -> Iterator[Finding]:
         path = safe_path(output.label_filename.lstrip("/"))
         entry = model.get(path) if path else None
         if entry is not None and entry.is_folder:
-            yield Finding(
-                model.at("output", index, "label_filename"),
-                f"{path} is a folder",
-                "tritonserver aborts when it loads the model",
-                "name the file with the labels",
-            )
+            message = f"{path} is a folder"
+            effect = "tritonserver aborts when it loads the model"
+            yield Finding(model.at("output", index, "label_filename"), message, effect, "name the file with the labels")
 
 
 def _is_elsewhere(model: Model, name: str) -> bool:
@@ -75,12 +68,10 @@ def _is_elsewhere(model: Model, name: str) -> bool:
 def metric_tag_name(model: Model) -> Iterator[Finding]:
     for key in sorted(model.config.metric_tags):
         if not _LABEL.match(key):
-            yield Finding(
-                model.at("metric_tags", key, "key"),
-                f"'{key}' is not a valid name for a metric tag",
-                "tritonserver crashes when it loads the model",
-                f'write key: "{re.sub(r"[^A-Za-z0-9_]", "_", key).lstrip("_0123456789") or "tag"}"',
-            )
+            message = f"'{key}' is not a valid name for a metric tag"
+            effect = "tritonserver crashes when it loads the model"
+            cure = f'write key: "{re.sub(r"[^A-Za-z0-9_]", "_", key).lstrip("_0123456789") or "tag"}"'
+            yield Finding(model.at("metric_tags", key, "key"), message, effect, cure)
 
 
 @rule(
@@ -92,15 +83,12 @@ def metric_tag_name(model: Model) -> Iterator[Finding]:
 )
 def force_cpu_only_value(model: Model) -> Iterator[Finding]:
     key = "FORCE_CPU_ONLY_INPUT_TENSORS"
-    if key not in model.config.parameters or backend_of(model).name != "python":
+    if key not in model.config.parameters or not model.is_python:
         return
     value = model.config.parameters[key].string_value
     if value not in ("yes", "no"):
-        yield Finding(
-            model.at("parameters", key, "value", "string_value"),
-            f"{key} is '{value}'",
-            cure=f'write string_value: "{"yes" if value.lower() in ("true", "1", "on") else "no"}"',
-        )
+        cure = f'write string_value: "{"yes" if value.lower() in ("true", "1", "on") else "no"}"'
+        yield Finding(model.at("parameters", key, "value", "string_value"), f"{key} is '{value}'", cure=cure)
 
 
 @rule(
@@ -116,9 +104,53 @@ def batch_strategy_missing(model: Model) -> Iterator[Finding]:
         return
     value = model.config.parameters[key].string_value
     if not value.startswith("/"):
-        yield Finding(
-            model.at("parameters", key, "value", "string_value"),
-            f"{key} is not an absolute path",
-            f"Triton looks for it in the working folder of the server: Batching library path not found: {value}",
-            "also name the folder, or name the library batchstrategy.so and put it into the model's folder",
-        )
+        message = f"{key} is not an absolute path"
+        effect = f"Triton looks for it in the working folder of the server: Batching library path not found: {value}"
+        cure = "also name the folder, or name the library batchstrategy.so and put it into the model's folder"
+        yield Finding(model.at("parameters", key, "value", "string_value"), message, effect, cure)
+
+
+OF_EVERY_MODEL = ("TRITON_BATCH_STRATEGY_PATH",)
+PARAMETERS = {
+    "python": ("EXECUTION_ENV_PATH", "FORCE_CPU_ONLY_INPUT_TENSORS"),
+    "pytorch": (
+        "DISABLE_OPTIMIZED_EXECUTION", "ENABLE_CACHE_CLEANING", "INFERENCE_MODE", "DISABLE_CUDNN",
+        "ENABLE_TENSOR_FUSER", "ENABLE_WEIGHT_SHARING", "ENABLE_JIT_PROFILING", "ENABLE_JIT_EXECUTOR",
+        "INTRA_OP_THREAD_COUNT", "INTER_OP_THREAD_COUNT",
+    ),
+    "onnxruntime": (
+        "intra_op_thread_count", "inter_op_thread_count", "execution_mode", "enable_mem_arena", "enable_mem_pattern",
+        "memory.enable_memory_arena_shrinkage", "cudnn_conv_algo_search", "gpu_mem_limit", "arena_extend_strategy",
+        "do_copy_in_default_stream",
+    ),
+    "tensorflow": (
+        "TF_NUM_INTRA_THREADS", "TF_NUM_INTER_THREADS", "TF_USE_PER_SESSION_THREADS", "TF_GRAPH_TAG",
+        "TF_SIGNATURE_DEF", "TF_INIT_OPS_FILE", "MAX_SESSION_SHARE_COUNT",
+    ),
+    "openvino": (
+        "CPU_EXTENSION_PATH", "INFERENCE_NUM_THREADS", "NUM_STREAMS", "SKIP_OV_DYNAMIC_BATCHSIZE",
+        "ENABLE_BATCH_PADDING", "RESHAPE_IO_LAYERS",
+    ),
+    "dali": ("num_threads",),
+}  # fmt: skip
+
+
+@warning(
+    "Parameters of Triton and of its backends are spelled as these read them",
+    source="backends r24.10: python_be.cc, libtorch.cc, onnxruntime.cc, tensorflow.cc, READMEs of the others",
+    bad=python_model(parameter("FORCE_CPU_ONLY_INPUT_TENSOR", "no")),
+    good=python_model(parameter("FORCE_CPU_ONLY_INPUT_TENSORS", "no"), parameter("threshold", "0.5")),
+)
+def parameter_misspelled(model: Model) -> Iterator[Finding]:
+    known = (*PARAMETERS.get(model.backend.name, ()), *OF_EVERY_MODEL)
+    for key in sorted(model.config.parameters):
+        meant = None if key in known else nearest(key, known)
+        if meant and meant not in model.config.parameters and not _is_own(model, key):
+            message = f"Triton knows no parameter '{key}'"
+            effect = "Triton ignores it"
+            yield Finding(model.at("parameters", key, "key"), message, effect, f'did you mean key: "{meant}"?')
+
+
+def _is_own(model: Model, key: str) -> bool:
+    """Whether a Python file of the model names the parameter, and so reads it."""
+    return any(key.encode() in file.data for file in every_file(model))

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from triton_ensembles.checking.examples import SCALE, ensemble, io_tensor, parameter, python_model
-from triton_ensembles.checking.rule import Destination, Finding, Model, Server, Severity, rule
+from triton_ensembles.checking.rule import Destination, Finding, Model, Server, rule, warning
 
 # Path of the field -> (year, month) of the first branch of the common repository whose model_config.proto has it.
 FIRST_RELEASE: dict[tuple[str, ...], tuple[int, int]] = {
@@ -52,19 +52,15 @@ def model_metrics_incomplete(model: Model, destination: Destination) -> Iterator
         ]
         for lacks, field, words in lacking:
             if lacks and destination.release >= (24, 11):
-                yield Finding(
-                    model.at("model_metrics", "metric_control", index),
-                    f"metric_control {index} has no {field}",
-                    f"Triton refuses it: {words}",
-                    f"write {field}: …",
-                )
+                message = f"metric_control {index} has no {field}"
+                effect = f"Triton refuses it: {words}"
+                yield Finding(model.at("model_metrics", "metric_control", index), message, effect, f"write {field}: …")
 
 
-@rule(
+@warning(
     "The dims of an input multiply to less than 2^63",
     source="core r26.03 model_config_utils.h GetElementCount, called by backend_model.cc SetConfiguredScheduler",
     since="26.03",
-    severity=Severity.WARNING,
     bad=python_model(inputs=io_tensor("X", dims="4294967296, 4294967296")),
     good=python_model(inputs=io_tensor("X", dims="65536, 65536")),
 )
@@ -72,20 +68,18 @@ def tensor_too_large(model: Model) -> Iterator[Finding]:
     for index, tensor in enumerate(model.config.input):
         large = [dim for dim in tensor.dims if dim > 1]
         if tensor.dims and min(tensor.dims) > 0 and (len(large) > 62 or math.prod(large) >= 2**63):
-            yield Finding(
-                model.at("input", index, "dims"),
-                f"input '{tensor.name}' would have 2^{sum(map(math.log2, large)):.0f} elements",
+            message = f"input '{tensor.name}' would have 2^{sum(map(math.log2, large)):.0f} elements"
+            effect = (
                 "Triton refuses it since release 26.03 "
-                f"(element count for tensor '{tensor.name}' exceeds maximum size); older releases miscount",
-                "write -1 for an axis of any length",
+                f"(element count for tensor '{tensor.name}' exceeds maximum size); older releases miscount"
             )
+            yield Finding(model.at("input", index, "dims"), message, effect, "write -1 for an axis of any length")
 
 
-@rule(
+@warning(
     "TRITON_BATCH_STRATEGY_PATH is inside the folder of the model",
     source="core r26.06 backend_model.cc TritonModel::Create",
     since="26.06",
-    severity=Severity.WARNING,
     bad=python_model(parameter("TRITON_BATCH_STRATEGY_PATH", "/opt/strategy.so")),
     good=python_model(),
     server=Server.UNTESTED,

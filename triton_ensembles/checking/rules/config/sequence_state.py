@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.examples import IDENTITY, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule, items
 from triton_ensembles.checking.raw_files import missing_or_short
-from triton_ensembles.checking.rule import Example, Finding, Model, Server, rule
+from triton_ensembles.checking.rule import Example, Finding, Model, rule
 from triton_ensembles.checking.tensors import repeated
 from triton_ensembles.triton.model_config import DataType
 
@@ -45,7 +44,7 @@ def _initial_states(model: Model) -> Iterable[tuple[Path, Any]]:
 def _python_states(model: Model) -> Iterator[tuple[Path, Any]]:
     """The states of a Python model that have no initial_state."""
     for path, state in items("sequence_batching.state")(model):
-        if not state.initial_state and backend_of(model).name == "python":
+        if not state.initial_state and model.is_python:
             yield path, state
 
 
@@ -54,7 +53,6 @@ def _python_states(model: Model) -> Iterator[tuple[Path, Any]]:
     source="measured on tritonserver 2.51.0",
     bad=_state("", "[ -2 ]"),
     good=_state("", "[ -1 ]"),
-    server=Server.ACCEPTS,
 )
 def state_dim_invalid(model: Model) -> Iterator[Finding]:
     for path, state in _python_states(model):
@@ -75,11 +73,9 @@ def initial_state_twice(model: Model) -> Iterator[Finding]:
     names = [state.input_name if len(state.initial_state) == 1 else "" for state in states]
     for index, name in repeated(names):
         if name:
-            yield Finding(
-                model.at("sequence_batching", "state", index, "input_name"),
-                f"two states give the input '{name}' its initial value",
-                cure="give each state its own input",
-            )
+            message = f"two states give the input '{name}' its initial value"
+            cure = "give each state its own input"
+            yield Finding(model.at("sequence_batching", "state", index, "input_name"), message, cure=cure)
 
 
 @rule(
@@ -98,12 +94,9 @@ def initial_state_dims(model: Model) -> Iterator[Finding]:
             words = f"'initial_state' dim for input name '{state.input_name}' doesn't match 'state' dim description"
         else:
             continue
-        yield Finding(
-            model.at(*path, "dims"),
-            f"initial_state has dims {dims}, and its state {state_dims}",
-            f"Triton refuses it: {words}",
-            "write a fixed dim for each of the state's",
-        )
+        message = f"initial_state has dims {dims}, and its state {state_dims}"
+        effect = f"Triton refuses it: {words}"
+        yield Finding(model.at(*path, "dims"), message, effect, "write a fixed dim for each of the state's")
 
 
 @rule(
@@ -137,7 +130,7 @@ field_rule("state-input-name-missing", "A state has an input_name",
            says="this state has no input_name",
            effect="Triton loads it, and the first request ends tritonserver",
            cure='write input_name: "…", the name under which the model reads the state',
-           bad=_state("", "[ 1 ]").replace('input_name: "IN", ', ""), good=_state("", "[ 1 ]"), server=Server.ACCEPTS)
+           bad=_state("", "[ 1 ]").replace('input_name: "IN", ', ""), good=_state("", "[ 1 ]"))
 
 field_rule("state-data-type-missing", "A state of a Python model has a data_type",
            source="measured on tritonserver 2.51.0",
@@ -145,7 +138,7 @@ field_rule("state-data-type-missing", "A state of a Python model has a data_type
            says="state '{item.input_name}' has no data_type", effect=_UNHEALTHY,
            cure="write data_type: TYPE_FP32, or whatever type the state has",
            bad=_state("", "[ 1 ]").replace("data_type: TYPE_FP32, dims: [ 1 ]", "dims: [ 1 ]"),
-           good=_state("", "[ 1 ]"), server=Server.ACCEPTS)
+           good=_state("", "[ 1 ]"))
 
 field_rule("initial-state-name-missing", "initial_state has a name",
            at=(_initial_states, "name"), when=lambda initial: not initial.name,

@@ -56,11 +56,9 @@ def sequence_control_tensor_twice(model: Model) -> Iterator[Finding]:
     names = [tensor.name for tensor in model.config.sequence_batching.control_input]
     for number, name in repeated(names):
         if name:
-            yield Finding(
-                model.at("sequence_batching", "control_input", number, "name"),
-                f"control_input '{name}' is given twice",
-                cure="give each control its own tensor",
-            )
+            message = f"control_input '{name}' is given twice"
+            cure = "give each control its own tensor"
+            yield Finding(model.at("sequence_batching", "control_input", number, "name"), message, cure=cure)
 
 
 @rule(

@@ -3,15 +3,14 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.completion import left_out
 from triton_ensembles.checking.examples import COMPLETING, X, Y, io_tensor, plan_model, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule
-from triton_ensembles.checking.rule import Example, Finding, Model, Severity, rule
+from triton_ensembles.checking.rule import Example, Finding, Model, note, rule, warning
 from triton_ensembles.checking.tensors import VARIABLE, element_count, repeated, tensors
 from triton_ensembles.ground.spelling import listed
 from triton_ensembles.triton.backends import TENSORRT_PLATFORM
-from triton_ensembles.triton.model_config import DataType
+from triton_ensembles.triton.model_config import CONFIG, DataType
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateIOShape"
 GOOD = python_model()
@@ -38,14 +37,13 @@ def _tensors_without_batching(model: Model) -> Iterable[tuple[Path, Any]]:
 
 def _is_plan(model: Model) -> bool:
     """Whether it is a TensorRT plan, or its backend is not known, which backend-missing reports."""
-    backend = backend_of(model)
+    backend = model.backend
     return backend.platform == TENSORRT_PLATFORM or not (backend.name or model.is_ensemble)
 
 
-@rule(
+@note(
     "Inputs and outputs that a config leaves out are those of the model's file",
     source="backends r24.10 AutoCompleteConfig; model.cc Model::Init validates the completed config",
-    severity=Severity.NOTE,
     bad=Example(python_model(inputs='{ name: "X" }'), {"1/model.py": COMPLETING}),
     good=Example(python_model(), {"1/model.py": COMPLETING}),
     words="model … '…' must specify 'data_type'",
@@ -56,7 +54,7 @@ def config_completed(model: Model) -> Iterator[Finding]:
     if fields:
         yield Finding(
             model.at(),
-            f"this config leaves {listed(fields)} to the {backend_of(model).name} backend, so they are not checked",
+            f"this config leaves {listed(fields)} to the {model.backend.name} backend, so they are not checked",
             "Triton completes the config by default; with --disable-auto-complete-config it refuses the model, or "
             "every request to it",
             "write them; GET /v2/models/<name>/config of a running server prints the completed configuration",
@@ -78,11 +76,9 @@ def tensor_dim_invalid(model: Model) -> Iterator[Finding]:
         for dims, path in paths:
             for axis, dim in enumerate(dims):
                 if dim < 1 and dim != VARIABLE:
-                    yield Finding(
-                        model.at(kind, index, *path, axis),
-                        f"{kind} '{tensor.name}' has a dimension of {dim}",
-                        cure="write -1 for an axis of any length; dims do not include the batch axis",
-                    )
+                    message = f"{kind} '{tensor.name}' has a dimension of {dim}"
+                    cure = "write -1 for an axis of any length; dims do not include the batch axis"
+                    yield Finding(model.at(kind, index, *path, axis), message, cure=cure)
 
 
 @rule(
@@ -99,11 +95,9 @@ def reshape_size_differs(model: Model) -> Iterator[Finding]:
         if any(dim < 1 and dim != VARIABLE for dim in (*tensor.dims, *shape)):
             continue
         if not reshapes(list(tensor.dims), shape):
-            yield Finding(
-                model.at(kind, index, "reshape", "shape"),
-                f"{kind} '{tensor.name}' has dims {list(tensor.dims)} and is reshaped to {shape}",
-                cure="make the products equal, also those of the parts between axes of variable size",
-            )
+            message = f"{kind} '{tensor.name}' has dims {list(tensor.dims)} and is reshaped to {shape}"
+            cure = "make the products equal, also those of the parts between axes of variable size"
+            yield Finding(model.at(kind, index, "reshape", "shape"), message, cure=cure)
 
 
 def reshapes(dims: list[int], shape: list[int]) -> bool:
@@ -136,11 +130,9 @@ def format_needs_3_dims(model: Model) -> Iterator[Finding]:
     for index, tensor in enumerate(model.config.input):
         if tensor.format in (tensor.FORMAT_NHWC, tensor.FORMAT_NCHW) and len(tensor.dims) != 3 and tensor.dims:
             name = tensor.Format.Name(tensor.format)
-            yield Finding(
-                model.at("input", index, "format"),
-                f"input '{tensor.name}' is {name} with {len(tensor.dims)} dims",
-                cure="write three dims without the batch axis, or delete format",
-            )
+            message = f"input '{tensor.name}' is {name} with {len(tensor.dims)} dims"
+            cure = "write three dims without the batch axis, or delete format"
+            yield Finding(model.at("input", index, "format"), message, cure=cure)
 
 
 @rule(
@@ -153,10 +145,9 @@ def input_name_twice(model: Model) -> Iterator[Finding]:
     return _twice(model, "input", "Triton loads the model and refuses every request: expected 2 inputs but got 1")
 
 
-@rule(
+@warning(
     "No two outputs share a name",
     source="core r24.10 model.cc Model::Init: a map, which keeps only the first; measured on 2.51.0",
-    severity=Severity.WARNING,
     bad=python_model(outputs=f"{Y}, {io_tensor('Y', 'INT64', '1')}"),
     good=python_model(outputs=f"{Y}, {io_tensor('Z', 'INT64', '1')}"),
 )
@@ -169,6 +160,29 @@ def _twice(model: Model, kind: str, effect: str) -> Iterator[Finding]:
         if name:
             message = f"there are two {kind}s called '{name}'"
             yield Finding(model.at(kind, index, "name"), message, effect, "give it another name, or delete it")
+
+
+# That of pytorch refuses such a model: pytorch-tensors-missing.
+_BACKENDS = ("python", "dali", "fil", "openvino")
+
+
+@warning(
+    "A model has inputs and outputs",
+    source="core r24.10 infer_request.cc Normalize; python_backend r24.10; measured on 2.51.0",
+    bad=python_model(inputs=""),
+)
+def tensors_missing(model: Model) -> Iterator[Finding]:
+    entry = model.get(CONFIG)
+    if entry is None or entry.data is None or model.file.faults:  # what seems to be missing may be there
+        return
+    if model.is_ensemble or model.backend.name not in _BACKENDS:
+        return
+    missing = [kind for kind in ("input", "output") if not getattr(model.config, kind)]
+    if missing:
+        refuses = "refuses every request with an input: expected 0 inputs"
+        effect = f"Triton loads it, and {refuses if 'input' in missing else 'answers without any output'}"
+        cure = f'write {missing[0]} [ {{ name: "…", data_type: TYPE_…, dims: [ … ] }} ]'
+        yield Finding(model.at(), f"this config.pbtxt has no {' and no '.join(missing)}", effect, cure)
 
 
 # fmt: off

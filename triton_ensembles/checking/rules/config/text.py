@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import LARGEST_CONFIG
 from triton_ensembles.checking.examples import IDENTITY, X, io_tensor, parameter, python_model
-from triton_ensembles.checking.rule import Example, Finding, Model, Server, Severity, rule
+from triton_ensembles.checking.rule import Example, Finding, Model, Server, rule, warning
 
 SOURCE = "protobuf text_format.cc and io/tokenizer.cc, called by core r24.10 filesystem/api.cc ReadTextProto"
 WORDS = "failed to read text proto from …/config.pbtxt"
@@ -71,11 +71,10 @@ _refused(
 )
 
 
-@rule(
+@warning(
     "A map has each key only once",
     source=SOURCE
     + "; core's check 'is mapped to multiple ensemble tensors' never sees it, as only the last entry is left",
-    severity=Severity.WARNING,
     bad=python_model(parameter("mode", "fast"), parameter("mode", "slow")),
     good=python_model(parameter("mode", "fast"), parameter("color", "gray")),
 )
@@ -83,9 +82,8 @@ def config_map_key_twice(model: Model) -> Iterator[Finding]:
     return _text_faults(model, "config-map-key-twice", "Triton silently takes the last one")
 
 
-@rule(
+@warning(
     "A template is filled in, also in strings",
-    severity=Severity.WARNING,
     bad=python_model(parameter("tokenizer_dir", "${tokenizer_dir}")),
     good=python_model(parameter("tokenizer_dir", "/models/tokenizer")),
 )
@@ -93,10 +91,9 @@ def config_template_in_string(model: Model) -> Iterator[Finding]:
     return _text_faults(model, "config-template-in-string", "Triton takes the placeholder for the value itself")
 
 
-@rule(
+@warning(
     "config.pbtxt is UTF-8",
     source="measured on tritonserver 2.51.0: it loads the model and logs 'String field … contains invalid UTF-8 data'",
-    severity=Severity.WARNING,
     bad=GOOD + "# caf\udce9\n",
     good=GOOD + "# café\n",
 )
@@ -115,32 +112,22 @@ def config_not_utf8(model: Model) -> Iterator[Finding]:
         yield Finding(model.file.place(offset), "this is not UTF-8", effect, "save the file as UTF-8")
 
 
-@rule(
-    "config.pbtxt is at most 1 MiB",
-    source="a limit of this checker, which keeps its running time short",
-    severity=Severity.WARNING,
-)
+@warning("config.pbtxt is at most 1 MiB", source="a limit of this checker, which keeps its running time short")
 def config_too_large(model: Model) -> Iterator[Finding]:
     entry = model.get("config.pbtxt")
     if entry is not None and entry.size > LARGEST_CONFIG:
-        yield Finding(
-            model.place("config.pbtxt"),
-            f"config.pbtxt is {entry.size} bytes long",
-            "Triton reads it, but this checker does not: nothing of this model is checked",
-            "put labels and weights into separate files",
-        )
+        message = f"config.pbtxt is {entry.size} bytes long"
+        effect = "Triton reads it, but this checker does not: nothing of this model is checked"
+        yield Finding(model.place("config.pbtxt"), message, effect, "put labels and weights into separate files")
 
 
 @rule("config.pbtxt is a readable file", source="core r24.10 filesystem/implementations/local.h ReadTextFile")
 def config_unreadable(model: Model) -> Iterator[Finding]:
     entry = model.get("config.pbtxt")
     if entry is not None and not entry.is_folder and entry.data is None and entry.size <= LARGEST_CONFIG:
-        yield Finding(
-            model.place("config.pbtxt"),
-            "config.pbtxt is not a readable file",
-            "Triton fails to open it; nothing of this model is checked",
-            "put the file itself there",
-        )
+        message = "config.pbtxt is not a readable file"
+        effect = "Triton fails to open it; nothing of this model is checked"
+        yield Finding(model.place("config.pbtxt"), message, effect, "put the file itself there")
 
 
 @rule(
@@ -152,9 +139,5 @@ def config_unreadable(model: Model) -> Iterator[Finding]:
 def config_is_folder(model: Model) -> Iterator[Finding]:
     entry = model.get("config.pbtxt")
     if entry is not None and entry.is_folder:
-        yield Finding(
-            model.place("config.pbtxt"),
-            "config.pbtxt is a folder",
-            "tritonserver aborts",
-            "replace the folder by the file",
-        )
+        message = "config.pbtxt is a folder"
+        yield Finding(model.place("config.pbtxt"), message, "tritonserver aborts", "replace the folder by the file")

@@ -15,8 +15,8 @@ REQUEST = "core r24.10 infer_request.cc Normalize, which warm-up requests also p
 FOLDER = "warmup"
 
 
-def _warmup(value: str, key: str = "X", size: int = 1) -> str:
-    sample = f'name: "first", batch_size: {size}, inputs {{ key: "{key}", value {{ {value} }} }}'
+def _warmup(value: str, size: int = 1) -> str:
+    sample = f'name: "first", batch_size: {size}, inputs {{ key: "X", value {{ {value} }} }}'
     return python_model(f"model_warmup [ {{ {sample} }} ]")
 
 
@@ -79,12 +79,10 @@ def warmup_input_differs(model: Model) -> Iterator[Finding]:
                 "write the data_type of the model's input",
             )
         elif -1 not in dims and not same_shape(dims, allowed):
-            yield Finding(
-                model.at(*path, "value", "dims"),
-                f"the warm-up input '{name}' has dims {dims}, and the model's has {allowed}",
-                f"Triton refuses it: unexpected shape for input '{name}' for model '{model.name}'",
-                "write the dims of the model's input, without the batch axis and with numbers for -1",
-            )
+            message = f"the warm-up input '{name}' has dims {dims}, and the model's has {allowed}"
+            effect = f"Triton refuses it: unexpected shape for input '{name}' for model '{model.name}'"
+            cure = "write the dims of the model's input, without the batch axis and with numbers for -1"
+            yield Finding(model.at(*path, "value", "dims"), message, effect, cure)
 
 
 @rule(
@@ -101,11 +99,9 @@ def warmup_inputs_missing(model: Model) -> Iterator[Finding]:
             guesses = [
                 f"did you mean '{guess}'?" for guess in (nearest(name, missing) for name in sample.inputs) if guess
             ]
-            yield Finding(
-                model.at(*path),
-                f"the warm-up sample '{sample.name}' lacks the input {listed(missing)}",
-                cure=guesses[0] if guesses else f'write inputs {{ key: "{missing[0]}", value {{ … }} }}',
-            )
+            message = f"the warm-up sample '{sample.name}' lacks the input {listed(missing)}"
+            cure = guesses[0] if guesses else f'write inputs {{ key: "{missing[0]}", value {{ … }} }}'
+            yield Finding(model.at(*path), message, cure=cure)
 
 
 @rule(

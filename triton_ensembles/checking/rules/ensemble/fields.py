@@ -70,11 +70,8 @@ def _without(kind: str, bad: str, words: str) -> None:
     def find(model: Model) -> Iterator[Finding]:
         if model.config.ensemble_scheduling.step and not getattr(model.config, kind):
             verb = "read" if kind == "input" else "write"
-            yield Finding(
-                model.at(),
-                f"this ensemble has no {kind}s",
-                cure=f'write {kind} [ {{ name: "…", data_type: TYPE_…, dims: [ … ] }} ] for what its steps {verb}',
-            )
+            cure = f'write {kind} [ {{ name: "…", data_type: TYPE_…, dims: [ … ] }} ] for what its steps {verb}'
+            yield Finding(model.at(), f"this ensemble has no {kind}s", cure=cure)
 
 
 _without("input", ensemble(SCALE, inputs=""), "… is not written: at least one of its depending tensors, …")

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from triton_ensembles.checking.dataflow import Dataflow, Use
 from triton_ensembles.checking.examples import SCALE, X, Y, ensemble, io_tensor, step
-from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Severity, rule
+from triton_ensembles.checking.rule import Destination, Finding, Model, Place, note, rule
 from triton_ensembles.ground.spelling import listed
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig"
-_THROUGH = ensemble(step("scale", {"X": "X"}, {"Y": "T"}), step("scale", {"X": "T"}, {"Y": "Y"}))
+GOOD = ensemble(step("scale", {"X": "X"}, {"Y": "T"}), step("scale", {"X": "T"}, {"Y": "Y"}))
 _JOINED = ensemble(step("scale", {"X": "X"}, {"Y": "scaled"}), step("join", {"A": "scaled", "B": "X"}, {"SUM": "Y"}))
 
 
@@ -36,46 +36,37 @@ def ensemble_tensor_not_written(model: Model) -> Iterator[Finding]:
         if not flow.inputs and not guess:
             continue  # ensemble-without-inputs reports it
         known = [*flow.inputs, *flow.writers]
-        yield Finding(
-            _place(model, flow.readers[name][0], "input_map"),
-            f"nothing writes the tensor '{name}'",
-            cure=f"did you mean '{guess}'?" if guess else f"the tensors here are {listed(known)}",
-        )
+        message = f"nothing writes the tensor '{name}'"
+        cure = f"did you mean '{guess}'?" if guess else f"the tensors here are {listed(known)}"
+        yield Finding(_place(model, flow.readers[name][0], "input_map"), message, cure=cure)
 
 
 @rule(
     "A tensor is written by only one step",
     source="core r24.10 model_config_utils.cc BuildEnsembleGraph",
     bad=ensemble(SCALE, SCALE),
-    good=_THROUGH,
     words="ensemble tensor '…' can appear in an output map only once",
 )
 def ensemble_tensor_written_twice(model: Model) -> Iterator[Finding]:
     for name, uses in Dataflow.of(model).writers.items():
         for use in uses[1:]:
-            yield Finding(
-                _place(model, use, "output_map"),
-                f"step {uses[0].step} already writes the tensor '{name}'",
-                cure="give one of the two another name",
-            )
+            message = f"step {uses[0].step} already writes the tensor '{name}'"
+            yield Finding(_place(model, use, "output_map"), message, cure="give one of the two another name")
 
 
 @rule(
     "No step writes a tensor that is an input of the ensemble",
     source="core r24.10 BuildEnsembleGraph does not check it; measured on tritonserver 2.51.0",
     bad=ensemble(step("scale", {"X": "X"}, {"Y": "X"}), step("scale", {"X": "X"}, {"Y": "Y"})),
-    good=_THROUGH,
 )
 def ensemble_input_overwritten(model: Model) -> Iterator[Finding]:
     flow = Dataflow.of(model)
     for name, uses in flow.writers.items():
         if name in flow.inputs:
-            yield Finding(
-                _place(model, uses[0], "output_map"),
-                f"step {uses[0].step} writes '{name}', which is an input of the ensemble",
-                "Triton loads it, and no request is ever answered",
-                "give the tensor that the step writes another name",
-            )
+            message = f"step {uses[0].step} writes '{name}', which is an input of the ensemble"
+            effect = "Triton loads it, and no request is ever answered"
+            cure = "give the tensor that the step writes another name"
+            yield Finding(_place(model, uses[0], "output_map"), message, effect, cure)
 
 
 @rule(
@@ -93,11 +84,9 @@ def ensemble_cycle(model: Model) -> Iterator[Finding]:
     names = [item.model_name for item in model.config.ensemble_scheduling.step]
     for steps in flow.cycles:
         ring = " -> ".join(f"{names[number]} (step {number})" for number in [*steps, steps[0]])
-        yield Finding(
-            model.at("ensemble_scheduling", "step", steps[0]),
-            f"these steps depend on each other in a cycle: {ring}",
-            cure="break the cycle: take one of these tensors from another step or from the inputs",
-        )
+        message = f"these steps depend on each other in a cycle: {ring}"
+        cure = "break the cycle: take one of these tensors from another step or from the inputs"
+        yield Finding(model.at("ensemble_scheduling", "step", steps[0]), message, cure=cure)
 
 
 @rule(
@@ -111,11 +100,9 @@ def ensemble_cycle(model: Model) -> Iterator[Finding]:
 def ensemble_output_not_written(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
     for name, guess in flow.missing_outputs.items():
-        yield Finding(
-            model.at("output", flow.outputs.index(name), "name"),
-            f"no step writes the output '{name}'",
-            cure=f"did you mean '{guess}'?" if guess else f"the steps write {listed(flow.writers)}",
-        )
+        message = f"no step writes the output '{name}'"
+        cure = f"did you mean '{guess}'?" if guess else f"the steps write {listed(flow.writers)}"
+        yield Finding(model.at("output", flow.outputs.index(name), "name"), message, cure=cure)
 
 
 @rule(
@@ -127,11 +114,9 @@ def ensemble_output_not_written(model: Model) -> Iterator[Finding]:
 def ensemble_input_unused(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
     for name in flow.unused_inputs:
-        yield Finding(
-            model.at("input", flow.inputs.index(name), "name"),
-            f"no step reads the input '{name}'",
-            cure=f'write input_map {{ key: "…" value: "{name}" }} in a step, or delete the input',
-        )
+        message = f"no step reads the input '{name}'"
+        cure = f'write input_map {{ key: "…" value: "{name}" }} in a step, or delete the input'
+        yield Finding(model.at("input", flow.inputs.index(name), "name"), message, cure=cure)
 
 
 @rule(
@@ -144,22 +129,17 @@ def ensemble_tensor_unused(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
     for name in flow.unused_tensors if flow.outputs else ():  # ensemble-without-outputs reports it
         use = flow.writers[name][0]
-        yield Finding(
-            _place(model, use, "output_map"),
-            f"nothing reads the tensor '{name}'",
-            cure=f"delete this output_map (a step need not map all its outputs), or make '{name}' an output",
-        )
+        cure = f"delete this output_map (a step need not map all its outputs), or make '{name}' an output"
+        yield Finding(_place(model, use, "output_map"), f"nothing reads the tensor '{name}'", cure=cure)
 
 
-@rule(
+@note(
     "No step of an ensemble runs beside another",
     source="core r24.10 ensemble_scheduler.cc ScheduleSteps, corrected in June 2026; measured on 2.51.0: the server "
     "crashed, or took no more requests over gRPC, once in about 20,000 of which half failed, on a loaded machine",
     bad=ensemble(
         step("scale", {"X": "X"}, {"Y": "Y"}), step("scale", {"X": "X"}, {"Y": "Z"}), outputs=f"{Y}, {io_tensor('Z')}"
     ),
-    good=_THROUGH,
-    severity=Severity.NOTE,
 )
 def ensemble_branch(model: Model, destination: Destination) -> Iterator[Finding]:
     beside = _flow(model).beside if destination.device != "fused" else None

@@ -7,7 +7,7 @@ from contextlib import suppress
 from triton_ensembles.checking.ensemble_steps import Step, steps
 from triton_ensembles.checking.examples import SCALE, X, ensemble, io_tensor, step
 from triton_ensembles.checking.field_rule import field_rule
-from triton_ensembles.checking.rule import Example, Finding, Model, Repository, Severity, rule
+from triton_ensembles.checking.rule import Example, Finding, Model, Repository, Severity, rule, warning
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.spelling import listed, nearest
 
@@ -31,11 +31,8 @@ def step_model_missing(model: Model) -> Iterator[Finding]:
             known = [neighbor.folder for neighbor in neighbors if neighbor.folder != model.folder]
             models = f"the models here are {listed(known)}" if known else "add the model to the repository"
             guess = nearest(name, known)
-            yield Finding(
-                model.at(*item.path, "model_name"),
-                f"there is no model '{name}'",
-                cure=f'did you mean model_name: "{guess}"?' if guess else models,
-            )
+            cure = f'did you mean model_name: "{guess}"?' if guess else models
+            yield Finding(model.at(*item.path, "model_name"), f"there is no model '{name}'", cure=cure)
 
 
 @rule(
@@ -49,7 +46,7 @@ def step_version_not_served(model: Model) -> Iterator[Finding]:
     for item in steps(model):
         with suppress(UnknownValueError):
             version = item.message.model_version
-            served = item.model.served_versions() if item.model and version != -1 else []
+            served = item.model.served_versions if item.model and version != -1 else []
             if not served or version in served:
                 continue
             is_written = model.file.has(*item.path, "model_version")
@@ -77,11 +74,9 @@ def _unknown(kind: str, example: str, words: str) -> None:
                 pairs = getattr(item.message, f"{kind}_map")
                 for key in sorted(set(pairs) - set(known)):
                     guess = nearest(key, [name for name in known if name not in pairs]) or nearest(key, known)
-                    yield Finding(
-                        model.at(*item.path, f"{kind}_map", key, "key"),
-                        f"'{item.message.model_name}' has no {kind} '{key}'",
-                        cure=f'did you mean key: "{guess}"?' if guess else f"its {kind}s are {listed(known)}",
-                    )
+                    message = f"'{item.message.model_name}' has no {kind} '{key}'"
+                    cure = f'did you mean key: "{guess}"?' if guess else f"its {kind}s are {listed(known)}"
+                    yield Finding(model.at(*item.path, f"{kind}_map", key, "key"), message, cure=cure)
 
 
 _unknown(
@@ -114,17 +109,14 @@ def step_input_not_mapped(model: Model) -> Iterator[Finding]:
                     continue
                 if nearest(tensor.name, unknown):  # step-input-unknown reports it
                     continue
-                yield Finding(
-                    model.at(*item.path, "input_map"),
-                    f"the input '{tensor.name}' of '{item.message.model_name}' is not mapped",
-                    cure=f'write input_map {{ key: "{tensor.name}" value: "…" }}, or make it optional in its model',
-                )
+                message = f"the input '{tensor.name}' of '{item.message.model_name}' is not mapped"
+                cure = f'write input_map {{ key: "{tensor.name}" value: "…" }}, or make it optional in its model'
+                yield Finding(model.at(*item.path, "input_map"), message, cure=cure)
 
 
-@rule(
+@warning(
     "An optional input of an ensemble goes only to optional inputs of its steps",
     source="core r24.10 ensemble_scheduler.cc sends a step what it has; measured on 2.51.0",
-    severity=Severity.WARNING,
     bad=ensemble(
         step("join", {"A": "X", "B": "Z"}, {"SUM": "Y"}), inputs=f"{X}, {io_tensor('Z', more='optional: true')}"
     ),
@@ -162,15 +154,12 @@ def ensemble_batch_size(model: Model) -> Iterator[Finding]:
         with suppress(UnknownValueError):
             allowed = item.configured.config.max_batch_size if item.configured else 0
             if 0 < allowed < most:
-                yield Finding(
-                    model.at("max_batch_size"),
-                    f"the ensemble accepts batches of {most}, but '{item.message.model_name}' only of {allowed}",
-                    cure=f"write max_batch_size: {allowed} here, or {most} in {item.message.model_name}",
-                )
+                message = f"the ensemble accepts batches of {most}, but '{item.message.model_name}' only of {allowed}"
+                cure = f"write max_batch_size: {allowed} here, or {most} in {item.message.model_name}"
+                yield Finding(model.at("max_batch_size"), message, cure=cure)
 
 
 def _nested(name: str, model: str, folder: str = "") -> Example:
-    """An ensemble of the ensemble ``name``, whose only step is ``model``."""
     inner = ensemble(step(model, {"X": "X"}, {"Y": "Y"}))
     outer = ensemble(step(name, {"X": "X"}, {"Y": "Y"}))
     return Example(outer, beside={f"{name}/config.pbtxt": inner, f"{name}/1": None}, folder=folder)
@@ -185,27 +174,20 @@ def _nested(name: str, model: str, folder: str = "") -> Example:
 )
 def ensemble_of_itself(model: Model) -> Iterator[Finding]:
     """Reported once for each cycle: at the ensemble whose name comes first."""
-    if model.folder not in _first_of_rings(model.repository):
+    firsts = model.repository.once("first of rings", lambda: _first_of_rings(model.repository))
+    if model.folder not in firsts:
         return
     for item in steps(model):
         if ring := _ring(model, item):
             shown = ring if len(ring) <= _SHOWN else [*ring[:_SHOWN], "…"]
-            yield Finding(
-                model.at(*item.path, "model_name"),
-                f"this ensemble is a step of itself: {' -> '.join([*shown, ring[0]])}",
-                cure="remove the step",
-            )
+            message = f"this ensemble is a step of itself: {' -> '.join([*shown, ring[0]])}"
+            yield Finding(model.at(*item.path, "model_name"), message, cure="remove the step")
 
 
 def _first_of_rings(repository: Repository) -> set[str]:
     """The first by name of each group of ensembles that are steps of each other."""
-    key = "first of rings"
-    if key not in repository.cache:
-        below = {user.folder: {item.message.model_name for item in steps(user)} for user in repository.ensembles}
-        repository.cache[key] = {
-            min(group) for group in _groups(below) if len(group) > 1 or group[0] in below[group[0]]
-        }
-    return set(repository.cache[key])
+    below = {user.folder: {item.message.model_name for item in steps(user)} for user in repository.ensembles}
+    return {min(group) for group in _groups(below) if len(group) > 1 or group[0] in below[group[0]]}
 
 
 def _groups(below: Mapping[str, set[str]]) -> Iterator[list[str]]:

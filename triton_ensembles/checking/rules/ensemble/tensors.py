@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from triton_ensembles.checking.ensemble_steps import Step, steps
 from triton_ensembles.checking.examples import IDENTITY, SCALE, X, ensemble, io_tensor, python_model, step
-from triton_ensembles.checking.rule import Example, Finding, Model, Place, Severity, rule
+from triton_ensembles.checking.rule import Example, Finding, Model, Place, rule, warning
 from triton_ensembles.checking.tensors import VARIABLE, enumerated, same_shape, tensors, type_name
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.triton.model_config import DataType
@@ -145,11 +145,10 @@ def _batch_note(first: Node, second: Node) -> str:
     return f" (only {who} batches, which puts -1 in front)"
 
 
-@rule(
+@warning(
     "A step without batching has a batch axis in the dims of what it reads from an ensemble with batching",
     source="core r24.10 ensemble_scheduler.cc ReshapeTensorDims strips the batch axis when it is 1; "
     "measured on tritonserver 2.51.0",
-    severity=Severity.WARNING,
     bad=ensemble(
         step("whole", {"X": "X"}, {"Y": "Y"}), inputs=io_tensor("X", dims="-1, 4"), outputs=io_tensor("Y", dims="-1, 4")
     ),
@@ -188,18 +187,15 @@ def ensemble_batch_too_large(model: Model) -> Iterator[Finding]:
         rows, most = fixed.dims[0], batching.model.config.max_batch_size
         if rows > most and same_shape(fixed.dims[1:], batching.dims):
             seen.add(batching.who)
-            yield Finding(
-                batching.at,
-                f"the tensor '{name}' has {rows} rows for {fixed.who}, and {batching.who} takes at most {most}",
-                f"Triton loads it, and refuses every request: inference request batch-size must be <= {most}",
-                f"let {batching.who} take {rows} (max_batch_size), or let {fixed.who} batch",
-            )
+            message = f"the tensor '{name}' has {rows} rows for {fixed.who}, and {batching.who} takes at most {most}"
+            effect = f"Triton loads it, and refuses every request: inference request batch-size must be <= {most}"
+            cure = f"let {batching.who} take {rows} (max_batch_size), or let {fixed.who} batch"
+            yield Finding(batching.at, message, effect, cure)
 
 
-@rule(
+@warning(
     "Fixed shapes agree even where the ensemble's own tensor has a variable length",
     source=f"{SOURCE}: each is compared only with the first declaration, here the -1; measured on tritonserver 2.51.0",
-    severity=Severity.WARNING,
     bad=Example(
         ensemble(
             step("scale", {"X": "X"}, {"Y": "T"}),
@@ -256,11 +252,8 @@ def ensemble_decoupled_mix(model: Model) -> Iterator[Finding]:
         item = ready.popleft()
         sources = {labels[name] for name in item.message.input_map.values()}
         if len(sources) > 1:
-            yield Finding(
-                model.at(*item.path),
-                f"step {item.number} ('{item.message.model_name}') mixes tensors of a decoupled step with others",
-                cure=cure,
-            )
+            message = f"step {item.number} ('{item.message.model_name}') mixes tensors of a decoupled step with others"
+            yield Finding(model.at(*item.path), message, cure=cure)
         label = max(sources, default=0)
         if item.model and item.model.config.model_transaction_policy.decoupled:
             newest += 1
@@ -273,8 +266,5 @@ def ensemble_decoupled_mix(model: Model) -> Iterator[Finding]:
                     if not lacking[reader.number]:
                         ready.append(reader)
     if len({labels[tensor.name] for tensor in model.config.output if tensor.name in labels}) > 1:
-        yield Finding(
-            model.at("output"),
-            "the outputs come from different decoupled steps, or from one and from others",
-            cure=cure,
-        )
+        message = "the outputs come from different decoupled steps, or from one and from others"
+        yield Finding(model.at("output"), message, cure=cure)

@@ -10,23 +10,26 @@ from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.checking.environments import Environment, has_stub, place_in, reference, used_environments
 from triton_ensembles.checking.examples import with_environment
 from triton_ensembles.checking.packages import MANYLINUX, glibc_of, used_packages
-from triton_ensembles.checking.rule import Destination, Finding, Repository, Server, Severity, rule
+from triton_ensembles.checking.rule import Destination, Finding, Repository, Server, note, rule, warning
 from triton_ensembles.triton.releases import image_of, instance_of, release_of, releases, version
 
 GOOD = with_environment("3.10")
+SERVER = Server.UNTESTED
 _FOREIGN = re.compile(r"-(macosx_\w+|win32|win_\w+)$")
 _CONDA_FOREIGN = ("osx-64", "osx-arm64", "win-64", "win-arm64")
 
 
 def _without_stub(repository: Repository, packed: Environment) -> list[str]:
-    key = "users of environments without a stub"
-    if key not in repository.cache:
-        users: dict[str, list[str]] = defaultdict(list)
-        for model in repository.models:
-            if (named := reference(model)) and not has_stub(model):
-                users[named.path].append(model.folder)
-        repository.cache[key] = users
-    return list(repository.cache[key].get(packed.path, ()))
+    return repository.once("users of environments without a stub", lambda: _users(repository)).get(packed.path, [])
+
+
+def _users(repository: Repository) -> dict[str, list[str]]:
+    """The models without a stub that name each environment, by its path."""
+    users: dict[str, list[str]] = defaultdict(list)
+    for model in repository.models:
+        if (named := reference(model)) and not has_stub(model):
+            users[named.path].append(model.folder)
+    return users
 
 
 @rule(
@@ -34,7 +37,6 @@ def _without_stub(repository: Repository, packed: Environment) -> list[str]:
     source="python_backend README r24.10, Important Notes 1; releases.csv",
     bad=with_environment("3.8"),
     destination=Destination(image="24.09"),
-    server=Server.UNTESTED,
 )
 def environment_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
@@ -52,12 +54,10 @@ def environment_python(repository: Repository, destination: Destination) -> Iter
             )
 
 
-@rule(
+@note(
     "A packed environment has the Python of some image's stub",
     source="releases.csv: stubs for Python 3.8, 3.10 and 3.12",
     bad=with_environment("3.11"),
-    severity=Severity.NOTE,
-    server=Server.UNTESTED,
 )
 def environment_python_of_no_image(repository: Repository, destination: Destination) -> Iterator[Finding]:
     if destination.image:
@@ -82,7 +82,6 @@ def environment_python_of_no_image(repository: Repository, destination: Destinat
     source="python_backend #384: pybind11 2.12 since 24.11; measured on 2.51.0",
     bad=with_environment("3.12", site={"numpy-2.1.0.dist-info/METADATA": "Name: numpy\n"}),
     good=with_environment("3.12", site={"numpy-1.26.4.dist-info/METADATA": "Name: numpy\n"}),
-    server=Server.UNTESTED,
 )
 def environment_numpy(repository: Repository, destination: Destination) -> Iterator[Finding]:
     release = release_of(destination)
@@ -103,18 +102,14 @@ def environment_numpy(repository: Repository, destination: Destination) -> Itera
     source="python_backend r24.10 triton_python_backend_utils.py imports it; measured on 2.51.0",
     bad=with_environment("3.12", site={"mine/__init__.py": ""}, numpy=False),
     good=with_environment("3.12"),
-    server=Server.UNTESTED,
 )
 def environment_without_numpy(repository: Repository) -> Iterator[Finding]:
     for packed in used_environments(repository):
         if packed.tree.problems or not packed.has_library or not packed.site_packages or "numpy" in packed.modules:
             continue
-        yield Finding(
-            place_in(repository, packed),
-            "the environment has no numpy",
-            "the steps do not start: triton_python_backend_utils imports it: No module named 'numpy'",
-            "add numpy 1.26.4 to it and pack it again",
-        )
+        message = "the environment has no numpy"
+        effect = "the steps do not start: triton_python_backend_utils imports it: No module named 'numpy'"
+        yield Finding(place_in(repository, packed), message, effect, "add numpy 1.26.4 to it and pack it again")
 
 
 @rule(
@@ -122,17 +117,14 @@ def environment_without_numpy(repository: Repository) -> Iterator[Finding]:
     source="PEP 660, PEP 610; setuptools writes __editable__ files, pip direct_url.json",
     bad=with_environment(site={"__editable__.mine-1.0.pth": "/home/me/mine\n"}),
     good=with_environment(site={"mine/__init__.py": ""}),
-    server=Server.UNTESTED,
 )
 def environment_editable(repository: Repository) -> Iterator[Finding]:
     for packed in used_environments(repository):
         for path, problem in _editable(packed):
-            yield Finding(
-                place_in(repository, packed, path),
-                f"{problem}, which is not in the packed environment",
-                "its import fails in the step: ModuleNotFoundError (or: Stub process is not healthy)",
-                "install the package itself into the environment (pip install ., without -e) and pack it again",
-            )
+            message = f"{problem}, which is not in the packed environment"
+            effect = "its import fails in the step: ModuleNotFoundError (or: Stub process is not healthy)"
+            cure = "install the package itself into the environment (pip install ., without -e) and pack it again"
+            yield Finding(place_in(repository, packed, path), message, effect, cure)
 
 
 def _editable(packed: Environment) -> Iterator[tuple[str, str]]:
@@ -199,12 +191,10 @@ def _leads_out(path: str, target: str) -> bool:
     return False
 
 
-@rule(
+@warning(
     "A packed environment has Python's standard library",
     source="measured on 2.51.0: the stub becomes the Python whose bin is first on PATH",
     bad=with_environment(library=False),
-    severity=Severity.WARNING,
-    server=Server.UNTESTED,
 )
 def environment_no_library(repository: Repository) -> Iterator[Finding]:
     for packed in used_environments(repository):
@@ -225,7 +215,6 @@ def environment_no_library(repository: Repository) -> Iterator[Finding]:
     source="the tags in WHEEL files (PEP 427, PEP 600) and the subdir of conda-meta; instances.csv",
     bad=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-macosx_11_0_arm64\n"}),
     good=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_17_x86_64\n"}),
-    server=Server.UNTESTED,
 )
 def environment_platform(repository: Repository, destination: Destination) -> Iterator[Finding]:
     instance = instance_of(destination.instance)
@@ -234,23 +223,19 @@ def environment_platform(repository: Repository, destination: Destination) -> It
         foreign = [(path, tag) for path, tag in tags_of(packed) if _is_foreign(tag, machine)]
         if foreign:
             path, tag = foreign[0]
-            yield Finding(
-                place_in(repository, packed, path),
-                f"this package was built for {tag.rpartition('-')[2]}"
-                + (f" (and {len(foreign) - 1} more such packages)" if len(foreign) > 1 else ""),
-                f"its libraries cannot be loaded on Linux with {machine}: ImportError or Exec format error",
-                f"pack the environment on Linux with {machine} (for example in a container)",
-            )
+            more = f" (and {len(foreign) - 1} more such packages)" if len(foreign) > 1 else ""
+            message = f"this package was built for {tag.rpartition('-')[2]}" + more
+            effect = f"its libraries cannot be loaded on Linux with {machine}: ImportError or Exec format error"
+            cure = f"pack the environment on Linux with {machine} (for example in a container)"
+            yield Finding(place_in(repository, packed, path), message, effect, cure)
 
 
-@rule(
+@warning(
     "The wheels of a packed environment run with the image's glibc",
     source="PEP 600 tags in WHEEL files; the glibc of the image's Ubuntu (releases.csv)",
     bad=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_39_x86_64\n"}),
     good=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_17_x86_64\n"}),
     destination=Destination(image="24.09"),
-    severity=Severity.WARNING,
-    server=Server.UNTESTED,
 )
 def environment_glibc(repository: Repository, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
@@ -272,10 +257,9 @@ def environment_glibc(repository: Repository, destination: Destination) -> Itera
                 )
 
 
-@rule(
+@warning(
     "The libstdc++ of a packed environment is not older than the image's",
     source="python_backend README r24.10, Important Notes 7; server #5933",
-    severity=Severity.WARNING,
 )
 def environment_libstdcxx(repository: Repository, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)

@@ -12,7 +12,7 @@ from packaging.version import InvalidVersion, Version
 from triton_ensembles.artifacts.environment import EnvironmentSpec
 from triton_ensembles.artifacts.environment.pins import LONGEST_LOCK
 from triton_ensembles.checking.recipe_files import packed_files
-from triton_ensembles.checking.rule import Destination, Finding, Place, Repository, Server, Severity, rule
+from triton_ensembles.checking.rule import Destination, Finding, Place, Repository, Server, rule, warning
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import read_text
@@ -20,6 +20,7 @@ from triton_ensembles.ground.spelling import most_of
 from triton_ensembles.project.recipe.places import LOCKS
 from triton_ensembles.triton.releases import Release, release_of
 
+SERVER = Server.ACCEPTS
 _ASKED = "#   "  # of a lock: what was asked for
 # Packages that are known to bring no numpy along.
 _WITHOUT_NUMPY = frozenset({
@@ -74,43 +75,33 @@ def _locked(repository: Repository, spec: EnvironmentSpec) -> dict[str, str] | N
 @rule(
     "The environment file asks for numpy",
     source="python_backend r24.10 triton_python_backend_utils.py imports it; the build runs the environment",
-    server=Server.ACCEPTS,
 )
 def environment_file_without_numpy(repository: Repository) -> Iterator[Finding]:
     for path, spec, steps in packed_files(repository):
         named = {name for name, *_ in _requirements(spec)}
         if "numpy" not in named and "numpy" not in (_locked(repository, spec) or ()) and named <= _WITHOUT_NUMPY:
-            yield Finding(
-                Place(path),
-                "this asks for no numpy, and nothing in it brings numpy along",
-                f"the build refuses it, because {most_of(steps)} would not start: No module named 'numpy'",
-                "add numpy==1.26.4",
-            )
+            message = "this asks for no numpy, and nothing in it brings numpy along"
+            effect = f"the build refuses it, because {most_of(steps)} would not start: No module named 'numpy'"
+            yield Finding(Place(path), message, effect, "add numpy==1.26.4")
 
 
 @rule(
     "The environment file keeps numpy below 2 for a server up to 24.10",
     source="python_backend #384: pybind11 2.12 since 24.11; measured on 2.51.0",
-    server=Server.ACCEPTS,
 )
 def environment_file_numpy(repository: Repository, destination: Destination) -> Iterator[Finding]:
     release = release_of(destination)
     for path, spec, _ in packed_files(repository) if release and release.reads_numpy2 is False else ():
         for name, versions, text, line in _requirements(spec):
             if release and name == "numpy" and versions and _reads_only_2(versions):
-                yield Finding(
-                    Place(path, line),
-                    f"this requires {text}, and Triton {release.release} supports only numpy 1",
-                    _gives_garbage(),
-                    "write numpy==1.26.4, or use an image of 24.11 or later",
-                )
+                message = f"this requires {text}, and Triton {release.release} supports only numpy 1"
+                cure = "write numpy==1.26.4, or use an image of 24.11 or later"
+                yield Finding(Place(path, line), message, _gives_garbage(), cure)
 
 
-@rule(
+@warning(
     "The environment file says a version of numpy that the server supports",
     source="python_backend #384; the build takes the newest version that fits",
-    severity=Severity.WARNING,
-    server=Server.ACCEPTS,
 )
 def environment_file_numpy_open(repository: Repository, destination: Destination) -> Iterator[Finding]:
     release = release_of(destination)
@@ -171,7 +162,6 @@ def _can_hold(versions: SpecifierSet) -> bool:
 @rule(
     "The versions that an environment file asks for agree with each other",
     source="PEP 440; the build's pip: ResolutionImpossible",
-    server=Server.ACCEPTS,
 )
 def environment_file_versions(repository: Repository) -> Iterator[Finding]:
     for path, spec, _ in packed_files(repository, wheels=True):
@@ -180,21 +170,18 @@ def environment_file_versions(repository: Repository) -> Iterator[Finding]:
             before, written_before = together.get(name, (SpecifierSet(), ""))
             together[name] = (before & versions, text)
             if not _can_hold(before & versions):
-                yield Finding(
-                    Place(path, line),
+                message = (
                     f"no version of {name} is both {written_before} and {text}"
                     if written_before
-                    else f"no version of {name} is {text}",
-                    "the build cannot install it",
-                    "keep one of the lines" if written_before else "correct its versions",
+                    else f"no version of {name} is {text}"
                 )
+                cure = "keep one of the lines" if written_before else "correct its versions"
+                yield Finding(Place(path, line), message, "the build cannot install it", cure)
 
 
-@rule(
+@warning(
     "The packages of an environment file have the same names on PyPI",
     source="the build installs from PyPI where no conda channel is reachable, and wheels always",
-    severity=Severity.WARNING,
-    server=Server.ACCEPTS,
 )
 def environment_file_of_conda(repository: Repository) -> Iterator[Finding]:
     for path, spec, _ in packed_files(repository, wheels=True):
@@ -202,19 +189,15 @@ def environment_file_of_conda(repository: Repository) -> Iterator[Finding]:
             if package.name in _OF_CONDA:
                 pypi_name = _OF_CONDA[package.name]
                 has_it = "has it under another name" if pypi_name else "does not"
-                yield Finding(
-                    Place(path, package.line),
-                    f"conda has a package '{package.name}', and PyPI {has_it}",
-                    "the build refuses it wherever no conda channel is reachable",
-                    f"write {pypi_name}" if pypi_name else "remove it: the packages of PyPI bring what they need",
-                )
+                message = f"conda has a package '{package.name}', and PyPI {has_it}"
+                effect = "the build refuses it wherever no conda channel is reachable"
+                cure = f"write {pypi_name}" if pypi_name else "remove it: the packages of PyPI bring what they need"
+                yield Finding(Place(path, package.line), message, effect, cure)
 
 
-@rule(
+@warning(
     "A recipe leaves out no package that its environment file asks for",
     source="the build looks for every package in what is left",
-    severity=Severity.WARNING,
-    server=Server.ACCEPTS,
 )
 def environment_file_excluded(repository: Repository) -> Iterator[Finding]:
     recipe = repository.recipe.recipe if repository.recipe else None
@@ -224,9 +207,6 @@ def environment_file_excluded(repository: Repository) -> Iterator[Finding]:
         for name, _, _, line in _requirements(spec):
             module = f"lib/python3.11/site-packages/{re.sub('-', '_', name)}/__init__.py"
             if pattern := next((glob for glob in globs.get(tuple(steps), ()) if fnmatch(module, glob)), None):
-                yield Finding(
-                    Place(path, line),
-                    f"the recipe leaves out '{name}' by exclude = [\"{pattern}\"]",
-                    f"the build refuses it: nothing is left of {name} in the packed environment",
-                    "remove the line here, or patterns from exclude",
-                )
+                message = f"the recipe leaves out '{name}' by exclude = [\"{pattern}\"]"
+                effect = f"the build refuses it: nothing is left of {name} in the packed environment"
+                yield Finding(Place(path, line), message, effect, "remove the line here, or patterns from exclude")

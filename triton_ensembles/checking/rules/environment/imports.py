@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from triton_ensembles.checking.built_for import python_of
 from triton_ensembles.checking.environments import Environment, environment_of, normal_name, reference
 from triton_ensembles.checking.examples import with_environment
-from triton_ensembles.checking.imported_packages import PROVIDERS, UNLESS_ELSEWHERE, imported
+from triton_ensembles.checking.imported_packages import PROVIDERS, UNLESS_ELSEWHERE, imported, standard_library
 from triton_ensembles.checking.packages import Packages, packages_of
-from triton_ensembles.checking.python.standard_library import standard_library
 from triton_ensembles.checking.recipe_files import environment_files, packed_files
-from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Repository, Severity, rule
+from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Repository, Severity, note, rule, warning
 from triton_ensembles.ground.spelling import nearest
 from triton_ensembles.triton.releases import image_of
 
@@ -68,10 +67,9 @@ _COMPILED_IN = frozenset(
 )  # fmt: skip
 
 
-@rule(
+@note(
     "The environment file names what the steps' model.py import",
     source="envs/*.yml of the recipe; names of distributions and of packages may differ",
-    severity=Severity.NOTE,
 )
 def environment_import_unnamed(repository: Repository) -> Iterator[Finding]:
     for path, spec, steps in environment_files(repository):
@@ -84,19 +82,17 @@ def environment_import_unnamed(repository: Repository) -> Iterator[Finding]:
                 names = {normal_name(unnamed.package), normal_name(provider)}
                 known = names & {*named, *(f"python-{name}" for name in named)}
                 if unnamed.package not in standard_library() and unnamed.package != "numpy" and not known:
-                    yield Finding(
-                        file.place(unnamed),
-                        f"{path} does not name '{unnamed.package}'",
+                    message = f"{path} does not name '{unnamed.package}'"
+                    effect = (
                         "another package may install it today; once it does not, the step fails with "
-                        f"ModuleNotFoundError: No module named '{unnamed.package}'",
-                        f"add {provider} with its version to {path}",
+                        f"ModuleNotFoundError: No module named '{unnamed.package}'"
                     )
+                    yield Finding(file.place(unnamed), message, effect, f"add {provider} with its version to {path}")
 
 
-@rule(
+@warning(
     "The environment file requires the Python of the image's stub",
     source="python_backend README r24.10, Important Notes 1; releases.csv",
-    severity=Severity.WARNING,
 )
 def environment_file_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)

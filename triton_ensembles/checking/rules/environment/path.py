@@ -1,8 +1,9 @@
-"""EXECUTION_ENV_PATH: where a step's environment is (python_backend r24.10 python_be.cc and pb_env.cc)."""
+"""EXECUTION_ENV_PATH: where a step's environment is, and in which form: a folder, or a .tar.gz that Triton extracts
+(python_backend r24.10 python_be.cc and pb_env.cc)."""
 
 from collections.abc import Iterator
 
-from triton_ensembles.archive.tree import Kind, is_archive
+from triton_ensembles.archive.tree import Kind, Tree, is_archive
 from triton_ensembles.checking.environments import (
     MODEL_FOLDER,
     PARAMETER,
@@ -11,12 +12,25 @@ from triton_ensembles.checking.environments import (
     reference,
     used_environments,
 )
-from triton_ensembles.checking.examples import IDENTITY, parameter, python_model
-from triton_ensembles.checking.rule import Example, Finding, Form, Model, Place, Repository, Server, Severity, rule
+from triton_ensembles.checking.examples import IDENTITY, parameter, python_model, with_environment
+from triton_ensembles.checking.rule import (
+    Destination,
+    Example,
+    Finding,
+    Model,
+    Place,
+    Repository,
+    Server,
+    note,
+    rule,
+    warning,
+)
+from triton_ensembles.checking.sagemaker import is_packed
 from triton_ensembles.ground.spelling import nearest
 
 SOURCE = "python_backend r24.10 src/pb_env.cc ExtractIfNotExtracted"
 _NOT_FOUND = "Failed to get the canonical path for …"
+_TAKES_FOLDERS = (23, 7)
 _WRONG_SUFFIXES = (".zip", ".bz2", ".xz", ".zst", ".7z", ".rar", ".conda", ".tbz2", ".txz")
 GOOD = python_model()
 
@@ -42,19 +56,12 @@ def environment_missing(model: Model) -> Iterator[Finding]:
     if named.path and tree.get(named.path):
         return
     folder = named.path.rpartition("/")[0]
-    cache, key = model.repository.cache, "what may be an environment"
-    if key not in cache:
-        cache[key] = [path for path, entry in tree.entries.items() if is_archive(path) and not entry.is_folder]
-        cache[key] += [path.removesuffix("/bin/activate") for path in tree.entries if path.endswith("/bin/activate")]
-    there = cache[key]
+    there = model.repository.once("what may be an environment", lambda: _candidates(tree))
     meant = nearest(named.path, [path for path in there if path.rpartition("/")[0] == folder]) or (
         there[0] if len(there) == 1 else None
     )
-    yield Finding(
-        _place(model),
-        f"there is no file or folder '{named.path or '.'}' in the repository",
-        cure=f'did you mean "{_written(model, meant)}"?' if meant else "pack it there, or correct the path",
-    )
+    cure = f'did you mean "{_written(model, meant)}"?' if meant else "pack it there, or correct the path"
+    yield Finding(_place(model), f"there is no file or folder '{named.path or '.'}' in the repository", cure=cure)
 
 
 @rule(
@@ -66,12 +73,9 @@ def environment_missing(model: Model) -> Iterator[Finding]:
 def environment_outside(model: Model) -> Iterator[Finding]:
     named = reference(model)
     if named and named.location is Location.OUTSIDE:
-        yield Finding(
-            _place(model),
-            "the path points outside the repository",
-            f"Triton refuses it: {_NOT_FOUND}; an instance has only what is in the archive",
-            f'put the environment into the model\'s folder: "{MODEL_FOLDER}/env.tar.gz"',
-        )
+        effect = f"Triton refuses it: {_NOT_FOUND}; an instance has only what is in the archive"
+        cure = f'put the environment into the model\'s folder: "{MODEL_FOLDER}/env.tar.gz"'
+        yield Finding(_place(model), "the path points outside the repository", effect, cure)
 
 
 @rule(
@@ -86,35 +90,25 @@ def environment_relative(model: Model) -> Iterator[Finding]:
         return
     name = named.written.rpartition("/")[2] or "env.tar.gz"
     dollars = " (with two $ signs)" if "TRITON_MODEL" in named.written else ""
-    yield Finding(
-        _place(model),
+    message = (
         f"'{named.written[:100]}' is not the path of a file in the model's folder: Triton looks for it in the folder "
-        "in which it was started",
-        cure=f'write string_value: "{MODEL_FOLDER}/{name}"{dollars}',
+        "in which it was started"
     )
+    yield Finding(_place(model), message, cure=f'write string_value: "{MODEL_FOLDER}/{name}"{dollars}')
 
 
-@rule(
-    f"{PARAMETER} is not an absolute path",
-    bad=_parameter("/opt/no/such/missing_env.tar.gz"),
-    severity=Severity.WARNING,
-    words=_NOT_FOUND,
-)
+@warning(f"{PARAMETER} is not an absolute path", bad=_parameter("/opt/no/such/missing_env.tar.gz"), words=_NOT_FOUND)
 def environment_absolute(model: Model) -> Iterator[Finding]:
     named = reference(model)
     if named and named.location is Location.ABSOLUTE:
-        yield Finding(
-            _place(model),
-            f"'{named.written[:100]}' is an absolute path",
-            f"Triton refuses it unless the image has this file: {_NOT_FOUND}",
-            f'put the environment into the model\'s folder: "{MODEL_FOLDER}/env.tar.gz"',
-        )
+        message = f"'{named.written[:100]}' is an absolute path"
+        cure = f'put the environment into the model\'s folder: "{MODEL_FOLDER}/env.tar.gz"'
+        yield Finding(_place(model), message, f"Triton refuses it unless the image has this file: {_NOT_FOUND}", cure)
 
 
-@rule(
+@note(
     f"{PARAMETER} stays inside the model's folder",
     source="python_backend README r24.10, Important Notes 4: undefined; measured on 2.51.0: works from a local disk",
-    severity=Severity.NOTE,
     server=Server.ACCEPTS,
 )
 def environment_shared(repository: Repository) -> Iterator[Finding]:
@@ -150,20 +144,15 @@ def environment_format(model: Model) -> Iterator[Finding]:
     if entry is None or entry.is_folder:
         return
     if entry.kind is Kind.OTHER:
-        if model.repository.form is not Form.ARCHIVE:  # where sagemaker-device says it
-            yield Finding(
-                model.repository.place(named.path),
-                "this is a device or pipe, and it should be the packed environment",
-                "reading it never ends, and neither does the load",
-                "pack the environment: conda-pack -o env.tar.gz",
-            )
+        if not model.repository.is_archive:  # where sagemaker-device says it
+            message = "this is a device or pipe, and it should be the packed environment"
+            effect = "reading it never ends, and neither does the load"
+            cure = "pack the environment: conda-pack -o env.tar.gz"
+            yield Finding(model.repository.place(named.path), message, effect, cure)
         return
     if named.path.endswith(_WRONG_SUFFIXES):
-        yield Finding(
-            _place(model),
-            f"'{named.path}' is not a .tar.gz",
-            cure="pack it as a .tar.gz: conda-pack -o env.tar.gz, or tar -C <environment> -czf env.tar.gz .",
-        )
+        cure = "pack it as a .tar.gz: conda-pack -o env.tar.gz, or tar -C <environment> -czf env.tar.gz ."
+        yield Finding(_place(model), f"'{named.path}' is not a .tar.gz", cure=cure)
     nested = tree.nested(named.path)
     for problem in nested.problems if nested else ():
         yield Finding(
@@ -197,14 +186,13 @@ def environment_no_activate(repository: Repository) -> Iterator[Finding]:
         )
 
 
-@rule(
+@warning(
     "An archive has each environment only once",
     source=f"{SOURCE}: one extraction for each path; measured on 2.51.0",
-    severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
 def environment_stored_twice(repository: Repository) -> Iterator[Finding]:
-    if repository.form is Form.SOURCE:
+    if repository.builds:
         return
     same: dict[int, list[str]] = {}
     sizes: dict[int, int] = {}
@@ -225,7 +213,53 @@ def environment_stored_twice(repository: Repository) -> Iterator[Finding]:
             )
 
 
+def _candidates(tree: Tree) -> list[str]:
+    """The paths of archives, and of folders with a bin/activate."""
+    archives = [path for path, entry in tree.entries.items() if is_archive(path) and not entry.is_folder]
+    return archives + [path.removesuffix("/bin/activate") for path in tree.entries if path.endswith("/bin/activate")]
+
+
 def _written(model: Model, path: str) -> str:
-    """EXECUTION_ENV_PATH for a path of the repository."""
     inside = f"{model.root}/"
     return f"{MODEL_FOLDER}/{path.removeprefix(inside)}" if path.startswith(inside) else f"{MODEL_FOLDER}/../{path}"
+
+
+@warning(
+    "An archive for an endpoint has its environment as a folder, not as a .tar.gz",
+    source="python_backend r24.10 pb_env.cc: nothing is removed at unload (#8840); after a failed extraction the next "
+    "ones also fail; measured on 2.51.0",
+    server=Server.ACCEPTS,
+)
+def environment_tar(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    if not is_packed(repository, destination) or destination.release < _TAKES_FOLDERS:
+        return
+    for packed in used_environments(repository):
+        if packed.size and not packed.tree.problems:
+            yield Finding(
+                repository.place(packed.path),
+                "this environment is a .tar.gz",
+                f"each endpoint that loads the archive keeps {packed.unpacked:,} bytes in /tmp, even after the model "
+                "is unloaded; and once an environment cannot be extracted (a damaged one, a full disk), no other "
+                "archive with a .tar.gz loads until the container restarts",
+                'store it unpacked: kind = "folder" in the recipe, which is the default (or conda-pack, then tar -xzf '
+                f"into the model's folder, without links, and that folder in {PARAMETER})",
+            )
+
+
+@rule(
+    f"{PARAMETER} names a folder only for Triton 23.07 or later",
+    source="python_backend #266, first in r23.07 pb_env.cc",
+    bad=with_environment("3.8"),
+    destination=Destination(image="23.02"),
+    server=Server.UNTESTED,
+)
+def environment_folder(model: Model, destination: Destination) -> Iterator[Finding]:
+    named = reference(model)
+    if destination.release >= _TAKES_FOLDERS or not named or model.repository.builds:
+        return
+    entry = model.repository.tree.get(named.path)
+    if entry and entry.is_folder:
+        message = f"'{named.path}' is a folder, and Triton {destination.release_name} takes only a .tar.gz"
+        effect = "Triton refuses it: archive_read_open_filename() failed"
+        cure = 'use 23.07 or later, or wheels beside model.py (kind = "wheels" in the recipe), or conda-pack\'s .tar.gz'
+        yield Finding(model.at("parameters", PARAMETER, "value", "string_value"), message, effect, cure)

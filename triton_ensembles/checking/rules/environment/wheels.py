@@ -11,6 +11,7 @@ from triton_ensembles.triton.machine import glibc_version
 from triton_ensembles.triton.releases import image_of
 
 SOURCE = "the tags in WHEEL files (PEP 425, PEP 600); python_backend r24.10 pb_stub.cc: sys.path"
+SERVER = Server.UNTESTED
 
 
 def _with_wheel(tag: str) -> Example:
@@ -22,11 +23,7 @@ GOOD = _with_wheel("cp39-abi3-manylinux_2_17_x86_64")
 DESTINATION = Destination(image="24.09")
 
 
-@rule(
-    "Wheels beside model.py are for the Python of the server",
-    bad=_with_wheel("cp311-cp311-manylinux_2_17_x86_64"),
-    server=Server.UNTESTED,
-)
+@rule("Wheels beside model.py are for the Python of the server", bad=_with_wheel("cp311-cp311-manylinux_2_17_x86_64"))
 def environment_wheels_python(model: Model, destination: Destination) -> Iterator[Finding]:
     if has_stub(model):
         return
@@ -45,11 +42,7 @@ def environment_wheels_python(model: Model, destination: Destination) -> Iterato
             )
 
 
-@rule(
-    "Wheels beside model.py run with the glibc of the server",
-    bad=_with_wheel("cp39-abi3-manylinux_2_39_x86_64"),
-    server=Server.UNTESTED,
-)
+@rule("Wheels beside model.py run with the glibc of the server", bad=_with_wheel("cp39-abi3-manylinux_2_39_x86_64"))
 def environment_wheels_glibc(model: Model, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination) or image_built_for(model.repository)
     has: tuple[int, ...] = (image.glibc or ()) if image else glibc_version()

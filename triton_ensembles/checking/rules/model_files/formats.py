@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import Kind, join
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.examples import IDENTITY, ONNX_IDENTITY, python_model
 from triton_ensembles.checking.loaded_files import ONNX_IN_FOLDER, file_of, loaded_files
-from triton_ensembles.checking.rule import Example, Finding, Form, Model, Severity, rule
+from triton_ensembles.checking.rule import Example, Finding, Model, rule, warning
 
 SOURCE = "backends of r24.10; the specification of Git LFS pointers"
 _POINTER = (
@@ -28,7 +27,7 @@ _MOST_SMALL_FILES = 1000  # of a model, in which pointers are looked for
     words="cannot load model.onnx",
 )
 def model_file_broken(model: Model) -> Iterator[Finding]:
-    backend = backend_of(model)
+    backend = model.backend
     for path, entry in loaded_files(model) if backend.name in _READING else ():
         effect = f"the {backend.name} backend cannot load it, so Triton does not load the model"
         if entry.kind is Kind.OTHER:
@@ -50,8 +49,7 @@ def model_file_broken(model: Model) -> Iterator[Finding]:
 
 
 def _no_onnx(model: Model, path: str, effect: str) -> Iterator[Finding]:
-    recipe = model.repository.recipe
-    if not (recipe and recipe.makes(join(model.folder, path))):
+    if not model.is_made(path):
         message = f"this is a folder, and there is no {ONNX_IN_FOLDER} in it"
         yield Finding(model.place(path), message, effect, "put the file itself under this name")
 
@@ -64,17 +62,15 @@ def _saved_model(model: Model, path: str, effect: str) -> Iterator[Finding]:
             if file and file.broken and entry.kind is Kind.FILE:
                 yield Finding(model.place(inner), f"{name} is no model: {file.broken}", effect, file.cure)
             return
-    recipe = model.repository.recipe
-    if not (recipe and recipe.makes(join(model.folder, path))):
+    if not model.is_made(path):
         message = "this folder has no saved_model.pb, so there is no SavedModel in it"
         yield Finding(model.place(path), message, effect, "copy all that tf.saved_model.save wrote into it")
 
 
-@rule(
+@warning(
     "The folder of a model holds files, not pointers of Git LFS",
     bad=Example(python_model(), {"1/model.py": IDENTITY, "1/weights.bin": _POINTER}),
     good=python_model(),
-    severity=Severity.WARNING,
 )
 def file_lfs_pointer(model: Model) -> Iterator[Finding]:
     loaded = {entry.path for _, entry in loaded_files(model)}
@@ -93,12 +89,9 @@ def file_lfs_pointer(model: Model) -> Iterator[Finding]:
             if entry.kind is Kind.FOLDER:
                 waiting.append(path)
             elif entry.size <= _LARGEST_POINTER and entry.path not in loaded and entry.kind is Kind.FILE:
-                looked_at += model.repository.form is not Form.ARCHIVE and entry.data is None
+                looked_at += not model.repository.is_archive and entry.data is None
                 small_file = file_of(model, path)
                 if small_file and small_file.is_pointer:
-                    yield Finding(
-                        model.place(path),
-                        f"'{name}' is a pointer of Git LFS, not the file itself",
-                        "whatever reads it fails or reads a text of three lines",
-                        small_file.cure,
-                    )
+                    message = f"'{name}' is a pointer of Git LFS, not the file itself"
+                    effect = "whatever reads it fails or reads a text of three lines"
+                    yield Finding(model.place(path), message, effect, small_file.cure)

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.examples import GRAPH_IDENTITY, X, io_tensor, python_model
 from triton_ensembles.checking.loaded_files import files_read
 from triton_ensembles.checking.model_files.file import ModelFile
-from triton_ensembles.checking.rule import Example, Finding, Model, Server, Severity, rule
+from triton_ensembles.checking.rule import Example, Finding, Model, Server, rule, warning
 from triton_ensembles.checking.tensors import same_shape
 from triton_ensembles.ground.spelling import listed, nearest
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "tensorflow_backend r24.10 tensorflow.cc graphdef::ValidateTRITONTFModel: any Placeholder may be an input"
+SERVER, GOOD_LOADS = Server.UNTESTED, False
 
 
 # The same with the shape [2, 4] of its placeholder.
@@ -26,11 +26,7 @@ def _example(inputs: str, graph: str = GRAPH_IDENTITY) -> Example:
 
 
 @rule(
-    "A frozen TensorFlow graph has the inputs and outputs of the config",
-    bad=_example(io_tensor("x")),
-    good=_example(X),
-    server=Server.UNTESTED,
-    good_loads=False,
+    "A frozen TensorFlow graph has the inputs and outputs of the config", bad=_example(io_tensor("x")), good=_example(X)
 )
 def graphdef_tensor_name(model: Model) -> Iterator[Finding]:
     for path, file in _files(model):
@@ -39,39 +35,29 @@ def graphdef_tensor_name(model: Model) -> Iterator[Finding]:
             place, name = model.at("input", number, "name"), tensor.name
             if name and name not in types:
                 meant = nearest(name, types)
-                yield Finding(
-                    place,
-                    f"{path} has no placeholder '{name}'; it has {listed(types)}",
-                    f"Triton does not load the model: unexpected inference input '{name}'",
-                    f'write name: "{meant}"' if meant else "write the names of its placeholders",
-                )
+                effect = f"Triton does not load the model: unexpected inference input '{name}'"
+                cure = f'write name: "{meant}"' if meant else "write the names of its placeholders"
+                yield Finding(place, f"{path} has no placeholder '{name}'; it has {listed(types)}", effect, cure)
             elif name and types[name] not in ("", _type(tensor.data_type)) and _type(tensor.data_type):
-                yield Finding(
-                    model.at("input", number, "data_type"),
-                    f"input '{name}' is {_type(tensor.data_type)} here and {types[name]} in {path}",
-                    f"every request fails, or the model is not loaded: TensorFlow expects {types[name]}",
-                    f"write data_type: {types[name]}",
-                )
+                message = f"input '{name}' is {_type(tensor.data_type)} here and {types[name]} in {path}"
+                effect = f"every request fails, or the model is not loaded: TensorFlow expects {types[name]}"
+                cure = f"write data_type: {types[name]}"
+                yield Finding(model.at("input", number, "data_type"), message, effect, cure)
         for number, tensor in enumerate(model.config.output):
             node = tensor.name.partition(":")[0]
             if node and node not in file.names:
                 meant = nearest(node, file.names) if len(file.names) < 20_000 else None
-                yield Finding(
-                    model.at("output", number, "name"),
-                    f"{path} has no node '{node}' for this output",
-                    f"Triton does not load the model: unexpected inference output '{tensor.name}'",
-                    f'write name: "{meant}"' if meant else "write the name of a node of the graph",
-                )
+                message = f"{path} has no node '{node}' for this output"
+                effect = f"Triton does not load the model: unexpected inference output '{tensor.name}'"
+                cure = f'write name: "{meant}"' if meant else "write the name of a node of the graph"
+                yield Finding(model.at("output", number, "name"), message, effect, cure)
 
 
-@rule(
+@warning(
     "The inputs of a frozen TensorFlow graph have the shapes of its placeholders",
     source="measured with TensorFlow 2.21: this project's own server compares them",
-    severity=Severity.WARNING,
     bad=_example(io_tensor("X", dims="5"), _SHAPED),
     good=_example(X, _SHAPED),
-    server=Server.UNTESTED,
-    good_loads=False,
 )
 def graphdef_tensor_dims(model: Model) -> Iterator[Finding]:
     batching = model.config.max_batch_size > 0
@@ -95,7 +81,7 @@ def graphdef_tensor_dims(model: Model) -> Iterator[Finding]:
 
 
 def _files(model: Model) -> Iterator[tuple[str, ModelFile]]:
-    if backend_of(model).platform == "tensorflow_graphdef":
+    if model.backend.platform == "tensorflow_graphdef":
         yield from ((path, file) for path, file in files_read(model, "tensorflow") if file.inputs is not None)
 
 

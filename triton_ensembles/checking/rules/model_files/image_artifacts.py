@@ -16,49 +16,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from triton_ensembles.archive.manifest import MANIFEST
-from triton_ensembles.checking.backend import backend_of
-from triton_ensembles.checking.built_for import is_for_own_server, manifest
+from triton_ensembles.checking.built_for import artifacts, fact, is_for_own_server, manifest, table
 from triton_ensembles.checking.environments import environment_of, has_stub, used_environments
 from triton_ensembles.checking.packages import packages_of
-from triton_ensembles.checking.python.source import is_python
-from triton_ensembles.checking.rule import Destination, Finding, Form, Model, Place, Repository, Severity, rule
+from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Repository, note, rule, warning
 from triton_ensembles.triton.releases import Release, agree, image_of, instance_of, is_cpu_image, releases, version
-
-
-def _artifact(model: Model, path: str) -> dict[str, Any]:
-    """The manifest's record of ``<step>/<path>``; the build puts the ensemble's name before that of the step."""
-    data = manifest(model.repository)
-    artifacts = data.get("artifacts")
-    for key, record in artifacts.items() if isinstance(artifacts, dict) else ():
-        step, _, inner = str(key).partition("/")
-        if inner == path and model.folder in (step, f"{data.get('ensemble')}.{step}"):
-            return record if isinstance(record, dict) else {}
-    return {}
-
-
-def _table(record: dict[str, Any], *keys: str) -> dict[str, Any]:
-    for key in keys:
-        value = record.get(key)
-        record = value if isinstance(value, dict) else {}
-    return record
-
-
-def _fact(record: dict[str, Any], key: str) -> str:
-    value = _table(record, "facts").get(key)
-    return str(value) if isinstance(value, str | int | float) else ""
 
 
 def _files(model: Model, default: str) -> Iterator[tuple[Place, dict[str, Any]]]:
     """The model's file in each version that is served, and its record in the manifest."""
     name = model.config.default_model_filename or default
-    for number in model.served_versions():
+    for number in model.served_versions:
         path = f"{model.versions[number]}/{name}"
         if model.get(path):
-            yield model.place(path), _artifact(model, path)
+            yield model.place(path), artifacts(model).get(path, {})
 
 
 def _plans(model: Model) -> Iterator[tuple[Place, dict[str, Any]]]:
-    if backend_of(model).name == "tensorrt" and model.repository.form is not Form.SOURCE:
+    if model.backend.name == "tensorrt" and not model.repository.builds:
         yield from _files(model, "model.plan")
 
 
@@ -71,10 +46,10 @@ def plan_compute_capability(model: Model, destination: Destination) -> Iterator[
     if instance is None or not instance.gpu:
         return
     for place, record in _plans(model):
-        built = _fact(record, "compute_capability")
+        built = fact(record, "compute_capability")
         if not built or built == instance.compute_capability:
             continue
-        if _fact(record, "hardware_compatibility") == "ampere_plus" and version(instance.compute_capability) >= (8,):
+        if fact(record, "hardware_compatibility") == "ampere_plus" and version(instance.compute_capability) >= (8,):
             continue
         yield Finding(
             place,
@@ -95,53 +70,45 @@ def plan_tensorrt(model: Model, destination: Destination) -> Iterator[Finding]:
     if image is None or not image.tensorrt:
         return
     for place, record in _plans(model):
-        built = _fact(record, "tensorrt")
+        built = fact(record, "tensorrt")
         if not built or agree(built, image.tensorrt):  # tensorrt.__version__ may leave the build out
             continue
-        yield Finding(
-            place,
-            f"this plan was built with TensorRT {built}, and Triton {image.release} has TensorRT {image.tensorrt}",
-            "TensorRT does not deserialize a plan of another version, so Triton does not load the model",
-            f"build the plan in the image tritonserver:{image.release}-py3",
-        )
+        message = f"this plan was built with TensorRT {built}, and Triton {image.release} has TensorRT {image.tensorrt}"
+        effect = "TensorRT does not deserialize a plan of another version, so Triton does not load the model"
+        yield Finding(place, message, effect, f"build the plan in the image tritonserver:{image.release}-py3")
 
 
-@rule(
+@note(
     "The manifest says what a TensorRT plan was built with",
     source="manifest.json; the header of plans is not published",
-    severity=Severity.NOTE,
 )
 def plan_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
     image, instance = image_of(destination), instance_of(destination.instance)
     for place, record in _plans(model):
         unknown = []
-        if image and not (_fact(record, "tensorrt") and image.tensorrt):
-            missing = "the image's" if _fact(record, "tensorrt") else "the plan's"
+        if image and not (fact(record, "tensorrt") and image.tensorrt):
+            missing = "the image's" if fact(record, "tensorrt") else "the plan's"
             unknown.append(f"{missing} version of TensorRT is unknown")
-        if instance and instance.gpu and not _fact(record, "compute_capability"):
+        if instance and instance.gpu and not fact(record, "compute_capability"):
             unknown.append("the GPU that it was built on is unknown")
         if unknown:
-            yield Finding(
-                place,
-                f"it is unknown whether this plan loads: {' and '.join(unknown)}",
-                "TensorRT loads a plan only in the version, and on the GPU architecture, that built it",
-                "build plans in the image and on the instance type that serve them",
-            )
+            message = f"it is unknown whether this plan loads: {' and '.join(unknown)}"
+            effect = "TensorRT loads a plan only in the version, and on the GPU architecture, that built it"
+            yield Finding(place, message, effect, "build plans in the image and on the instance type that serve them")
 
 
-@rule(
+@warning(
     "A DALI pipeline is not serialized by a newer DALI than the image's",
     source="manifest.json; releases.csv; a serialized pipeline has operators by name and version",
-    severity=Severity.WARNING,
 )
 def pipeline_dali(model: Model, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
-    if image is None or not image.dali or backend_of(model).name != "dali" or is_cpu_image(destination):
+    if image is None or not image.dali or model.backend.name != "dali" or is_cpu_image(destination):
         return
     for place, record in _files(model, "model.dali"):
-        tools = _table(record, "made_from", "tools").items()
+        tools = table(record, "made_from", "tools").items()
         installed = [str(writer) for tool, writer in tools if str(tool).startswith("nvidia-dali")]
-        for writer in [_fact(record, "dali")] if _fact(record, "dali") else installed:
+        for writer in [fact(record, "dali")] if fact(record, "dali") else installed:
             if version(writer)[:2] > version(image.dali)[:2]:
                 yield Finding(
                     place,
@@ -163,7 +130,7 @@ def archive_python(repository: Repository, destination: Destination) -> Iterator
         return
     if used_environments(repository):  # environment-python looks at them
         return
-    models = [model.folder for model in repository.models if is_python(model) and not has_stub(model)]
+    models = [model.folder for model in repository.models if model.is_python and not has_stub(model)]
     if models:
         yield Finding(
             repository.place(MANIFEST),
@@ -187,12 +154,10 @@ def image_none_fits(repositories: tuple[Repository, ...], destination: Destinati
     pairs = ((a, b) for n, a in enumerate(needs) for b in needs[:n] if not set(a.releases) & set(b.releases))
     pair = next(pairs, None)
     shown = [pair[1], pair[0]] if pair else list({need.why: need for need in needs}.values())
-    yield Finding(
-        shown[-1].place,
-        "no release of Triton has everything that these archives need: " + "; ".join(map(str, shown)),
-        "an endpoint has one image: one of these models does not load in it, or gives wrong answers",
-        "pack the environment for another Python, convert the TensorFlow model to ONNX, or use two endpoints",
-    )
+    message = "no release of Triton has everything that these archives need: " + "; ".join(map(str, shown))
+    effect = "an endpoint has one image: one of these models does not load in it, or gives wrong answers"
+    cure = "pack the environment for another Python, convert the TensorFlow model to ONNX, or use two endpoints"
+    yield Finding(shown[-1].place, message, effect, cure)
 
 
 @dataclass(frozen=True)
@@ -210,20 +175,20 @@ class Requirement:
 def _requirements(repository: Repository) -> Iterator[Requirement]:
     known = releases().values()
     # The project's own server has a stub for every Python and includes TensorFlow.
-    if repository.form is Form.SOURCE or is_for_own_server(repository):
+    if repository.builds or is_for_own_server(repository):
         return
     seen: set[str] = set()
     for model in repository.models:
-        if backend_of(model).name == "tensorflow" and "tensorflow" not in seen:
+        if model.backend.name == "tensorflow" and "tensorflow" not in seen:
             seen.add("tensorflow")
             yield _requirement(
                 model.at("platform"), "the TensorFlow backend", [r for r in known if r.tensorflow == "yes"]
             )
-        for packages in packages_of(model) if is_python(model) and not has_stub(model) else ():
+        for packages in packages_of(model) if model.is_python and not has_stub(model) else ():
             suited = [release for release in known if release.python and not packages.unsuited(release.python)]
             if packages.unsuited("3.99") and suited:
                 yield _requirement(repository.place(packages.path), "wheels for one Python", suited)
-        packed = environment_of(model) if is_python(model) else None
+        packed = environment_of(model) if model.is_python else None
         if packed is None or packed.path in seen:
             continue
         # environment-python-of-no-image reports a Python that no image has.

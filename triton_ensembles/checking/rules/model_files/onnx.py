@@ -5,20 +5,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from triton_ensembles.archive.tree import Kind, join
-from triton_ensembles.checking.backend import backend_of
-from triton_ensembles.checking.built_for import manifest
-from triton_ensembles.checking.examples import (
-    ONNX_EXTERNAL,
-    ONNX_IDENTITY,
-    ONNX_LICENSED,
-    X,
-    Y,
-    io_tensor,
-    python_model,
-)
+from triton_ensembles.checking.built_for import artifacts, fact
+from triton_ensembles.checking.examples import ONNX_EXTERNAL, ONNX_IDENTITY, ONNX_LICENSED, X, io_tensor, python_model
 from triton_ensembles.checking.loaded_files import file_of, loaded_files
 from triton_ensembles.checking.model_files.file import ModelFile, ModelTensor
-from triton_ensembles.checking.rule import Example, Finding, Form, Model, Server, Severity, rule
+from triton_ensembles.checking.rule import Example, Finding, Model, note, rule, warning
 from triton_ensembles.checking.tensors import same_shape
 from triton_ensembles.ground.spelling import listed, nearest
 from triton_ensembles.triton.model_config import DataType
@@ -26,8 +17,8 @@ from triton_ensembles.triton.model_config import DataType
 SOURCE = "onnxruntime_backend r24.10 onnxruntime.cc ValidateInputs, ValidateOutputs, onnxruntime_utils.cc"
 
 
-def _example(inputs: str = X, outputs: str = Y, file: str = ONNX_IDENTITY, size: int = 8) -> Example:
-    config = python_model(inputs=inputs, outputs=outputs, size=size, backend='backend: "onnxruntime"')
+def _example(inputs: str = X, file: str = ONNX_IDENTITY) -> Example:
+    config = python_model(inputs=inputs, backend='backend: "onnxruntime"')
     return Example(config, {"1/model.onnx": file})
 
 
@@ -44,12 +35,10 @@ def onnx_tensor_name(model: Model) -> Iterator[Finding]:
                     meant = nearest(tensor.name, known - {written.name for written in declared}) or nearest(
                         tensor.name, known
                     )
-                    yield Finding(
-                        model.at(kind, number, "name"),
-                        f"{path} has no {kind} '{tensor.name}'; it has {listed(known) or 'none'}",
-                        f"Triton does not load the model: unexpected inference {kind} '{tensor.name}'",
-                        f'write name: "{meant}"' if meant else "write the names that the file has",
-                    )
+                    message = f"{path} has no {kind} '{tensor.name}'; it has {listed(known) or 'none'}"
+                    effect = f"Triton does not load the model: unexpected inference {kind} '{tensor.name}'"
+                    cure = f'write name: "{meant}"' if meant else "write the names that the file has"
+                    yield Finding(model.at(kind, number, "name"), message, effect, cure)
             named = {tensor.name for tensor in declared} | _others(model)
             lacking = [name for name in sorted(known - named) if name] if kind == "input" else []
             if lacking and all(tensor.name in known for tensor in declared):
@@ -118,12 +107,7 @@ def onnx_tensor_dims(model: Model) -> Iterator[Finding]:
             )
 
 
-@rule(
-    "No axis is of any size in the config that the ONNX file fixes",
-    bad=_example(io_tensor("X", dims="-1")),
-    severity=Severity.WARNING,
-    server=Server.ACCEPTS,
-)
+@warning("No axis is of any size in the config that the ONNX file fixes", bad=_example(io_tensor("X", dims="-1")))
 def onnx_tensor_dims_fixed(model: Model) -> Iterator[Finding]:
     for path, file in _files(model):
         for kind, number, written, tensor in _pairs(model, file):
@@ -146,16 +130,11 @@ def onnx_tensor_dims_fixed(model: Model) -> Iterator[Finding]:
     words="cannot load model.onnx",
 )
 def onnx_external_data(model: Model) -> Iterator[Finding]:
-    recipe = model.repository.recipe
     for path, file in _onnx_files(model):
         folder = path.rpartition("/")[0]
         for location, size in sorted(file.external.items()):
             inner = posixpath.normpath(join(folder, location))
-            if (
-                location.startswith("/")
-                or inner.startswith("../")
-                or (recipe and recipe.makes(f"{model.folder}/{inner}"))
-            ):
+            if location.startswith("/") or inner.startswith("../") or model.is_made(inner):
                 continue
             entry = model.get(inner)
             if entry is None:
@@ -166,55 +145,39 @@ def onnx_external_data(model: Model) -> Iterator[Finding]:
                 message = f"{path} needs {size} bytes of '{location}', which has {entry.size}"
             else:
                 continue
-            yield Finding(
-                model.place(folder if entry is None else inner),
-                message,
-                "ONNX Runtime cannot load it, so Triton does not load the model",
+            effect = "ONNX Runtime cannot load it, so Triton does not load the model"
+            cure = (
                 f"copy {location} into the folder of the ONNX file, or save the model as one file with "
-                "onnx.save(model, path, save_as_external_data=False)",
+                "onnx.save(model, path, save_as_external_data=False)"
             )
+            yield Finding(model.place(folder if entry is None else inner), message, effect, cure)
 
 
-@rule(
+@note(
     "An ONNX file whose metadata name a license is used as that license says",
     source="onnx/onnx.proto3 ModelProto.metadata_props; exporters such as that of YOLOv5 write a license there",
     bad=_example(file=ONNX_LICENSED),
-    severity=Severity.NOTE,
-    server=Server.ACCEPTS,
 )
 def onnx_license(model: Model) -> Iterator[Finding]:
-    named = {path: file.license for path, file in _onnx_files(model) if file.license}
-    for path, text in (named or _licenses_in_manifest(model)).items():
+    licenses = {path: file.license for path, file in _onnx_files(model) if file.license} or {
+        # What the build wrote in another format has no metadata, but a record in the manifest.
+        path: text
+        for path, record in artifacts(model).items()
+        if (text := fact(record, "license")) and model.get(path)
+    }
+    for path, text in licenses.items():
         name = " ".join(text.split())[:80]
-        copyleft = "GPL" in name.upper()
-        yield Finding(
-            model.place(path),
-            f"the metadata of this model name a license: {name}",
-            "it is for you to keep"
-            + (": who lets others use it over a network may have to offer them the source" * copyleft),
-            "change nothing if you may use the model so; docs/ensembles.md has more about detectors",
-        )
-
-
-def _licenses_in_manifest(model: Model) -> dict[str, str]:
-    """The licenses of model files that the build wrote in another format, which has no metadata, by path."""
-    data = manifest(model.repository)
-    artifacts = data.get("artifacts")
-    licenses = {}
-    for written, record in artifacts.items() if isinstance(artifacts, dict) else ():
-        step, _, path = str(written).partition("/")
-        facts = record.get("facts") if isinstance(record, dict) else None
-        text = facts.get("license") if isinstance(facts, dict) else None
-        if isinstance(text, str) and model.folder in (step, f"{data.get('ensemble')}.{step}") and model.get(path):
-            licenses[path] = text
-    return licenses
+        network = ": who lets others use it over a network may have to offer them the source"
+        effect = "it is for you to keep" + network * ("GPL" in name.upper())
+        cure = "change nothing if you may use the model so; docs/ensembles.md has more about detectors"
+        yield Finding(model.place(path), f"the metadata of this model name a license: {name}", effect, cure)
 
 
 def _onnx_files(model: Model) -> Iterator[tuple[str, ModelFile]]:
     """The ONNX files that this model may load: in ensembles/, a step has one file for each target."""
-    paths = [path for path, _ in loaded_files(model)] if backend_of(model).name == "onnxruntime" else []
-    if model.repository.form is Form.SOURCE:
-        folders = [model.versions[number] for number in model.served_versions()]
+    paths = [path for path, _ in loaded_files(model)] if model.backend.name == "onnxruntime" else []
+    if model.repository.builds:
+        folders = [model.versions[number] for number in model.served_versions]
         files = [join(folder, name) for folder in folders for name in model.children(folder)]
         paths += [path for path in files if path.endswith(".onnx") and path not in paths]
     for path in paths:
@@ -226,7 +189,7 @@ def _onnx_files(model: Model) -> Iterator[tuple[str, ModelFile]]:
 def _files(model: Model) -> Iterator[tuple[str, ModelFile]]:
     """Files whose tensors the config has to match. A config without inputs or outputs is completed from the file."""
     config = model.config
-    if not config.input or not config.output or backend_of(model).name != "onnxruntime":
+    if not config.input or not config.output or model.backend.name != "onnxruntime":
         return
     for path, file in _onnx_files(model):
         if file.inputs is not None and file.outputs is not None:

@@ -45,12 +45,9 @@ def onnx_operator_unknown(model: Model) -> Iterator[Finding]:
                         "model without it",
                     )
             elif opset and name and is_operator(name, opset) is False:
-                yield Finding(
-                    model.place(path),
-                    f"{path} is of opset {opset}, which has no operator '{name}'",
-                    f"Triton does not load the model: No Op registered for {name} with domain_version of {opset}",
-                    _cure(name, opset),
-                )
+                message = f"{path} is of opset {opset}, which has no operator '{name}'"
+                effect = f"Triton does not load the model: No Op registered for {name} with domain_version of {opset}"
+                yield Finding(model.place(path), message, effect, _cure(name, opset))
 
 
 def _cure(name: str, opset: int) -> str:

@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.examples import TORCHSCRIPT, X, Y, io_tensor, python_model
 from triton_ensembles.checking.loaded_files import file_of, loaded_files
-from triton_ensembles.checking.rule import Example, Finding, Model, Server, Severity, rule
+from triton_ensembles.checking.rule import Example, Finding, Model, Server, rule, warning
 from triton_ensembles.checking.tensors import named_indexes, tensors, type_name
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "pytorch_backend r24.10 libtorch.cc GetNamingConvention, ValidateOutputs"
+SERVER, GOOD_LOADS = Server.UNTESTED, False
 _UNSUPPORTED = ("TYPE_UINT16", "TYPE_UINT32", "TYPE_UINT64", "TYPE_BF16")
 _STATE = (
     'sequence_batching {{ state [ {{ input_name: "{}", output_name: "{}", data_type: TYPE_FP32, dims: [ 4 ] }} ] }}'
@@ -33,15 +33,12 @@ GOOD = _torch(inputs=io_tensor("X__0"), outputs=f"{io_tensor('Y__0')}, {io_tenso
 
 
 def _is_torch(model: Model) -> bool:
-    return backend_of(model).name == "pytorch" and model.config.runtime in ("", "libtriton_pytorch.so")
+    return model.backend.name == "pytorch" and model.config.runtime in ("", "libtriton_pytorch.so")
 
 
-@rule(
+@warning(
     "The outputs of a TorchScript model are in the order of their numbers",
-    severity=Severity.WARNING,
     bad=_torch(outputs=f"{io_tensor('Z__1')}, {io_tensor('Y')}"),
-    server=Server.UNTESTED,
-    good_loads=False,
 )
 def pytorch_tensor_order(model: Model) -> Iterator[Finding]:
     for kind, named in _named(model):
@@ -63,12 +60,9 @@ def pytorch_tensor_order(model: Model) -> Iterator[Finding]:
                 break
 
 
-@rule(
+@warning(
     "No two outputs of a TorchScript model have the same number",
-    severity=Severity.WARNING,
     bad=_torch(outputs=f"{io_tensor('Y__0')}, {io_tensor('Z__0')}"),
-    server=Server.UNTESTED,
-    good_loads=False,
 )
 def pytorch_tensor_number_twice(model: Model) -> Iterator[Finding]:
     for kind, named in _named(model):
@@ -89,29 +83,20 @@ def pytorch_tensor_number_twice(model: Model) -> Iterator[Finding]:
                 )
 
 
-@rule(
-    "A TorchScript model has inputs and outputs in its config.pbtxt",
-    bad=_torch(outputs=""),
-    server=Server.UNTESTED,
-    good_loads=False,
-)
+@rule("A TorchScript model has inputs and outputs in its config.pbtxt", bad=_torch(outputs=""))
 def pytorch_tensors_missing(model: Model) -> Iterator[Finding]:
     for kind in ("input", "output"):
         if model.has_config and _is_torch(model) and not getattr(model.config, kind):
-            yield Finding(
-                model.at(),
-                f"this TorchScript model has no {kind} in its config.pbtxt, and Triton completes none",
-                f"Triton refuses it: model configuration must contain at least one {kind}, none were specified",
-                f'write {kind} [ {{ name: "{kind.upper()}__0", data_type: TYPE_…, dims: [ … ] }} ]',
-            )
+            message = f"this TorchScript model has no {kind} in its config.pbtxt, and Triton completes none"
+            effect = f"Triton refuses it: model configuration must contain at least one {kind}, none were specified"
+            cure = f'write {kind} [ {{ name: "{kind.upper()}__0", data_type: TYPE_…, dims: [ … ] }} ]'
+            yield Finding(model.at(), message, effect, cure)
 
 
 @rule(
     "The tensors of a TorchScript model have types that its backend knows",
     source="pytorch_backend r24.10 libtorch_utils.cc ModelConfigDataTypeToTorchType",
     bad=_torch(inputs=io_tensor("X__0", "UINT32"), outputs=io_tensor("Y__0")),
-    server=Server.UNTESTED,
-    good_loads=False,
 )
 def pytorch_data_type(model: Model) -> Iterator[Finding]:
     if not _is_torch(model):
@@ -146,29 +131,23 @@ def pytorch_data_type(model: Model) -> Iterator[Finding]:
     "A list of strings of a TorchScript model has one axis",
     bad=_torch(inputs=io_tensor("X__0", "STRING"), outputs=io_tensor("Y__0")),
     good=_torch(inputs=io_tensor("X__0", "STRING"), outputs=io_tensor("Y__0"), size=0),
-    server=Server.UNTESTED,
-    good_loads=False,
 )
 def pytorch_strings(model: Model) -> Iterator[Finding]:
     batching = model.config.max_batch_size > 0
     for kind, index, tensor in tensors(model) if _is_torch(model) else ():
         dims = tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims
         if tensor.data_type == DataType.TYPE_STRING and len(dims) + batching > 1:
-            yield Finding(
-                model.at(kind, index, "dims"),
-                f"{kind} '{tensor.name}' of strings has {len(dims) + batching} axes"
-                + (", the batch axis among them" if batching else ""),
-                "Triton refuses it: Triton only supports 1 dimensional List of String",
-                "write reshape { shape: [ ] } beside dims: [ 1 ]" if batching else "write dims: [ -1 ]",
-            )
+            batch = ", the batch axis among them" if batching else ""
+            message = f"{kind} '{tensor.name}' of strings has {len(dims) + batching} axes" + batch
+            effect = "Triton refuses it: Triton only supports 1 dimensional List of String"
+            cure = "write reshape { shape: [ ] } beside dims: [ 1 ]" if batching else "write dims: [ -1 ]"
+            yield Finding(model.at(kind, index, "dims"), message, effect, cure)
 
 
 @rule(
     "The tensors of a TorchScript model with state are all called NAME__INDEX",
     bad=_torch(_STATE.format("S__1", "S__1"), inputs=io_tensor("X__0"), outputs=io_tensor("Y")),
     good=_torch(_STATE.format("S__1", "S__1"), inputs=io_tensor("X__0"), outputs=io_tensor("Y__0")),
-    server=Server.UNTESTED,
-    good_loads=False,
 )
 def pytorch_state_names(model: Model) -> Iterator[Finding]:
     states = model.config.sequence_batching.state
@@ -191,8 +170,6 @@ def pytorch_state_names(model: Model) -> Iterator[Finding]:
     source="pytorch_backend r24.10 libtorch.cc ValidateBooleanSequenceControl, ValidateTypedSequenceControl",
     bad=_torch(_CONTROL.format("START"), inputs=io_tensor("X__0"), outputs=io_tensor("Y__0")),
     good=_torch(_CONTROL.format("START__1"), inputs=io_tensor("X__0"), outputs=io_tensor("Y__0")),
-    server=Server.UNTESTED,
-    good_loads=False,
 )
 def pytorch_control_names(model: Model) -> Iterator[Finding]:
     for index, tensor in enumerate(model.config.sequence_batching.control_input) if _is_torch(model) else ():
@@ -202,12 +179,9 @@ def pytorch_control_names(model: Model) -> Iterator[Finding]:
 
 
 def _unnumbered(model: Model, name: str, why: str, *path: str | int) -> Finding:
-    return Finding(
-        model.at(*path),
-        f"'{name}' does not end in __ and a number, and {why}",
-        "Triton refuses it: does not follow the <name>__<index> naming convention",
-        f"call it {name or 'STATE'}__<its index among the model's tensors>",
-    )
+    effect = "Triton refuses it: does not follow the <name>__<index> naming convention"
+    cure = f"call it {name or 'STATE'}__<its index among the model's tensors>"
+    return Finding(model.at(*path), f"'{name}' does not end in __ and a number, and {why}", effect, cure)
 
 
 def arguments_of(model: Model) -> tuple[str, ...]:

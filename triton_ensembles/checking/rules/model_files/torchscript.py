@@ -5,7 +5,7 @@ from typing import Any
 
 from triton_ensembles.checking.loaded_files import files_read
 from triton_ensembles.checking.model_files.file import ModelFile
-from triton_ensembles.checking.rule import Finding, Model, Server, rule
+from triton_ensembles.checking.rule import Finding, Model, rule
 from triton_ensembles.checking.tensors import named_indexes, type_name
 from triton_ensembles.ground.spelling import listed
 from triton_ensembles.triton.model_config import DataType
@@ -18,7 +18,7 @@ _SCALARS = ("int", "float", "bool", "str", "number", "complex", "None", "NoneTyp
 _CONTROL_KINDS = frozenset(range(4))  # ModelSequenceBatching.Control.Kind
 
 
-@rule("A config has one input for each argument of forward() in TorchScript", server=Server.UNTESTED)
+@rule("A config has one input for each argument of forward() in TorchScript")
 def torchscript_inputs(model: Model) -> Iterator[Finding]:
     config = model.config
     if not config.input:
@@ -44,15 +44,12 @@ def torchscript_inputs(model: Model) -> Iterator[Finding]:
         elif (
             count == len(names) and not set(names) <= set(arguments) and indexes and sorted(indexes) != [*range(count)]
         ):
-            yield Finding(
-                model.at("input"),
-                f"the inputs {listed(names)} are arguments {', '.join(map(str, indexes))}, and {takes}",
-                "an argument without a value makes every request fail",
-                f"number them from 0 to {len(arguments) - 1}",
-            )
+            message = f"the inputs {listed(names)} are arguments {', '.join(map(str, indexes))}, and {takes}"
+            effect = "an argument without a value makes every request fail"
+            yield Finding(model.at("input"), message, effect, f"number them from 0 to {len(arguments) - 1}")
 
 
-@rule("forward() in TorchScript takes tensors, lists of strings, or one dictionary of tensors", server=Server.UNTESTED)
+@rule("forward() in TorchScript takes tensors, lists of strings, or one dictionary of tensors")
 def torchscript_argument_types(model: Model) -> Iterator[Finding]:
     cure = "give forward() only tensors, lists of strings (TYPE_STRING), or one dictionary of tensors"
     for path, file in _files(model):
@@ -61,12 +58,8 @@ def torchscript_argument_types(model: Model) -> Iterator[Finding]:
             (name, kind), *_ = arguments
             if kind != _DICTIONARY:
                 effect = "every request fails: Triton gives it the tensors by their names"
-                yield Finding(
-                    model.at("input"),
-                    f"forward() in {path} takes '{name}', a {kind}, not a {_DICTIONARY}",
-                    effect,
-                    cure,
-                )
+                message = f"forward() in {path} takes '{name}', a {kind}, not a {_DICTIONARY}"
+                yield Finding(model.at("input"), message, effect, cure)
             continue
         for name, kind in arguments:
             if kind == _TENSOR or kind.startswith("List["):
@@ -90,7 +83,7 @@ def torchscript_argument_types(model: Model) -> Iterator[Finding]:
                 yield Finding(model.at("input", number), text, "every request fails: forward() refuses its value", cure)
 
 
-@rule("forward() in TorchScript has the outputs that the config numbers", server=Server.UNTESTED)
+@rule("forward() in TorchScript has the outputs that the config numbers")
 def torchscript_outputs(model: Model) -> Iterator[Finding]:
     names = [output.name for output in model.config.output]
     for path, file in _files(model):
@@ -106,19 +99,18 @@ def torchscript_outputs(model: Model) -> Iterator[Finding]:
                 )
 
 
-@rule("forward() in TorchScript returns tensors and lists of strings, as the config says", server=Server.UNTESTED)
+@rule("forward() in TorchScript returns tensors and lists of strings, as the config says")
 def torchscript_result_types(model: Model) -> Iterator[Finding]:
     names = [output.name for output in model.config.output]
     for path, file in _files(model):
         results = file.results or ()
         if odd := _odd(results):
-            yield Finding(
-                model.at("output"),
-                f"forward() in {path} returns {odd}" + (" among others" if len(results) > 1 else ""),
+            message = f"forward() in {path} returns {odd}" + (" among others" if len(results) > 1 else "")
+            effect = (
                 "every request fails: output must be of type Tensor, List[str] or Tuple containing one of these two "
-                "types",
-                "return a tensor, or a tuple of tensors",
+                "types"
             )
+            yield Finding(model.at("output"), message, effect, "return a tensor, or a tuple of tensors")
             continue
         for number, index in _positions(names, []):
             tensor = model.config.output[number]

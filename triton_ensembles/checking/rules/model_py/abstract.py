@@ -32,12 +32,9 @@ def model_py_abstract(model: Model) -> Iterator[Finding]:
         if not any(_is_abc(file, node) for node in lineage):
             continue
         for name, method in _abstract(file, lineage).items():
-            yield Finding(
-                file.place(method),
-                f"the method {name} is abstract, and {CLASS} does not have it",
-                f"TypeError: Can't instantiate abstract class {CLASS}, and Triton does not load the model",
-                f"define {name} in {CLASS}",
-            )
+            message = f"the method {name} is abstract, and {CLASS} does not have it"
+            effect = f"TypeError: Can't instantiate abstract class {CLASS}, and Triton does not load the model"
+            yield Finding(file.place(method), message, effect, f"define {name} in {CLASS}")
 
 
 def _is_abc(file: PythonFile, node: ast.ClassDef) -> bool:

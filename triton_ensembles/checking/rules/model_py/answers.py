@@ -113,7 +113,6 @@ def _is_bare(node: ast.Return) -> bool:
 
 
 def _is_of_none(file: PythonFile, node: ast.expr | None) -> bool:
-    """Whether it is None as what ``responses.append(…)`` gives."""
     return isinstance(node, ast.Call) and types_of(file).kind(node) is Kind.NONE
 
 

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.expected import is_expected, is_guarded
-from triton_ensembles.checking.python.flow import When, flow_of
+from triton_ensembles.checking.python.flow import Misuse, When, flow_of
 from triton_ensembles.checking.python.kinds import Kind
-from triton_ensembles.checking.python.misuse import Misuse
 from triton_ensembles.checking.python.nodes import argument, hides_arguments
 from triton_ensembles.checking.python.source import UTILS, PythonFile, every_file
 from triton_ensembles.checking.python.types import types_of

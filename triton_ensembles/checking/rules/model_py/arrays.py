@@ -8,11 +8,11 @@ from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.flow import CLASS, When, flow_of
 from triton_ensembles.checking.python.kinds import COMPLEX, TEXTS, Kind
 from triton_ensembles.checking.python.nodes import argument
-from triton_ensembles.checking.python.source import UTILS, PythonFile, every_file
+from triton_ensembles.checking.python.source import UTILS, PythonFile, every_call
 from triton_ensembles.checking.python.tensor_names import completed_names
 from triton_ensembles.checking.python.types import types_of
 from triton_ensembles.checking.python.values import text_of
-from triton_ensembles.checking.rule import Example, Finding, Model, Severity, rule
+from triton_ensembles.checking.rule import Example, Finding, Model, rule, warning
 from triton_ensembles.checking.tensors import type_name
 
 _TEXT_OUTPUT = io_tensor("Y", "STRING")
@@ -34,21 +34,19 @@ def model_py_array_dtype(model: Model) -> Iterator[Finding]:
     for file, call, dtype in _tensors(model):
         when = flow_of(file).when(call, loops_run=True)
         if dtype in (TEXTS, COMPLEX) and when is not When.PERHAPS:
-            yield Finding(
-                file.place(call),
-                f"this array has the dtype {dtype}, which Triton does not take",
-                f"{when.effect}: NumPy dtype is not supported",
+            message = f"this array has the dtype {dtype}, which Triton does not take"
+            cure = (
                 "make it an array of objects: astype(object), or np.array(…, dtype=object)"
                 if dtype == TEXTS
-                else "send its real and imaginary parts",
+                else "send its real and imaginary parts"
             )
+            yield Finding(file.place(call), message, f"{when.effect}: NumPy dtype is not supported", cure)
 
 
-@rule(
+@warning(
     "The outputs of model.py have the data types that the config says",
     source="measured on 2.51.0: the answer has the array's own type, and the next step of an ensemble refuses it",
     bad=_answering('.astype("float64")', io_tensor("Y")),
-    severity=Severity.WARNING,
 )
 def model_py_output_dtype(model: Model) -> Iterator[Finding]:
     if model.is_completed:
@@ -73,8 +71,7 @@ def model_py_output_dtype(model: Model) -> Iterator[Finding]:
 
 def _tensors(model: Model) -> Iterator[tuple[PythonFile, ast.Call, str]]:
     """The calls of pb_utils.Tensor, each with the dtype of its array."""
-    for file in every_file(model):
-        for call, name in file.calls():
-            array = types_of(file).type_of(argument(call, 1, "")) if name == f"{UTILS}.Tensor" else None
-            if array and array.kind is Kind.ARRAY and array.dtype:
-                yield file, call, array.dtype
+    for file, call, name in every_call(model):
+        array = types_of(file).type_of(argument(call, 1, "")) if name == f"{UTILS}.Tensor" else None
+        if array and array.kind is Kind.ARRAY and array.dtype:
+            yield file, call, array.dtype

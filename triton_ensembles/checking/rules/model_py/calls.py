@@ -2,34 +2,27 @@
 
 from collections.abc import Iterator
 
-from triton_ensembles.checking.python.examples import class_model
+from triton_ensembles.checking.python.examples import CALLING, class_model
 from triton_ensembles.checking.python.flow import When, flow_of
 from triton_ensembles.checking.python.nodes import argument
 from triton_ensembles.checking.python.source import UTILS, every_file
 from triton_ensembles.checking.python.values import texts_of
-from triton_ensembles.checking.rule import Destination, Finding, Form, Repository, Severity, rule
+from triton_ensembles.checking.rule import Destination, Finding, Repository, warning
 from triton_ensembles.checking.sagemaker import for_sagemaker
 from triton_ensembles.ground.spelling import nearest
 
-_CALLING = """\
-    def execute(self, requests):
-        inner = pb_utils.InferenceRequest(model_name="detector", requested_output_names=["Y"], inputs=[])
-        return [inner.exec() for _ in requests]
-"""
 
-
-@rule(
+@warning(
     "Every model that a model.py calls is in the repository",
     source="python_backend r24.10 src/request_executor.cc; measured on 2.51.0",
-    bad=class_model(_CALLING),
+    bad=class_model(CALLING.format("detector")),
     good=class_model(),
-    severity=Severity.WARNING,
 )
 def model_py_called_model(repositories: tuple[Repository, ...], destination: Destination) -> Iterator[Finding]:
     models = [model for repository in repositories for model in repository.models]
     known = {name for model in models for name in (model.folder, model.name)}
     for repository in repositories:
-        if repository.is_one_model or repository.form is Form.ARCHIVE or for_sagemaker(repository, destination):
+        if repository.is_one_model or repository.is_archive or for_sagemaker(repository, destination):
             continue
         for model in repository.models:
             for file in every_file(model):

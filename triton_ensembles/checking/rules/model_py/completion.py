@@ -8,7 +8,7 @@ from triton_ensembles.checking.examples import COMPLETING, python_model
 from triton_ensembles.checking.python.flow import CLASS, Flow, flow_of
 from triton_ensembles.checking.python.nodes import Function, is_changed, is_name, method_of
 from triton_ensembles.checking.python.source import model_files
-from triton_ensembles.checking.rule import Example, Finding, Model, Severity, rule
+from triton_ensembles.checking.rule import Example, Finding, Model, warning
 from triton_ensembles.checking.tensors import type_name
 from triton_ensembles.triton.model_config import DataType
 
@@ -19,9 +19,8 @@ _SIMPLE = (ast.Expr, ast.Assign, ast.AnnAssign, ast.Import, ast.ImportFrom, ast.
 _MOST_CALLS = 1000
 
 
-@rule(
+@warning(
     "auto_complete_config agrees with what config.pbtxt has",
-    severity=Severity.WARNING,
     bad=Example(python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 8 ] }'), {"1/model.py": COMPLETING}),
     good=Example(python_model(), {"1/model.py": COMPLETING}),
 )
@@ -32,12 +31,9 @@ def model_py_completion_differs(model: Model) -> Iterator[Finding]:
             for call, values in _calls(flow_of(file), method):
                 message = _contradiction(model, call, values)
                 if message:
-                    yield Finding(
-                        file.place(call),
-                        message,
-                        "a server that completes configs, which is the default, does not load the model",
-                        "make auto_complete_config and config.pbtxt agree, or delete it from config.pbtxt",
-                    )
+                    effect = "a server that completes configs, which is the default, does not load the model"
+                    cure = "make auto_complete_config and config.pbtxt agree, or delete it from config.pbtxt"
+                    yield Finding(file.place(call), message, effect, cure)
 
 
 def _methods(module: ast.Module | None) -> Iterator[Function]:

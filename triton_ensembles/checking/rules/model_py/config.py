@@ -8,7 +8,7 @@ from triton_ensembles.checking.python.expected import is_guarded
 from triton_ensembles.checking.python.flow import When, flow_of
 from triton_ensembles.checking.python.kinds import ARGUMENTS, Kind
 from triton_ensembles.checking.python.nodes import argument, is_changed, name_of
-from triton_ensembles.checking.python.source import UTILS, PythonFile, every_file
+from triton_ensembles.checking.python.source import UTILS, PythonFile, every_call, every_file
 from triton_ensembles.checking.python.tensor_names import completed_names, needs_result, output_names
 from triton_ensembles.checking.python.types import types_of
 from triton_ensembles.checking.python.values import text_of, texts_of
@@ -136,12 +136,10 @@ def model_py_output_config(model: Model) -> Iterator[Finding]:
             for name in texts_of(file, argument(call, 1, "name")) or ():
                 if name not in known | completed:
                     meant = nearest(name, known)
-                    yield Finding(
-                        file.place(call),
-                        f"the config has no output '{name}'; it has {listed(known)}",
-                        f"{when.effect}: TypeError: 'NoneType' object is not subscriptable",
-                        f"did you mean '{meant}'?" if meant else "write one of these names",
-                    )
+                    message = f"the config has no output '{name}'; it has {listed(known)}"
+                    effect = f"{when.effect}: TypeError: 'NoneType' object is not subscriptable"
+                    cure = f"did you mean '{meant}'?" if meant else "write one of these names"
+                    yield Finding(file.place(call), message, effect, cure)
 
 
 @rule(
@@ -151,19 +149,15 @@ def model_py_output_config(model: Model) -> Iterator[Finding]:
     words="KeyError: 'FP32'",
 )
 def model_py_type_name(model: Model) -> Iterator[Finding]:
-    for file in every_file(model):
-        for call, name in file.calls():
-            if name != f"{UTILS}.triton_string_to_numpy" or is_guarded(file):
-                continue
-            data_type = text_of(file, argument(call, 0, "triton_type_string"))
-            when = _when(file, call)
-            if data_type is None or data_type in _TYPES or not when.is_certain:
-                continue
-            usual = {"TYPE_BYTES": "TYPE_STRING", "BYTES": "TYPE_STRING"}.get(data_type)
-            meant = usual or (f"TYPE_{data_type}" if f"TYPE_{data_type}" in _TYPES else nearest(data_type, _TYPES))
-            yield Finding(
-                file.place(call),
-                f"triton_string_to_numpy knows no type '{data_type}'",
-                f"{when.effect}: KeyError: '{data_type}'",
-                f"write '{meant}'" if meant else f"it knows {listed(_TYPES, 15)}",
-            )
+    for file, call, name in every_call(model):
+        if name != f"{UTILS}.triton_string_to_numpy" or is_guarded(file):
+            continue
+        data_type = text_of(file, argument(call, 0, "triton_type_string"))
+        when = _when(file, call)
+        if data_type is None or data_type in _TYPES or not when.is_certain:
+            continue
+        usual = {"TYPE_BYTES": "TYPE_STRING", "BYTES": "TYPE_STRING"}.get(data_type)
+        meant = usual or (f"TYPE_{data_type}" if f"TYPE_{data_type}" in _TYPES else nearest(data_type, _TYPES))
+        message = f"triton_string_to_numpy knows no type '{data_type}'"
+        cure = f"write '{meant}'" if meant else f"it knows {listed(_TYPES, 15)}"
+        yield Finding(file.place(call), message, f"{when.effect}: KeyError: '{data_type}'", cure)

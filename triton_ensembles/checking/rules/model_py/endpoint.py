@@ -5,37 +5,25 @@ from collections.abc import Iterator
 
 from triton_ensembles.checking.python.examples import EXECUTE, EXECUTE_LINE, class_model, initializing
 from triton_ensembles.checking.python.nodes import Function, With, argument, method_of
-from triton_ensembles.checking.python.source import PythonFile, every_file
+from triton_ensembles.checking.python.source import PythonFile, every_call, every_file
 from triton_ensembles.checking.python.values import text_of
-from triton_ensembles.checking.rule import Finding, Model, Server, Severity, rule
+from triton_ensembles.checking.rule import Finding, Model, Server, warning
 
 GOOD = class_model()
 # Full names of functions that download something whatever their arguments are.
-_DOWNLOADING = {
-    "huggingface_hub.hf_hub_download",
-    "huggingface_hub.snapshot_download",
-    "torch.hub.load_state_dict_from_url",
-    "torch.hub.download_url_to_file",
-    "torch.utils.model_zoo.load_url",
-    "requests.get",
-    "requests.post",
-    "urllib.request.urlopen",
-    "urllib.request.urlretrieve",
-    "httpx.get",
-    "wget.download",
-    "gdown.download",
-    "nltk.download",
-    "spacy.cli.download",
-    "tensorflow.keras.utils.get_file",
-    "keras.utils.get_file",
-}
+_DOWNLOADING = (
+    {"huggingface_hub.hf_hub_download", "huggingface_hub.snapshot_download", "torch.utils.model_zoo.load_url"}
+    | {"torch.hub.load_state_dict_from_url", "torch.hub.download_url_to_file", "requests.get", "requests.post"}
+    | {"urllib.request.urlopen", "urllib.request.urlretrieve", "httpx.get", "wget.download", "gdown.download"}
+    | {"nltk.download", "spacy.cli.download", "tensorflow.keras.utils.get_file", "keras.utils.get_file"}
+)
 # Methods and classes that download when their first argument is the name of a model and not a folder.
 _PRETRAINED = "from_pretrained"
 _BY_NAME = {"sentence_transformers.SentenceTransformer", "sentence_transformers.CrossEncoder", "torch.hub.load"}
 _NAMES = ("pretrained_model_name_or_path", "model_name_or_path", "repo_or_dir", "identifier")
 
 
-@rule(
+@warning(
     "model.py downloads nothing from the internet",
     source="AWS: network isolation; the example ensemble of AWS calls AutoTokenizer.from_pretrained in initialize",
     bad=initializing(
@@ -45,21 +33,19 @@ _NAMES = ("pretrained_model_name_or_path", "model_name_or_path", "repo_or_dir", 
         "except OSError:",
         "    self.weights = None",
     ),
-    severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
 def model_py_download(model: Model) -> Iterator[Finding]:
-    for file in every_file(model):
-        for call, name in file.calls():
-            if target := _downloaded(file, call, name):
-                yield Finding(
-                    file.place(call),
-                    f"{name.rpartition('.')[2] or 'this call'} downloads {target} from the internet",
-                    "an endpoint in a VPC or with network isolation cannot load the model, and elsewhere each load "
-                    "waits for the download while the caller gets ModelNotReadyException (429)",
-                    "put the files into the version folder, and load them from "
-                    'Path(args["model_repository"]) / args["model_version"]',
-                )
+    for file, call, name in every_call(model):
+        if target := _downloaded(file, call, name):
+            yield Finding(
+                file.place(call),
+                f"{name.rpartition('.')[2] or 'this call'} downloads {target} from the internet",
+                "an endpoint in a VPC or with network isolation cannot load the model, and elsewhere each load "
+                "waits for the download while the caller gets ModelNotReadyException (429)",
+                "put the files into the version folder, and load them from "
+                'Path(args["model_repository"]) / args["model_version"]',
+            )
 
 
 def _downloaded(file: PythonFile, call: ast.Call, name: str) -> str:
@@ -78,13 +64,12 @@ def _downloaded(file: PythonFile, call: ast.Call, name: str) -> str:
     return f"'{model[:80]}'" if model and not model.startswith(("/", ".", "~")) else ""
 
 
-@rule(
+@warning(
     "execute closes the files that it opens",
     source="the example ensemble of AWS opens logs.txt for every request and never closes it",
     bad=class_model(
         EXECUTE.replace(EXECUTE_LINE, f'{EXECUTE_LINE}        open("/tmp/log.txt", "a").write("request")\n')
     ),
-    severity=Severity.WARNING,
 )
 def model_py_open_files(model: Model) -> Iterator[Finding]:
     for file in every_file(model):
@@ -98,13 +83,12 @@ def model_py_open_files(model: Model) -> Iterator[Finding]:
                 continue
             for call, name in file.calls(execute):
                 if name == "open" and call not in managed:
-                    yield Finding(
-                        file.place(call),
-                        "execute opens a file here and never closes it",
+                    effect = (
                         "every request leaves a file open; once the process has too many (often 1024), requests fail "
-                        "with OSError: Too many open files, unless the garbage collector closes them in time",
-                        "read it once in initialize, write with pb_utils.Logger, or use: with open(…) as file:",
+                        "with OSError: Too many open files, unless the garbage collector closes them in time"
                     )
+                    cure = "read it once in initialize, write with pb_utils.Logger, or use: with open(…) as file:"
+                    yield Finding(file.place(call), "execute opens a file here and never closes it", effect, cure)
 
 
 def _is_true(node: ast.expr) -> bool:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.examples import IDENTITY, python_model
 from triton_ensembles.checking.rule import Example, Finding, Model, Server, rule
 
@@ -20,18 +19,15 @@ GOOD = _called("my_model.py")
 
 def _name(model: Model) -> str:
     """The default_model_filename of a Python model, "" if it has none."""
-    return model.config.default_model_filename if backend_of(model).name == "python" else ""
+    return model.config.default_model_filename if model.is_python else ""
 
 
 @rule("The file of a Python model has no blanks in its name", bad=_called("my model.py"), server=Server.DIES)
 def model_py_file_name(model: Model) -> Iterator[Finding]:
     if re.search(r"[ \t\n]", _name(model)):
-        yield Finding(
-            model.at("default_model_filename"),
-            f"the name of the file, '{_name(model)}', contains a blank",
-            "Triton starts the stub by a shell command that has the name in it, and tritonserver ends: stol",
-            _CURE,
-        )
+        message = f"the name of the file, '{_name(model)}', contains a blank"
+        effect = "Triton starts the stub by a shell command that has the name in it, and tritonserver ends: stol"
+        yield Finding(model.at("default_model_filename"), message, effect, _CURE)
 
 
 @rule(
@@ -42,8 +38,5 @@ def model_py_file_name(model: Model) -> Iterator[Finding]:
 def model_py_file_name_dots(model: Model) -> Iterator[Finding]:
     name = _name(model)
     if name.endswith(".py") and "/" not in name and "." in name.removesuffix(".py").lstrip("."):
-        yield Finding(
-            model.at("default_model_filename"),
-            f"'{name}' has more than one dot, and Python takes what stands before them for packages",
-            cure=_CURE,
-        )
+        message = f"'{name}' has more than one dot, and Python takes what stands before them for packages"
+        yield Finding(model.at("default_model_filename"), message, cure=_CURE)

@@ -10,7 +10,7 @@ from triton_ensembles.checking.python.file_reads import read_path
 from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.source import PythonFile, every_file, model_files
 from triton_ensembles.checking.python.values import text_of
-from triton_ensembles.checking.rule import Finding, Model, Severity, rule
+from triton_ensembles.checking.rule import Finding, Model, rule, warning
 
 SOURCE = "python_backend r24.10 src/stub_launcher.cc: the stub inherits the working folder of tritonserver"
 _IN_VERSION = 'Path(args["model_repository"], args["model_version"], "{name}")'
@@ -29,10 +29,9 @@ def model_py_relative_file(model: Model) -> Iterator[Finding]:
             yield _finding(file, call, name)
 
 
-@rule(
+@warning(
     "No file is opened by a relative path",
     bad=initializing_with_labels('self.read = lambda: open("vocabulary.txt").read()'),
-    severity=Severity.WARNING,
 )
 def model_py_relative_file_elsewhere(model: Model) -> Iterator[Finding]:
     for file, call, name in _relative(model):
@@ -62,12 +61,11 @@ def model_py_relative_import(model: Model) -> Iterator[Finding]:
                 )
             folder = file.path.rpartition("/")[0]
             for name in _missing(model, folder, node) if node.level == 1 else ():
-                yield Finding(
-                    file.place(node),
-                    f"there is no '{name}' in the folder '{folder}'",
-                    f"{'ModuleNotFoundError' if node.module else 'ImportError'}, and Triton does not load the model",
-                    f"add {name}.py to the folder, or correct the name",
+                message = f"there is no '{name}' in the folder '{folder}'"
+                effect = (
+                    f"{'ModuleNotFoundError' if node.module else 'ImportError'}, and Triton does not load the model"
                 )
+                yield Finding(file.place(node), message, effect, f"add {name}.py to the folder, or correct the name")
 
 
 def _missing(model: Model, folder: str, node: ast.ImportFrom) -> list[str]:
@@ -81,16 +79,13 @@ def _missing(model: Model, folder: str, node: ast.ImportFrom) -> list[str]:
 
 
 def _finding(file: PythonFile, call: ast.Call, name: str) -> Finding:
-    return Finding(
-        file.place(call),
-        f"'{name}' is a relative path",
-        "Python looks for it in the folder that tritonserver was started in, not beside model.py: FileNotFoundError",
-        f"open {_IN_VERSION.format(name=name)}",
+    effect = (
+        "Python looks for it in the folder that tritonserver was started in, not beside model.py: FileNotFoundError"
     )
+    return Finding(file.place(call), f"'{name}' is a relative path", effect, f"open {_IN_VERSION.format(name=name)}")
 
 
 def _relative(model: Model) -> Iterator[tuple[PythonFile, ast.Call, str]]:
-    """The calls that read a file by a relative path."""
     for file in every_file(model):
         if b"chdir" in file.data:
             continue

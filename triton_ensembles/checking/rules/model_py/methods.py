@@ -8,7 +8,7 @@ from triton_ensembles.checking.python.expected import is_expected
 from triton_ensembles.checking.python.flow import CLASS, When, flow_of
 from triton_ensembles.checking.python.nodes import Function, hides_arguments, is_changed, is_name, positional
 from triton_ensembles.checking.python.source import PythonFile, every_file, model_files
-from triton_ensembles.checking.rule import Finding, Model, Severity, rule
+from triton_ensembles.checking.rule import Finding, Model, rule, warning
 from triton_ensembles.ground.spelling import nearest
 
 SOURCE = 'python_backend r24.10 src/pb_stub.cc: hasattr(model_instance_, "initialize"); measured on 2.51.0'
@@ -21,21 +21,14 @@ _SCALED = EXECUTE.replace("x.as_numpy()", "x.as_numpy() * self.factor")
 _HIDDEN = (b"setattr", b"__dict__", b"__getattr", b"hasattr", b"__slots__", b"vars(", b"locals(", b"__new__")
 
 
-@rule(
-    f"Triton calls the methods of {CLASS} by their names",
-    bad=class_model(f"{_MISSPELT}{EXECUTE}"),
-    severity=Severity.WARNING,
-)
+@warning(f"Triton calls the methods of {CLASS} by their names", bad=class_model(f"{_MISSPELT}{EXECUTE}"))
 def model_py_method_name(model: Model) -> Iterator[Finding]:
     for file in model_files(model):
         for method, meant in _misspelt(file):
             if not _unset(file, {method}):  # model-py-attribute: every request fails
-                yield Finding(
-                    file.place(method),
-                    f"nothing calls the method {method.name}",
-                    f"Triton looks for {meant}, finds none, and goes on without it",
-                    f"rename it to {meant}",
-                )
+                message = f"nothing calls the method {method.name}"
+                effect = f"Triton looks for {meant}, finds none, and goes on without it"
+                yield Finding(file.place(method), message, effect, f"rename it to {meant}")
 
 
 def _misspelt(file: PythonFile) -> Iterator[tuple[Function, str]]:
@@ -87,12 +80,9 @@ def model_py_helper_arguments(model: Model) -> Iterator[Finding]:
             when = flow.when(call, loops_run=True)
             if when.is_certain and not is_expected(file, call):
                 lacks_self = is_method and not positional(helper)
-                yield Finding(
-                    file.place(call),
-                    f"{helper.name} (line {helper.lineno}) does not take these arguments",
-                    f"{when.effect}: TypeError",
-                    "write self as its first argument" if lacks_self else "correct the call, or what it takes",
-                )
+                message = f"{helper.name} (line {helper.lineno}) does not take these arguments"
+                cure = "write self as its first argument" if lacks_self else "correct the call, or what it takes"
+                yield Finding(file.place(call), message, f"{when.effect}: TypeError", cure)
 
 
 def _fits(function: Function, call: ast.Call, own: int) -> bool:
@@ -134,12 +124,9 @@ def model_py_super(model: Model) -> Iterator[Finding]:
             if not is_name(holder.func, "super") or name in inherited or hasattr(object, name):
                 continue
             if when.is_certain:
-                yield Finding(
-                    file.place(call),
-                    f"no base class of {CLASS} has a method {name}",
-                    f"{when.effect}: AttributeError: 'super' object has no attribute '{name}'",
-                    "remove the line",
-                )
+                message = f"no base class of {CLASS} has a method {name}"
+                effect = f"{when.effect}: AttributeError: 'super' object has no attribute '{name}'"
+                yield Finding(file.place(call), message, effect, "remove the line")
 
 
 def _unset(file: PythonFile, without: set[Function]) -> list[ast.Attribute]:

@@ -76,7 +76,6 @@ def _finding(model: Model, file: PythonFile, call: ast.Call, path: str, when: Wh
 
 
 def _reads(file: PythonFile) -> Iterator[tuple[ast.Call, ast.expr]]:
-    """The calls that read a file, each with its path."""
     for call, name in file.calls():
         path = read_path(file, call, name) or read_folder(call) or opened(file, call)
         if path is not None:

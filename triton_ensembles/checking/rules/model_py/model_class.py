@@ -15,16 +15,8 @@ from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.execute import gives_none
 from triton_ensembles.checking.python.flow import CLASS, flow_of
 from triton_ensembles.checking.python.nodes import Function, is_name, positional
-from triton_ensembles.checking.python.source import (
-    MODEL_PY,
-    ParseError,
-    PythonFile,
-    every_file,
-    is_python,
-    model_files,
-    unread_files,
-)
-from triton_ensembles.checking.rule import Destination, Finding, Model, Repository, Server, Severity, rule
+from triton_ensembles.checking.python.source import MODEL_PY, PythonFile, every_file, model_files, unread_files
+from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Repository, Server, note, rule, warning
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.spelling import most_of, nearest
 from triton_ensembles.triton.releases import image_of, version
@@ -56,17 +48,13 @@ def model_py_syntax(model: Model, destination: Destination) -> Iterator[Finding]
         if known and known.broken:
             continue  # model-file-broken: it is no Python at all
         if file.error and _python_of(model, destination) <= _OWN_PYTHON:
-            yield Finding(
-                file.place(file.error),
-                f"this is not valid Python: {file.error.message}",
-                cure="correct this line, or an unclosed bracket or quote above it",
-            )
+            cure = "correct this line, or an unclosed bracket or quote above it"
+            yield Finding(file.place(file.error), f"this is not valid Python: {file.error.message}", cure=cure)
 
 
-@rule(
+@note(
     "The Python that runs the checker can parse model.py",
     source="the checker parses with the Python that runs it",
-    severity=Severity.NOTE,
     server=Server.ACCEPTS,
 )
 def model_py_newer_syntax(model: Model, destination: Destination) -> Iterator[Finding]:
@@ -83,23 +71,19 @@ def model_py_newer_syntax(model: Model, destination: Destination) -> Iterator[Fi
             )
 
 
-@rule(
+@warning(
     "model.py is small enough for the checker to read",
     source="limits of the checker: 512 KiB for a Python file, 64 MiB for all texts of a repository",
-    severity=Severity.WARNING,
 )
 def model_py_unread(model: Model) -> Iterator[Finding]:
     name = model.config.default_model_filename or MODEL_PY
-    for number in model.served_versions() if is_python(model) else ():
+    for number in model.served_versions if model.is_python else ():
         path = join(model.versions[number], name)
         entry = model.get(path)
         if entry and entry.kind is Kind.FILE and entry.size and entry.data is None:
-            yield Finding(
-                model.place(path),
-                f"{name} was not read: it has {entry.size} bytes",
-                "nothing of its code was checked",
-                "put data into a file beside it, and read that in initialize",
-            )
+            message = f"{name} was not read: it has {entry.size} bytes"
+            cure = "put data into a file beside it, and read that in initialize"
+            yield Finding(model.place(path), message, "nothing of its code was checked", cure)
 
 
 @rule(
@@ -115,30 +99,27 @@ def model_py_no_class(model: Model) -> Iterator[Finding]:
         classes = {node.name: node for node in file.module.body if isinstance(node, ast.ClassDef)}
         executing = (name for name, node in classes.items() if any(_functions(node, "execute")))
         meant = nearest(CLASS, classes) or next(executing, None)
-        place = file.place(classes[meant] if meant else ParseError("", 1, 1))
+        place = file.place(classes[meant]) if meant else Place(file.shown, 1, 1)
         cure = f"instead of {meant}" if meant else "with a method execute(self, requests)"
         yield Finding(place, f"there is no class {CLASS} in this file", cure=f"write class {CLASS}: {cure}")
 
 
-@rule(
+@note(
     "The repository's Python files are within the checker's limits",
     source=f"limits of the checker: {MOST_TOKENS:,} names, numbers and signs in one repository, and how deeply they "
     "are nested",
-    severity=Severity.NOTE,
 )
 def python_unread(repository: Repository) -> Iterator[Finding]:
     for model in repository.models:
         with suppress(UnknownValueError):
             deque(every_file(model), 0)
-    unread = unread_files(repository)
+    unread = list(unread_files(repository))
     if unread:
         several = f"{len(unread)} of the Python files here were not read: {most_of(unread, 20)}"
-        yield Finding(
-            repository.place(unread[0]),
-            several if len(unread) > 1 else "this Python file was not read",
-            f"nothing of {'their' if len(unread) > 1 else 'its'} code was checked",
-            "move data and generated code out of them, or check the models in groups",
-        )
+        message = several if len(unread) > 1 else "this Python file was not read"
+        effect = f"nothing of {'their' if len(unread) > 1 else 'its'} code was checked"
+        cure = "move data and generated code out of them, or check the models in groups"
+        yield Finding(repository.place(unread[0]), message, effect, cure)
 
 
 @rule(
@@ -156,12 +137,9 @@ def model_py_no_execute(model: Model) -> Iterator[Finding]:
             continue
         methods = [method.name for method in node.body if isinstance(method, Function)]
         meant = nearest("execute", methods)
-        yield Finding(
-            file.place(node),
-            f"{CLASS} has no method execute",
-            "the model loads, and every request fails: does not implement `execute` method",
-            f"rename {meant} to execute" if meant else "write def execute(self, requests):",
-        )
+        effect = "the model loads, and every request fails: does not implement `execute` method"
+        cure = f"rename {meant} to execute" if meant else "write def execute(self, requests):"
+        yield Finding(file.place(node), f"{CLASS} has no method execute", effect, cure)
 
 
 @rule(
@@ -170,8 +148,7 @@ def model_py_no_execute(model: Model) -> Iterator[Finding]:
     bad=class_model("    def execute(self):\n        return self.answers\n"),
 )
 def model_py_execute_arguments(model: Model) -> Iterator[Finding]:
-    effect = "the model loads, and every request fails: TypeError"
-    yield from _uncallable(model, "execute", "requests", effect)
+    return _uncallable(model, "execute", "requests", "the model loads, and every request fails: TypeError")
 
 
 @rule(
@@ -186,40 +163,33 @@ def model_py_initialize_arguments(model: Model) -> Iterator[Finding]:
     yield from _uncallable(model, "__init__", "", effect)
 
 
-@rule(
+@warning(
     "initialize is no coroutine",
     source=f"{SOURCE} Initialize: what it returns is not looked at",
     bad=class_model(f"    async def initialize(self, args):\n        pass\n\n{EXECUTE}"),
-    severity=Severity.WARNING,
 )
 def model_py_async_initialize(model: Model) -> Iterator[Finding]:
     for file, node in _classes(model):
         for method in _functions(node, "initialize"):
             if isinstance(method, ast.AsyncFunctionDef) and not method.decorator_list:
-                yield Finding(
-                    file.place(method),
-                    "initialize is a coroutine (async def), and Triton awaits only execute",
-                    "the model loads without it: nothing in it ever runs",
-                    "write def initialize(self, args):",
-                )
+                message = "initialize is a coroutine (async def), and Triton awaits only execute"
+                effect = "the model loads without it: nothing in it ever runs"
+                yield Finding(file.place(method), message, effect, "write def initialize(self, args):")
 
 
-@rule(
+@warning(
     "finalize takes only self",
     source=f'{SOURCE} Finalize: attr("finalize")(), whose errors are only logged',
     bad=class_model(f"{EXECUTE}\n    def finalize(self, args):\n        pass\n"),
-    severity=Severity.WARNING,
 )
 def model_py_finalize_arguments(model: Model) -> Iterator[Finding]:
-    effect = "the model is unloaded without it, and the log has a TypeError"
-    yield from _uncallable(model, "finalize", "", effect)
+    return _uncallable(model, "finalize", "", "the model is unloaded without it, and the log has a TypeError")
 
 
-@rule(
+@warning(
     "auto_complete_config is a static method that takes the config and returns it",
     source=f"{SOURCE} AutoCompleteModelConfig: called on the class, unless --disable-auto-complete-config is given",
     bad=class_model(f"    def auto_complete_config(self, config):\n        return config\n\n{EXECUTE}"),
-    severity=Severity.WARNING,
 )
 def model_py_auto_complete(model: Model) -> Iterator[Finding]:
     effect = "a server that completes configs, which is the default, does not load the model"
@@ -248,20 +218,15 @@ def _uncallable(model: Model, name: str, argument: str, effect: str) -> Iterator
             takes = len(positional(method))
             arguments = f"{takes} argument" + ("s" if takes != 1 else "")
             passed = (["self"] if own else []) + ([argument] if argument else [])
-            yield Finding(
-                file.place(method),
-                f"{name} takes {arguments}, and Triton calls it with {len(passed)} ({' and '.join(passed) or 'none'})",
-                effect,
-                f"write def {name}({', '.join(passed)}):",
+            message = (
+                f"{name} takes {arguments}, and Triton calls it with {len(passed)} ({' and '.join(passed) or 'none'})"
             )
+            yield Finding(file.place(method), message, effect, f"write def {name}({', '.join(passed)}):")
 
 
 def _own_arguments(method: Function, on_class: bool = False) -> int | None:
     """How many arguments Python itself passes, self or the class; None when another decorator may change them.
-
-    Args:
-        on_class: Triton calls it on the class, where a plain method gets no self.
-    """
+    Called on the class, a plain method gets no self."""
     names = {decorator.id if isinstance(decorator, ast.Name) else "" for decorator in method.decorator_list}
     if names - {"staticmethod", "classmethod"}:
         return None

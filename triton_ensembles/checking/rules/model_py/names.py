@@ -9,8 +9,7 @@ from pyflakes.messages import UndefinedName
 
 from triton_ensembles.checking.python.examples import EXECUTE, EXECUTE_LINE, class_model, initializing
 from triton_ensembles.checking.python.expected import is_guarded
-from triton_ensembles.checking.python.flow import When, flow_of
-from triton_ensembles.checking.python.misuse import Misuse
+from triton_ensembles.checking.python.flow import Misuse, When, flow_of
 from triton_ensembles.checking.python.nodes import Function, name_of
 from triton_ensembles.checking.python.source import UTILS, PythonFile, every_file
 from triton_ensembles.checking.rule import Destination, Finding, Model, Severity, rule
@@ -166,12 +165,9 @@ def model_py_logger(model: Model) -> Iterator[Finding]:
             if node.attr in (*_LOGGER, "LogLevel") or node.attr.startswith("__") or when is When.PERHAPS:
                 continue
             meant = _USUAL_OF_LOGGER.get(node.attr) or nearest(f"log_{node.attr}", _LOGGER) or "log_info"
-            yield Finding(
-                file.place(node),
-                f"pb_utils.Logger has no '{node.attr}'",
-                f"{when.effect}: type object 'Logger' has no attribute '{node.attr}'",
-                f"write pb_utils.Logger.{meant}(…)",
-            )
+            message = f"pb_utils.Logger has no '{node.attr}'"
+            effect = f"{when.effect}: type object 'Logger' has no attribute '{node.attr}'"
+            yield Finding(file.place(node), message, effect, f"write pb_utils.Logger.{meant}(…)")
 
 
 def _taken(file: PythonFile) -> Iterator[tuple[ast.AST, str]]:

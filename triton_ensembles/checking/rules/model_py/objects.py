@@ -5,9 +5,8 @@ from collections.abc import Iterator
 
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.expected import is_expected, is_guarded
-from triton_ensembles.checking.python.flow import flow_of
+from triton_ensembles.checking.python.flow import Misuse, flow_of
 from triton_ensembles.checking.python.kinds import CODES, DICTIONARIES, METHODS, OF_ARRAYS, USUAL, Kind
-from triton_ensembles.checking.python.misuse import Misuse
 from triton_ensembles.checking.python.nodes import is_changed, method_of
 from triton_ensembles.checking.python.source import PythonFile, every_file
 from triton_ensembles.checking.python.types import Types, types_of

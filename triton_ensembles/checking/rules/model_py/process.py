@@ -9,7 +9,7 @@ from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.nodes import is_changed
 from triton_ensembles.checking.python.source import PythonFile, every_file
 from triton_ensembles.checking.python.values import text_of
-from triton_ensembles.checking.rule import Finding, Model, Severity, rule
+from triton_ensembles.checking.rule import Finding, Model, rule, warning
 
 GOOD = class_model(f'    SIZE = os.environ.get("LABEL_COUNT", "4")\n\n{EXECUTE}', "import os\n\n\n")
 _ARGUMENTS, _ENVIRONMENT = "sys.argv", "os.environ"
@@ -32,20 +32,16 @@ def model_py_arguments_of_process(model: Model) -> Iterator[Finding]:
     for file, node, key in _taken(model, _ARGUMENTS):
         when = flow_of(file).when(node)
         if isinstance(key, ast.Constant) and isinstance(key.value, int) and key.value > 0 and when.is_certain:
-            yield Finding(
-                file.place(node),
-                f"sys.argv has no element {key.value}: the stub gets no arguments",
-                f"{when.effect}: IndexError: list index out of range",
-                "write a parameter into config.pbtxt, and read it from args['model_config']",
-            )
+            message = f"sys.argv has no element {key.value}: the stub gets no arguments"
+            cure = "write a parameter into config.pbtxt, and read it from args['model_config']"
+            yield Finding(file.place(node), message, f"{when.effect}: IndexError: list index out of range", cure)
 
 
-@rule(
+@warning(
     "model.py needs no environment variable that nothing sets",
     source="SageMaker and the images set SAGEMAKER_…, AWS_…, NVIDIA_…; others stand in CreateModel's Environment",
     bad=class_model(f'    SIZE = os.environ["LABEL_COUNT"]\n\n{EXECUTE}', "import os\n\n\n"),
     words="KeyError: 'LABEL_COUNT'",
-    severity=Severity.WARNING,
 )
 def model_py_environment_variable(model: Model) -> Iterator[Finding]:
     seen: set[tuple[str, str]] = set()
@@ -54,13 +50,12 @@ def model_py_environment_variable(model: Model) -> Iterator[Finding]:
         if not name or not when.is_certain or _USUAL.match(name) or (file.path, name) in seen:
             continue
         seen.add((file.path, name))
-        yield Finding(
-            file.place(node),
-            f"'{name}' is an environment variable that neither Triton nor SageMaker sets",
-            f"{when.effect}, unless somebody sets it: KeyError: '{name}'",
+        message = f"'{name}' is an environment variable that neither Triton nor SageMaker sets"
+        cure = (
             f"write os.environ.get({name!r}, …), or a parameter in config.pbtxt; or set it in the Environment of the "
-            "SageMaker model",
+            "SageMaker model"
         )
+        yield Finding(file.place(node), message, f"{when.effect}, unless somebody sets it: KeyError: '{name}'", cure)
 
 
 def _taken(model: Model, holder: str) -> Iterator[tuple[PythonFile, ast.Subscript, ast.expr]]:
@@ -75,7 +70,6 @@ def _taken(model: Model, holder: str) -> Iterator[tuple[PythonFile, ast.Subscrip
 
 
 def _is_changed(file: PythonFile, holder: str) -> bool:
-    """Whether the file may put something into it."""
     changed = [node for node in file.nodes if is_changed(node)]
     named = (node.value if isinstance(node, ast.Subscript) else node for node in changed)
     return any(isinstance(node, ast.expr) and file.full_name(node) == holder for node in named) or any(

@@ -8,7 +8,7 @@ from triton_ensembles.checking.python.execute import executes, gives_away, is_ov
 from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.nodes import Function, own_nodes, requests_of
 from triton_ensembles.checking.python.source import PythonFile
-from triton_ensembles.checking.rule import Finding, Model, Server, Severity, rule
+from triton_ensembles.checking.rule import Finding, Model, rule, warning
 
 SOURCE = (
     "python_backend r24.10 src/pb_stub.cc ProcessReturnedResponses; measured on 2.51.0: the numbers of responses and "
@@ -26,11 +26,9 @@ _BRANCH = """\
 """
 
 
-@rule(
+@warning(
     "execute returns after the loop over its requests, not in it",
     bad=class_model(f"{EXECUTE_LINE}{LOOP}            return [response]\n"),
-    severity=Severity.WARNING,
-    server=Server.ACCEPTS,
 )
 def model_py_returns_in_loop(model: Model) -> Iterator[Finding]:
     if model.config.model_transaction_policy.decoupled:
@@ -41,12 +39,8 @@ def model_py_returns_in_loop(model: Model) -> Iterator[Finding]:
                 continue
             for node in loop.body:
                 if isinstance(node, ast.Return) and node.value is not None:
-                    yield Finding(
-                        file.place(node),
-                        "execute returns at its first request",
-                        _SEVERAL + _COMPLAINT,
-                        "collect the responses in a list, and return it after the loop",
-                    )
+                    cure = "collect the responses in a list, and return it after the loop"
+                    yield Finding(file.place(node), "execute returns at its first request", _SEVERAL + _COMPLAINT, cure)
 
 
 @rule(
@@ -58,19 +52,15 @@ def model_py_responses_twice(model: Model) -> Iterator[Finding]:
         for loop in _loops(execute):
             places = [place for place, statement in enumerate(loop.body) if statement in appends]
             if len(places) > 1 and not _may_leave(loop.body[places[0] : places[1]]):
-                yield Finding(
-                    file.place(loop.body[places[1]]),
-                    "execute appends a second response for the same request",
-                    f"the model loads, and every request fails: {_COMPLAINT}",
-                    "give one InferenceResponse all the output tensors of its request",
-                )
+                message = "execute appends a second response for the same request"
+                effect = f"the model loads, and every request fails: {_COMPLAINT}"
+                cure = "give one InferenceResponse all the output tensors of its request"
+                yield Finding(file.place(loop.body[places[1]]), message, effect, cure)
 
 
-@rule(
+@warning(
     "A branch of execute that has appended a response continues with the next request",
     bad=class_model(f"{EXECUTE_LINE}{_LIST}{LOOP}{_BRANCH}{' ' * 12}{_APPEND}{_RETURN}"),
-    severity=Severity.WARNING,
-    server=Server.ACCEPTS,
 )
 def model_py_response_after_branch(model: Model) -> Iterator[Finding]:
     for file, execute, appends in _filled(model):
@@ -80,33 +70,27 @@ def model_py_response_after_branch(model: Model) -> Iterator[Finding]:
                 for block in (branch.body, branch.orelse) if isinstance(branch, ast.If) else ():
                     first = next((statement for statement in block if statement in appends), None)
                     if first and not _may_leave(block):
-                        yield Finding(
-                            file.place(first),
+                        message = (
                             f"after this response, line {loop.body[last].lineno} appends a second one for the same "
-                            "request",
-                            f"such a request fails, and all that Triton gives execute with it: {_COMPLAINT}",
-                            "end the branch with continue",
+                            "request"
                         )
+                        effect = f"such a request fails, and all that Triton gives execute with it: {_COMPLAINT}"
+                        yield Finding(file.place(first), message, effect, "end the branch with continue")
                 if _may_leave([branch]):
                     break
 
 
-@rule(
+@warning(
     "execute appends its responses in the loop over its requests, not after it",
     bad=class_model(f"{EXECUTE_LINE}{_LIST}{LOOP}{' ' * 8}{_APPEND}{_RETURN}"),
-    severity=Severity.WARNING,
-    server=Server.ACCEPTS,
 )
 def model_py_responses_after_loop(model: Model) -> Iterator[Finding]:
     for file, execute, appends in _filled(model):
         after = [statement for statement in execute.body if statement in appends]
         if len(after) == len(appends) and any(_loops(execute)):
-            yield Finding(
-                file.place(after[0]),
-                "execute appends no response in the loop over its requests, only outside of it",
-                _SEVERAL + _COMPLAINT,
-                "append the response of each request in the loop: indent the line",
-            )
+            message = "execute appends no response in the loop over its requests, only outside of it"
+            cure = "append the response of each request in the loop: indent the line"
+            yield Finding(file.place(after[0]), message, _SEVERAL + _COMPLAINT, cure)
 
 
 def _filled(model: Model) -> Iterator[tuple[PythonFile, Function, set[ast.stmt]]]:

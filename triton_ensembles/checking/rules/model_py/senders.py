@@ -9,7 +9,7 @@ from triton_ensembles.checking.python.kinds import Kind
 from triton_ensembles.checking.python.nodes import argument, is_changed, is_none, method_of, name_of
 from triton_ensembles.checking.python.source import UTILS, PythonFile, all_files, model_files
 from triton_ensembles.checking.python.types import types_of
-from triton_ensembles.checking.rule import Finding, Model, Severity, rule
+from triton_ensembles.checking.rule import Finding, Model, rule, warning
 
 SOURCE = "python_backend r24.10 src/response_sender.cc; measured on 2.51.0"
 _HEAD = f"{EXECUTE_LINE}        for request in requests:\n"
@@ -33,12 +33,10 @@ def model_py_sender_final(model: Model) -> Iterator[Finding]:
         for file in files:
             for call in _senders(file):
                 if flow_of(file).when(call, loops_run=True) is When.REQUEST:
-                    yield Finding(
-                        file.place(call),
-                        "no response is ever marked as the last one of its request",
-                        "the model loads, and no request ends: clients wait until their time is over",
-                        "end with sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)",
-                    )
+                    message = "no response is ever marked as the last one of its request"
+                    effect = "the model loads, and no request ends: clients wait until their time is over"
+                    cure = "end with sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)"
+                    yield Finding(file.place(call), message, effect, cure)
                     break
 
 
@@ -87,10 +85,9 @@ def _is_followed(file: PythonFile, sender: ast.AST) -> bool:
     return flow.helper(parent) is not None or name_of(parent.func) in _PASSING
 
 
-@rule(
+@warning(
     "A model that is not decoupled sends one response for each request",
     bad=class_model(f"{_HEAD}{_SEND}{_SEND.splitlines()[-1]}\n{_FINAL}"),
-    severity=Severity.WARNING,
 )
 def model_py_sender_many(model: Model) -> Iterator[Finding]:
     if model.config.model_transaction_policy.decoupled or model.is_completed:
@@ -105,12 +102,10 @@ def model_py_sender_many(model: Model) -> Iterator[Finding]:
             looped = [call for call in sends if call not in certain]
             many = looped[:1] or certain[1:2]
             if many and (looped or _same_sender(file, certain[:2])):
-                yield Finding(
-                    file.place(many[0]),
-                    "this sends several responses for one request, and the model is not decoupled",
-                    "the request fails: expected a single response, got 2",
-                    "add model_transaction_policy { decoupled: true } to config.pbtxt, or send all at once",
-                )
+                message = "this sends several responses for one request, and the model is not decoupled"
+                effect = "the request fails: expected a single response, got 2"
+                cure = "add model_transaction_policy { decoupled: true } to config.pbtxt, or send all at once"
+                yield Finding(file.place(many[0]), message, effect, cure)
 
 
 def _sends(file: PythonFile) -> Iterator[ast.Call]:

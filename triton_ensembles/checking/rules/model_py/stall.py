@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from triton_ensembles.checking.python.examples import class_model, initializing
 from triton_ensembles.checking.python.flow import When, flow_of
 from triton_ensembles.checking.python.nodes import Function, method_of
-from triton_ensembles.checking.python.source import PythonFile, every_file, model_files
+from triton_ensembles.checking.python.source import PythonFile, every_call, every_file, model_files
 from triton_ensembles.checking.rule import Finding, Model, Server, rule
 
 SOURCE = "python_backend r24.10 src/stub_launcher.cc; measured on 2.51.0"
@@ -31,12 +31,9 @@ def model_py_raises(model: Model) -> Iterator[Finding]:
         for node in file.nodes:
             error = _raised(file, node)
             if error and flow_of(file).when(node) is When.LOAD and not _returns_before(file, node):
-                yield Finding(
-                    file.place(node),
-                    f"this line raises {error} whenever the model is loaded",
-                    f"{When.LOAD.effect}: {error}",
-                    "remove the line, or put it under the condition that it reports",
-                )
+                message = f"this line raises {error} whenever the model is loaded"
+                cure = "remove the line, or put it under the condition that it reports"
+                yield Finding(file.place(node), message, f"{When.LOAD.effect}: {error}", cure)
 
 
 def _raised(file: PythonFile, node: ast.AST) -> str:
@@ -71,12 +68,9 @@ def model_py_exit(model: Model) -> Iterator[Finding]:
                 continue
             complaint = "Stub process is not healthy" if name in ("os._exit", "os.abort") else "SystemExit"
             error = "pb_utils.TritonModelException" if when is When.REQUEST else "an error"
-            yield Finding(
-                file.place(node),
-                f"{name} ends the process of the model",
-                f"{when.effect}: {complaint}",
-                f'put it under if __name__ == "__main__":, or raise {error} that says what is wrong',
-            )
+            message = f"{name} ends the process of the model"
+            cure = f'put it under if __name__ == "__main__":, or raise {error} that says what is wrong'
+            yield Finding(file.place(node), message, f"{when.effect}: {complaint}", cure)
 
 
 def _ending(file: PythonFile, node: ast.AST) -> str:
@@ -92,17 +86,13 @@ def _ending(file: PythonFile, node: ast.AST) -> str:
 
 @rule("model.py waits for nobody at a keyboard", bad=initializing("breakpoint()"), words="BdbQuit")
 def model_py_keyboard(model: Model) -> Iterator[Finding]:
-    for file in every_file(model):
-        for call, name in file.calls():
-            if name not in _KEYBOARD or not ("." in name or flow_of(file).is_builtin(call.func)):
-                continue
-            if (when := flow_of(file).when(call, loops_run=True)).is_certain:
-                yield Finding(
-                    file.place(call),
-                    f"{name} needs a terminal, and the process of a model has none",
-                    f"{when.effect}: {_KEYBOARD[name]}",
-                    "remove it; write to the log with pb_utils.Logger.log_info(…)",
-                )
+    for file, call, name in every_call(model):
+        if name not in _KEYBOARD or not ("." in name or flow_of(file).is_builtin(call.func)):
+            continue
+        if (when := flow_of(file).when(call, loops_run=True)).is_certain:
+            message = f"{name} needs a terminal, and the process of a model has none"
+            cure = "remove it; write to the log with pb_utils.Logger.log_info(…)"
+            yield Finding(file.place(call), message, f"{when.effect}: {_KEYBOARD[name]}", cure)
 
 
 @rule(

@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from triton_ensembles.checking.built_for import python_of
 from triton_ensembles.checking.environments import has_stub, reference
 from triton_ensembles.checking.examples import IDENTITY, python_model
-from triton_ensembles.checking.imported_packages import PROVIDERS, UNLESS_ELSEWHERE, imported
+from triton_ensembles.checking.imported_packages import PROVIDERS, UNLESS_ELSEWHERE, imported, standard_library
 from triton_ensembles.checking.packages import packages_of
 from triton_ensembles.checking.python.source import Import, PythonFile
-from triton_ensembles.checking.python.standard_library import standard_library
-from triton_ensembles.checking.rule import Destination, Example, Finding, Form, Model, Severity, rule
+from triton_ensembles.checking.rule import Destination, Example, Finding, Model, rule, warning
 from triton_ensembles.triton.releases import image_of
 
 SOURCE = "server build.py on the branches r22.07 to r26.05: the images' Python has numpy, pip, setuptools and wheel"
@@ -26,37 +25,31 @@ _TOOLS_OF_IMAGES = frozenset({"_distutils_hack", "distutils", "pip", "pkg_resour
 def import_missing(model: Model, destination: Destination) -> Iterator[Finding]:
     for file, module, python in missing_imports(model, destination):
         if not module.later and not module.elsewhere and not _is_tool(module, destination):
-            yield _finding(
-                file,
-                module,
-                f"Python {python} has no module '{module.package}', and neither has the step",
-                f"ModuleNotFoundError: No module named '{module.package}', and Triton does not load the model",
-            )
+            message = f"Python {python} has no module '{module.package}', and neither has the step"
+            effect = f"ModuleNotFoundError: No module named '{module.package}', and Triton does not load the model"
+            yield _finding(file, module, message, effect)
 
 
-@rule(
+@warning(
     "Python has what the functions of model.py import, and not only by chance",
     bad=Example(python_model(), {"1/model.py": f"def later():\n    import not_installed\n\n\n{IDENTITY}"}),
-    severity=Severity.WARNING,
 )
 def import_uncertain(model: Model, destination: Destination) -> Iterator[Finding]:
     for file, module, python in missing_imports(model, destination):
         if _is_tool(module, destination):
-            yield _finding(
-                file,
-                module,
-                f"'{module.package}' is not of Python {python}: it comes with the tools that the image was built with",
-                "an image without them, or this project's own server, does not load the model",
+            message = (
+                f"'{module.package}' is not of Python {python}: it comes with the tools that the image was built with"
             )
+            effect = "an image without them, or this project's own server, does not load the model"
+            yield _finding(file, module, message, effect)
         elif module.later or module.elsewhere:
-            yield _finding(
-                file,
-                module,
-                f"Python {python} has no module '{module.package}', and neither has the step",
+            message = f"Python {python} has no module '{module.package}', and neither has the step"
+            effect = (
                 f"ModuleNotFoundError: No module named '{module.package}', "
                 + ("when the function is called" if module.later else "and Triton does not load the model")
-                + (UNLESS_ELSEWHERE if module.elsewhere else ""),
+                + (UNLESS_ELSEWHERE if module.elsewhere else "")
             )
+            yield _finding(file, module, message, effect)
 
 
 def _finding(file: PythonFile, module: Import, message: str, effect: str) -> Finding:
@@ -89,7 +82,7 @@ def _is_tool(module: Import, destination: Destination) -> bool:
 
 def _gets_environment(model: Model) -> bool:
     """Whether the build gives the step an environment; an invalid recipe may mean to."""
-    if model.repository.form is not Form.SOURCE or model.repository.recipe is None:
+    if not model.repository.builds or model.repository.recipe is None:
         return False
     recipe = model.repository.recipe.recipe
     return recipe is None or any(model.folder in environment.steps for environment in recipe.environments.values())

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.checking.built_for import manifest
 from triton_ensembles.checking.environments import has_stub
-from triton_ensembles.checking.python.source import is_python
-from triton_ensembles.checking.rule import Destination, Finding, Model, Severity, rule
+from triton_ensembles.checking.rule import Destination, Finding, Model, rule, warning
 from triton_ensembles.triton.home import STUB
 from triton_ensembles.triton.releases import Release, image_of
 
@@ -18,31 +17,28 @@ _EFFECT = "the server and the stub share memory whose layout differs by release:
 def stub_release(model: Model, destination: Destination) -> Iterator[Finding]:
     image, triton = _image_and_stub(model, destination)
     if image and triton and triton != image.triton:
-        yield Finding(
-            model.place(STUB),
+        message = (
             f"this stub is of Triton {triton}, for which the archive was built, and the image {image.release} has "
-            f"Triton {image.triton}",
-            _EFFECT,
-            f"build the archive for this image: --image {image.release}",
+            f"Triton {image.triton}"
         )
+        yield Finding(model.place(STUB), message, _EFFECT, f"build the archive for this image: --image {image.release}")
 
 
-@rule("The release of a stub in a model's folder is known", severity=Severity.WARNING)
+@warning("The release of a stub in a model's folder is known")
 def stub_release_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
     image, triton = _image_and_stub(model, destination)
     if image and not triton:
-        yield Finding(
-            model.place(STUB),
-            f"nothing says that this stub is of Triton {image.triton}, which the image {image.release} has",
-            f"if it is of another release, {_EFFECT}",
+        message = f"nothing says that this stub is of Triton {image.triton}, which the image {image.release} has"
+        cure = (
             f"build it from the branch r{image.release} of python_backend, or remove it where the image's own stub, "
-            f"for Python {image.python}, will do",
+            f"for Python {image.python}, will do"
         )
+        yield Finding(model.place(STUB), message, f"if it is of another release, {_EFFECT}", cure)
 
 
 def _image_and_stub(model: Model, destination: Destination) -> tuple[Release | None, str]:
     """The image that a model with a stub is for, and the stub's release of Triton, "" if it is unknown."""
-    if not (is_python(model) and has_stub(model)):
+    if not (model.is_python and has_stub(model)):
         return None, ""
     written = manifest(model.repository).get("triton")
     return image_of(destination), written if isinstance(written, str) else ""

@@ -8,11 +8,11 @@ from triton_ensembles.checking.examples import HEAD, ensemble, io_tensor, python
 from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.kinds import Kind
 from triton_ensembles.checking.python.nodes import argument, hides_arguments
-from triton_ensembles.checking.python.source import UTILS, PythonFile, all_files, every_file, model_files
+from triton_ensembles.checking.python.source import UTILS, PythonFile, all_files, every_call, model_files
 from triton_ensembles.checking.python.tensor_names import completed_names, needs_result, output_names
 from triton_ensembles.checking.python.types import types_of
 from triton_ensembles.checking.python.values import texts_of
-from triton_ensembles.checking.rule import Example, Finding, Model, Repository, Severity, rule
+from triton_ensembles.checking.rule import Example, Finding, Model, Repository, rule, warning
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.spelling import listed, nearest
 
@@ -51,8 +51,7 @@ def model_py_input_name(model: Model) -> Iterator[Finding]:
         return
     reads = [
         (file, call, function, texts_of(file, argument(call, 1, "name")))
-        for file in every_file(model)
-        for call, function in file.calls()
+        for file, call, function in every_call(model)
         if function in _READS
     ]
     read = {name for *_, names in reads for name in names or ()}
@@ -63,13 +62,12 @@ def model_py_input_name(model: Model) -> Iterator[Finding]:
             continue
         for name in names or ():
             if name not in known | completed_names(file):
-                yield Finding(
-                    file.place(call),
-                    f"the config has no input '{name}'; it has {listed(known)}",
+                message = f"the config has no input '{name}'; it has {listed(known)}"
+                effect = (
                     f"{function.rpartition('.')[2]} returns None, and the request fails where it is used: "
-                    "'NoneType' object has no attribute 'as_numpy'",
-                    _corrected(file, call, name, nearest(name, known)),
+                    "'NoneType' object has no attribute 'as_numpy'"
                 )
+                yield Finding(file.place(call), message, effect, _corrected(file, call, name, nearest(name, known)))
 
 
 @rule(
@@ -81,22 +79,19 @@ def model_py_input_number(model: Model) -> Iterator[Finding]:
     most = len(model.config.input) + len(_controls(model))
     if not model.config.input or model.is_completed:
         return
-    for file in every_file(model):
-        for call, _ in file.calls():
-            parent = flow_of(file).parents.get(call)
-            number = parent.slice if isinstance(parent, ast.Subscript) and parent.value is call else None
-            if not isinstance(number, ast.Constant) or not isinstance(number.value, int) or number.value < most:
-                continue
-            if not isinstance(call.func, ast.Attribute) or call.func.attr != "inputs" or call.args:
-                continue
-            is_request = types_of(file).kind(call.func.value) is Kind.REQUEST
-            if is_request and not completed_names(file) and _runs(file, call):
-                yield Finding(
-                    file.place(call),
-                    f"this takes input {number.value} of the request, counted from 0, and the config has {most}",
-                    "the model loads, and every request fails: IndexError: list index out of range",
-                    "take inputs by their names: pb_utils.get_input_tensor_by_name(request, name)",
-                )
+    for file, call, _ in every_call(model):
+        parent = flow_of(file).parents.get(call)
+        number = parent.slice if isinstance(parent, ast.Subscript) and parent.value is call else None
+        if not isinstance(number, ast.Constant) or not isinstance(number.value, int) or number.value < most:
+            continue
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != "inputs" or call.args:
+            continue
+        is_request = types_of(file).kind(call.func.value) is Kind.REQUEST
+        if is_request and not completed_names(file) and _runs(file, call):
+            message = f"this takes input {number.value} of the request, counted from 0, and the config has {most}"
+            effect = "the model loads, and every request fails: IndexError: list index out of range"
+            cure = "take inputs by their names: pb_utils.get_input_tensor_by_name(request, name)"
+            yield Finding(file.place(call), message, effect, cure)
 
 
 @rule(
@@ -113,12 +108,7 @@ def model_py_output_name(model: Model) -> Iterator[Finding]:
     yield from _misnamed(model, needed=True)
 
 
-@rule(
-    "model.py makes only outputs that the config has",
-    source=_SOURCE_OF_OUTPUTS,
-    bad=script_model(_MISNAMED),
-    severity=Severity.WARNING,
-)
+@warning("model.py makes only outputs that the config has", source=_SOURCE_OF_OUTPUTS, bad=script_model(_MISNAMED))
 def model_py_output_dropped(model: Model) -> Iterator[Finding]:
     yield from _misnamed(model, needed=False)
 
@@ -138,21 +128,15 @@ def _misnamed(model: Model, needed: bool) -> Iterator[Finding]:
             for call, names in _tensors(file):
                 for name in names or () if _runs(file, call) else ():
                     if name not in known | completed_names(file):
-                        yield Finding(
-                            file.place(call),
-                            f"the config has no output '{name}'; it has {listed(known)}",
-                            _STEP_FAILS if needed else _DROPPED,
-                            _corrected(file, call, name, nearest(name, known)),
-                        )
+                        message = f"the config has no output '{name}'; it has {listed(known)}"
+                        cure = _corrected(file, call, name, nearest(name, known))
+                        yield Finding(file.place(call), message, _STEP_FAILS if needed else _DROPPED, cure)
 
 
 def _needed_outputs(model: Model) -> set[str]:
     """The outputs that another step of an ensemble of the repository reads."""
-    key = "outputs that steps read"
-    if key not in model.repository.cache:
-        model.repository.cache[key] = _read_outputs(model.repository)
-    outputs: set[str] = model.repository.cache[key].get(model.name, set())
-    return outputs & {output.name for output in model.config.output}
+    outputs = model.repository.once("outputs that steps read", lambda: _read_outputs(model.repository))
+    return outputs.get(model.name, set()) & {output.name for output in model.config.output}
 
 
 def _read_outputs(repository: Repository) -> dict[str, set[str]]:
@@ -168,11 +152,10 @@ def _read_outputs(repository: Repository) -> dict[str, set[str]]:
     return outputs
 
 
-@rule(
+@warning(
     "model.py makes all the outputs that the config has",
     source="python_backend r24.10 pb_stub.cc; measured on 2.51.0",
     bad=script_model(_BODY, f"output [ {io_tensor('MASK')} ]"),
-    severity=Severity.WARNING,
 )
 def model_py_output_missing(model: Model) -> Iterator[Finding]:
     for first in model_files(model):
@@ -184,12 +167,11 @@ def model_py_output_missing(model: Model) -> Iterator[Finding]:
             continue
         for number, output in enumerate(model.config.output):
             if output.name not in outputs and output.name:
-                yield Finding(
-                    model.at("output", number, "name"),
-                    f"{first.path} never makes the output '{output.name}'; it makes {listed(outputs)}",
-                    _DROPPED,
-                    f'add pb_utils.Tensor("{output.name}", …) to the response, or delete the output from config.pbtxt',
+                message = f"{first.path} never makes the output '{output.name}'; it makes {listed(outputs)}"
+                cure = (
+                    f'add pb_utils.Tensor("{output.name}", …) to the response, or delete the output from config.pbtxt'
                 )
+                yield Finding(model.at("output", number, "name"), message, _DROPPED, cure)
 
 
 def _runs(file: PythonFile, call: ast.Call) -> bool:
@@ -240,17 +222,14 @@ def _calls_models(file: PythonFile) -> bool:
 
 
 def _tensors(file: PythonFile) -> Iterator[tuple[ast.Call, tuple[str, ...] | None]]:
-    """Calls of ``pb_utils.Tensor`` for responses, with the names when they are known.
-
-    In a file that also makes requests to other models, a tensor may be an input of those.
-    """
+    """Calls of ``pb_utils.Tensor``, with the names when they are known, of files that make no requests to other models:
+    there a tensor may be an input of those."""
     for call, name in file.calls() if not _calls_models(file) else ():
         if name in (f"{UTILS}.Tensor", f"{UTILS}.Tensor.from_dlpack"):
             yield call, texts_of(file, argument(call, 0, "name"))
 
 
 def _corrected(file: PythonFile, call: ast.Call, wrong: str, meant: str | None) -> str:
-    """The line with the name that was meant."""
     if not meant:
         return "write one of these names, or add the tensor to config.pbtxt"
     lines = file.data.decode("utf-8", "replace").splitlines()

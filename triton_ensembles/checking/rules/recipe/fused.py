@@ -9,10 +9,11 @@ from itertools import combinations
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from triton_ensembles.checking.backend import backend_of
+from triton_ensembles.checking.ensemble_steps import step_names
 from triton_ensembles.checking.environments import PARAMETER
-from triton_ensembles.checking.examples import SCALE, ensemble, python_model, script_for, script_model, step
-from triton_ensembles.checking.python.source import UTILS, every_file
+from triton_ensembles.checking.examples import SCALE, ensemble, python_model, script_for, step
+from triton_ensembles.checking.python.examples import CALLING, class_model
+from triton_ensembles.checking.python.source import UTILS, every_call
 from triton_ensembles.checking.recipe_files import environment_files
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Repository, Server, rule
 from triton_ensembles.project.recipe.places import RECIPE
@@ -26,7 +27,6 @@ _CURE = "build the ensemble in its drawn form (--target cpu or gpu)"
 
 
 def _one_step(name: str, model: Example, extra: str = "") -> Example:
-    """An ensemble of one step, the model ``model`` under the name ``name``."""
     files = {
         "config.pbtxt": f'name: "{name}"\n{model.config}',
         **(model.files or {"1/model.py": script_for(model.config or "")}),
@@ -38,25 +38,14 @@ def _one_step(name: str, model: Example, extra: str = "") -> Example:
 _DECOUPLED = "model_transaction_policy { decoupled: true }"
 _STREAM = _one_step("fused-stream", Example(python_model(_DECOUPLED)), _DECOUPLED)
 _SEQUENCE = _one_step("fused-sequence", Example(python_model("sequence_batching { }")))
-_CALLER = _one_step(
-    "fused-caller",
-    script_model("""\
-class TritonPythonModel:
-    def execute(self, requests):
-        inner = pb_utils.InferenceRequest(model_name="fused-caller", requested_output_names=["Y"], inputs=[])
-        return [inner.exec() for _ in requests]
-"""),
-)
-_SENDER = _one_step(
-    "fused-sender",
-    script_model("""\
-class TritonPythonModel:
+_CALLER = _one_step("fused-caller", class_model(CALLING.format("fused-caller")))
+_SENDING = """\
     def execute(self, requests):
         for request in requests:
             request.get_response_sender().send(pb_utils.InferenceResponse(request.inputs()), 1)
         return [None for _ in requests]
-"""),
-)
+"""
+_SENDER = _one_step("fused-sender", class_model(_SENDING))
 _REPEAT = _one_step("fused-repeat", Example(python_model(backend='backend: "repeat"')))
 _INNER = Example(
     ensemble(step("fused-inner", {"X": "X"}, {"Y": "Y"})),
@@ -65,53 +54,38 @@ _INNER = Example(
 
 
 def _is_step(model: Model, destination: Destination) -> bool:
-    """Whether the fused model would run ``model``."""
-    cache, key = model.repository.cache, "models of steps"
-    if key not in cache:
-        ensembles = model.repository.ensembles
-        cache[key] = {
-            use.model_name for ensemble_model in ensembles for use in ensemble_model.config.ensemble_scheduling.step
-        }
-    uses = cache[key]
-    return destination.device == "fused" and model.folder in uses
+    return destination.device == "fused" and model.folder in step_names(model.repository)
 
 
 @rule("A step of a fused ensemble is not decoupled", bad=_STREAM)
 def fused_decoupled(model: Model, destination: Destination) -> Iterator[Finding]:
     if _is_step(model, destination) and model.config.model_transaction_policy.decoupled:
-        yield Finding(
-            model.at("model_transaction_policy", "decoupled"),
-            f"the step {model.folder} is decoupled, so the ensemble cannot be fused",
-            "a decoupled model may answer a request many times, and a fused one answers it once",
-            _CURE,
-        )
+        message = f"the step {model.folder} is decoupled, so the ensemble cannot be fused"
+        effect = "a decoupled model may answer a request many times, and a fused one answers it once"
+        yield Finding(model.at("model_transaction_policy", "decoupled"), message, effect, _CURE)
 
 
 @rule("A step of a fused ensemble has no sequences", bad=_SEQUENCE)
 def fused_sequence(model: Model, destination: Destination) -> Iterator[Finding]:
     if _is_step(model, destination) and model.config.HasField("sequence_batching"):
-        yield Finding(
-            model.at("sequence_batching"),
-            f"the step {model.folder} keeps state (sequence_batching), so the ensemble cannot be fused",
-            "Triton would send requests of one sequence to different instances of the fused model",
-            _CURE,
-        )
+        message = f"the step {model.folder} keeps state (sequence_batching), so the ensemble cannot be fused"
+        effect = "Triton would send requests of one sequence to different instances of the fused model"
+        yield Finding(model.at("sequence_batching"), message, effect, _CURE)
 
 
 @rule("A step of a fused ensemble calls no other models", bad=_CALLER)
 def fused_calls(model: Model, destination: Destination) -> Iterator[Finding]:
     if not _is_step(model, destination):
         return
-    for file in every_file(model):
-        for call, name in file.calls():
-            if name.startswith(f"{UTILS}.") and name.removeprefix(f"{UTILS}.") in _CALLS:
-                yield Finding(
-                    file.place(call),
-                    f"the step {model.folder} calls other models (pb_utils.{name.rpartition('.')[2]}), so the ensemble "
-                    "cannot be fused",
-                    "in a fused ensemble there are no other models: the call fails",
-                    "make the model that it calls a step of the ensemble, or " + _CURE,
-                )
+    for file, call, name in every_call(model):
+        if name.startswith(f"{UTILS}.") and name.removeprefix(f"{UTILS}.") in _CALLS:
+            yield Finding(
+                file.place(call),
+                f"the step {model.folder} calls other models (pb_utils.{name.rpartition('.')[2]}), so the ensemble "
+                "cannot be fused",
+                "in a fused ensemble there are no other models: the call fails",
+                "make the model that it calls a step of the ensemble, or " + _CURE,
+            )
 
 
 _CALLS = ("InferenceRequest", "load_model", "unload_model", "is_model_ready")
@@ -121,20 +95,17 @@ _CALLS = ("InferenceRequest", "load_model", "unload_model", "is_model_ready")
 def fused_sender(model: Model, destination: Destination) -> Iterator[Finding]:
     if not _is_step(model, destination):
         return
-    for file in every_file(model):
-        for call, name in file.calls():
-            if name.endswith(".get_response_sender"):
-                yield Finding(
-                    file.place(call),
-                    f"the step {model.folder} sends its responses itself, so the ensemble cannot be fused",
-                    "in a fused ensemble only what execute returns reaches the next step",
-                    "return a list with one InferenceResponse for each request",
-                )
+    for file, call, name in every_call(model):
+        if name.endswith(".get_response_sender"):
+            message = f"the step {model.folder} sends its responses itself, so the ensemble cannot be fused"
+            effect = "in a fused ensemble only what execute returns reaches the next step"
+            cure = "return a list with one InferenceResponse for each request"
+            yield Finding(file.place(call), message, effect, cure)
 
 
 @rule("Every step of a fused ensemble has an engine or a model.py", bad=_REPEAT, server=Server.UNTESTED)
 def fused_backend(model: Model, destination: Destination) -> Iterator[Finding]:
-    backend = backend_of(model).name
+    backend = model.backend.name
     if not _is_step(model, destination) or not backend or backend == "python" or backend in ENGINES:
         return
     if backend_meant(backend):  # backend-misspelt reports it
@@ -142,12 +113,9 @@ def fused_backend(model: Model, destination: Destination) -> Iterator[Finding]:
     recipe = model.repository.recipe
     if recipe and (recipe.recipe is None or any(recipe.recipe.model_for(model.folder, engine) for engine in ENGINES)):
         return
-    yield Finding(
-        model.place(),
-        f"the step {model.folder} cannot be fused: there is no engine for the backend {backend}",
-        "a fused ensemble brings its engines, and can bring those of " + ", ".join(ENGINES),
-        "add a file of the model that one of them loads, or " + _CURE,
-    )
+    message = f"the step {model.folder} cannot be fused: there is no engine for the backend {backend}"
+    effect = "a fused ensemble brings its engines, and can bring those of " + ", ".join(ENGINES)
+    yield Finding(model.place(), message, effect, "add a file of the model that one of them loads, or " + _CURE)
 
 
 @rule("The steps of a fused ensemble share one Python environment")
@@ -185,9 +153,6 @@ def fused_environments(repository: Repository, destination: Destination) -> Iter
 @rule("A step of a fused ensemble is not an ensemble itself", bad=_INNER)
 def fused_nested(model: Model, destination: Destination) -> Iterator[Finding]:
     if _is_step(model, destination) and model.is_ensemble:
-        yield Finding(
-            model.place(),
-            f"the step {model.folder} is an ensemble itself, and cannot be fused",
-            "the build fuses the steps of one ensemble",
-            "write its steps into the outer ensemble",
-        )
+        message = f"the step {model.folder} is an ensemble itself, and cannot be fused"
+        effect = "the build fuses the steps of one ensemble"
+        yield Finding(model.place(), message, effect, "write its steps into the outer ensemble")

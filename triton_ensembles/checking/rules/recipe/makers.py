@@ -30,33 +30,28 @@ def recipe_maker_options(repository: Repository) -> Iterator[Finding]:
         unknown = [name for name in options if name not in known and not needs.any_options]
         for name in unknown:
             meant = nearest(name, known)
-            yield Finding(
-                repository.recipe_place(name),
-                f"{path}: the maker {maker} has no option '{name}'",
-                "the build ignores it",
+            message = f"{path}: the maker {maker} has no option '{name}'"
+            cure = (
                 f"did you mean '{meant}'?"
                 if meant
                 else f"its options are {listed(list(known))}"
                 if known
-                else "delete it",
+                else "delete it"
             )
+            yield Finding(repository.recipe_place(name), message, "the build ignores it", cure)
         for name, kind in known.items():
             if name in options and type(options[name]) is not kind:
-                yield Finding(
-                    repository.recipe_place(name),
+                message = (
                     f"{path}: the option '{name}' of the maker {maker} is {_TYPES[kind]}, and here it is "
-                    f"{_TYPES[type(options[name])]}",
-                    "the build fails",
-                    f"write {name} = {_FORMS[kind]}",
+                    f"{_TYPES[type(options[name])]}"
                 )
+                effect = "the build fails"
+                yield Finding(repository.recipe_place(name), message, effect, f"write {name} = {_FORMS[kind]}")
         for name in needs.options:
             if name not in options and not nearest(name, unknown):
-                yield Finding(
-                    repository.recipe_place(path),
-                    f"{path}: the maker {maker} needs an option '{name}', and the recipe gives none",
-                    "the build fails",
-                    f'write {name} = "…"' if maker == SCRIPT else f"write options = {{ {name} = … }}",
-                )
+                message = f"{path}: the maker {maker} needs an option '{name}', and the recipe gives none"
+                cure = f'write {name} = "…"' if maker == SCRIPT else f"write options = {{ {name} = … }}"
+                yield Finding(repository.recipe_place(path), message, "the build fails", cure)
 
 
 @rule("A maker gets the files that it reads")
@@ -66,28 +61,21 @@ def recipe_maker_files(repository: Repository) -> Iterator[Finding]:
         needs = NEEDS[artifact.maker]
         files = sorted(recipe.sources[artifact.source].files) if recipe and artifact.source else []
         if needs.file and artifact.file is None and artifact.needs is None:
-            yield Finding(
-                repository.recipe_place(artifact.path),
-                f"{artifact.path}: the maker {artifact.maker} reads one file, and the recipe names none",
-                "the build refuses it",
-                f'write file = "{files[0]}"' if len(files) == 1 else 'write file = "…", a file of the source',
-            )
+            message = f"{artifact.path}: the maker {artifact.maker} reads one file, and the recipe names none"
+            cure = f'write file = "{files[0]}"' if len(files) == 1 else 'write file = "…", a file of the source'
+            yield Finding(repository.recipe_place(artifact.path), message, "the build refuses it", cure)
         elif (needs.files or (needs.file and artifact.needs is None)) and artifact.source is None:
-            yield Finding(
-                repository.recipe_place(artifact.path),
-                f"{artifact.path}: the maker {artifact.maker} reads the files of a source, and the recipe names none",
-                "the build fails",
-                'write source = "…", a name in [sources]',
+            message = (
+                f"{artifact.path}: the maker {artifact.maker} reads the files of a source, and the recipe names none"
             )
+            cure = 'write source = "…", a name in [sources]'
+            yield Finding(repository.recipe_place(artifact.path), message, "the build fails", cure)
     for path, _, options in _calls(repository):
         script = options.get(PIPELINE)
         if project is not None and isinstance(script, str) and not (project / script).is_file():
-            yield Finding(
-                repository.recipe_place(script),
-                f"{path}: there is no pipeline {shown(project / script)}",
-                "the build refuses it",
-                "write the script; its path is relative to the project",
-            )
+            message = f"{path}: there is no pipeline {shown(project / script)}"
+            cure = "write the script; its path is relative to the project"
+            yield Finding(repository.recipe_place(script), message, "the build refuses it", cure)
 
 
 @rule("An artifact is a file of a step that nothing else writes")
@@ -105,12 +93,11 @@ def recipe_artifact_path(repository: Repository) -> Iterator[Finding]:
             else _in_the_way(artifact.path, repository)
         )
         if why:
-            yield Finding(
-                repository.recipe_place(artifact.path),
-                f"the artifact '{artifact.path}' {why}",
-                "the last one written wins" if artifact.path in seen or parts[1:] == (CONFIG,) else "the build fails",
-                "write <step>/<version>/<file>" if len(parts) < 2 else "remove it, or give it another path",
+            effect = (
+                "the last one written wins" if artifact.path in seen or parts[1:] == (CONFIG,) else "the build fails"
             )
+            cure = "write <step>/<version>/<file>" if len(parts) < 2 else "remove it, or give it another path"
+            yield Finding(repository.recipe_place(artifact.path), f"the artifact '{artifact.path}' {why}", effect, cure)
         seen.add(artifact.path)
 
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import Entry, Kind
 from triton_ensembles.artifacts.environment.pins import LINE, LONGEST_LOCK
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.recipe_files import environment_file, environment_files, project_of, recipe_of
-from triton_ensembles.checking.rule import Destination, Finding, Form, Place, Repository, Severity, rule
+from triton_ensembles.checking.rule import Destination, Finding, Place, Repository, rule, warning
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.files import read_text
 from triton_ensembles.ground.spelling import choices, listed, nearest
@@ -26,17 +25,14 @@ def recipe_step_unknown(repository: Repository) -> Iterator[Finding]:
     for step in _steps(repository):
         if step not in folders:
             meant = nearest(step, folders)
-            yield Finding(
-                repository.recipe_place(step),
-                f"the recipe names a step '{step}', which does not exist",
-                "the build refuses it",
-                f"did you mean '{meant}'?" if meant else f"the folder has {choices(folders)}",
-            )
+            message = f"the recipe names a step '{step}', which does not exist"
+            cure = f"did you mean '{meant}'?" if meant else f"the folder has {choices(folders)}"
+            yield Finding(repository.recipe_place(step), message, "the build refuses it", cure)
 
 
 @rule("A folder of ensembles/ has one model that is an ensemble")
 def recipe_ensemble(repository: Repository) -> Iterator[Finding]:
-    if repository.form is not Form.SOURCE:
+    if not repository.builds:
         return
     models = [model for model in repository.models if model.has_config]
     ensembles = [model.folder for model in models if model.is_ensemble]
@@ -55,7 +51,7 @@ def recipe_ensemble(repository: Repository) -> Iterator[Finding]:
 
 @rule("Everything in a folder of ensembles/ can be put into an archive")
 def recipe_link(repository: Repository) -> Iterator[Finding]:
-    for name in [model.folder for model in repository.models] if repository.form is Form.SOURCE else ():
+    for name in [model.folder for model in repository.models] if repository.builds else ():
         top = repository.tree.get(name)
         for entry in [*([top] if top else []), *repository.tree.below(name)]:
             inner = entry.path.split("/")[1:]
@@ -72,12 +68,8 @@ def recipe_link(repository: Repository) -> Iterator[Finding]:
 
 def _not_staged(repository: Repository, entry: Entry, why: str) -> Finding:
     leads = f" ('{entry.target}')" if entry.target else ""
-    return Finding(
-        repository.place(entry.path),
-        f"'{entry.path}' {why}{leads}",
-        "the archive would lack it",
-        "put the file or folder itself here, or remove it",
-    )
+    cure = "put the file or folder itself here, or remove it"
+    return Finding(repository.place(entry.path), f"'{entry.path}' {why}{leads}", "the archive would lack it", cure)
 
 
 @rule("The files of the project that a recipe names exist")
@@ -90,12 +82,9 @@ def recipe_file_missing(repository: Repository) -> Iterator[Finding]:
         if not (project / path).is_file():
             near = (project / path).parent
             meant = nearest(path.rpartition("/")[2], [item.name for item in near.iterdir()] if near.is_dir() else [])
-            yield Finding(
-                repository.recipe_place(path),
-                f"the recipe names {shown(project / path)}, which does not exist",
-                "the build refuses it",
-                f"did you mean '{meant}'?" if meant else "write the file; its path is relative to the project",
-            )
+            message = f"the recipe names {shown(project / path)}, which does not exist"
+            cure = f"did you mean '{meant}'?" if meant else "write the file; its path is relative to the project"
+            yield Finding(repository.recipe_place(path), message, "the build refuses it", cure)
 
 
 @rule("The environment files of a recipe can be read")
@@ -110,12 +99,8 @@ def recipe_environment_file(repository: Repository, destination: Destination) ->
             if environment.kind == "wheels" or destination.device == "fused":
                 spec.pip_requirements  # noqa: B018  # pip alone installs them
         except EnsembleError as error:
-            yield Finding(
-                Place(shown(project / environment.file), error.line or 0),
-                error.message,
-                "the build refuses it",
-                error.cure,
-            )
+            effect = "the build refuses it"
+            yield Finding(Place(shown(project / environment.file), error.line or 0), error.message, effect, error.cure)
 
 
 @rule(
@@ -128,12 +113,10 @@ def recipe_environment_python(repository: Repository, destination: Destination) 
     wheels = [list(environment.steps) for environment in environments if environment.kind == "wheels"]
     for path, spec, steps in environment_files(repository) if not destination.image else ():
         if spec.python and spec.python not in STUB_PYTHONS and steps not in wheels:
-            yield Finding(
-                Place(path, _line_of_python(spec.text)),
-                f"this requires Python {spec.python}, and Triton has no stub for it",
-                f"{listed(steps)} would not start: the build refuses it, or takes another Python",
-                f"write one of python={', '.join(STUB_PYTHONS)}",
-            )
+            message = f"this requires Python {spec.python}, and Triton has no stub for it"
+            effect = f"{listed(steps)} would not start: the build refuses it, or takes another Python"
+            cure = f"write one of python={', '.join(STUB_PYTHONS)}"
+            yield Finding(Place(path, _line_of_python(spec.text)), message, effect, cure)
 
 
 def _line_of_python(text: str) -> int:
@@ -144,7 +127,7 @@ def _line_of_python(text: str) -> int:
 @rule("Every line of a lock is that of a package")
 def recipe_lock(repository: Repository) -> Iterator[Finding]:
     """The marks of a merge conflict, for example, are not."""
-    names = repository.tree.children(LOCKS) if repository.form is Form.SOURCE else []
+    names = repository.tree.children(LOCKS) if repository.builds else []
     for inner in [f"{LOCKS}/{name}" for name in names if name.endswith(".lock")]:
         path = repository.path / inner
         try:
@@ -154,45 +137,36 @@ def recipe_lock(repository: Repository) -> Iterator[Finding]:
             continue
         wrong = (at for at, line in enumerate(lines, 1) if line.strip() and line[0] != "#" and not LINE.fullmatch(line))
         if number := next(wrong, 0):
-            yield Finding(
-                Place(repository.place(inner).path, number),
-                "this is not a line of a lock",
-                "the build refuses it",
-                "delete this lock and build, or take it from git as it was",
-            )
+            message = "this is not a line of a lock"
+            cure = "delete this lock and build, or take it from git as it was"
+            yield Finding(Place(repository.place(inner).path, number), message, "the build refuses it", cure)
 
 
-@rule("Only Python steps have an environment", severity=Severity.WARNING)
+@warning("Only Python steps have an environment")
 def recipe_environment_step(repository: Repository) -> Iterator[Finding]:
     recipe = recipe_of(repository)
     for step in [step for environment in recipe.environments.values() for step in environment.steps] if recipe else ():
         model = repository.model(step)
-        backend = backend_of(model).name if model and model.has_config else ""
+        backend = model.backend.name if model and model.has_config else ""
         if model and (model.is_ensemble or (backend in KNOWN and backend != "python")):
-            yield Finding(
-                repository.recipe_place(step),
-                f"'{step}' gets an environment, and it is "
-                + ("an ensemble" if model.is_ensemble else f"a model of the {backend} backend"),
-                "Triton does not use it",
-                "name the Python steps only",
-            )
+            kind = "an ensemble" if model.is_ensemble else f"a model of the {backend} backend"
+            message = f"'{step}' gets an environment, and it is " + kind
+            effect = "Triton does not use it"
+            yield Finding(repository.recipe_place(step), message, effect, "name the Python steps only")
 
 
-@rule("Every source of a recipe is used", severity=Severity.WARNING)
+@warning("Every source of a recipe is used")
 def recipe_source_unused(repository: Repository) -> Iterator[Finding]:
     recipe = recipe_of(repository)
     used = {artifact.source for artifact in recipe.artifacts} if recipe else set()
     for name in recipe.sources if recipe else ():
         if name not in used:
-            yield Finding(
-                repository.recipe_place(name),
-                f"no artifact uses the source '{name}'",
-                "the build downloads nothing from it",
-                f'write source = "{name}" into the artifact that it is for, or remove it',
-            )
+            message = f"no artifact uses the source '{name}'"
+            cure = f'write source = "{name}" into the artifact that it is for, or remove it'
+            yield Finding(repository.recipe_place(name), message, "the build downloads nothing from it", cure)
 
 
-@rule("The files of a source that no other place has are on this machine", severity=Severity.WARNING)
+@warning("The files of a source that no other place has are on this machine")
 def recipe_source_missing(repository: Repository) -> Iterator[Finding]:
     """A warning, because weights are often not in git: the machine that builds may have them."""
     recipe, project = recipe_of(repository), project_of(repository)

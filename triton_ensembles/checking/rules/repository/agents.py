@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.checking.examples import python_model
 from triton_ensembles.checking.field_rule import field_rule
-from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Server, Severity, rule
+from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Server, note, rule, warning
 from triton_ensembles.ground.spelling import nearest
 
 SOURCE = (
@@ -25,9 +25,8 @@ def _parameter(key: str) -> str:
     return f'parameters {{ key: "{key}", value: "0123456789abcdef0123456789abcdef" }}'
 
 
-@rule(
+@warning(
     "The repository agents of a model are those of Triton's images",
-    severity=Severity.WARNING,
     bad=_agents("decrypt"),
     words="unable to find 'libtritonrepoagent_decrypt.so' for repo agent",
 )
@@ -35,29 +34,23 @@ def repository_agent_unknown(model: Model) -> Iterator[Finding]:
     for index, agent in enumerate(model.config.model_repository_agents.agents):
         if agent.name != CHECKSUM:
             meant = nearest(agent.name, [CHECKSUM])
-            yield Finding(
-                _place(model, index, "name"),
-                f"no image of Triton that NVIDIA publishes has a repository agent '{agent.name}'",
-                f"a server without it refuses the model: unable to find 'libtritonrepoagent_{agent.name}.so'",
-                f'did you mean name: "{meant}"?' if meant else "delete it, or make sure that the server has it",
-            )
+            message = f"no image of Triton that NVIDIA publishes has a repository agent '{agent.name}'"
+            effect = f"a server without it refuses the model: unable to find 'libtritonrepoagent_{agent.name}.so'"
+            cure = f'did you mean name: "{meant}"?' if meant else "delete it, or make sure that the server has it"
+            yield Finding(_place(model, index, "name"), message, effect, cure)
 
 
-@rule(
+@note(
     "The server has the repository agent checksum",
-    severity=Severity.NOTE,
     bad=_agents(CHECKSUM),
     words="unable to find 'libtritonrepoagent_checksum.so' for repo agent",
 )
 def repository_agent_here(model: Model, destination: Destination) -> Iterator[Finding]:
     for index, agent in enumerate(model.config.model_repository_agents.agents):
         if agent.name == CHECKSUM and not destination.image:
-            yield Finding(
-                _place(model, index, "name"),
-                "NVIDIA's images have the repository agent checksum, and this project's own server does not",
-                "the model loads in the image only",
-                "delete it: the manifest of an archive has the sha256 of its files",
-            )
+            message = "NVIDIA's images have the repository agent checksum, and this project's own server does not"
+            cure = "delete it: the manifest of an archive has the sha256 of its files"
+            yield Finding(_place(model, index, "name"), message, "the model loads in the image only", cure)
 
 
 @rule(
@@ -70,16 +63,14 @@ def repository_agent_here(model: Model, destination: Destination) -> Iterator[Fi
     good_loads=False,
 )
 def repository_agent_checksum(model: Model) -> Iterator[Finding]:
-    recipe = model.repository.recipe
     for index, agent in enumerate(model.config.model_repository_agents.agents):
         for key in sorted(agent.parameters) if agent.name == CHECKSUM else ():
             algorithm, colon, path = key.partition(":")
             file, value = posixpath.normpath(path), agent.parameters[key]
-            is_made = recipe is not None and recipe.makes(f"{model.folder}/{file}")
             if not colon or algorithm.lower() != "md5":
                 words = "Unsupported checksum algorithm" if colon else "failed to parse key"
                 message, cure = f"'{key}' is not MD5:<path of a file>", f'write key: "MD5:{path or key}"'
-            elif not file.startswith(("/", "..")) and not is_made and not model.get(file):
+            elif not file.startswith(("/", "..")) and not model.is_made(file) and not model.get(file):
                 words, message = "failed to open text file for read", f"there is no file '{path}' in the model's folder"
                 cure = "name a file by its path from the model's folder, such as MD5:1/model.onnx"
             elif not re.fullmatch("[0-9a-f]{32}", value):
@@ -87,9 +78,8 @@ def repository_agent_checksum(model: Model) -> Iterator[Finding]:
                 cure = "write what md5sum prints"
             else:
                 continue
-            yield Finding(
-                _place(model, index, "parameters", key), message, f"Triton does not load the model: {words}", cure
-            )
+            effect = f"Triton does not load the model: {words}"
+            yield Finding(_place(model, index, "parameters", key), message, effect, cure)
 
 
 def _place(model: Model, index: int, *field: str) -> Place:

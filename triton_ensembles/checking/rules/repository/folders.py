@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from triton_ensembles.checking.backend import backend_of, has_library
+from triton_ensembles.checking.backend import has_library
 from triton_ensembles.checking.config_file import is_near_config
 from triton_ensembles.checking.ensemble_steps import step_names, steps
 from triton_ensembles.checking.examples import IDENTITY, python_model
-from triton_ensembles.checking.rule import Destination, Example, Finding, Form, Model, Server, Severity, rule
+from triton_ensembles.checking.rule import Destination, Example, Finding, Form, Model, Server, rule, warning
 from triton_ensembles.checking.sagemaker import is_packed
 from triton_ensembles.triton.backends import BACKENDS
 from triton_ensembles.triton.model_config import CONFIG
@@ -30,15 +30,14 @@ _OF_TOOLS = {
 def config_misnamed(model: Model) -> Iterator[Finding]:
     misnamed = None if model.has_config else misnamed_config(model)
     if misnamed:
-        yield Finding(
-            model.place(misnamed),
-            f"Triton reads {CONFIG}, and this is {misnamed}",
+        effect = (
             "the build leaves the folder out"
-            if model.repository.form is Form.SOURCE
+            if model.repository.builds
             else f"Triton refuses the model ({NOT_READ} …/{CONFIG}), or completes an empty configuration without "
-            "reading this file",
-            f"rename it to {CONFIG}" if "/" not in misnamed else f"move it up: {model.folder}/{CONFIG}",
+            "reading this file"
         )
+        cure = f"rename it to {CONFIG}" if "/" not in misnamed else f"move it up: {model.folder}/{CONFIG}"
+        yield Finding(model.place(misnamed), f"Triton reads {CONFIG}, and this is {misnamed}", effect, cure)
 
 
 @rule(
@@ -50,31 +49,26 @@ def folder_not_a_model(model: Model, destination: Destination) -> Iterator[Findi
     if model.repository.form is not Form.FOLDER or is_packed(model.repository, destination) or not _is_stray(model):
         return
     lacks = "a version folder" if not model.versions else "a model file in its version folder"
-    yield Finding(
-        model.place(),
-        f"this folder is not a model: it has neither a {CONFIG} nor {lacks}",
+    message = f"this folder is not a model: it has neither a {CONFIG} nor {lacks}"
+    effect = (
         "Triton takes every folder for a model: in its default mode the server does not start, and no model is served "
-        "(failed to load all models); in explicit mode it is ignored",
-        _OF_TOOLS.get(model.folder, "move it out of the repository"),
+        "(failed to load all models); in explicit mode it is ignored"
     )
+    yield Finding(model.place(), message, effect, _OF_TOOLS.get(model.folder, "move it out of the repository"))
 
 
-@rule(
+@warning(
     "Every folder of an archive is a model",
     source="server r24.10 src/sagemaker_server.cc loads the ensemble and its steps; measured on 2.51.0",
-    severity=Severity.WARNING,
 )
 def sagemaker_folder_not_a_model(model: Model, destination: Destination) -> Iterator[Finding]:
     if not is_packed(model.repository, destination) or not _is_stray(model):
         return
     steps_of_ensembles = step_names(model.repository)
     if steps_of_ensembles and model.folder not in steps_of_ensembles:  # sagemaker-no-ensemble, step-not-a-model
-        yield Finding(
-            model.place(),
-            f"this folder is not a model: it has neither a {CONFIG} nor a version folder with a model file",
-            "SageMaker ignores it beside an ensemble; a tritonserver in its default mode does not start through it",
-            "leave it out of the archive",
-        )
+        message = f"this folder is not a model: it has neither a {CONFIG} nor a version folder with a model file"
+        effect = "SageMaker ignores it beside an ensemble; a tritonserver in its default mode does not start through it"
+        yield Finding(model.place(), message, effect, "leave it out of the archive")
 
 
 @rule(
@@ -82,39 +76,32 @@ def sagemaker_folder_not_a_model(model: Model, destination: Destination) -> Iter
     source="the build leaves folders without config.pbtxt out; core r24.10 ConnectDependencyGraph",
 )
 def step_not_a_model(model: Model, destination: Destination) -> Iterator[Finding]:
-    source = model.repository.form is Form.SOURCE
+    source = model.repository.builds
     for item in steps(model) if source or is_packed(model.repository, destination) else ():
         step = item.model
         if step and not step.has_config and not misnamed_config(step) and (source or _is_stray(step)):
-            yield Finding(
-                model.at(*item.path, "model_name"),
-                f"the folder '{step.folder}' has no {CONFIG}",
+            message = f"the folder '{step.folder}' has no {CONFIG}"
+            effect = (
                 f"{'the build leaves it out, and ' if source else ''}Triton refuses the ensemble: it contains models "
-                f"that are not available or ambiguous: {step.folder}",
-                f"write {step.folder}/{CONFIG}",
+                f"that are not available or ambiguous: {step.folder}"
             )
+            yield Finding(model.at(*item.path, "model_name"), message, effect, f"write {step.folder}/{CONFIG}")
 
 
-@rule(
-    "Every model has a config.pbtxt",
-    severity=Severity.WARNING,
-    bad=Example(None, {"1/model.py": IDENTITY}),
-    words=NOT_READ,
-)
+@warning("Every model has a config.pbtxt", bad=Example(None, {"1/model.py": IDENTITY}), words=NOT_READ)
 def model_without_config(model: Model) -> Iterator[Finding]:
     if model.has_config or not _is_loadable(model) or misnamed_config(model):
         return
-    if model.repository.form is Form.SOURCE and model.folder in step_names(model.repository):
+    if model.repository.builds and model.folder in step_names(model.repository):
         return  # step-not-a-model reports it
-    yield Finding(
-        model.place(),
-        "this model has no config.pbtxt, so nothing of it can be checked",
+    effect = (
         "the build leaves it out"
-        if model.repository.form is Form.SOURCE
+        if model.repository.builds
         else "a server with auto-completion (as on SageMaker) asks the backend for it; "
-        "one with --disable-auto-complete-config fails to open the file",
-        "write one: GET /v2/models/<name>/config of a running server prints the completed configuration",
+        "one with --disable-auto-complete-config fails to open the file"
     )
+    cure = "write one: GET /v2/models/<name>/config of a running server prints the completed configuration"
+    yield Finding(model.place(), "this model has no config.pbtxt, so nothing of it can be checked", effect, cure)
 
 
 def misnamed_config(model: Model) -> str | None:
@@ -135,5 +122,5 @@ def _is_stray(model: Model) -> bool:
 
 def _is_loadable(model: Model) -> bool:
     """Whether a server that completes configurations could load a folder without one."""
-    name = backend_of(model).name  # of the model's file, or what follows the dot of the folder's name
+    name = model.backend.name  # of the model's file, or what follows the dot of the folder's name
     return bool(model.versions) and (name in BACKENDS or has_library(model, f"libtriton_{name}.so"))

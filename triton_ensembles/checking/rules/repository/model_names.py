@@ -3,20 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.ensemble_steps import step_names
 from triton_ensembles.checking.examples import IDENTITY, ensemble, python_model, step
-from triton_ensembles.checking.rule import (
-    Destination,
-    Example,
-    Finding,
-    Form,
-    Model,
-    Repository,
-    Server,
-    Severity,
-    rule,
-)
+from triton_ensembles.checking.rule import Destination, Example, Finding, Form, Model, Repository, Server, rule, warning
 from triton_ensembles.checking.sagemaker import served_models
 from triton_ensembles.checking.shell_syntax import SHELL_SYNTAX
 from triton_ensembles.sagemaker.contract import SHELL_CHARACTERS
@@ -28,19 +17,17 @@ _WAITS = "loading the model never ends, and other models wait for it"
 
 
 def _named(name: str) -> Example:
-    """An ensemble whose only step is a Python model called ``name``."""
     files: dict[str, str | None] = {f"{name}/config.pbtxt": python_model(), f"{name}/1/model.py": IDENTITY}
     return Example(ensemble(step(name, {"X": "X"}, {"Y": "Y"})), beside=files)
 
 
 def _is_named_python(model: Model) -> bool:
     """Whether this is a Python model whose name is that of a folder, and not that of an archive."""
-    named = model.root != "" or model.repository.form is not Form.ARCHIVE
-    return named and backend_of(model).name == "python"
+    named = model.root != "" or not model.repository.is_archive
+    return named and model.is_python
 
 
 def _shell_syntax(model: Model) -> re.Match[str] | None:
-    """The syntax of a shell in the name of a Python model."""
     return SHELL_SYNTAX.search(model.folder) if _is_named_python(model) else None
 
 
@@ -52,12 +39,9 @@ def _shell_syntax(model: Model) -> re.Match[str] | None:
 )
 def python_model_name(model: Model) -> Iterator[Finding]:
     if match := _shell_syntax(model):
-        yield Finding(
-            model.place(),
-            f"the name of this Python model contains {match.group()!r}",
-            f"Triton starts its stub by a shell command that has the name in it: {_WAITS}",
-            f"rename the folder (and model_name in ensembles): {_SAFE}",
-        )
+        message = f"the name of this Python model contains {match.group()!r}"
+        effect = f"Triton starts its stub by a shell command that has the name in it: {_WAITS}"
+        yield Finding(model.place(), message, effect, f"rename the folder (and model_name in ensembles): {_SAFE}")
 
 
 @rule(
@@ -70,17 +54,13 @@ def python_model_name(model: Model) -> Iterator[Finding]:
 def python_model_name_ascii(model: Model) -> Iterator[Finding]:
     strange = next((letter for letter in model.folder if not letter.isascii()), None)
     if strange and _is_named_python(model) and not _shell_syntax(model):
-        yield Finding(
-            model.place(),
-            f"the name of this Python model contains {strange!r}, which is not ASCII",
-            cure=f"rename the folder (and model_name in ensembles): {_SAFE}",
-        )
+        message = f"the name of this Python model contains {strange!r}, which is not ASCII"
+        yield Finding(model.place(), message, cure=f"rename the folder (and model_name in ensembles): {_SAFE}")
 
 
-@rule(
+@warning(
     "The name of a Python model has no character that Triton refuses since release 25.08",
     source="python_backend r25.08 stub_launcher.cc: Invalid stub name",
-    severity=Severity.WARNING,
     since="25.08",
     bad=_named("scale[0]"),
     good=_named("scale_0"),
@@ -90,18 +70,14 @@ def python_model_name_future(model: Model, destination: Destination) -> Iterator
     if match and _is_named_python(model) and model.folder.isascii() and not _shell_syntax(model):
         since = "" if destination.release >= STUBS_WITHOUT_SHELL else " since release 25.08"
         older = ", and for older ones it is a pattern that may match other folders" if match.group() in "*?[" else ""
-        yield Finding(
-            model.place(),
-            f"the name of this Python model contains {match.group()!r}",
-            f"Triton refuses it{since} (Invalid stub name){older}",
-            f"rename the folder (and model_name in ensembles): {_SAFE}",
-        )
+        message = f"the name of this Python model contains {match.group()!r}"
+        effect = f"Triton refuses it{since} (Invalid stub name){older}"
+        yield Finding(model.place(), message, effect, f"rename the folder (and model_name in ensembles): {_SAFE}")
 
 
-@rule(
+@warning(
     "A model that clients ask has a name that needs no escapes in a URL",
     source="measured on 2.51.0: the HTTP server does not decode %2B, and tritonclient.http escapes such characters",
-    severity=Severity.WARNING,
     bad=Example(python_model(), folder="scale+shift"),
     good=Example(python_model(), folder="scale-shift"),
     server=Server.UNTESTED,  # here: the tests also load models over HTTP
@@ -110,23 +86,19 @@ def model_name_in_url(model: Model) -> Iterator[Finding]:
     strange = re.search(r"[^A-Za-z0-9_.~-]", model.folder)
     if not strange or model.repository.form is not Form.FOLDER or model.repository.is_one_model:
         return
-    if backend_of(model).name == "python" and (_shell_syntax(model) or not _is_stub_name(model.folder)):
+    if model.is_python and (_shell_syntax(model) or not _is_stub_name(model.folder)):
         return  # the rules above report it
     if model.folder in step_names(model.repository):
         return
-    yield Finding(
-        model.place(),
-        f"the name of this model contains {strange.group()!r}, which clients escape in a URL",
+    message = f"the name of this model contains {strange.group()!r}, which clients escape in a URL"
+    effect = (
         "HTTP clients do not reach it: Triton does not decode escapes and answers 400, Request for unknown model; "
-        "gRPC clients do",
-        f"rename the folder: {_SAFE}",
+        "gRPC clients do"
     )
+    yield Finding(model.place(), message, effect, f"rename the folder: {_SAFE}")
 
 
-@rule(
-    "The path of a repository with Python models has no blanks, quotes or other syntax of a shell",
-    severity=Severity.WARNING,
-)
+@warning("The path of a repository with Python models has no blanks, quotes or other syntax of a shell")
 def repository_path_in_shell(repository: Repository) -> Iterator[Finding]:
     """Only of a folder that Triton reads: an archive is unpacked elsewhere, and ``build/`` has no such path."""
     path = str(repository.path.resolve() if repository.is_one_model else repository.path.resolve() / "_")
@@ -135,48 +107,39 @@ def repository_path_in_shell(repository: Repository) -> Iterator[Finding]:
         return
     match = SHELL_SYNTAX.search(folder) or re.search(r"[^\x00-\x7f]", folder)
     if match:
-        yield Finding(
-            repository.place(),
-            f"the path of this repository contains {match.group()!r}: {folder}",
+        message = f"the path of this repository contains {match.group()!r}: {folder}"
+        effect = (
             f"Triton starts the stubs of Python models by a shell command that has the path in it: {_WAITS}"
             if match.group().isascii()
-            else "the stubs of Python models do not start: UnicodeEncodeError: 'ascii' codec can't encode character",
-            f"serve it from another folder: {_SAFE}",
+            else "the stubs of Python models do not start: UnicodeEncodeError: 'ascii' codec can't encode character"
         )
+        yield Finding(repository.place(), message, effect, f"serve it from another folder: {_SAFE}")
 
 
-@rule("The name of an ensemble is one that its Python steps can have", source=SOURCE)
+@rule("The name of an ensemble is one that its Python steps can have")
 def ensemble_folder_name(repository: Repository) -> Iterator[Finding]:
     """In ensembles/: the build calls its steps ``<ensemble>.<step>``."""
     name = repository.path.resolve().name
     match = SHELL_SYNTAX.search(name) or re.search(r"[^\x00-\x7f]", name)
-    if (
-        match
-        and repository.form is Form.SOURCE
-        and any(backend_of(model).name == "python" for model in repository.models)
-    ):
-        yield Finding(
-            repository.place(),
-            f"the name of this ensemble contains {match.group()!r}, and the build calls its steps {name}.<step>",
-            f"no Python step with such a name starts: {_WAITS}",
-            f"rename the folder: {_SAFE}",
-        )
+    if match and repository.builds and _has_python(repository):
+        message = f"the name of this ensemble contains {match.group()!r}, and the build calls its steps {name}.<step>"
+        effect = f"no Python step with such a name starts: {_WAITS}"
+        yield Finding(repository.place(), message, effect, f"rename the folder: {_SAFE}")
 
 
-@rule("The name of an archive with a single Python model has no blanks or other syntax of a shell", source=SOURCE)
+@rule("The name of an archive with a single Python model has no blanks or other syntax of a shell")
 def sagemaker_stub_name_in_shell(repository: Repository) -> Iterator[Finding]:
     name = repository.path.name
     match = SHELL_SYNTAX.search(name)
-    if not match or repository.form is not Form.ARCHIVE:
+    if not match or not repository.is_archive:
         return
-    if any(backend_of(model).name == "python" and not model.is_ensemble for model in served_models(repository)):
-        yield Finding(
-            repository.place(),
-            f"the name of this archive contains {match.group()!r}, and its model is a Python model",
+    if any(model.is_python and not model.is_ensemble for model in served_models(repository)):
+        message = f"the name of this archive contains {match.group()!r}, and its model is a Python model"
+        effect = (
             "SageMaker names the model after the archive, and Triton starts its stub by a shell command that has "
-            "the name in it: the model never loads",
-            _SAFE,
+            "the name in it: the model never loads"
         )
+        yield Finding(repository.place(), message, effect, _SAFE)
 
 
 def _is_stub_name(name: str) -> bool:
@@ -184,4 +147,4 @@ def _is_stub_name(name: str) -> bool:
 
 
 def _has_python(repository: Repository) -> bool:
-    return any(backend_of(model).name == "python" for model in repository.models)
+    return any(model.is_python for model in repository.models)

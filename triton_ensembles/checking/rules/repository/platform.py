@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from triton_ensembles.checking.backend import backend_of, has_library
+from triton_ensembles.checking.backend import has_library
 from triton_ensembles.checking.examples import ONNX_IDENTITY, SCALE, X, Y, ensemble, python_model
-from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Severity, rule
+from triton_ensembles.checking.rule import Destination, Example, Finding, Model, rule, warning
 from triton_ensembles.ground.spelling import choices, listed, nearest
 from triton_ensembles.triton.backends import BACKENDS, ENSEMBLE, PLATFORM_OF, PLATFORMS, backend_meant
 
@@ -23,18 +23,10 @@ SOURCE = "core r24.10 model_config_utils.cc ValidateModelConfig"
 )
 def backend_missing(model: Model) -> Iterator[Finding]:
     config = model.config
-    if not model.has_config or model.is_ensemble:
+    if not model.has_config or model.is_ensemble or model.backend.name or config.platform or model.is_version_made:
         return
-    if backend_of(model).name or config.platform:
-        return
-    recipe = model.repository.recipe
-    if recipe and recipe.makes_version_of(model.folder):
-        return
-    yield Finding(
-        model.at(),
-        "neither a backend nor a platform is given, and no file of the version folder determines one",
-        cure='write backend: "…", such as "python" or "onnxruntime"',
-    )
+    message = "neither a backend nor a platform is given, and no file of the version folder determines one"
+    yield Finding(model.at(), message, cure='write backend: "…", such as "python" or "onnxruntime"')
 
 
 @rule(
@@ -44,7 +36,7 @@ def backend_missing(model: Model) -> Iterator[Finding]:
 )
 def platform_unknown(model: Model) -> Iterator[Finding]:
     platform = model.config.platform
-    if not platform or platform == ENSEMBLE or backend_of(model).name:
+    if not platform or platform == ENSEMBLE or model.backend.name:
         return
     if model.config.HasField("ensemble_scheduling"):
         return  # ensemble-platform reports it
@@ -66,18 +58,16 @@ def platform_unknown(model: Model) -> Iterator[Finding]:
     words="unexpected 'platform' and 'backend' pair, got:…",
 )
 def platform_backend_clash(model: Model) -> Iterator[Finding]:
-    backend = backend_of(model)
+    backend = model.backend
     allowed = PLATFORM_OF.get(backend.name)
     if model.config.platform == ENSEMBLE or not allowed or backend.platform in allowed:
         return
     present = f"platform '{backend.platform}'" if backend.platform else "no platform"
-    yield Finding(
-        model.at("platform") if backend.platform else model.at("backend"),
-        f"backend '{backend.name}' requires platform {choices(allowed)}, and here is {present}",
-        cure=f'write platform: "{allowed[0]}", or delete platform'
-        if backend.platform
-        else f'write platform: "{allowed[0]}"',
+    message = f"backend '{backend.name}' requires platform {choices(allowed)}, and here is {present}"
+    cure = (
+        f'write platform: "{allowed[0]}", or delete platform' if backend.platform else f'write platform: "{allowed[0]}"'
     )
+    yield Finding(model.at("platform") if backend.platform else model.at("backend"), message, cure=cure)
 
 
 @rule(
@@ -93,10 +83,9 @@ def backend_misspelt(model: Model) -> Iterator[Finding]:
         yield Finding(model.at("backend"), f"there is no backend '{name}'", cure=f'did you mean backend: "{guess}"?')
 
 
-@rule(
+@warning(
     "The backend is one of Triton's images, or the model's folder has its library",
     source="core r24.10 backend_model.cc GetBackendRuntimeLibraryName",
-    severity=Severity.WARNING,
     bad=python_model(backend='backend: "inhouse"'),
     words="unable to find backend library for backend",
 )
@@ -105,12 +94,10 @@ def backend_unknown(model: Model, destination: Destination) -> Iterator[Finding]
     if destination.image:  # image-backend-unknown reports it more precisely
         return
     if not backend_meant(name) and not _is_available(model) and not model.is_ensemble:
-        yield Finding(
-            model.at("backend"),
-            f"no image of Triton that NVIDIA publishes has a backend '{name}'",
-            f"a server without it refuses the model: unable to find backend library for backend '{name}'",
-            f"put libtriton_{name}.so into the model's folder, or make sure that the server has the backend",
-        )
+        message = f"no image of Triton that NVIDIA publishes has a backend '{name}'"
+        effect = f"a server without it refuses the model: unable to find backend library for backend '{name}'"
+        cure = f"put libtriton_{name}.so into the model's folder, or make sure that the server has the backend"
+        yield Finding(model.at("backend"), message, effect, cure)
 
 
 def _is_available(model: Model) -> bool:
@@ -132,7 +119,7 @@ def runtime_missing(model: Model) -> Iterator[Finding]:
     runtime = model.config.runtime
     if not runtime or model.is_ensemble:
         return
-    python_itself = runtime == "model.py" and backend_of(model).name == "python"
+    python_itself = runtime == "model.py" and model.is_python
     if not python_itself and (runtime == "model.py" or _LIBRARY.fullmatch(runtime) or has_library(model, runtime)):
         return
     yield Finding(
@@ -170,13 +157,10 @@ def ensemble_platform(model: Model) -> Iterator[Finding]:
 )
 def ensemble_backend(model: Model) -> Iterator[Finding]:
     config = model.config
-    if config.platform == ENSEMBLE and (config.backend or backend_of(model).name):
+    if config.platform == ENSEMBLE and (config.backend or model.backend.name):
         field = "backend" if config.backend else "default_model_filename"
-        yield Finding(
-            model.at(field),
-            f"an ensemble cannot have {field}",
-            cure="delete the line; work that no step does needs its own step",
-        )
+        message = f"an ensemble cannot have {field}"
+        yield Finding(model.at(field), message, cure="delete the line; work that no step does needs its own step")
 
 
 @rule(

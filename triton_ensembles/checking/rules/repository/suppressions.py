@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from triton_ensembles.checking.examples import python_model
-from triton_ensembles.checking.rule import REGISTERED, Finding, Place, Repository, Severity, rule
+from triton_ensembles.checking.rule import REGISTERED, Finding, Place, Repository, note, warning
 from triton_ensembles.checking.rule_names import cure_for
 from triton_ensembles.checking.sources import suppressions_of
 from triton_ensembles.checking.suppression.accepted import Found
@@ -14,25 +14,20 @@ _VERSIONS = "version_policy { specific { versions: [ 1, 2 ] } }"
 GOOD = python_model(f"# check: ignore[version-missing] version 2 comes with the next training\n{_VERSIONS}")
 
 
-@rule(
+@warning(
     "A comment that accepts faults names the rules and a reason",
-    severity=Severity.WARNING,
     bad=python_model("# check: ignore[batch-io-source-unknown]"),
 )
 def suppression_incomplete(repository: Repository) -> Iterator[Finding]:
     for comment in suppressions_of(repository):
         if not comment.rules or not comment.reason:
-            yield Finding(
-                _place(comment),
-                f"this comment has no {'reason' if comment.rules else 'rule in brackets'}",
-                "it accepts nothing",
-                f"write # check: ignore[{', '.join(comment.rules) or 'rule-id'}] and why the fault may stay",
-            )
+            message = f"this comment has no {'reason' if comment.rules else 'rule in brackets'}"
+            cure = f"write # check: ignore[{', '.join(comment.rules) or 'rule-id'}] and why the fault may stay"
+            yield Finding(_place(comment), message, "it accepts nothing", cure)
 
 
-@rule(
+@warning(
     "A comment that accepts faults names rules that exist",
-    severity=Severity.WARNING,
     bad=python_model("# check: ignore[max-batch-size-negativ] it is meant so"),
 )
 def suppression_rule_unknown(repository: Repository) -> Iterator[Finding]:
@@ -43,9 +38,8 @@ def suppression_rule_unknown(repository: Repository) -> Iterator[Finding]:
                 yield Finding(_place(comment), message, "the comment accepts nothing", cure_for(name))
 
 
-@rule(
+@note(
     "A comment accepts a fault that is there",
-    severity=Severity.NOTE,
     bad=python_model("# check: ignore[max-batch-size-negative] it is meant so"),
 )
 def suppression_unused(found: Found) -> Iterator[Finding]:
@@ -53,12 +47,8 @@ def suppression_unused(found: Found) -> Iterator[Finding]:
     for comment, name in found.unused:
         known = REGISTERED.get(name)
         if known and not known.reads_destination and comment.path not in found.broken:
-            yield Finding(
-                _place(comment),
-                f"there is no fault '{name}' here",
-                "the comment accepts nothing",
-                "delete it; it has to end the line of the fault, or stand alone on the line before",
-            )
+            cure = "delete it; it has to end the line of the fault, or stand alone on the line before"
+            yield Finding(_place(comment), f"there is no fault '{name}' here", "the comment accepts nothing", cure)
 
 
 def _place(comment: Suppression) -> Place:

@@ -16,7 +16,7 @@ def _problem(id: str, title: str, source: str, effect: str, cure: str, severity:
         for problem in repository.tree.problems:
             if problem.rule == id:
                 place = repository.place(problem.path)
-                yield Finding(place, problem.message, problem.effect or effect, problem.cure or cure)
+                yield Finding(place, problem.message, problem.effect or effect, cure)
 
 
 _problem(

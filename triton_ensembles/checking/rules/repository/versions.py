@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import join
-from triton_ensembles.checking.backend import backend_of
 from triton_ensembles.checking.examples import IDENTITY, python_model
 from triton_ensembles.checking.repository import NOT_VERSIONS
-from triton_ensembles.checking.rule import Example, Finding, Form, Model, Server, Severity, rule
+from triton_ensembles.checking.rule import Example, Finding, Form, Model, Server, rule, warning
 from triton_ensembles.triton.backends import FALLBACK_FILES, LOADS_FILE
 
 GOOD = python_model()
@@ -25,29 +24,24 @@ NO_VERSION = "at least one version must be available under the version policy of
 def model_name_differs_from_folder(model: Model) -> Iterator[Finding]:
     name = model.config.name
     # SageMaker's front end maps the folder of the ensemble to the TargetModel, and then core does not compare.
-    mapped = model.repository.form is Form.ARCHIVE and model.is_ensemble
+    mapped = model.repository.is_archive and model.is_ensemble
     if name and name != model.folder and not mapped and model.root:
-        yield Finding(
-            model.at("name"),
-            f"the model's name is '{name}', but its folder is '{model.folder}'",
-            cure=f'write name: "{model.folder}", or rename the folder',
-        )
+        message = f"the model's name is '{name}', but its folder is '{model.folder}'"
+        yield Finding(model.at("name"), message, cure=f'write name: "{model.folder}", or rename the folder')
 
 
-@rule(
+@warning(
     "A model that is checked alone is in a folder of its own name",
     source="core r24.10 model_repository_manager.cc InitializeModelInfo",
-    severity=Severity.WARNING,
 )
 def model_folder_renamed(model: Model) -> Iterator[Finding]:
     name = model.config.name
     if name and name != model.folder and not model.root and model.repository.form is Form.FOLDER:
-        yield Finding(
-            model.at("name"),
-            f"the model's name is '{name}', but this folder is '{model.folder}'",
-            f"Triton loads it from a repository where its folder is '{name}', and refuses it under the folder's name",
-            f"copy it into the repository as {name}/",
+        message = f"the model's name is '{name}', but this folder is '{model.folder}'"
+        effect = (
+            f"Triton loads it from a repository where its folder is '{name}', and refuses it under the folder's name"
         )
+        yield Finding(model.at("name"), message, effect, f"copy it into the repository as {name}/")
 
 
 @rule(
@@ -57,9 +51,7 @@ def model_folder_renamed(model: Model) -> Iterator[Finding]:
     words=NO_VERSION,
 )
 def version_not_available(model: Model) -> Iterator[Finding]:
-    recipe = model.repository.recipe
-    is_made = recipe is not None and recipe.makes_version_of(model.folder)
-    if not model.has_config or model.served_versions() or (is_made and not model.versions):
+    if not model.has_config or model.served_versions or (model.is_version_made and not model.versions):
         return
     effect = f"Triton does not load it: {NO_VERSION} '{model.name}'"
     if model.versions:
@@ -82,23 +74,19 @@ def version_not_available(model: Model) -> Iterator[Finding]:
     yield Finding(model.place(near or ""), message, effect, cure)
 
 
-@rule(
+@warning(
     "Version folders have no leading zeros and no 'v'",
-    severity=Severity.WARNING,
     bad=Example(python_model(), {"1/model.py": IDENTITY, "02/model.py": IDENTITY}),
     good=Example(python_model(), {"1/model.py": IDENTITY, "2/model.py": IDENTITY}),
 )
 def version_folder_ignored(model: Model) -> Iterator[Finding]:
-    if not model.served_versions():
+    if not model.served_versions:
         return
     for name in _folders(model):
         if re.fullmatch(r"0+[0-9]+|[vV][0-9]+", name):
-            yield Finding(
-                model.place(name),
-                f"'{name}' is not a valid version folder",
-                f"Triton ignores it and serves version {model.served_versions()[0]}",
-                f"rename it to {name.lstrip('vV0') or '0'}, or delete it",
-            )
+            message = f"'{name}' is not a valid version folder"
+            effect = f"Triton ignores it and serves version {model.served_versions[0]}"
+            yield Finding(model.place(name), message, effect, f"rename it to {name.lstrip('vV0') or '0'}, or delete it")
 
 
 @rule(
@@ -110,15 +98,12 @@ def version_folder_ignored(model: Model) -> Iterator[Finding]:
 def version_folder_unreadable(model: Model) -> Iterator[Finding]:
     if not model.has_config:
         return
-    for number in model.served_versions():
+    for number in model.served_versions:
         name = model.versions[number]
         if (name != str(number) or number < 0) and not model.is_ensemble:
-            yield Finding(
-                model.place(name),
-                f"Triton takes the folder '{name}' for version {number} and then looks for a folder '{number}'",
-                "loading the model never ends, and other models wait for it",
-                f"rename it to {abs(number)}",
-            )
+            message = f"Triton takes the folder '{name}' for version {number} and then looks for a folder '{number}'"
+            effect = "loading the model never ends, and other models wait for it"
+            yield Finding(model.place(name), message, effect, f"rename it to {abs(number)}")
 
 
 @rule(
@@ -132,29 +117,23 @@ def version_folder_too_large(model: Model) -> Iterator[Finding]:
     for name in _folders(model):
         match = re.match(r"\s*[+-]?(\d+)", name)
         if match and int(match[1][:40]) >= 2**63 and not name.startswith("0"):
-            yield Finding(
-                model.place(name),
-                "this version number does not fit into 64 bits",
-                "tritonserver crashes with std::out_of_range",
-                "choose a number of at most 18 digits",
-            )
+            message = "this version number does not fit into 64 bits"
+            effect = "tritonserver crashes with std::out_of_range"
+            yield Finding(model.place(name), message, effect, "choose a number of at most 18 digits")
 
 
-@rule(
+@warning(
     "Every version that version_policy names exists",
-    severity=Severity.WARNING,
     bad=python_model("version_policy { specific { versions: [ 1, 2 ] } }"),
     good=python_model("version_policy { specific { versions: [ 1 ] } }"),
 )
 def version_missing(model: Model) -> Iterator[Finding]:
     for index, number in enumerate(model.config.version_policy.specific.versions):
-        if number not in model.versions and model.served_versions():
-            yield Finding(
-                model.at("version_policy", "specific", "versions", index),
-                f"there is no version {number}",
-                "Triton logs 'the version directory is not present' and serves the others",
-                f"make the folder {number}/, or remove the number",
-            )
+        if number not in model.versions and model.served_versions:
+            message = f"there is no version {number}"
+            effect = "Triton logs 'the version directory is not present' and serves the others"
+            cure = f"make the folder {number}/, or remove the number"
+            yield Finding(model.at("version_policy", "specific", "versions", index), message, effect, cure)
 
 
 @rule(
@@ -165,14 +144,14 @@ def version_missing(model: Model) -> Iterator[Finding]:
     server=Server.DIES,
 )
 def model_file_missing(model: Model) -> Iterator[Finding]:
-    backend = backend_of(model)
+    backend = model.backend
     recipe = model.repository.recipe
     config = model.config
     if not model.has_config or not backend.file or model.is_ensemble or config.cc_model_filenames:
         return
     if backend.name not in LOADS_FILE:
         return
-    for number in model.served_versions():
+    for number in model.served_versions:
         folder = model.versions[number]
         files = (backend.file, *FALLBACK_FILES.get(backend.name, ()))
         if any(model.get(join(folder, name)) for name in files):
@@ -180,12 +159,10 @@ def model_file_missing(model: Model) -> Iterator[Finding]:
         if recipe and recipe.makes_file_to_load(model.folder, folder, backend.name, files):
             continue
         waits = "loading the model never ends, and other models wait for it"
-        yield Finding(
-            model.place(folder),
-            f"version {number} has no {backend.file}, which the {backend.name} backend loads",
-            waits if backend.name == "python" else "Triton does not load the model",
-            f"put {backend.file} there, or name the file that is there: {_filename_cure(model, folder)}",
-        )
+        message = f"version {number} has no {backend.file}, which the {backend.name} backend loads"
+        effect = waits if backend.name == "python" else "Triton does not load the model"
+        cure = f"put {backend.file} there, or name the file that is there: {_filename_cure(model, folder)}"
+        yield Finding(model.place(folder), message, effect, cure)
 
 
 def _filename_cure(model: Model, folder: str) -> str:

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.checking.built_for import manifest
 from triton_ensembles.checking.environments import environments
-from triton_ensembles.checking.rule import Finding, Place, Repository, Server, Severity, rule
-from triton_ensembles.checking.sagemaker import inner_models, is_archive
+from triton_ensembles.checking.rule import Finding, Place, Repository, Server, note, warning
+from triton_ensembles.checking.sagemaker import inner_models
 
 _SHOWN = 3
 
@@ -14,15 +14,14 @@ _SHOWN = 3
 def archives(repositories: tuple[Repository, ...]) -> list[Repository]:
     """The members of the endpoint: the archives, each path once."""
     return list(
-        {repository.path.resolve(): repository for repository in repositories if is_archive(repository)}.values()
+        {repository.path.resolve(): repository for repository in repositories if repository.is_archive}.values()
     )
 
 
-@rule(
+@warning(
     "No two archives of an endpoint have a step of the same name",
     source="core r24.10 model_repository_manager.cc looks for steps by bare names in all repositories; "
     "measured on 2.51.0; server #7489, #5150",
-    severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
 def endpoint_shared_step(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
@@ -30,36 +29,32 @@ def endpoint_shared_step(repositories: tuple[Repository, ...]) -> Iterator[Findi
         (model.folder, model.place()) for repository in archives(repositories) for model in inner_models(repository)
     )
     for name, place, elsewhere in _repeated(steps):
-        yield Finding(
-            place,
-            f"the step '{name}' is also in {elsewhere}",
+        effect = (
             "loading or unloading one archive reloads the ensembles of the others, and a Python step whose folder "
             "has changed (its first load writes 1/__pycache__), which takes seconds; before 24.04 the metrics of "
-            "such steps are added up",
-            f"give the steps of every archive unique names, such as <ensemble>.{name} (the command build does)",
+            "such steps are added up"
         )
+        cure = f"give the steps of every archive unique names, such as <ensemble>.{name} (the command build does)"
+        yield Finding(place, f"the step '{name}' is also in {elsewhere}", effect, cure)
 
 
-@rule(
+@warning(
     "No two archives of an endpoint have the same file name",
     source="server r24.10 src/sagemaker_server.cc; measured on 2.51.0: 409",
-    severity=Severity.WARNING,
 )
 def endpoint_same_target_model(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
     for name, place, elsewhere in _repeated((archive.path.name, archive.place()) for archive in archives(repositories)):
-        yield Finding(
-            place,
-            f"this archive has the same name as {elsewhere}: '{name}'",
+        message = f"this archive has the same name as {elsewhere}: '{name}'"
+        effect = (
             "in one folder of S3 one overwrites the other, and an endpoint keeps serving the archive that it has "
-            "downloaded; they are two models only in different folders below the endpoint's prefix",
-            "give each archive a unique name, and a changed one a new name",
+            "downloaded; they are two models only in different folders below the endpoint's prefix"
         )
+        yield Finding(place, message, effect, "give each archive a unique name, and a changed one a new name")
 
 
-@rule(
+@note(
     "Archives of an endpoint do not repeat the same environment",
     source="python_backend r24.10 pb_env.cc: one extraction for each path, never removed while the server runs (#8840)",
-    severity=Severity.NOTE,
     server=Server.ACCEPTS,
 )
 def endpoint_same_environment(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
@@ -82,10 +77,9 @@ def endpoint_same_environment(repositories: tuple[Repository, ...]) -> Iterator[
             )
 
 
-@rule(
+@warning(
     "All archives of an endpoint are built for the same target and Triton",
     source="manifest.json, which triton_ensembles/building/build.py writes",
-    severity=Severity.WARNING,
 )
 def endpoint_mixed_targets(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
     for key, name, effect in (
@@ -99,12 +93,9 @@ def endpoint_mixed_targets(repositories: tuple[Repository, ...]) -> Iterator[Fin
         values = sorted(by_value, key=lambda value: -len(by_value[value]))
         first = [repository.place() for repository in by_value[values[0]]] if values else []
         for value in values[1:]:
-            yield Finding(
-                by_value[value][0].place(MANIFEST),
-                f"this archive is built for the {name} {value}, and {_listed(first)} for {values[0]}",
-                effect,
-                "build them all for the same target: --target",
-            )
+            message = f"this archive is built for the {name} {value}, and {_listed(first)} for {values[0]}"
+            cure = "build them all for the same target: --target"
+            yield Finding(by_value[value][0].place(MANIFEST), message, effect, cure)
 
 
 def _repeated(named: Iterable[tuple[str, Place]]) -> Iterator[tuple[str, Place, str]]:
@@ -118,7 +109,6 @@ def _repeated(named: Iterable[tuple[str, Place]]) -> Iterator[tuple[str, Place, 
 
 
 def _listed(places: list[Place]) -> str:
-    """The first few places, and how many more there are."""
     shown = [str(place) for place in places[:_SHOWN]]
     more = len(places) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")

@@ -2,28 +2,17 @@
 
 from collections.abc import Iterator
 
-from triton_ensembles.checking.backend import backend_of, has_library
+from triton_ensembles.checking.backend import has_library
 from triton_ensembles.checking.built_for import is_for_own_server
 from triton_ensembles.checking.examples import GRAPH_IDENTITY, ONNX_IDENTITY, python_model
-from triton_ensembles.checking.rule import (
-    Destination,
-    Example,
-    Finding,
-    Form,
-    Model,
-    Place,
-    Repository,
-    Server,
-    Severity,
-    rule,
-)
+from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Place, Server, note, rule, warning
 from triton_ensembles.ground.spelling import listed
 from triton_ensembles.triton.backends import ENSEMBLE, backend_meant
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 from triton_ensembles.triton.releases import backends_of, image_of, instance_of, is_cpu_image, releases
 
 
-@rule("The image is one of Triton's releases", source="releases.csv", severity=Severity.WARNING)
+@warning("The image is one of Triton's releases", source="releases.csv")
 def image_unknown(destination: Destination) -> Iterator[Finding]:
     if not destination.image or image_of(destination):
         return
@@ -38,10 +27,9 @@ def image_unknown(destination: Destination) -> Iterator[Finding]:
     )
 
 
-@rule(
+@note(
     "SageMaker has an image of the release",
     source="releases.csv, column sagemaker: AWS's lists of Deep Learning Containers",
-    severity=Severity.NOTE,
 )
 def image_not_on_sagemaker(destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
@@ -50,12 +38,10 @@ def image_not_on_sagemaker(destination: Destination) -> Iterator[Finding]:
     known = [release.release for release in releases().values() if release.sagemaker]
     earlier = [name for name in known if name < image.release]
     around = known[max(len(earlier) - 1, 0) : len(earlier) + 1]
-    yield Finding(
-        Place(destination.image),
-        f"it is unknown whether SageMaker has an image of Triton {image.release} (it has {' and '.join(around)})",
-        "AWS publishes images of only some of NVIDIA's releases, and not in all regions at the same time",
-        "look it up in AWS's list of Deep Learning Containers (sagemaker-tritonserver)",
-    )
+    message = f"it is unknown whether SageMaker has an image of Triton {image.release} (it has {' and '.join(around)})"
+    effect = "AWS publishes images of only some of NVIDIA's releases, and not in all regions at the same time"
+    cure = "look it up in AWS's list of Deep Learning Containers (sagemaker-tritonserver)"
+    yield Finding(Place(destination.image), message, effect, cure)
 
 
 @rule(
@@ -68,7 +54,7 @@ def image_not_on_sagemaker(destination: Destination) -> Iterator[Finding]:
     server=Server.UNTESTED,
 )
 def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
-    backends, backend = _backends(model.repository, destination), _backend(model)
+    backends, backend = _backends(model, destination), _backend(model)
     if backends is None or not backend or backend in backends:
         return
     if backend == "tensorrt" and _reason_without_gpu(model, destination):  # instance-without-gpu reports it
@@ -96,22 +82,20 @@ def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
             else f"choose the complete image, which also runs on CPU instances: --image {release}-py3",
         )
     elif having and image:
-        yield Finding(
-            place,
-            f"the image of Triton {image.release} has no {backend} backend, which '{model.folder}' needs",
-            refusal,
+        message = f"the image of Triton {image.release} has no {backend} backend, which '{model.folder}' needs"
+        cure = (
             f"use an image from {having[0]} to {having[-1]}, or convert the model to ONNX "
-            '(platform: "onnxruntime_onnx")' + ("" if is_cpu_image(destination) else " or TensorRT"),
+            '(platform: "onnxruntime_onnx")' + ("" if is_cpu_image(destination) else " or TensorRT")
         )
+        yield Finding(place, message, refusal, cure)
 
 
-@rule(
+@warning(
     "The backends of the models are backends of Triton's images",
     source="server build.py on the branches r22.07 to r26.08: enable_all",
     bad=python_model(backend='backend: "rust_tokens"'),
     good=Example(python_model(backend='backend: "rust_tokens"'), {"libtriton_rust_tokens.so": "", "1": None}),
     destination=Destination(image="24.09"),
-    severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
 def image_backend_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
@@ -123,25 +107,21 @@ def image_backend_unknown(model: Model, destination: Destination) -> Iterator[Fi
         return
     if backend_meant(backend):  # backend-misspelt reports it
         return
-    yield Finding(
-        model.at("backend"),
-        f"the images that NVIDIA builds have no backend '{backend}'",
+    effect = (
         f"unless the image was built with it, Triton refuses the model: unable to find backend library for "
-        f"backend '{backend}'",
-        f"the images have {listed(known)}; any other backend has to be added to the image",
+        f"backend '{backend}'"
     )
+    cure = f"the images have {listed(known)}; any other backend has to be added to the image"
+    yield Finding(model.at("backend"), f"the images that NVIDIA builds have no backend '{backend}'", effect, cure)
 
 
-@rule("The GPUs of the instance type are known", source="instances.csv", severity=Severity.WARNING)
+@warning("The GPUs of the instance type are known", source="instances.csv")
 def instance_unknown(destination: Destination) -> Iterator[Finding]:
     if not destination.instance or instance_of(destination.instance):
         return
-    yield Finding(
-        Place(destination.instance),
-        f"the GPUs of the instance type '{destination.instance}' are unknown",
-        "nothing that depends on the GPU was checked",
-        "compare the models with AWS's page of the instance type yourself",
-    )
+    message = f"the GPUs of the instance type '{destination.instance}' are unknown"
+    cure = "compare the models with AWS's page of the instance type yourself"
+    yield Finding(Place(destination.instance), message, "nothing that depends on the GPU was checked", cure)
 
 
 @rule(
@@ -175,26 +155,21 @@ def instance_without_gpu(model: Model, destination: Destination) -> Iterator[Fin
     if not reason:
         return
     if _backend(model) == "tensorrt":
-        yield Finding(
-            model.at("platform") if model.config.platform else model.at("backend"),
-            f"'{model.folder}' is a TensorRT plan, and {reason}",
-            "Triton refuses it: the tensorrt backend runs only on a GPU, and the image for CPU instances has none",
-            'use the ONNX model that the plan was made from: platform: "onnxruntime_onnx"',
-        )
+        message = f"'{model.folder}' is a TensorRT plan, and {reason}"
+        effect = "Triton refuses it: the tensorrt backend runs only on a GPU, and the image for CPU instances has none"
+        cure = 'use the ONNX model that the plan was made from: platform: "onnxruntime_onnx"'
+        yield Finding(model.at("platform") if model.config.platform else model.at("backend"), message, effect, cure)
         return
     for number, group in enumerate(model.config.instance_group):
         if group.kind == ModelInstanceGroup.KIND_GPU:
-            yield Finding(
-                model.at("instance_group", number, "kind"),
-                f"the instance group is KIND_GPU, and {reason}",
-                cure="write kind: KIND_CPU",
-            )
+            message = f"the instance group is KIND_GPU, and {reason}"
+            yield Finding(model.at("instance_group", number, "kind"), message, cure="write kind: KIND_CPU")
 
 
 def _reason_without_gpu(model: Model, destination: Destination) -> str:
     """Why no GPU is available, "" if one may be. The build turns the KIND_GPU of a folder of ensembles/ into KIND_CPU,
     and ``--target cpu`` has a rule of its own."""
-    if model.repository.form is Form.SOURCE or destination.device == "cpu":
+    if model.repository.builds or destination.device == "cpu":
         return ""
     instance = instance_of(destination.instance)
     if instance and not instance.gpus:
@@ -202,18 +177,18 @@ def _reason_without_gpu(model: Model, destination: Destination) -> str:
     return f"the image {destination.image} is built without GPUs" if is_cpu_image(destination) else ""
 
 
-def _backends(repository: Repository, destination: Destination) -> frozenset[str] | None:
+def _backends(model: Model, destination: Destination) -> frozenset[str] | None:
     """The backends of the image that the models will run in; None if they are unknown, or if it is no image: this
     project's own server, or what the fused archive made of a folder of ensembles/ brings."""
-    if not destination.image and (destination.device == "cpu" or is_for_own_server(repository)):
+    if not destination.image and (destination.device == "cpu" or is_for_own_server(model.repository)):
         return None
-    if destination.device == "fused" and repository.form is Form.SOURCE:
+    if destination.device == "fused" and model.repository.builds:
         return None
     return backends_of(destination)
 
 
 def _backend(model: Model) -> str:
-    return ENSEMBLE if model.is_ensemble else backend_of(model).name
+    return ENSEMBLE if model.is_ensemble else model.backend.name
 
 
 def _is_plain(image: str) -> bool:

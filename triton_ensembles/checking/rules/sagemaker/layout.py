@@ -4,19 +4,8 @@ from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.examples import IDENTITY, SCALE, ensemble, python_model
-from triton_ensembles.checking.rule import (
-    Destination,
-    Example,
-    Finding,
-    Form,
-    Model,
-    Place,
-    Repository,
-    Server,
-    Severity,
-    rule,
-)
-from triton_ensembles.checking.sagemaker import is_archive, is_of_gateway, is_packed
+from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Repository, Server, note, rule
+from triton_ensembles.checking.sagemaker import for_sagemaker, is_of_gateway, is_packed
 from triton_ensembles.ground.spelling import listed
 from triton_ensembles.sagemaker.contract import ENSEMBLE
 from triton_ensembles.triton.model_config import CONFIG
@@ -29,7 +18,6 @@ _PLAIN = python_model()
 
 
 def _beside(config: str, *names: str) -> dict[str, str | None]:
-    """Files of further models."""
     is_ensemble = "ensemble_scheduling" in config
     files: dict[str, str | None] = {}
     for name in names:
@@ -44,7 +32,7 @@ def _beside(config: str, *names: str) -> dict[str, str | None]:
     server=Server.REFUSES,
 )
 def sagemaker_wrapped_archive(repository: Repository) -> Iterator[Finding]:
-    if not is_archive(repository) or any(model.has_config for model in repository.models):
+    if not repository.is_archive or any(model.has_config for model in repository.models):
         return
     tree = repository.tree
     for folder in tree.folders():
@@ -61,18 +49,16 @@ def sagemaker_wrapped_archive(repository: Repository) -> Iterator[Finding]:
 
 @rule("An archive has at least one model", server=Server.REFUSES)
 def sagemaker_no_model(repository: Repository) -> Iterator[Finding]:
-    if not is_archive(repository) or repository.is_one_model or (repository.tree.problems and not repository.models):
+    if not repository.is_archive or repository.is_one_model or (repository.tree.problems and not repository.models):
         return
     if any(model.has_config or model.versions for model in repository.models) or list(
         sagemaker_wrapped_archive.find(repository)
     ):
         return
-    yield Finding(
-        repository.place(),
-        "there is no model in this archive: no folder at its root has a config.pbtxt or a version folder",
-        "Triton refuses it at the first request: at least one version must be available under the version policy",
-        f"pack a model repository: tar -C <the folder whose folders are the models> -czf {repository.path.name} .",
-    )
+    message = "there is no model in this archive: no folder at its root has a config.pbtxt or a version folder"
+    effect = "Triton refuses it at the first request: at least one version must be available under the version policy"
+    cure = f"pack a model repository: tar -C <the folder whose folders are the models> -czf {repository.path.name} ."
+    yield Finding(repository.place(), message, effect, cure)
 
 
 @rule(
@@ -80,7 +66,7 @@ def sagemaker_no_model(repository: Repository) -> Iterator[Finding]:
     source=f"{SOURCE}: with config.pbtxt at the root, the archive is that one model",
 )
 def sagemaker_root_config(repository: Repository) -> Iterator[Finding]:
-    if not is_archive(repository) or not repository.is_one_model:
+    if not repository.is_archive or not repository.is_one_model:
         return
     tree = repository.tree
     hidden = [name for name in tree.folders() if tree.get(join(name, CONFIG))]
@@ -154,23 +140,20 @@ def sagemaker_ensemble_not_seen(model: Model, destination: Destination) -> Itera
     repository = model.repository
     if is_of_gateway(repository):
         return
-    if (repository.form is Form.FOLDER and not destination.instance) or not model.is_ensemble or not model.has_config:
+    if not for_sagemaker(repository, destination) or not model.is_ensemble or not model.has_config:
         return
     if ENSEMBLE.search(model.file.text) or not model.file.text:
         return
-    if repository.form is Form.SOURCE and model.config.platform == "ensemble":
+    if repository.builds and model.config.platform == "ensemble":
         return  # the build writes its own config.pbtxt
     if len(repository.models) < 2:
         return
     place = model.at("platform") if model.config.platform else model.at("ensemble_scheduling")
     written = model.file.line_text(place) if model.config.platform else ""
-    yield Finding(
-        place,
-        f"SageMaker does not recognize this as the ensemble: it looks for the text {_LINE}"
-        + (f", and here is {written[:80]}" if written else ", and there is none"),
-        "it serves the last folder in the order in which the file system lists them, which may be a step",
-        f"write {_LINE}",
-    )
+    here = f", and here is {written[:80]}" if written else ", and there is none"
+    message = f"SageMaker does not recognize this as the ensemble: it looks for the text {_LINE}" + here
+    effect = "it serves the last folder in the order in which the file system lists them, which may be a step"
+    yield Finding(place, message, effect, f"write {_LINE}")
 
 
 @rule(
@@ -202,19 +185,17 @@ def sagemaker_ensemble_mistaken(model: Model, destination: Destination) -> Itera
         )
 
 
-@rule(
+@note(
     "An archive has at most five models",
     bad=Example(GOOD, beside=_beside(_PLAIN, "a_one", "a_two", "a_three", "a_four", "a_five")),
-    severity=Severity.NOTE,
 )
 def sagemaker_many_models(repository: Repository, destination: Destination) -> Iterator[Finding]:
     if not is_packed(repository, destination) or is_of_gateway(repository):
         return
     if not repository.is_one_model and len(repository.models) > 5:
-        yield Finding(
-            Place(repository.shown),
-            f"the archive has {len(repository.models)} folders",
+        message = f"the archive has {len(repository.models)} folders"
+        effect = (
             "Triton logs a warning: Several model directories found. If using ensemble, smaller ensembles are "
-            "recommended for better memory management (SageMaker loads and unloads an archive as a whole)",
-            "split the ensemble if parts of it are also used alone",
+            "recommended for better memory management (SageMaker loads and unloads an archive as a whole)"
         )
+        yield Finding(repository.place(), message, effect, "split the ensemble if parts of it are also used alone")

@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 from triton_ensembles.archive.tar import unsafe_because
 from triton_ensembles.archive.tree import Entry, Kind, Tree
 from triton_ensembles.checking.environments import used_environments
-from triton_ensembles.checking.rule import Destination, Finding, Repository, Severity, rule
-from triton_ensembles.checking.sagemaker import is_archive, is_packed, served_models
+from triton_ensembles.checking.rule import Destination, Finding, Repository, Severity, note, rule, warning
+from triton_ensembles.checking.sagemaker import is_packed, served_models
 from triton_ensembles.checking.shell_syntax import SHELL_SYNTAX
 from triton_ensembles.sagemaker.contract import LONGEST_TARGET_MODEL, SHELL_CHARACTERS, TARGET_MODEL
 
@@ -26,7 +26,6 @@ def _forbidden(
     cure: str,
     severity: Severity = Severity.ERROR,
 ) -> None:
-    """A rule that no member of an archive is of this kind."""
 
     @rule(title, id=id, source=source, severity=severity)
     def find(repository: Repository, destination: Destination) -> Iterator[Finding]:
@@ -83,24 +82,16 @@ _forbidden(
     source="AWS's unpacker is not public; GNU tar, Python's tarfile and libarchive all refuse or rewrite such names",
 )
 def sagemaker_unsafe_member(repository: Repository) -> Iterator[Finding]:
-    if is_archive(repository):
+    if repository.is_archive:
         entries = [entry for entry in repository.tree.members if not entry.path and entry.written.strip("./")]
-        yield from _each(
-            repository,
-            entries,
-            lambda entry: unsafe_because(entry.written),
-            f"{_EXTRACTION}, or puts it elsewhere",
-            "pack with relative names: tar -C <repository> -czf <archive> .",
-        )
+        effect = f"{_EXTRACTION}, or puts it elsewhere"
+        cure = "pack with relative names: tar -C <repository> -czf <archive> ."
+        yield from _each(repository, entries, lambda entry: unsafe_because(entry.written), effect, cure)
 
 
-@rule(
-    "An archive has each file only once",
-    source="tar: the later member overwrites the earlier one",
-    severity=Severity.WARNING,
-)
+@warning("An archive has each file only once", source="tar: the later member overwrites the earlier one")
 def sagemaker_repeated_member(repository: Repository) -> Iterator[Finding]:
-    if is_archive(repository):
+    if repository.is_archive:
         files = [entry for entry in repository.tree.members if entry.path and entry.kind is not Kind.FOLDER]
         counts = Counter(entry.path for entry in files)
         last = {entry.path: entry for entry in files if counts[entry.path] > 1}
@@ -113,13 +104,9 @@ def sagemaker_repeated_member(repository: Repository) -> Iterator[Finding]:
         )
 
 
-@rule(
-    "An archive has no __pycache__",
-    source="measured on 2.51.0: the stub writes 1/__pycache__ at the first load",
-    severity=Severity.NOTE,
-)
+@note("An archive has no __pycache__", source="measured on 2.51.0: the stub writes 1/__pycache__ at the first load")
 def sagemaker_bytecode(repository: Repository) -> Iterator[Finding]:
-    if is_archive(repository):
+    if repository.is_archive:
         # An environment and unpacked wheels bring byte code on purpose.
         environments = {packed.path for packed in used_environments(repository)}
         folders = sorted(
@@ -132,13 +119,12 @@ def sagemaker_bytecode(repository: Repository) -> Iterator[Finding]:
         )
         if folders:
             more = f" (and {len(folders) - 1} more such folders)" if len(folders) > 1 else ""
-            yield Finding(
-                repository.place(folders[0]),
-                f"this is bytecode from an earlier run of the model{more}",
+            message = f"this is bytecode from an earlier run of the model{more}"
+            effect = (
                 "the stub uses it only if its Python and the time of the source match; otherwise it writes its own, "
-                "which changes the model's folder, and a later load of the same step name reloads the step",
-                "exclude it: tar --exclude=__pycache__",
+                "which changes the model's folder, and a later load of the same step name reloads the step"
             )
+            yield Finding(repository.place(folders[0]), message, effect, "exclude it: tar --exclude=__pycache__")
 
 
 def _is_of_packages(tree: Tree, folder: str) -> bool:
@@ -154,7 +140,7 @@ def _is_of_packages(tree: Tree, folder: str) -> bool:
 )
 def sagemaker_target_model(repository: Repository) -> Iterator[Finding]:
     name = repository.path.name
-    if not is_archive(repository) or TARGET_MODEL.fullmatch(name):
+    if not repository.is_archive or TARGET_MODEL.fullmatch(name):
         return
     strange = next((letter for letter in name if not " " <= letter <= "~"), "")
     why = (
@@ -164,32 +150,27 @@ def sagemaker_target_model(repository: Repository) -> Iterator[Finding]:
         if len(name) <= LONGEST_TARGET_MODEL
         else "it is too long"
     )
-    yield Finding(
-        repository.place(),
-        f"no request can name this archive: {why}",
-        "InvokeEndpoint refuses the header X-Amzn-SageMaker-Target-Model: ValidationError",
-        "use printable ASCII characters, at most 1024 including the folder in S3, and no space at the start",
-    )
+    effect = "InvokeEndpoint refuses the header X-Amzn-SageMaker-Target-Model: ValidationError"
+    cure = "use printable ASCII characters, at most 1024 including the folder in S3, and no space at the start"
+    yield Finding(repository.place(), f"no request can name this archive: {why}", effect, cure)
 
 
-@rule(
+@warning(
     "The name of an archive with a single Python model has no special characters of the shell",
     source="python_backend r25.08 stub_launcher.cc: Invalid stub name",
-    severity=Severity.WARNING,
     since="25.08",
 )
 def sagemaker_stub_name(repository: Repository, destination: Destination) -> Iterator[Finding]:
     name = repository.path.name
     match = SHELL_CHARACTERS.search(name)
-    if not is_archive(repository) or not match or SHELL_SYNTAX.search(name):  # sagemaker-stub-name-in-shell
+    if not repository.is_archive or not match or SHELL_SYNTAX.search(name):  # sagemaker-stub-name-in-shell
         return
     if any(model.get("1/model.py") and not model.is_ensemble for model in served_models(repository)):
         since = destination.release >= (25, 8)
-        yield Finding(
-            repository.place(),
-            f"the name of this archive contains {match.group()!r}, and its model is a Python model",
+        message = f"the name of this archive contains {match.group()!r}, and its model is a Python model"
+        effect = (
             "SageMaker names the model after the archive, and its stub after the model; Triton refuses it"
             + ("" if since else " since release 25.08")
-            + ": Invalid stub name",
-            "use letters, digits, '.', '-' and '_'",
+            + ": Invalid stub name"
         )
+        yield Finding(repository.place(), message, effect, "use letters, digits, '.', '-' and '_'")

@@ -4,11 +4,12 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from triton_ensembles.checking.examples import io_tensor, python_model, script_model
+from triton_ensembles.checking.examples import io_tensor, python_model
+from triton_ensembles.checking.python.examples import CALLING, class_model
 from triton_ensembles.checking.python.nodes import argument
-from triton_ensembles.checking.python.source import UTILS, every_file
+from triton_ensembles.checking.python.source import UTILS, every_call
 from triton_ensembles.checking.python.values import text_of
-from triton_ensembles.checking.rule import Destination, Finding, Form, Model, Repository, Server, Severity, rule
+from triton_ensembles.checking.rule import Destination, Finding, Model, Repository, Server, note, rule
 from triton_ensembles.checking.sagemaker import for_sagemaker, is_served, loaded_models, served_models
 from triton_ensembles.checking.source_form import ENSEMBLE_FOLDER
 from triton_ensembles.checking.tensors import ELEMENT_BYTES, type_name
@@ -86,12 +87,7 @@ def sagemaker_decoupled(model: Model, destination: Destination) -> Iterator[Find
 @rule(
     "Every model that a model.py calls is loaded by the ensemble of the archive",
     source="server #5452, deep-learning-containers #3299: SageMaker loads one model and, for an ensemble, its steps",
-    bad=script_model("""\
-class TritonPythonModel:
-    def execute(self, requests):
-        inner = pb_utils.InferenceRequest(model_name="detector", requested_output_names=["Y"], inputs=[])
-        return [inner.exec() for _ in requests]
-"""),
+    bad=class_model(CALLING.format("detector")),
 )
 def sagemaker_bls(model: Model, destination: Destination) -> Iterator[Finding]:
     repository = model.repository
@@ -100,22 +96,21 @@ def sagemaker_bls(model: Model, destination: Destination) -> Iterator[Finding]:
     loaded = {loaded_model.folder for loaded_model in loaded_models(repository)}
     if model.folder not in loaded:
         return
-    for file in every_file(model):
-        for call, name in file.calls():
-            called = text_of(file, argument(call, 4, "model_name")) if name == f"{UTILS}.InferenceRequest" else None
-            if called is None or called in loaded:
-                continue
-            beside = repository.model(called) is not None
-            meant = nearest(called, loaded)
-            yield Finding(
-                file.place(call),
-                f"this calls the model '{called}', which "
-                + ("is not a step of the archive's ensemble" if beside else "is not in the archive"),
-                "SageMaker loads only the ensemble and its steps, so every request fails: "
-                f"Failed for execute the inference request. Model '{called}' is not ready",
-                (f"did you mean '{meant}'? Otherwise " if meant else "")
-                + "make it a step of the ensemble (with optional inputs, where it does not need them)",
-            )
+    for file, call, name in every_call(model):
+        called = text_of(file, argument(call, 4, "model_name")) if name == f"{UTILS}.InferenceRequest" else None
+        if called is None or called in loaded:
+            continue
+        beside = repository.model(called) is not None
+        meant = nearest(called, loaded)
+        yield Finding(
+            file.place(call),
+            f"this calls the model '{called}', which "
+            + ("is not a step of the archive's ensemble" if beside else "is not in the archive"),
+            "SageMaker loads only the ensemble and its steps, so every request fails: "
+            f"Failed for execute the inference request. Model '{called}' is not ready",
+            (f"did you mean '{meant}'? Otherwise " if meant else "")
+            + "make it a step of the ensemble (with optional inputs, where it does not need them)",
+        )
 
 
 @rule(
@@ -127,21 +122,19 @@ def sagemaker_bls(model: Model, destination: Destination) -> Iterator[Finding]:
 def sagemaker_row_too_large(repository: Repository, destination: Destination) -> Iterator[Finding]:
     for model, size in _rows(repository, destination):
         if size > LARGEST_BODY:
-            yield Finding(
-                model.at("input"),
-                f"one row of the inputs is {_mb(size)}, and a request to SageMaker is at most {_mb(LARGEST_BODY)}",
-                "InvokeEndpoint refuses every request: ValidationError",
+            message = f"one row of the inputs is {_mb(size)}, and a request to SageMaker is at most {_mb(LARGEST_BODY)}"
+            cure = (
                 "send it compressed (an image as JPEG, decoded by the first step), in a smaller data type, or as an "
-                "address in S3",
+                "address in S3"
             )
+            yield Finding(model.at("input"), message, "InvokeEndpoint refuses every request: ValidationError", cure)
 
 
-@rule(
+@note(
     "A full batch of the inputs fits into a request",
     source="botocore 1.44.5 sagemaker-runtime: a body of InvokeEndpoint has at most 6291456 bytes",
     bad=_large(64, "224, 224, 3"),
     good=_large(4, "224, 224, 3"),
-    severity=Severity.NOTE,
 )
 def sagemaker_batch_too_large(repository: Repository, destination: Destination) -> Iterator[Finding]:
     for model, size in _rows(repository, destination):
@@ -163,7 +156,7 @@ def _rows(repository: Repository, destination: Destination) -> Iterator[tuple[Mo
     if not for_sagemaker(repository, destination):
         return
     models = served_models(repository)
-    if repository.form is Form.SOURCE and (written := repository.model(ENSEMBLE_FOLDER)):
+    if repository.builds and (written := repository.model(ENSEMBLE_FOLDER)):
         models = [written]
     for model in models if len(models) == 1 else ():
         size = sum(_size(tensor) for tensor in model.config.input if not tensor.optional)

@@ -1,0 +1,143 @@
+"""Names that model.py takes from numpy and from the standard library; the real server is the judge."""
+
+from __future__ import annotations
+
+import importlib
+import platform
+from collections.abc import Mapping, Set
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.checking.packing import MODEL_PY, faults
+from tests.checking.served import server_results
+from triton_ensembles.checking.examples import python_model, with_environment
+from triton_ensembles.checking.fault import Fault, Severity
+from triton_ensembles.checking.python.name_table import NUMPY, STANDARD
+from triton_ensembles.checking.rule import Example
+from triton_ensembles.checking.staging_example import stage
+
+OF_NUMPY, OF_PYTHON = {"model-py-numpy-name", "model-py-numpy-version"}, {"model-py-standard-name"}
+# Lines at the import, whether the server loads them, and a part of the cure ("" for no fault).
+NUMPY_LINES = {
+    "type": ("X = np.float23(1)", False, "'float32'"),
+    "function": ("X = np.arrray([1])", False, "'array'"),
+    "module": ("X = np.random.rnad(4)", False, "'rand'"),
+    "import": ("from numpy import expand_dim", False, "'expand_dims'"),
+    "removed": ("X = np.zeros(4, dtype=np.float)", False, "write float"),
+    "dtype": ("X = np.zeros(4, dtype='flaot32')", False, "'float32'"),
+    "dtype-of-triton": ("X = np.zeros(4).astype('FP32')", False, "'float32'"),
+    "came-later": ("X = np.concat([[1], [2]])", False, "another numpy"),
+    "right": ("X = np.zeros(4, 'float32').astype('<f4').astype('datetime64[s]'), np.random.rand(4)", True, ""),
+    "asked": ("X = np.float23 if hasattr(np, 'float23') else None", True, ""),
+    "caught": ("try:\n    X = np.float23\nexcept AttributeError:\n    X = None", True, ""),
+    "put": ("np.float = float\nX = np.float", True, ""),
+    "other": ("class np:\n    float23 = 1\nX = np.float23", True, ""),
+    "annotation": ("def f():\n    x: np.float23 = 1", True, ""),
+}
+STANDARD_LINES = {
+    "moved": ("from collections import Mapping, deque", False, "collections.abc"),
+    "moved-attribute": ("import collections as c\nc.Mapping", False, "collections.abc"),
+    "removed": ("import inspect\ninspect.getargspec(len)", False, "another Python"),
+    "misspelt": ("from json import JSONDecoderError", False, "'JSONDecodeError'"),
+    "class-body": ("import time\nclass A:\n    began = time.clock()", False, "the name"),
+    "submodule": ("from concurrent import futures\nfutures.ThreadPoolExecuter", False, "'ThreadPoolExecutor'"),
+    "right": ("import os.path\nfrom datetime import UTC\nimport datetime\nos.path.join('a'), datetime.UTC, os.O_RDONLY",
+              True, ""),
+    "caught": ("try:\n    from collections import Mapping\nexcept ImportError:\n    Mapping = dict", True, ""),
+    "asked": ("import time\nX = time.clock() if hasattr(time, 'clock') else 0", True, ""),
+    "by-version": ("import sys, time\nif sys.version_info < (3, 8):\n    time.clock()", True, ""),
+    "put": ("import collections, collections.abc\ncollections.Mapping = collections.abc.Mapping\ncollections.Mapping",
+            True, ""),
+    "other": ("import time\ntime = 'now'\ntime.upper()", True, ""),
+    "argument": ("import queue\ndef f(queue):\n    return queue.push(1)\nclass Q:\n    push = id\nf(Q)", True, ""),
+    "never-imported": ("string = 'abc'\nstring.upper()", True, ""),
+    "never-called": ("import time\ndef f():\n    return time.clock()", True, ""),
+    "annotation": ("import time\ndef f(x: 'time.Clock'):\n    y: time.Clock = 1", True, ""),
+}  # fmt: skip
+
+
+@pytest.mark.verdicts
+@pytest.mark.parametrize(
+    ("lines", "rules", "head"),
+    [(NUMPY_LINES, OF_NUMPY, "import numpy as np\n"), (STANDARD_LINES, OF_PYTHON, "")],
+    ids=["numpy", "standard"],
+)
+def test_the_server_agrees_on_names(
+    lines: Mapping[str, tuple[str, bool, str]], rules: Set[str], head: str, tmp_path: Path
+) -> None:
+    """Otherwise the load finds a misspelt name, or one of a laptop's Python; or a name that there is is refused."""
+    texts = {name: {"1/model.py": f"{head}{line}\n{MODEL_PY}"} for name, (line, _, _) in lines.items()}
+    results = server_results({name: Example(python_model(), files) for name, files in texts.items()}, tmp_path)
+    assert {name: result.loaded for name, result in results.items()} == {n: loads for n, (_, loads, _) in lines.items()}
+    found = [fault for fault in faults(tmp_path / "models") if fault.rule in rules]
+    cures = {fault.place.path.split("/")[-3]: fault.cure for fault in found}
+    assert cures.keys() == {name for name, (_, loads, _) in lines.items() if not loads}
+    assert all(lines[name][2] in cure for name, cure in cures.items()), cures
+
+
+def of_rules(rules: Set[str], example: Example, folder: Path, image: str = "") -> list[Fault]:
+    stage(example, folder, "m")
+    return [fault for fault in faults(folder, image=image) if fault.rule in rules]
+
+
+def lines_of(code: str) -> Example:
+    return Example(python_model(), {"1/model.py": f"{code}\n{MODEL_PY}"})
+
+
+@pytest.mark.parametrize(
+    ("version", "line", "severities"),
+    [
+        ("1.19.5", "np.float", []),
+        ("1.26.4", "np.float", [Severity.ERROR]),
+        ("1.26.4", "np.concat", [Severity.ERROR]),
+        ("2.1.0", "np.concat", []),
+        ("2.9.0", "np.new_name_of_29", []),
+    ],
+)
+def test_the_numpy_of_the_environment_decides(version: str, line: str, severities: object, tmp_path: Path) -> None:
+    """Otherwise code for the numpy of the environment is refused, or code for another one is deployed."""
+    site = {f"numpy-{version}.dist-info/METADATA": ""}
+    example = with_environment(site=site, imports=f"import numpy as np\n{line}\n")
+    assert [fault.severity for fault in of_rules(OF_NUMPY, example, tmp_path)] == severities
+
+
+@pytest.mark.parametrize(("image", "warned"), [("22.08", False), ("24.09", True), ("25.09", False), ("mine:1", False)])
+def test_the_numpy_of_the_image_decides(image: str, warned: bool, tmp_path: Path) -> None:
+    """Otherwise what an image has is warned of: those since 24.11 may have numpy 2, of older ones it is not known."""
+    found = of_rules(OF_NUMPY, lines_of("import numpy as np\nnp.trapezoid"), tmp_path, image)
+    assert [fault.rule for fault in found] == ["model-py-numpy-version"] * warned
+
+
+def test_a_module_of_the_models_own_is_not_pythons(tmp_path: Path) -> None:
+    """Otherwise a step with a file queue.py beside its model.py is refused."""
+    files = {"1/queue.py": "def push(): pass\n", "1/model.py": f"from queue import push\n{MODEL_PY}"}
+    assert not of_rules(OF_PYTHON, Example(python_model(), files), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("image", "words"), [("24.09", ["Python 3.10, which runs the step"]), ("24.12", []), ("mine:1", [])]
+)
+def test_the_python_of_the_image_decides(image: str, words: list[str], tmp_path: Path) -> None:
+    """Otherwise what a laptop's Python 3.12 has dies on SageMaker, whose image has 3.10."""
+    found = of_rules(OF_PYTHON, lines_of("from itertools import batched"), tmp_path, image)
+    assert len(found) == len(words) and all(word in fault.message for word, fault in zip(words, found, strict=True))
+
+
+def test_the_python_of_the_environment_decides(tmp_path: Path) -> None:
+    """Otherwise code for the packed Python is judged by the image's."""
+    (fault,) = of_rules(OF_PYTHON, with_environment(imports="from typing import override\n"), tmp_path, "24.12")
+    assert "typing_extensions" in fault.cure
+
+
+def test_the_tables_have_the_names_of_this_python_and_this_numpy() -> None:
+    """Otherwise a name that Python or numpy has is refused."""
+    version, of_numpy = STANDARD.version(platform.python_version()), NUMPY.version(np.__version__)
+    assert version and of_numpy
+    assert not [name for name in dir(np) if not name.startswith("_") and not NUMPY.has("numpy", name, of_numpy)]
+    for module in sorted(STANDARD.modules):
+        with suppress(ModuleNotFoundError):  # of another system
+            named = {name for name in dir(importlib.import_module(module)) if not name.startswith("_")}
+            assert not [f"{module}.{name}" for name in named if not STANDARD.has(module, name, version)]
