@@ -12,12 +12,10 @@ from triton_ensembles.endpoint.api.control import parsed, reply
 from triton_ensembles.endpoint.api.errors import ApiError, NotSupportedLocally, ValidationException
 from triton_ensembles.endpoint.api.validation import operation_model, validate
 from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable
-from triton_ensembles.endpoint.request_body import Body
 from triton_ensembles.endpoint.scaling.autoscaler import DIMENSION, NAMESPACE, Activity, Autoscaler
 from triton_ensembles.endpoint.scaling.policy import PREDEFINED
 
 _SERVICE = "application-autoscaling"
-_MOST_BYTES = 1 << 20
 _CHANGING = {"RegisterScalableTarget", "PutScalingPolicy", "DeleteScalingPolicy", "DeregisterScalableTarget"}
 _OPERATIONS = {*_CHANGING, "DescribeScalableTargets", "DescribeScalingPolicies", "DescribeScalingActivities"}
 _NEEDS_TARGET = {"PutScalingPolicy", "DeregisterScalableTarget"}
@@ -50,7 +48,7 @@ class AutoscalingApi:
         model = operation_model(_SERVICE, operation)
         if model is None or operation not in _OPERATIONS:
             raise NotSupportedLocally(f"{_SERVICE}:{operation}", f"supported are {', '.join(sorted(_OPERATIONS))}")
-        parameters = parsed(await Body(request, _MOST_BYTES).whole())
+        parameters = await parsed(request)
         validate(model.input_shape, parameters)
         _check_scope(parameters)
         if operation == "DescribeScalingActivities":

@@ -19,7 +19,7 @@ from triton_ensembles.endpoint.api.models import Models
 from triton_ensembles.endpoint.api.signature import from_waiter
 from triton_ensembles.endpoint.api.tags import Tags
 from triton_ensembles.endpoint.api.validation import operation_model, validate
-from triton_ensembles.endpoint.request_body import Body
+from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
 
 CONTENT_TYPE = "application/x-amz-json-1.1"
 _MOST_BYTES = 1 << 20
@@ -65,7 +65,7 @@ class ControlPlane:
         run = self._operations.get(operation)
         if run is None and operation != "DescribeEndpoint":
             raise NotSupportedLocally(operation, f"supported are DescribeEndpoint, {', '.join(self._operations)}")
-        parameters = parsed(await Body(request, _MOST_BYTES).whole())
+        parameters = await parsed(request)
         validate(model.input_shape, parameters)
         if run is None:
             return await self._endpoints.describe(parameters, waiter=from_waiter(request.headers))
@@ -78,11 +78,14 @@ def reply(status: int, body: Mapping[str, Any]) -> web.Response:
     return web.Response(status=status, body=json.dumps(body).encode(), content_type=CONTENT_TYPE, headers=headers)
 
 
-def parsed(body: bytes) -> dict[str, Any]:
-    """The JSON object of a body. Raises SerializationException."""
+async def parsed(request: web.BaseRequest) -> dict[str, Any]:
+    """The JSON object of a request's body. Raises SerializationException."""
     try:
+        body = await Body(request, _MOST_BYTES).whole()
         value = json.loads(body or b"{}", parse_constant=_refuse_constant)
         json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair is no character
+    except BodyTooLarge as error:
+        raise SerializationException(f"the body is larger than {_MOST_BYTES} bytes") from error
     except ValueError as error:
         raise SerializationException(f"the body is not JSON: {error}") from error
     except RecursionError:
