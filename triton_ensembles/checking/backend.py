@@ -5,11 +5,10 @@ After core r24.10 model_config_utils.cc AutoCompleteBackendFields, which runs wh
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
-from triton_ensembles.archive.tree import Entry, Tree, join
-from triton_ensembles.checking.config_file import ConfigFile
+from triton_ensembles.archive.tree import Tree, join
 from triton_ensembles.triton.backends import KNOWN, TENSORFLOW_FILES
 from triton_ensembles.triton.model_config import ModelConfig
 
@@ -27,34 +26,11 @@ class Backend:
     inferred: bool = False
 
 
-class Written(Protocol):
-    """The part of :class:`~triton_ensembles.checking.repository.Model` that is needed here."""
-
-    @property
-    def folder(self) -> str: ...
-    @property
-    def root(self) -> str: ...
-    @property
-    def tree(self) -> Tree: ...
-    @property
-    def written(self) -> ModelConfig: ...
-    @property
-    def file(self) -> ConfigFile: ...
-    @property
-    def versions(self) -> dict[int, str]: ...
-    @property
-    def is_ensemble(self) -> bool: ...
-    @property
-    def backend(self) -> Backend: ...
-    def get(self, path: str) -> Entry | None: ...
-    def children(self, folder: str = "") -> list[str]: ...
-
-
-def choose_backend(model: Written) -> Backend:
-    """The backend, platform and file that Triton chooses; ``name`` is "" when it cannot."""
-    config = model.written
+def choose_backend(config: ModelConfig, tree: Tree, root: str, folder: str, is_ensemble: Callable[[], bool]) -> Backend:
+    """The backend, platform and file that Triton chooses for the model ``folder`` at ``root`` of a repository's tree;
+    ``name`` is "" when it cannot."""
     name, platform, file = config.backend, config.platform, config.default_model_filename
-    content = _first_version(model)
+    content = _first_version(tree, root)
     open_choice = not platform and not file
     inferred = not name
     if not platform and name in ("", "tensorflow"):
@@ -70,17 +46,12 @@ def choose_backend(model: Written) -> Backend:
         script = name == "pytorch" and config.runtime == "model.py"
         platform = platform or (platforms[0] if platforms else "")
         return Backend(name, platform, file or ("" if script else known), inferred)
-    if not name and open_choice and not model.is_ensemble:
-        name = model.folder.partition(".")[2]  # model.identity: the narrow case of a custom backend
+    if not name and open_choice and not is_ensemble():
+        name = folder.partition(".")[2]  # model.identity: the narrow case of a custom backend
         file = f"model.{name}" if name else ""
     if name == "dali":
         file = file or "model.dali"
     return Backend(name, platform, file, inferred)
-
-
-def has_library(model: Written, name: str) -> bool:
-    """Whether the model's folder, or one of its version folders, has the library ``name``."""
-    return any(name in model.children(folder) for folder in ("", *model.versions.values()))
 
 
 def _fits(candidate: str, platform: str, file: str, open_choice: bool, content: dict[str, bool]) -> bool:
@@ -92,10 +63,8 @@ def _fits(candidate: str, platform: str, file: str, open_choice: bool, content: 
     return platform in platforms or file == known or fits
 
 
-def _first_version(model: Written) -> dict[str, bool]:
+def _first_version(tree: Tree, root: str) -> dict[str, bool]:
     """The content of the model's first folder, by name, and whether each is a folder: Triton looks only at that one."""
-    folders = model.tree.folders(model.root)
-    if not folders:
-        return {}
-    first = join(model.root, folders[0])
-    return {name: model.tree.is_folder(join(first, name)) for name in model.tree.children(first)}
+    folders = tree.folders(root)
+    first = join(root, folders[0]) if folders else ""
+    return {name: tree.is_folder(join(first, name)) for name in tree.children(first)} if folders else {}

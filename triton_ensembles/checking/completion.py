@@ -3,15 +3,12 @@
 Such a value is as unknown as one that cannot be read: what the model's file says is not read here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-from triton_ensembles.archive.tree import join
-from triton_ensembles.checking.backend import Written
+from triton_ensembles.archive.tree import Tree, join
+from triton_ensembles.checking.backend import Backend
 from triton_ensembles.checking.text.parsed import Path
-from triton_ensembles.checking.text.unknown import UnknownValueError
-from triton_ensembles.triton.model_config import DataType
+from triton_ensembles.triton.model_config import DataType, ModelConfig
 
 # Backends of r24.10 that complete nothing: pytorch_backend libtorch.cc AutoCompleteConfig ("skipping model
 # configuration auto-complete"), tensorflow.cc for a graphdef, and identity, repeat and square, which have no such code.
@@ -19,31 +16,26 @@ _NEVER = ("pytorch", "identity", "repeat", "square")
 _METHOD = b"auto_complete_config"
 
 
-def completes(model: Written) -> bool:
-    """Whether the model's backend may add inputs, outputs and max_batch_size; of unknown backends each may."""
-    try:
-        backend = model.backend
-        if model.is_ensemble or backend.platform == "tensorflow_graphdef":
-            return False
-        if backend.name == "python" or model.written.runtime == "model.py":
-            return _has_method(model)
-        # onnxruntime.cc AutoCompleteConfig: "inputs and outputs already specified"
-        config = model.written
-        has_tensors = (len(config.input) or len(config.batch_input)) and len(config.output)
-        return backend.name not in _NEVER and not (backend.name == "onnxruntime" and has_tensors)
-    except UnknownValueError:
-        return True
+def completes(config: ModelConfig, backend: Backend, tree: Tree, root: str) -> bool:
+    """Whether the backend of the model at ``root``, which is no ensemble, may add inputs, outputs and max_batch_size;
+    unknown backends may."""
+    if backend.platform == "tensorflow_graphdef":
+        return False
+    if backend.name == "python" or config.runtime == "model.py":
+        return _has_method(tree, root)
+    # onnxruntime.cc AutoCompleteConfig: "inputs and outputs already specified"
+    has_tensors = (len(config.input) or len(config.batch_input)) and len(config.output)
+    return backend.name not in _NEVER and not (backend.name == "onnxruntime" and has_tensors)
 
 
-def left_out(model: Written) -> Iterator[Path]:
+def left_out(config: ModelConfig, backend: Backend) -> Iterator[Path]:
     """The paths of the config that are not given and that Triton may complete, of a model that it asks for them.
 
     A max_batch_size of 0 is among them: Triton may set it to its default of 4.
     """
-    config = model.file.config
     if config.max_batch_size == 0:
         yield ("max_batch_size",)
-    partly = model.backend.name != "onnxruntime"  # which completes whole lists only
+    partly = backend.name != "onnxruntime"  # which completes whole lists only
     for kind in ("input", "output"):
         tensors = getattr(config, kind)
         if not tensors:
@@ -55,11 +47,11 @@ def left_out(model: Written) -> Iterator[Path]:
                 yield (kind, index, "data_type")
 
 
-def _has_method(model: Written) -> bool:
+def _has_method(tree: Tree, root: str) -> bool:
     """Whether a model.py may have auto_complete_config: its own text, or that of a module beside it."""
-    for folder in ("", *model.tree.folders(model.root)):
-        for name in model.children(folder):
-            entry = model.get(join(folder, name)) if name.endswith(".py") else None
+    for folder in (root, *(join(root, name) for name in tree.folders(root))):
+        for name in tree.children(folder):
+            entry = tree.get(join(folder, name)) if name.endswith(".py") else None
             if entry is not None and (entry.data is None or _METHOD in entry.data):
                 return True
     return False

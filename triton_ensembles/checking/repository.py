@@ -46,14 +46,8 @@ class Form(StrEnum):
 
 @dataclass(frozen=True)
 class Model:
-    """A model folder.
-
-    Args:
-        folder: its name, which is the model's name for Triton.
-        root: its path within the tree, "" when the repository itself is the one model.
-        shown: the path that people see.
-        repository: the one it belongs to.
-    """
+    """A model folder: its name, which is the model's name for Triton, its path within the tree (``root``, "" when the
+    repository itself is the one model), and the path that people see (``shown``)."""
 
     folder: str
     root: str
@@ -61,8 +55,9 @@ class Model:
     repository: Repository = field(repr=False, compare=False)
 
     @cached_property
-    def _completed(self) -> set[FieldPath]:
-        return set(left_out(self)) if self.is_completed else set()
+    def left_out(self) -> tuple[FieldPath, ...]:
+        """The paths of the config that are not given and that Triton may complete."""
+        return tuple(left_out(self.file.config, self.backend)) if self.is_completed else ()
 
     @property
     def tree(self) -> Tree:
@@ -76,7 +71,7 @@ class Model:
         Reading a part that could not be parsed, or that Triton completes, raises :class:`UnknownValueError`, which
         ends the rule.
         """
-        return self.file.known(self._completed)
+        return self.file.known(set(self.left_out))
 
     @cached_property
     def written(self) -> ModelConfig:
@@ -134,7 +129,7 @@ class Model:
     @cached_property
     def backend(self) -> Backend:
         """The backend, platform and file that Triton chooses."""
-        return choose_backend(self)
+        return choose_backend(self.written, self.tree, self.root, self.folder, lambda: self.is_ensemble)
 
     @cached_property
     def versions(self) -> dict[int, str]:
@@ -158,6 +153,10 @@ class Model:
         if recipe and not versions and self.is_ensemble:
             versions[1] = "1"  # it is empty, and git keeps no empty folders
         return versions
+
+    def has_library(self, name: str) -> bool:
+        """Whether the model's folder, or one of its version folders, has the library ``name``."""
+        return any(name in self.children(folder) for folder in ("", *self.versions.values()))
 
     @property
     def is_python(self) -> bool:
@@ -195,20 +194,19 @@ class Model:
     @cached_property
     def is_completed(self) -> bool:
         """Whether Triton asks the backend for inputs, outputs and more of what the config lacks."""
-        return not self.repository.builds and completes(self)
+        if self.repository.builds:
+            return False
+        try:
+            backend = self.backend  # which may be unknown, also of an ensemble
+            return not self.is_ensemble and completes(self.written, backend, self.tree, self.root)
+        except UnknownValueError:
+            return True
 
 
 @dataclass(frozen=True)
 class Repository:
-    """A model repository.
-
-    Args:
-        path: the folder or archive on disk.
-        shown: the path that people see.
-        form: how it is stored.
-        tree: its files.
-        cache: what is read from them only once, by path.
-    """
+    """A model repository: the ``path`` of the folder or archive on disk and as people see it (``shown``), its files,
+    and what is read from them only once (``cache``)."""
 
     path: Path
     shown: str
@@ -229,11 +227,8 @@ class Repository:
 
     @property
     def models(self) -> tuple[Model, ...]:
-        """The models, one for each folder, as Triton sees them; the repository itself when it is one model.
-
-        Raises:
-            UnknownValueError: the archive breaks off, so that there may be more (see :attr:`models_read`).
-        """
+        """The models, one for each folder, as Triton sees them; the repository itself when it is one model. Raises
+        UnknownValueError when the archive breaks off, so that there may be more (see :attr:`models_read`)."""
         if not self.tree.complete:
             raise UnknownValueError
         return self.models_read
@@ -267,12 +262,8 @@ class Repository:
         return self.form is Form.FOLDER and any(file.startswith("model.") for file in files)
 
     def model(self, name: str) -> Model | None:
-        """The model that an ensemble's ``model_name`` means.
-
-        Raises:
-            UnknownValueError: it may be where nothing was read: after the break of an archive, or beside a model
-                folder that was given on its own.
-        """
+        """The model that an ensemble's ``model_name`` means. Raises UnknownValueError when it may be where nothing was
+        read: after the break of an archive, or beside a model folder that was given on its own."""
         model = self._by_name.get(name)
         alone = self.is_one_model and self.form is Form.FOLDER
         if model is None and (alone or not self.tree.complete):

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from triton_ensembles.checking.completion import left_out
 from triton_ensembles.checking.examples import COMPLETING, X, Y, io_tensor, plan_model, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule
 from triton_ensembles.checking.rule import Example, Finding, Model, note, rule, warning
@@ -49,7 +48,7 @@ def _is_plan(model: Model) -> bool:
     words="model … '…' must specify 'data_type'",
 )
 def config_completed(model: Model) -> Iterator[Finding]:
-    paths = left_out(model) if model.is_completed and model.has_config else ()
+    paths = model.left_out if model.has_config else ()
     fields = list(dict.fromkeys(str(path[-1]) for path in paths if path != ("max_batch_size",)))
     if fields:
         yield Finding(

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from triton_ensembles.checking.backend import has_library
 from triton_ensembles.checking.config_file import is_near_config
 from triton_ensembles.checking.ensemble_steps import step_names, steps
 from triton_ensembles.checking.examples import IDENTITY, python_model
@@ -123,4 +122,4 @@ def _is_stray(model: Model) -> bool:
 def _is_loadable(model: Model) -> bool:
     """Whether a server that completes configurations could load a folder without one."""
     name = model.backend.name  # of the model's file, or what follows the dot of the folder's name
-    return bool(model.versions) and (name in BACKENDS or has_library(model, f"libtriton_{name}.so"))
+    return bool(model.versions) and (name in BACKENDS or model.has_library(f"libtriton_{name}.so"))

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from triton_ensembles.checking.backend import has_library
 from triton_ensembles.checking.examples import ONNX_IDENTITY, SCALE, X, Y, ensemble, python_model
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, rule, warning
 from triton_ensembles.ground.spelling import choices, listed, nearest
@@ -105,7 +104,7 @@ def _is_available(model: Model) -> bool:
     config = model.config
     if not config.backend or config.backend in BACKENDS or config.runtime:
         return True
-    return has_library(model, f"libtriton_{config.backend}.so")
+    return model.has_library(f"libtriton_{config.backend}.so")
 
 
 @rule(
@@ -120,7 +119,7 @@ def runtime_missing(model: Model) -> Iterator[Finding]:
     if not runtime or model.is_ensemble:
         return
     python_itself = runtime == "model.py" and model.is_python
-    if not python_itself and (runtime == "model.py" or _LIBRARY.fullmatch(runtime) or has_library(model, runtime)):
+    if not python_itself and (runtime == "model.py" or _LIBRARY.fullmatch(runtime) or model.has_library(runtime)):
         return
     yield Finding(
         model.at("runtime"),

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from triton_ensembles.checking.backend import has_library
 from triton_ensembles.checking.built_for import is_for_own_server
 from triton_ensembles.checking.examples import GRAPH_IDENTITY, ONNX_IDENTITY, python_model
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Place, Server, note, rule, warning
@@ -62,7 +61,7 @@ def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
     recipe = model.repository.recipe
     if recipe and recipe.makes_model_for(model.folder, backends):
         return
-    if has_library(model, f"libtriton_{backend}.so") or not _is_plain(destination.image):
+    if model.has_library(f"libtriton_{backend}.so") or not _is_plain(destination.image):
         return
     image = image_of(destination)
     having = [known.release for known in releases().values() if backend in known.backends]
@@ -100,7 +99,7 @@ def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
 )
 def image_backend_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
     image, backend = image_of(destination), _backend(model)
-    if image is None or not backend or has_library(model, f"libtriton_{backend}.so"):
+    if image is None or not backend or model.has_library(f"libtriton_{backend}.so"):
         return
     known = set().union(*(release.backends for release in releases().values()))
     if backend in known or not _is_plain(destination.image):
