@@ -12,9 +12,10 @@ from triton_ensembles.commands.common.builds import build_all, timed_progress
 from triton_ensembles.ground.errors import shown
 from triton_ensembles.measuring.perf.inputs import UserInputs
 from triton_ensembles.measuring.perf.report_files import write_report
+from triton_ensembles.measuring.tuning.bench import MOST, SECONDS, Load
 from triton_ensembles.measuring.tuning.goal import Goal
 from triton_ensembles.measuring.tuning.report import csv_rows, tables
-from triton_ensembles.measuring.tuning.tune import MINUTES, MOST, SECONDS, Load, read_subject
+from triton_ensembles.measuring.tuning.tune import MINUTES, read_subject
 from triton_ensembles.measuring.tuning.tune import tune as search
 
 

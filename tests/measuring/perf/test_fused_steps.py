@@ -33,7 +33,7 @@ def test_every_request_is_counted_in_every_step(fused_chain: Built) -> None:
         ask(client, 1)
         wait_until(lambda: read_counters(client, chain.NAME).requests == 1)  # Triton counts after it has answered
         before, own_before = steps.read(), read_counters(client, chain.NAME)
-        assert {name: step.requests for name, step in before.items()} == dict.fromkeys(chain.STEPS, 1)
+        assert {name: step["requests"] for name, step in before.items()} == dict.fromkeys(chain.STEPS, 1)
         for _ in range(5):
             ask(client, 3)
         wait_until(lambda: read_counters(client, chain.NAME).requests == 6)

@@ -1,4 +1,7 @@
-"""Where output goes: progress to stderr unless --quiet, results to stdout, as text or as one JSON document."""
+"""Where output goes: progress to stderr unless --quiet, results to stdout, as text or as one JSON document.
+
+Also the reports that several commands share: failures, and random weights.
+"""
 
 import json
 import re

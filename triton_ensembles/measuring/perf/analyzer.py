@@ -9,7 +9,7 @@ from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import SETUP
-from triton_ensembles.ground.processes import die_with_parent, uninterrupted
+from triton_ensembles.ground.processes import die_with_parent, end, uninterrupted
 from triton_ensembles.triton.home import TritonHome
 
 STOP_SECONDS = 5
@@ -76,7 +76,9 @@ def run_analyzer(home: TritonHome, arguments: Sequence[str], folder: Path, limit
         raise EnsembleError(f"perf_analyzer did not end within {limit_seconds:.0f} s") from None
     finally:
         if process is not None:
-            _stop(process)
+            end(process, STOP_SECONDS)
+            if process.stderr is not None:
+                process.stderr.close()
     if process.returncode:
         why = reason(messages) or f"exit code {process.returncode}"
         raise (NoAnswerError if why == _NO_ANSWER else EnsembleError)(f"perf_analyzer failed: {why}")
@@ -111,15 +113,3 @@ def read_csv(path: Path) -> ClientTimes:
         return ClientTimes(concurrency, float(row["Inferences/Second"]), *times)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise EnsembleError(f"this is not a report of perf_analyzer with one row: {error!r}", path=path) from error
-
-
-def _stop(process: subprocess.Popen[str]) -> None:
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-    if process.stderr is not None:
-        process.stderr.close()

@@ -15,8 +15,8 @@ from __future__ import annotations
 import json
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import tritonclient.http as http
@@ -35,18 +35,8 @@ _COUNTERS = {
 }
 
 
-@dataclass
-class StepCounters:
-    """The counters of one step, summed over the versions and instances of its ensemble."""
-
-    requests: float = 0
-    rows: float = 0
-    executions: float = 0
-    microseconds: float = 0
-
-    def __sub__(self, earlier: StepCounters) -> StepCounters:
-        names = _COUNTERS.values()
-        return StepCounters(**{name: getattr(self, name) - getattr(earlier, name) for name in names})
+StepCounters = Counter[str]
+"""The counters of one step (_COUNTERS), summed over the versions and instances of its ensemble."""
 
 
 class FusedSteps:
@@ -66,7 +56,7 @@ class FusedSteps:
         deadline = time.monotonic() + _SETTLE_SECONDS
         while True:
             counters = self._read()
-            if all(step.requests >= answered for step in counters.values()) or time.monotonic() > deadline:
+            if all(step["requests"] >= answered for step in counters.values()) or time.monotonic() > deadline:
                 return counters
             time.sleep(_POLL_SECONDS)
 
@@ -80,8 +70,7 @@ class FusedSteps:
         for family in text_string_to_metric_families(text):
             for sample in family.samples:
                 if sample.name in _COUNTERS and sample.labels.get("model") == self._name:
-                    counters, counter = counters_by_step[sample.labels["step"]], _COUNTERS[sample.name]
-                    setattr(counters, counter, getattr(counters, counter) + sample.value)
+                    counters_by_step[sample.labels["step"]][_COUNTERS[sample.name]] += int(sample.value)
         return counters_by_step
 
 
@@ -102,8 +91,8 @@ def _times(step: str, spent: StepCounters) -> StepTimes:
         step=step,
         queue_ms=None,
         compute_input_ms=None,
-        compute_infer_ms=spent.microseconds / spent.requests / 1000 if spent.requests else 0.0,
+        compute_infer_ms=spent["microseconds"] / spent["requests"] / 1000 if spent["requests"] else 0.0,
         compute_output_ms=None,
-        batch=spent.rows / spent.executions if spent.executions else 0.0,
-        executions=round(spent.executions),
+        batch=spent["rows"] / spent["executions"] if spent["executions"] else 0.0,
+        executions=spent["executions"],
     )

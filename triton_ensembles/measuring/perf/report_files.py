@@ -1,4 +1,4 @@
-"""The three files of a report: NAME.csv, NAME.json and NAME.png."""
+"""What reports share: tables for a terminal, and the three files NAME.csv, NAME.json and NAME.png."""
 
 import csv
 import json
@@ -9,17 +9,21 @@ from typing import Any
 
 from triton_ensembles.ground.files import write_whole
 
+SUFFIXES = (".csv", ".json", ".png")
 
-def aligned(rows: Sequence[Sequence[str]], *, last_is_text: bool = False) -> str:
-    """Rows of equal length, a line each, their cells to the right; those of a last column of text to the left."""
+
+def aligned(rows: Sequence[Sequence[str]], *, first_is_text: bool = False, last_is_text: bool = False) -> str:
+    """Rows of equal length, a line each, their cells to the right; those of a column of text to the left."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     if last_is_text:
         widths[-1] = 0
-    lines = ("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
-    return "\n".join(line.rstrip() for line in lines)
-
-
-SUFFIXES = (".csv", ".json", ".png")
+    lines = []
+    for row in rows:
+        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
+        if first_is_text:
+            cells[0] = row[0].ljust(widths[0])
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
 
 
 def write_report(

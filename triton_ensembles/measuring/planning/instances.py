@@ -1,4 +1,4 @@
-"""Instance types: cores, memory, disk and network, from moto's copy of EC2's DescribeInstanceTypes."""
+"""Instances and their types: cores, memory, disk and network, from moto's copy of EC2's DescribeInstanceTypes."""
 
 import gzip
 import json

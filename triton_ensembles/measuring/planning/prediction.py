@@ -1,4 +1,4 @@
-"""The result of a simulation: latencies, cold requests, resources."""
+"""The result of a simulation (latencies, cold requests, resources), and the goal that it has to meet."""
 
 from dataclasses import dataclass
 

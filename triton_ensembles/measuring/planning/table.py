@@ -1,10 +1,11 @@
-"""A plan as tables for people."""
+"""A plan as tables for people, and as JSON."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from triton_ensembles.deploy.price import HOURS, HOURS_OF_YEAR
+from triton_ensembles.measuring.perf.report_files import aligned
 from triton_ensembles.measuring.planning.plan import Choice, Dedicated, Plan
 from triton_ensembles.measuring.planning.prediction import Latency
 from triton_ensembles.measuring.planning.transients import Burst, Deploy
@@ -21,7 +22,7 @@ def tables(plan: Plan, profiles: Sequence[Profile], deploy: Deploy | None, burst
     """The choices, a line each, and notes on them."""
     lines = [plan.traffic.text, ""]
     rows = [_row(choice, len(plan.traffic.rates)) for choice in plan.choices]
-    lines += _aligned([*_HEAD, *rows])
+    lines.append(aligned([*_HEAD, *rows], first_is_text=True))
     lines += ["", *_notes(plan, profiles), "", *_conclusion(plan)]
     if deploy is not None:
         lines.append(f"after a deploy: {deploy}")
@@ -52,13 +53,6 @@ def _latency(latency: Latency | None) -> str:
     if latency is None:
         return _NONE
     return " ".join(_short(seconds * 1000) for seconds in (latency.p50, latency.p95, latency.p99))
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
-        yield "  ".join((row[0].ljust(widths[0]), *cells[1:]))
 
 
 def _notes(plan: Plan, profiles: Sequence[Profile]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Requests for many models: how often each is requested."""
+"""Requests for many models: how often each is requested, and the course of a day."""
 
 import math
 from dataclasses import dataclass, replace

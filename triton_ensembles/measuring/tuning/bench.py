@@ -3,6 +3,7 @@
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import tritonclient.http as http
@@ -22,6 +23,8 @@ from triton_ensembles.project.examples.folder import Examples
 from triton_ensembles.triton.home import find_home
 from triton_ensembles.triton.server import TritonServer
 
+SECONDS = 2.0
+MOST = 64
 LONGEST_WINDOW = 20.0  # seconds, up to which windows are doubled where no request is answered within one
 _LEAST_LIMIT = 20.0  # seconds: what a load or a measurement may take when the budget is nearly spent
 _LONGEST_LOAD = 600.0
@@ -29,13 +32,29 @@ _AT_ONCE = 8
 _UNLOAD_SECONDS = 60.0
 
 
+@dataclass(frozen=True)
+class Load:
+    """The requests of clients while candidates are measured.
+
+    Attributes:
+        most: the most concurrent requests.
+        seconds: the duration of a measurement.
+        protocol: "grpc" or "http".
+        batch: rows in a request.
+    """
+
+    most: int = MOST
+    seconds: float = SECONDS
+    protocol: str = "grpc"
+    batch: int = 1
+    user: UserInputs = field(default_factory=UserInputs)
+
+
 class ServedBench:
     """Measures candidates with perf_analyzer; a context manager, within which the server runs.
 
     Args:
         python: the minor version that the ensemble's Python code is for; "" for any.
-        seconds: the duration of a measurement.
-        batch: rows in a request.
 
     Attributes:
         about: what is sent, in words.
@@ -51,15 +70,12 @@ class ServedBench:
         scratch: Path,
         log: Path,
         python: str,
-        seconds: float,
-        protocol: str,
-        batch: int,
-        user: UserInputs,
+        load: Load,
         progress: Progress,
     ) -> None:
         self._variants, self._examples, self._budget = variants, examples, budget
         self._scratch, self._log, self._python, self._progress = scratch, log, python, progress
-        self.seconds, self._protocol, self._batch, self._user = seconds, protocol, batch, user
+        self._requests, self.seconds = load, load.seconds
         self._rows: Sequence[Row] = list(examples.rows())
         self._wanted: list[Row] = []
         self._generators: dict[Candidate, LoadGenerator] = {}
@@ -86,9 +102,16 @@ class ServedBench:
                 config = client.get_model_config(name)
                 if self.compared:
                     self._compare(client, name, candidate, batched=int(config.get("max_batch_size", 0)) > 0)
-            inputs = inputs_for(config, self._examples, self._batch, self._scratch, self._user)
+            load = self._requests
+            inputs = inputs_for(config, self._examples, load.batch, self._scratch, load.user)
             generator = LoadGenerator(
-                find_home(), self._server, self._scratch, name, self._protocol, self._batch, inputs.arguments
+                find_home(),
+                self._server,
+                self._scratch,
+                name,
+                self._requests.protocol,
+                self._requests.batch,
+                inputs.arguments,
             )
             generator.warm_up(_AT_ONCE, max(2 * _AT_ONCE, inputs.entries), self._limit())
         except (InferenceServerException, OSError, EnsembleError) as error:

@@ -1,4 +1,4 @@
-"""The measurements of a search, and the candidates that were dropped."""
+"""The measurements of a search, their front, and the candidates that were dropped."""
 
 from collections.abc import Iterable
 from statistics import median

@@ -3,7 +3,7 @@
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,8 +17,7 @@ from triton_ensembles.ground.files import locked, remove
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.spelling import choices
 from triton_ensembles.measuring.perf.facts import machine, versions
-from triton_ensembles.measuring.perf.inputs import UserInputs
-from triton_ensembles.measuring.tuning.bench import ServedBench
+from triton_ensembles.measuring.tuning.bench import Load, ServedBench
 from triton_ensembles.measuring.tuning.edits import Files
 from triton_ensembles.measuring.tuning.goal import Goal
 from triton_ensembles.measuring.tuning.knobs import Knobs, knobs_of
@@ -29,27 +28,7 @@ from triton_ensembles.measuring.tuning.variants import Variants
 from triton_ensembles.project.examples.folder import Examples, read_examples
 from triton_ensembles.triton.targets import Target
 
-SECONDS = 2.0
 MINUTES = 10.0
-MOST = 64
-
-
-@dataclass(frozen=True)
-class Load:
-    """The requests of clients while candidates are measured.
-
-    Attributes:
-        most: the most concurrent requests.
-        seconds: the duration of a measurement.
-        protocol: "grpc" or "http".
-        batch: rows in a request.
-    """
-
-    most: int = MOST
-    seconds: float = SECONDS
-    protocol: str = "grpc"
-    batch: int = 1
-    user: UserInputs = field(default_factory=UserInputs)
 
 
 @dataclass(frozen=True)
@@ -129,10 +108,7 @@ def tune(
             scratch=scratch,
             log=log,
             python=str(built.manifest["python"]),
-            seconds=load.seconds,
-            protocol=load.protocol,
-            batch=load.batch,
-            user=load.user,
+            load=load,
             progress=progress,
         ) as bench:
             with http.InferenceServerClient(bench.server.http_url) as client:
