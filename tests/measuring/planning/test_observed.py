@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.endpoint.conftest import BUCKET, Deployer
-from tests.endpoint.hosting.archives import body, model, packed
+from tests.deploy.conftest import CONFIG, MODEL
+from triton_ensembles.archive.write import write_archive
 from triton_ensembles.commands.cli import main
 from triton_ensembles.commands.endpoint import environment
 from triton_ensembles.endpoint.local import LocalEndpoint
@@ -27,19 +27,40 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
 
 
 @pytest.fixture(scope="module")
-def asked(local: LocalEndpoint) -> str:
+def asked(local: LocalEndpoint, tmp_path_factory: pytest.TempPathFactory) -> str:
     """An endpoint with memory for a part of its models, after some requests."""
-    s3, runtime = local.client("s3"), local.client("sagemaker-runtime")
-    s3.create_bucket(Bucket=BUCKET)
+    folder = tmp_path_factory.mktemp("archives")
+    s3, sagemaker = local.client("s3"), local.client("sagemaker")
+    s3.create_bucket(Bucket="models")
     for number in range(MODELS):
-        s3.put_object(Bucket=BUCKET, Key=f"{number}.tar.gz", Body=packed(model(f"echo{number}")))
-    name = Deployer(local, local.client("sagemaker"), []).multi_model("asked", InstanceType="ml.c5.xlarge")
+        tree = folder / str(number)
+        (tree / f"echo{number}" / "1").mkdir(parents=True)
+        (tree / f"echo{number}" / "config.pbtxt").write_text(CONFIG.format(name=f"echo{number}"))
+        (tree / f"echo{number}" / "1" / "model.py").write_text(MODEL)
+        write_archive(tree, folder / f"{number}.tar.gz")
+        s3.upload_file(str(folder / f"{number}.tar.gz"), "models", f"all/{number}.tar.gz")
+    container = {"Image": "triton", "Mode": "MultiModel", "ModelDataUrl": "s3://models/all/"}
+    role = "arn:aws:iam::123456789012:role/some-role"
+    sagemaker.create_model(ModelName="m", ExecutionRoleArn=role, PrimaryContainer=container)
+    variant = {"VariantName": "v", "ModelName": "m", "InitialInstanceCount": 1, "InstanceType": "ml.c5.xlarge"}
+    sagemaker.create_endpoint_config(EndpointConfigName="c", ProductionVariants=[variant])
+    sagemaker.create_endpoint(EndpointName="asked", EndpointConfigName="c")
+    sagemaker.get_waiter("endpoint_in_service").wait(
+        EndpointName="asked", WaiterConfig={"Delay": 1, "MaxAttempts": 120}
+    )
+    runtime = local.client("sagemaker-runtime")
+    tensor = {"name": "IN", "datatype": "INT32", "shape": [1], "data": [1]}
     chance = random.Random(1)
+    often = [0, 1]
     for number in range(REQUESTS):
-        target = chance.randrange(MODELS) if number % 16 == 0 else number % 2
-        call = {"TargetModel": f"{target}.tar.gz", "ContentType": "application/json", "Body": body(1)}
-        runtime.invoke_endpoint(EndpointName=name, **call)
-    return name
+        model = chance.randrange(MODELS) if number % 16 == 0 else often[number % 2]
+        runtime.invoke_endpoint(
+            EndpointName="asked",
+            TargetModel=f"{model}.tar.gz",
+            ContentType="application/json",
+            Body=json.dumps({"inputs": [tensor]}),
+        )
+    return "asked"
 
 
 @pytest.fixture
