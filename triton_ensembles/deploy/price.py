@@ -199,6 +199,6 @@ def _row(path: Path, line: int, cells: list[str]) -> _Row:
         dollars = math.nan
     if not 0 < dollars <= _MOST:
         raise EnsembleError(
-            f"'{price}' is no price of an hour", path=path, line=line, cure="write a number above 0, such as 0.94"
+            f"'{price}' is not an hourly price", path=path, line=line, cure="write a number above 0, such as 0.94"
         )
     return _Row(name if name.startswith("ml.") else f"ml.{name}", dollars, currency.upper(), region, line)
