@@ -74,7 +74,7 @@ def test_commands_that_only_read_work_as_they_stand(built: dict[str, Built], com
 
 def test_the_documentation_has_commands_to_test() -> None:
     """Otherwise the two tests above test nothing."""
-    assert all(len(_typed(program)) > 3 for program in ("make", *_PROGRAMS))
+    assert all(len(_typed(program)) > 3 for program in ("make", "triton-ensembles"))
 
 
 def test_the_page_of_commands_is_up_to_date() -> None:

@@ -30,18 +30,23 @@ def ask(server, shape=(1, 3)):
 """
 _PYTEST = ("pytest", "pytest-xdist", "pytest-timeout", "anyio", "hypothesis")  # what registers with pytest here
 _BROKEN = """
+import triton_python_backend_utils as pb_utils
+
+
 class TritonPythonModel:
     def initialize(self, args):
-        raise ValueError("no weights here")
+        if args["model_name"]:
+            raise ValueError("no weights here")
 
-    def execute(self, requests): ...
+    def execute(self, requests):
+        tensors = [pb_utils.Tensor("Y", pb_utils.get_input_tensor_by_name(each, "X").as_numpy()) for each in requests]
+        return [pb_utils.InferenceResponse([tensor]) for tensor in tensors]
 """
 
 
 def test_each_worker_starts_one_server_for_a_path_and_replaces_one_that_has_ended(project: Path, run: Run) -> None:
     code = """
         from pathlib import Path
-from textwrap import dedent
 
         @pytest.mark.parametrize("number", range(4))
         def test_answer(triton_server, number):

@@ -221,7 +221,6 @@ def test_tensors_of_any_size_and_many_requests(hurt: Hurt) -> None:
         (PLAN, "remove", "plan.json of the fused ensemble cannot be read: No such file or directory"),
         ("steps/first/1/model.py", "flip", "steps/first/1/model.py is damaged, or of another build"),
         ("steps/first/1/weights.bin", "cut", "steps/first/1/weights.bin is damaged, or of another build"),
-        ("triton_ensembles/runtime/fused/worker.py", "remove", "triton_ensembles/runtime/fused/worker.py is missing"),
         ("steps/first/1/weights.bin", "remove", "steps/first/1/weights.bin cannot be read"),
         ("triton_ensembles/runtime/fused/ensemble.py", "flip", "triton_ensembles/runtime/fused/ensemble.py is damaged"),
     ],
