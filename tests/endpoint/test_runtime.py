@@ -261,10 +261,10 @@ def in_flight(local: LocalEndpoint) -> int:
 
 
 def test_a_client_that_does_not_read_its_answer_does_not_hold_the_model_for_ever(
-    local: LocalEndpoint, shared: str, put: Any
+    local: LocalEndpoint, shared: str, deployer: Deployer
 ) -> None:
     """Otherwise that model is never evicted, and deleting the endpoint waits for it."""
-    put("wide.tar.gz", archives.model("wide", execute="x = np.tile(x, 3_000_000)"))
+    deployer.put("wide.tar.gz", archives.model("wide", execute="x = np.tile(x, 3_000_000)"))
     body = archives.body(1)
     host, port = local.url.removeprefix("http://").split(":")
     head = f"POST /endpoints/{shared}/invocations HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}\r\n"

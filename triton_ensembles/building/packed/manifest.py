@@ -1,14 +1,18 @@
 """The content of manifest.json: what an archive was built from, and for which target."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from triton_ensembles.building.made.artifact_builder import MadeArtifact
 from triton_ensembles.building.planned.plan import BuildPlan, written_paths
 from triton_ensembles.project.recipe.artifact import Artifact
 from triton_ensembles.project.recipe.schema import Recipe
 from triton_ensembles.triton.model_config import CONFIG
+
+if TYPE_CHECKING:  # it downloads, and what is imported from here belongs to the light core
+    from triton_ensembles.building.made.artifact_builder import MadeArtifact
 
 _BLOCK = 1 << 16
 _PIPELINE = ".dali"  # has no weights
