@@ -86,7 +86,7 @@ def test_windows_are_lengthened_until_requests_are_answered(tmp_path: Path, prot
     assert two.seconds >= one.seconds > 0.3
     assert one.command[one.command.index("-i") + 1] == report.protocol == protocol
     assert one.client.p50_ms >= 500 and one.client.throughput > 0
-    assert two.client.p50_ms >= 1000 and two.client.throughput > 0  # one after the other
+    assert two.client.p50_ms > one.client.p50_ms and two.client.throughput > 0  # one after the other
 
 
 def _check_files(name: str, folder: Path) -> None:
