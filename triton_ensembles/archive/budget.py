@@ -78,6 +78,5 @@ class Budget:
         if self.made > MOST_BYTES:
             raise ArchiveError("archive-bomb", f"it unpacks to more than {MOST_BYTES >> 30} GiB")
         if self.made > FREE_BYTES and self.made > self.taken * HIGHEST_RATIO:
-            raise ArchiveError(
-                "archive-bomb", f"it unpacks to more than {HIGHEST_RATIO} times its size, as a decompression bomb does"
-            )
+            message = f"it unpacks to more than {HIGHEST_RATIO} times its size, as a decompression bomb does"
+            raise ArchiveError("archive-bomb", message)

@@ -141,8 +141,8 @@ def _plan(path: str, content: bytes, changes: Changes) -> bytes:
     """The plan with the sizes and digests of the clone's own files, and its parameters; else the very same bytes."""
     plan = _parsed_plan(content)
     version = path.rpartition("/")[0] + "/"
-    files = {each.removeprefix(version): new for each, new in changes.files.items() if each.startswith(version)}
-    left_out = {each.removeprefix(version) for each in changes.left_out}
+    files = {inner.removeprefix(version): new for inner, new in changes.files.items() if inner.startswith(version)}
+    left_out = {inner.removeprefix(version) for inner in changes.left_out}
     steps = {step["name"]: step for step in plan["steps"]} if plan else {}
     own = steps.keys() & changes.parameters.keys()
     if plan is None or not (files or left_out or own):

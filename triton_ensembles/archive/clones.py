@@ -60,8 +60,8 @@ def is_clone_name(name: str) -> bool:
 def clone_names(prefix: str, count: int) -> list[str]:
     """``prefix_0000`` and so on. Raises :class:`EnsembleError` for a prefix that a model's name cannot have."""
     if not is_clone_name(prefix):
-        message = f"{prefix!r} is not a valid beginning of a model's name"
-        raise EnsembleError(message, cure="use up to 100 letters, digits, _ and -, beginning with a letter or a digit")
+        cure = "use up to 100 letters, digits, _ and -, beginning with a letter or a digit"
+        raise EnsembleError(f"{prefix!r} is not a valid beginning of a model's name", cure=cure)
     digits = max(4, len(str(count - 1)))
     return [f"{prefix}_{number:0{digits}}" for number in range(count)]
 
@@ -164,15 +164,12 @@ class Original:
             if original.name in changes.left_out:
                 continue
             name = self.renamed(original.name, changes.name, is_folder=original.isdir())
-            if replacement := changes.files.get(original.name):
-                pending += header.of(name, replacement.size)
-            elif isinstance(content, bytes):
+            replacement = changes.files.get(original.name)
+            if isinstance(content, bytes) and not replacement:
                 content = texts.get(original.name, content)
                 pending += header.of(name, len(content)) + content + bytes(-len(content) % tarfile.BLOCKSIZE)
                 continue
-            else:
-                pending += header.of(name, original.size)
-            yield bytes(pending)
+            yield bytes(pending + header.of(name, replacement.size if replacement else original.size))
             pending.clear()
             yield replacement or content
         yield bytes(pending) + bytes(2 * tarfile.BLOCKSIZE)  # two empty blocks end a tar
@@ -238,7 +235,8 @@ def _read_member(tar: TarStream, member: Member, archive: Path, budget: Budget, 
     info.size, info.mode, info.mtime = member.size, member.mode, member.mtime
     info.uname = info.gname = "root"
     if member.is_folder:
-        info.type, info.size = tarfile.DIRTYPE, 0
+        info.type = tarfile.DIRTYPE
+        info.size = 0
         return info, b""
     if not member.is_file:
         message = f"'{name}' is a link or a special file, with which SageMaker refuses the archive"

@@ -58,14 +58,12 @@ def _listed(folder: Path, most: int) -> list[os.DirEntry[str]]:
 
 
 def _read(item: os.DirEntry[str], path: str, budget: Budget) -> Entry:
-    entry = _entry(item, path)
-    if not is_text(path, entry.size) or not _is_file(item):
-        return entry
-    if not budget.take_text(entry.size, is_config=path.endswith(CONFIG_SUFFIX)):
+    entry, is_config = _entry(item, path), path.endswith(CONFIG_SUFFIX)
+    if not (is_text(path, entry.size) and _is_file(item) and budget.take_text(entry.size, is_config=is_config)):
         return entry
     with Path(item.path).open("rb") as file:
         data = file.read(entry.size)  # it may grow, and files of /proc have no size
-    if path.endswith(CONFIG_SUFFIX):
+    if is_config:
         budget.take_config(data)
     return replace(entry, data=data, size=len(data))
 
@@ -80,10 +78,11 @@ def _entry(item: os.DirEntry[str], path: str) -> Entry:
             return Entry(path, Kind.SYMLINK, size, path, str(Path(item.path).readlink()), leads_to_folder=item.is_dir())
     except OSError:
         return Entry(path, Kind.OTHER, written=path)
+    mode = stat.S_IMODE(status.st_mode)
     if stat.S_ISDIR(status.st_mode):
-        return Entry(path, Kind.FOLDER, written=path, mode=stat.S_IMODE(status.st_mode))
+        return Entry(path, Kind.FOLDER, written=path, mode=mode)
     if stat.S_ISREG(status.st_mode):
-        return Entry(path, Kind.FILE, status.st_size, path, mode=stat.S_IMODE(status.st_mode))
+        return Entry(path, Kind.FILE, status.st_size, path, mode=mode)
     return Entry(path, Kind.OTHER, written=path)
 
 

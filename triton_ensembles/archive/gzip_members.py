@@ -1,7 +1,7 @@
 """The gzip members of an archive: what many archives have in common is equal members (see clones.py).
 
-A member begins with the magic of gzip (RFC 1952, 2.3.1). The same bytes may be found inside of a member, too: that only
-splits it, in the same place in every archive that has it.
+A member begins with the magic of gzip (RFC 1952, 2.3.1). The same bytes inside of a member only split it, in the same
+place in every archive that has it.
 """
 
 import hashlib
@@ -49,7 +49,7 @@ def gzip_members(path: Path) -> Members:
 
 def _bounds(data: mmap.mmap) -> Iterator[tuple[int, int]]:
     start = 0
-    while start < len(data):
-        stop = data.find(_START, start + 1)
-        yield start, stop if stop > 0 else len(data)
-        start = stop if stop > 0 else len(data)
+    while (stop := data.find(_START, start + 1)) > 0:
+        yield start, stop
+        start = stop
+    yield start, len(data)

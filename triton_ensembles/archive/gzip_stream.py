@@ -34,17 +34,16 @@ class GzipStream:
         self._made_in_member = 0
         self._ended = False
 
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int) -> bytes:
         """Up to ``size`` bytes, fewer when less is available, b"" at the end."""
-        length = _CHUNK if size < 0 else size
         while not self._ended:
             if not self._input and not self._fill():
                 break
             try:
-                inflated = self._inflate.decompress(self._input, length)
+                inflated = self._inflate.decompress(self._input, size)
             except isal_zlib.error as error:  # type: ignore[misc]  # its type stubs have a variable there
                 if self._members and not self._made_in_member:
-                    self._ended = True  # gzip, too, ignores trailing bytes as padding
+                    self._ended = True  # gzip also ignores trailing bytes as padding
                     break
                 if not self._made and not self._input.startswith(_MAGIC):
                     raise ArchiveError("archive-unreadable", "this is not a gzip file") from None

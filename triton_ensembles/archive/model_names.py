@@ -46,15 +46,8 @@ class ModelNames:
 
 
 def model_names(paths: Iterable[str], configs: Mapping[str, str], archive: Path) -> ModelNames:
-    """The names in an archive.
-
-    Args:
-        paths: of its files and folders, without ``./``.
-        configs: the text of each config.pbtxt by its path.
-
-    Raises:
-        EnsembleError: there is no model, or a config cannot be read.
-    """
+    """The names in an archive with these files and folders (without ``./``). ``configs``: the text of each config.pbtxt
+    by its path. Raises :class:`EnsembleError`: there is no model, or a config cannot be read."""
     parsed = {path.rpartition("/")[0]: parse_config(text, archive / path) for path, text in configs.items()}
     if "" in parsed:
         return ModelNames(frozenset(), "")

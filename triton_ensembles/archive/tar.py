@@ -104,11 +104,9 @@ class _Reader:
     def _count(self, path: str, name: str, folders: set[str]) -> None:
         """Count a member, and the folders that its path implies."""
         self._budget.take_entry(name)
-        folder = path.rpartition("/")[0]
-        while folder and folder not in folders:
-            folders.add(folder)
-            self._budget.take_entry(folder)
-            folder = folder.rpartition("/")[0]
+        while (path := path.rpartition("/")[0]) and path not in folders:
+            folders.add(path)
+            self._budget.take_entry(path)
 
     def _nested(self, stream: TarStream, member: Member, depth: int) -> Tree:
         if member.size > _LARGEST_SHARED:
@@ -143,5 +141,5 @@ def _entry(path: str, member: Member, data: bytes | None, summary: object) -> En
     kind = _KINDS.get(member.type, Kind.OTHER)
     size = member.size if kind is Kind.FILE else 0
     target = member.target if kind in (Kind.SYMLINK, Kind.HARDLINK) else ""
-    written = path if member.name == path else member.name
+    written = path if member.name == path else member.name  # one string in memory
     return Entry(path, kind, size, written, target, data, mode=member.mode, summary=summary)

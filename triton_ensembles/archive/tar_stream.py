@@ -34,27 +34,16 @@ class BadHeaderError(ArchiveError):
         super().__init__("archive-truncated", f"the tar data is damaged or breaks off ({why})")
 
 
-@dataclass(frozen=True, slots=True)
-class _Header:
-    """The fields of a block. ``type`` is b"0" for a file and b"5" for a folder, however the archive has it."""
-
-    name: str
-    mode: int
-    size: int
-    mtime: int
-    type: bytes
-    target: str
-
-
 @dataclass(slots=True)
 class Member:
-    """A file, folder or link. ``type`` is tar's: b"0" for a file, b"5" for a folder; ``size`` is in bytes."""
+    """A file, folder or link. ``type`` is b"0" for a file and b"5" for a folder, however the archive has it; ``size``
+    is in bytes."""
 
     name: str
-    type: bytes
-    size: int
     mode: int
+    size: int
     mtime: int
+    type: bytes
     target: str
 
     @property
@@ -121,28 +110,27 @@ class TarStream:
             header = _parse_header(self._block())
         return self._complete(header, self._defaults | records)
 
-    def _complete(self, header: _Header, records: dict[str, str]) -> Member:
-        size = _decimal(records["size"]) if "size" in records else header.size
-        if not 0 <= size <= MOST_BYTES:
-            raise ArchiveError("archive-bomb", f"a header of the tar data claims to be followed by {size} bytes")
-        self._left = 0 if header.type in _WITHOUT_DATA else size
+    def _complete(self, member: Member, records: dict[str, str]) -> Member:
+        """The member of a header, with what pax records say of it."""
+        if "size" in records:
+            member.size = _decimal(records["size"])
+        if not 0 <= member.size <= MOST_BYTES:
+            raise ArchiveError("archive-bomb", f"a header of the tar data claims to be followed by {member.size} bytes")
+        self._left = 0 if member.type in _WITHOUT_DATA else member.size
         self._padding = -self._left % _BLOCK
-        name = records.get("path") or header.name
-        if header.type == b"S" or any(key.startswith(_SPARSE) for key in records):
+        name = records.get("path") or member.name
+        if member.type == b"S" or any(key.startswith(_SPARSE) for key in records):
             name = records.get(f"{_SPARSE}name", name)[:_SHOWN]
             message = f"'{name}' is stored without its holes: pack it without tar -S"
             raise ArchiveError("archive-unreadable", message, "the archive is not checked, and the endpoint refuses it")
+        member.name = name.rstrip("/") if member.is_folder else name
+        member.target = records.get("linkpath") or member.target
         mtime = records.get("mtime", "").partition(".")[0]
-        return Member(
-            name.rstrip("/") if header.type == b"5" else name,
-            header.type,
-            size,
-            header.mode & 0o7777,
-            _decimal(mtime) if mtime.isdigit() else header.mtime,
-            records.get("linkpath") or header.target,
-        )
+        if mtime.isdigit():
+            member.mtime = _decimal(mtime)
+        return member
 
-    def _extension(self, header: _Header) -> bytes:
+    def _extension(self, header: Member) -> bytes:
         """The content of a header that is about the next one."""
         if not 0 <= header.size <= _LARGEST_HEADER:
             raise ArchiveError("archive-bomb", f"a header of the tar data claims to be {header.size} bytes long")
@@ -162,13 +150,10 @@ class TarStream:
         return block
 
     def _skip(self) -> None:
-        remaining = self._left + self._padding
-        self._left = self._padding = 0
-        while remaining:
-            skipped = len(self._some(remaining))
-            if not skipped:
-                raise BadHeaderError("unexpected end of data")
-            remaining -= skipped
+        self._left += self._padding
+        self._padding = 0
+        while self.read(_BUFFER):
+            pass
 
     def _some(self, most: int) -> bytes:
         """Up to ``most`` bytes, b"" only at the end."""
@@ -179,7 +164,7 @@ class TarStream:
         return data
 
 
-def _parse_header(block: bytes) -> _Header:
+def _parse_header(block: bytes) -> Member:
     """Raises :class:`BadHeaderError`, also for a wrong checksum."""
     if len(block) < _BLOCK:
         raise BadHeaderError("a header breaks off")
@@ -194,7 +179,7 @@ def _parse_header(block: bytes) -> _Header:
         path = f"{_text(_until_nul(prefix))}/{path}"
     if type in b"\x007":
         type = b"5" if type == b"\0" and path.endswith("/") else b"0"  # as tar had folders before POSIX
-    return _Header(path, _number(mode), _number(size), _number(mtime), type, _text(_until_nul(target)))
+    return Member(path, _number(mode) & 0o7777, _number(size), _number(mtime), type, _text(_until_nul(target)))
 
 
 def _parse_records(data: bytes, budget: Budget) -> dict[str, str]:
@@ -232,9 +217,8 @@ def _number(field: bytes) -> int:
     """A number of a header: octal digits, or GNU tar's binary form. Raises :class:`BadHeaderError`."""
     if field[0] in (0x80, 0xFF):
         return int.from_bytes(field[1:], "big") - (1 << 8 * (len(field) - 1) if field[0] == 0xFF else 0)
-    digits = _until_nul(field).strip()
     try:
-        return int(digits, 8) if digits else 0
+        return int(_until_nul(field).strip() or b"0", 8)
     except ValueError:
         raise BadHeaderError("invalid header") from None
 

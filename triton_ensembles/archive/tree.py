@@ -61,16 +61,10 @@ _CUT_SHORT = ("archive-unreadable", "archive-truncated", "archive-bomb", "reposi
 
 
 class Tree:
-    """All entries below one folder or in one archive.
-
-    Args:
-        members: all in the order of the archive, with unsafe names and repetitions.
-        problems: what could not be read.
-        nested: reads an archive inside (``step/env.tar.gz``) as a tree; None if there is none at that path.
-
-    ``entries`` are those that would exist after unpacking, by path. Folders that an archive does not list are added.
-    ``complete`` is false when not all of it was read.
-    """
+    """All entries below one folder or in one archive: ``members`` are in the order of the archive, with unsafe names
+    and repetitions; ``entries`` are those that would exist after unpacking, by path, with folders that an archive does
+    not list. ``problems`` say what could not be read; ``complete``: all was. ``nested`` reads an archive inside
+    (``step/env.tar.gz``) as a tree; None if there is none at that path."""
 
     def __init__(
         self,
@@ -84,10 +78,9 @@ class Tree:
         self.complete = not any(problem.rule in _CUT_SHORT for problem in self.problems)
         self.entries = {entry.path: entry for entry in self.members if entry.path}
         for path in list(self.entries):  # archives need not name the folders of their files
-            parent = path.rpartition("/")[0]
-            while parent and parent not in self.entries:
+            parent = path
+            while (parent := parent.rpartition("/")[0]) and parent not in self.entries:
                 self.entries[parent] = Entry(parent, Kind.FOLDER, written=parent)
-                parent = parent.rpartition("/")[0]
         self._children: dict[str, list[str]] = {}
         for path in sorted(self.entries):
             folder, _, name = path.rpartition("/")
