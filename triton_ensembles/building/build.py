@@ -18,7 +18,7 @@ from triton_ensembles.building.made.fused_packages import make_packages, onnxrun
 from triton_ensembles.building.made.mapped_weights import map_weights
 from triton_ensembles.building.made.sources import Sources, SourceUnavailableError
 from triton_ensembles.building.made.store import Store
-from triton_ensembles.building.made.tensorrt_plans import PlanInputs, find_plans
+from triton_ensembles.building.made.tensorrt_plans import find_plans
 from triton_ensembles.building.packed.fused_staging import stage_fused
 from triton_ensembles.building.packed.inputs import digest_of_inputs
 from triton_ensembles.building.packed.manifest import manifest_of
@@ -58,8 +58,7 @@ def build(
         weights_dir: a folder of source files that the user already has.
         engines_from: a folder with TensorRT plans that were built on another machine.
         sources: what :func:`ask_sources` was called with, if it was.
-        prove: load the archive once in the server on this machine, unless that was done before. The target is one for
-            this server.
+        prove: load the archive once in the server on this machine, which the target is for, unless that was done.
         keep_locks: refuse to write or renew the locks of the environments.
 
     Raises:
@@ -79,7 +78,7 @@ def build(
             progress(line)
         store, downloads = Store(places.store), sources or Sources(weights_dir, places.downloads)
         locks = _locks(folder)
-        artifacts = _make(plan, store, downloads, progress, allow_random=allow_random, plans=plans)
+        artifacts = _make(ArtifactBuilder(plan, store, downloads, progress, allow_random, plans))
         proof = partial(_prove, plan=plan, places=places, python=artifacts.python, progress=progress) if prove else None
         _write_archive(plan, places, artifacts, progress, proof)
         downloaded = {sha256 for source in _sources_of(plan).values() for sha256 in source.files.values()}
@@ -110,8 +109,7 @@ def stage_written(
         plan = plan_build(folder, target, places.root)
         downloads = Sources(weights_dir, places.downloads)
         plans = find_plans(plan.name, plan.artifacts, target, None, progress)
-        artifacts = _make(plan, Store(places.store), downloads, progress, allow_random=allow_random, plans=plans)
-        artifacts.write(destination)
+        _make(ArtifactBuilder(plan, Store(places.store), downloads, progress, allow_random, plans)).write(destination)
 
 
 def _locks(folder: Path) -> dict[str, str]:
@@ -168,17 +166,9 @@ class _Made:
         (folder / MANIFEST).write_text(json.dumps(self.manifest, indent=2, sort_keys=True) + "\n")
 
 
-def _make(
-    plan: BuildPlan,
-    store: Store,
-    sources: Sources,
-    progress: Progress,
-    *,
-    allow_random: bool,
-    plans: Mapping[str, PlanInputs],
-) -> _Made:
-    """Make the environments and the artifacts of the plan, in the form of its target, given its TensorRT plans."""
-    builder = ArtifactBuilder(plan, store, sources, progress, allow_random, plans)
+def _make(builder: ArtifactBuilder) -> _Made:
+    """Make the environments and the artifacts of the builder's plan, in the form of its target."""
+    plan, store, progress = builder.plan, builder.store, builder.progress
     stage_with: Callable[..., None]
     onnxruntime = None
     if plan.target.fuses:
@@ -191,21 +181,19 @@ def _make(
         environments = make_environments(plan, store, progress)
         stage_with = partial(stage, plan, environments=environments)
         records = {name: environment.record for name, environment in environments.items()}
-        own_pythons = (made.record["python"] for made in environments.values() if made.stub is None)
-        python = plan.target.python or next(own_pythons, "")
+        own = (environment.record["python"] for environment in environments.values() if environment.stub is None)
+        python = plan.target.python or next(own, "")
     artifacts = {artifact.path: builder.make(artifact) for artifact in plan.artifacts}
     artifacts = map_weights(plan, artifacts, store, progress, onnxruntime)
-    manifest = manifest_of(plan, artifacts, records, python)
-    paths = {path: made.path for path, made in artifacts.items()}
-    return _Made(partial(stage_with, artifacts=paths), manifest, python)
+    paths = {path: artifact.path for path, artifact in artifacts.items()}
+    return _Made(partial(stage_with, artifacts=paths), manifest_of(plan, artifacts, records, python), python)
 
 
 def _write_archive(
     plan: BuildPlan, places: Places, made: _Made, progress: Progress, proof: Callable[[Path], None] | None
 ) -> None:
     """Stage, pack, check and prove in folders that nobody reads; then replace the previous archive and repository."""
-    archive = places.archive(plan.target.name, plan.name)
-    repository = places.repository(plan.target.name, plan.name)
+    archive, repository = (place(plan.target.name, plan.name) for place in (places.archive, places.repository))
     with _scratch(repository) as staged, _scratch(archive) as packed:
         made.write(staged)
         new = packed / archive.name  # under its final name, which is checked as well

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.building.places import Places
-from triton_ensembles.ground.files import files_in, read_json, remove, size_of
+from triton_ensembles.ground.files import files_in, read_json, remove
 
 _DAY = 24 * 3600.0
 
@@ -21,13 +21,8 @@ class Unneeded:
 
 
 def find_unneeded(places: Places, days: float | None = None) -> list[Unneeded]:
-    """Entries of the store and downloads that no archive in dist/ was made with, the largest first.
-
-    The caller holds the lock of :meth:`Places.building` alone, so that nothing is being built.
-
-    Args:
-        days: of archives that are older than this, what they were made with is not needed either.
-    """
+    """Entries of the store and downloads that no archive in dist/ was made with, or none that is at most ``days`` old,
+    the largest first. The caller holds the lock of :meth:`Places.building` alone, so that nothing is being built."""
     needed = set(_needed(places, days))
     unneeded = [
         Unneeded(path, _freed(path))
@@ -36,7 +31,7 @@ def find_unneeded(places: Places, days: float | None = None) -> list[Unneeded]:
         for path in sorted(folder.iterdir())
         if path.suffix != ".lock" and path.name not in needed
     ]
-    return sorted(unneeded, key=lambda each: each.size, reverse=True)
+    return sorted(unneeded, key=lambda entry: entry.size, reverse=True)
 
 
 def prune(unneeded: list[Unneeded]) -> None:
@@ -59,6 +54,5 @@ def _needed(places: Places, days: float | None) -> Iterator[str]:
 
 
 def _freed(path: Path) -> int:
-    if path.is_dir():
-        return sum(file.stat().st_size for file in files_in(path).values() if file.stat().st_nlink == 1)
-    return size_of(path) if path.stat().st_nlink == 1 else 0
+    files = files_in(path).values() if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.stat().st_nlink == 1)

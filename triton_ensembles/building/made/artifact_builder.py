@@ -72,19 +72,18 @@ class ArtifactBuilder:
         if plan := self.plans.get(artifact.path):
             maker = MakerCall(artifact.maker, artifact.options | plan.options)
             inputs = inputs.plus(plan.files)
-        made = self._run(artifact, maker, inputs)
-        accuracy = self._accuracy(artifact, made, inputs)
-        return replace(made, record=made.record | {"accuracy": accuracy}) if accuracy else made
+        model = self._run(artifact, maker, inputs)
+        accuracy = self._accuracy(artifact, model, inputs)
+        return replace(model, record=model.record | {"accuracy": accuracy}) if accuracy else model
 
     def inputs_of(self, artifact: Artifact) -> Inputs:
         """Download the source of an artifact, and make the artifact that it needs. Raises
         :class:`SourceUnavailableError`: the source is not available."""
         inputs = Inputs({}, {}, artifact.file, random=False)
         if artifact.source:
-            source = self.plan.recipe.sources[artifact.source]
-            recipe = self.plan.folder / RECIPE
+            source, recipe = self.plan.recipe.sources[artifact.source], self.plan.folder / RECIPE
             files = self.sources.files(artifact.source, source, recipe, self.plan.root, self.progress)
-            inputs = Inputs(files, source.files, artifact.file, random=False)
+            inputs = replace(inputs, files=files, sha256=source.files)
         if artifact.needs:
             needed = self.make(self.plan.recipe.artifact(artifact.needs))
             name = Path(artifact.needs).name

@@ -59,18 +59,9 @@ class MakerCall:
         return {"dali_device": target.dali_device, "dali_version": target.dali_version}
 
     def run(self, job: Job, subject: str, progress: Progress, *, packages: Path | None = None) -> dict[str, Any]:
-        """Run it in its own process. What it prints is shown only when it fails.
-
-        Args:
-            subject: the path of the artifact, for messages.
-            packages: a folder of packages that come before the installed ones.
-
-        Returns:
-            The facts.
-
-        Raises:
-            EnsembleError: it failed.
-        """
+        """Run it in its own process and return its facts; what it prints is shown only when it fails, which raises
+        :class:`EnsembleError`. ``subject``: the path of the artifact, for messages. ``packages``: a folder of packages
+        that come before the installed ones."""
         with tempfile.TemporaryDirectory() as scratch:
             facts, log = Path(scratch) / "facts.json", Path(scratch) / "log"
             with uninterrupted(), log.open("wb") as stream:
@@ -122,8 +113,7 @@ def makers_of(artifact: Artifact) -> list[MakerCall]:
 def accuracy_check(accuracy: str | AccuracyScript, precision: str) -> MakerCall:
     """The check that an artifact names, of a model that is computed in ``precision``."""
     if isinstance(accuracy, AccuracyScript):
-        options = {RUN: accuracy.run, PRECISION: precision, "options": accuracy.options}
-        return MakerCall(OWN_CHECK, options)
+        return MakerCall(OWN_CHECK, {RUN: accuracy.run, PRECISION: precision, "options": accuracy.options})
     return MakerCall(accuracy, {PRECISION: precision})
 
 

@@ -44,7 +44,7 @@ class MadeEnvironment:
 def make_environments(plan: BuildPlan, store: Store, progress: Progress) -> dict[str, MadeEnvironment]:
     """Make every environment of the plan's recipe, by name. Raises :class:`EnsembleError`: one cannot be made, or does
     not run in the target's image."""
-    return {name: _make(wanted, plan, store, progress) for name, wanted in plan.recipe.environments.items()}
+    return {name: _make(recipe, plan, store, progress) for name, recipe in plan.recipe.environments.items()}
 
 
 def code_of(*modules: Any) -> dict[str, str]:
@@ -59,37 +59,35 @@ def environment_code() -> dict[str, str]:
     return {f"environment.{path.stem}": file_digest(path) for path in files} | code_of(programs, interpreter)
 
 
-def _make(wanted: Environment, plan: BuildPlan, store: Store, progress: Progress) -> MadeEnvironment:
-    stub, steps = None, wanted.steps
-    if wanted.kind == "wheels":
-        entry = _unpack_wheels(wanted, plan, store, progress)
-        steps = steps_that_import(entry.path, wanted, plan, progress)
+def _make(recipe: Environment, plan: BuildPlan, store: Store, progress: Progress) -> MadeEnvironment:
+    stub, steps = None, recipe.steps
+    if recipe.kind == "wheels":
+        entry = _unpack_wheels(recipe, plan, store, progress)
+        steps = steps_that_import(entry.path, recipe, plan, progress)
     else:
-        entry = _pack(wanted, plan, store, progress)
-        _refuse_newer_glibc(entry, plan.root / wanted.file, plan.target)
-        stub = _stub(entry.facts["python"], plan.root / wanted.file, plan.target)
-    record = {"kind": wanted.kind, "sha256": entry.sha256, "size": size_of(entry.path), "file": wanted.file}
+        entry = _pack(recipe, plan, store, progress)
+        _refuse_newer_glibc(entry, plan.root / recipe.file, plan.target)
+        stub = _stub(entry.facts["python"], plan.root / recipe.file, plan.target)
+    record = {"kind": recipe.kind, "sha256": entry.sha256, "size": size_of(entry.path), "file": recipe.file}
     return MadeEnvironment(entry.path, steps, stub, record | entry.facts)
 
 
-def _pack(wanted: Environment, plan: BuildPlan, store: Store, progress: Progress) -> Entry:
-    target, file = plan.target, plan.root / wanted.file
+def _pack(recipe: Environment, plan: BuildPlan, store: Store, progress: Progress) -> Entry:
+    target, file = plan.target, plan.root / recipe.file
     spec = read_environment_file(file)
     if target.python:
         spec = spec.for_python(target.python, exactly=target.release.triton != VERSION)
-
-    asked = [*spec.conda_specs, *spec.pip_packages]
-    lock = Lock(plan.folder, file.stem, spec.python or server_python(), asked, frozen=plan.locked)
+    requirements = [*spec.conda_specs, *spec.pip_packages]
+    lock = Lock(plan.folder, file.stem, spec.python or server_python(), requirements, frozen=plan.locked)
 
     def make(output: Path, pins: list[Pins]) -> dict[str, Any]:
-        options: dict[str, Any] = {"exclude": wanted.exclude, "progress": progress, "pins": pins[0]}
+        options: dict[str, Any] = {"exclude": recipe.exclude, "progress": progress, "pins": pins[0]}
         packed = make_packed_environment(spec, destination=output, **options)
-        facts = ("python", "provider", "glibc", "packages")
-        return {fact: getattr(packed, fact) for fact in facts}
+        return {fact: getattr(packed, fact) for fact in ("python", "provider", "glibc", "packages")}
 
     origin = {
         "file": file_digest(file),
-        "exclude": wanted.exclude,
+        "exclude": recipe.exclude,
         "python": target.python or server_python(),
         "code": environment_code(),
     }
@@ -163,12 +161,10 @@ def _refuse_newer_glibc(entry: Entry, file: Path, target: Target) -> None:
     """The Python of this machine may need a newer C library than the image has, and would not start there."""
     has = target.release.glibc if target.image else None
     if has and version(entry.facts["glibc"]) > has:
-        raise EnsembleError(
-            f"the environment that was packed here needs glibc {entry.facts['glibc']}, and {target.server} "
-            f"(Ubuntu {target.release.ubuntu}) has {'.'.join(map(str, has))}",
-            path=file,
-            cure="build where a conda channel is reachable, or on a distribution that is not newer than the image's",
-        )
+        server = f"{target.server} (Ubuntu {target.release.ubuntu}) has {'.'.join(map(str, has))}"
+        message = f"the environment that was packed here needs glibc {entry.facts['glibc']}, and {server}"
+        cure = "build where a conda channel is reachable, or on a distribution that is not newer than the image's"
+        raise EnsembleError(message, path=file, cure=cure)
 
 
 def steps_that_import(wheels: Path, environment: Environment, plan: BuildPlan, progress: Progress) -> tuple[str, ...]:
@@ -180,13 +176,11 @@ def steps_that_import(wheels: Path, environment: Environment, plan: BuildPlan, p
     steps = []
     for step in environment.steps:
         sources = [path for path in written_paths(plan.folder, step) if path.suffix == ".py"]
-        imported = {name for path in sources for name in _imported(path)}
-        if imported & (modules | _DYNAMIC):
+        if (modules | _DYNAMIC).intersection(name for path in sources for name in _imported(path)):
             steps.append(step)
     listed = ", ".join(sorted(path.name.removesuffix(".dist-info") for path in wheels.glob("*.dist-info"))) or "nothing"
-    progress(
-        f"{environment.file}: {listed} beside model.py of {' and '.join(steps) or 'no step'}, and Triton's own numpy"
-    )
+    models = " and ".join(steps) or "no step"
+    progress(f"{environment.file}: {listed} beside model.py of {models}, and Triton's own numpy")
     return tuple(steps)
 
 

@@ -55,20 +55,19 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
     glibc = glibc_of(target)
     specs = [read_environment_file(plan.root / environment.file) for environment in plan.recipe.environments.values()]
     requirements = [requirement for spec in specs for requirement in spec.pip_requirements]
-    named = {canonicalize_name(Requirement(each).name) for each in requirements}
+    named = {canonicalize_name(Requirement(requirement).name) for requirement in requirements}
     own = [] if "numpy" in named else [f"numpy=={version('numpy')}"]
     engines = {_ENGINES[step.backend] for step in steps if step.backend in _ENGINES}
     bare = sorted(_engine_requirement(name) for name, whole in engines if not whole and name not in named)
     own += sorted(_engine_requirement(name) for name, whole in engines if whole and name not in named)
     if any(step.backend == "dali" for step in steps) and "protobuf" not in named:
         own.append(_engine_requirement("protobuf"))  # the engine reads the pipeline's inputs from its file
-    other_pythons = [each for each in _PYTHONS if each != target.python.replace(".", "")]
+    other_pythons = [python for python in _PYTHONS if python != target.python.replace(".", "")]
     exclude = (
-        *(glob for each in plan.recipe.environments.values() for glob in each.exclude),
+        *(glob for environment in plan.recipe.environments.values() for glob in environment.exclude),
         *(f"*.cpython-{python}-*" for python in other_pythons),
         *_LEFT_OUT,
     )
-
     locks = [
         Lock(plan.folder, name, target.python, packages, frozen=plan.locked)
         for name, packages in (("fused", [*requirements, *own]), ("fused-engines", bare))

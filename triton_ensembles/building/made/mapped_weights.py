@@ -33,11 +33,10 @@ LEAST_BYTES = 4 << 20
 def map_weights(
     plan: BuildPlan, made: Mapping[str, MadeArtifact], store: Store, progress: Progress, onnxruntime: Path | None = None
 ) -> dict[str, MadeArtifact]:
-    """The artifacts of ``plan``, which are ``made``, with what is derived from a model in its place.
-
-    Both are by path in the recipe. Derived files are beside the model: ``STEP/1/model.weights``. ``onnxruntime``: a
-    folder with the ONNX Runtime of the archive, built for the Python that runs this; None for the installed one. Raises
-    :class:`EnsembleError`: an engine cannot load its model."""
+    """The artifacts of ``plan``, which are ``made``, with what is derived from a model in its place: files beside it,
+    ``STEP/1/model.weights``. Both are by path in the recipe. ``onnxruntime``: a folder with the archive's ONNX Runtime
+    for the Python that runs this; None for the installed one. Raises :class:`EnsembleError`: an engine cannot load its
+    model."""
     artifacts = dict(made)
     for step, call in derivations(plan, onnxruntime).items():
         model = plan.selected[step]
@@ -83,20 +82,15 @@ def _derive(
     if new:
         progress(f"{source.path}: {call.name}{listed(entry.facts)}")
     made_by = {key: identity[key] for key in ("maker", "options", "tools")}
-    loaded = {
-        "random": artifact.record["random"],
-        "made_from": artifact.record["made_from"] | {"weights": made_by},
-        "facts": artifact.record["facts"] | entry.facts,
-    }
-    beside = {
-        "random": artifact.record["random"],
-        "made_from": {**made_by, "source": {source.name: artifact.record["sha256"]}, "reads": {}},
-        "facts": {},
-    }
+    beside = {**made_by, "source": {source.name: artifact.record["sha256"]}, "reads": {}}
     files = {}
     for file in sorted(entry.path.iterdir()):
-        about = loaded if file.name == model.loads else beside
-        record = {"sha256": file_digest(file), "size": file.stat().st_size, **about}
+        record = {"sha256": file_digest(file), "size": file.stat().st_size, "random": artifact.record["random"]}
+        if file.name == model.loads:
+            record["made_from"] = artifact.record["made_from"] | {"weights": made_by}
+            record["facts"] = artifact.record["facts"] | entry.facts
+        else:
+            record |= {"made_from": beside, "facts": {}}
         files[str(Path(source.path).with_name(file.name))] = MadeArtifact(file, record)
     return files
 

@@ -74,13 +74,9 @@ class Sources:
 def fetch(
     name: str, source: Source, *, root: Path, folder: Path | None, cache: Path, progress: Progress
 ) -> dict[str, Path]:
-    """The files of ``source`` on this machine, by file name.
-
-    Args:
-        name: the source's name in the recipe.
-        root: the folder of the project, which paths are relative to.
-        folder: the folder that the user names (WEIGHTS_DIR); searched for ``<name>/<file>`` and ``<file>``.
-        cache: where downloaded files are kept, each under its sha256.
+    """The files on this machine, by file name, of ``source``, which the recipe calls ``name``. Paths are relative to
+    ``root``, the folder of the project. The user's ``folder`` (WEIGHTS_DIR) is searched for ``<name>/<file>`` and
+    ``<file>``; what is downloaded is kept in ``cache`` under its sha256.
 
     Raises:
         SourceUnavailableError: with the reason of each place that was tried.
@@ -103,11 +99,11 @@ def fetch(
                     try:
                         path = download(file, Path(scratch), progress)
                         _verify(path, file, source.files[file], stays=stays)
+                    except UnreachableError as reason:
+                        for unreached in missing:
+                            reasons[unreached].append((place, reason))
+                        break
                     except MissingError as reason:
-                        if isinstance(reason, UnreachableError):
-                            for unreached in missing:
-                                reasons[unreached].append((place, reason))
-                            break
                         reasons[file].append((place, reason))
                         continue
                     files[file] = path if stays else _keep(path, cache / source.files[file])
@@ -151,15 +147,13 @@ def _verify(path: Path, file: str, sha256: str, *, stays: bool) -> None:
 def _unavailable(name: str, source: Source, file: str, reasons: list[tuple[str, MissingError]]) -> SourceError:
     failure = "could not be downloaded" if source.has_address else "cannot be used"
     why = "; ".join(f"{place}: {reason}" for place, reason in reasons)
-    message = f"the source file {name}/{file} {failure} ({why})"
-    error: SourceError
+    kind: type[SourceError] = SourceUnavailableError
+    cure = "put the file into a folder and set WEIGHTS_DIR to it (make), or name it by --weights-dir"
     if changed := next((reason for _, reason in reasons if isinstance(reason, _ChangedError)), None):
-        cure = f'if it is the right file, write "{file}" = "{changed.actual}" into the recipe'
-        error = SourceError(message, cure=cure)
-    else:
-        cure = "put the file into a folder and set WEIGHTS_DIR to it (make), or name it by --weights-dir"
-        cure = cure if source.has_address else f"put the file there, or correct the path; or {cure}"
-        error = SourceUnavailableError(message, cure=cure)
+        kind, cure = SourceError, f'if it is the right file, write "{file}" = "{changed.actual}" into the recipe'
+    elif not source.has_address:
+        cure = f"put the file there, or correct the path; or {cure}"
+    error = kind(f"the source file {name}/{file} {failure} ({why})", cure=cure)
     error.file = file
     return error
 

@@ -109,16 +109,13 @@ def _prebuilt(artifact: Artifact, name: str, folder: Path, target: Target) -> Pl
 
 
 def _refuse_other_gpu(gpu: str, compute_capability: str, target: Target, plan: Path | None) -> None:
-    instance = instance_of(target.instance) if target.instance else None
-    if instance is None:
+    if not target.instance or not (instance := instance_of(target.instance)):
         return
     if not instance.gpu:
         raise EnsembleError(f"{target.instance} has no GPU", cure="build with TARGET=cpu, or name another INSTANCE")
     if instance.compute_capability != compute_capability:
         subject = "this plan was built on" if plan else "this machine has"
-        raise EnsembleError(
-            f"{subject} a {gpu} of compute capability {compute_capability}, and {target.instance} has a {instance.gpu} "
-            f"({instance.compute_capability})",
-            path=plan,
-            cure=f"build the plan on an instance of the same family as {target.instance}",
-        )
+        built_on = f"{subject} a {gpu} of compute capability {compute_capability}"
+        message = f"{built_on}, and {target.instance} has a {instance.gpu} ({instance.compute_capability})"
+        cure = f"build the plan on an instance of the same family as {target.instance}"
+        raise EnsembleError(message, path=plan, cure=cure)

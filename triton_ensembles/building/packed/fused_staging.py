@@ -21,15 +21,9 @@ _ENTRY = PACKAGE / "runtime" / "fused" / "model.py"
 def stage_fused(
     plan: BuildPlan, destination: Path, *, fusion: Fusion, artifacts: Mapping[str, Path], packages: Path
 ) -> None:
-    """Write the repository into the folder ``destination``, which is empty or does not exist.
-
-    Args:
-        artifacts: made files by their path in the recipe.
-        packages: the folder of unpacked wheels.
-
-    Raises:
-        EnsembleError: a package has the name of the runtime's own.
-    """
+    """Write the repository into the folder ``destination``, which is empty or does not exist, with the made files by
+    their path in the recipe and the folder of unpacked wheels. Raises :class:`EnsembleError`: a package has the name of
+    one of the runtime's own files."""
     model = destination / plan.name
     version = model / fusion.version
     version.mkdir(parents=True)
@@ -44,9 +38,8 @@ def stage_fused(
     compile_files(version, (version / PACKAGE.name).rglob("*.py"), plan.target.python)
     for step in fusion.steps:
         folder = version / STEPS / step.name
-        source = plan.folder / step.name
         for written in written_paths(plan.folder, step.name):
-            inner = written.relative_to(source)
+            inner = written.relative_to(plan.folder / step.name)
             other_version = inner.parts[0].isdecimal() and inner.parts[0] != step.version
             if inner.name != CONFIG and not other_version:
                 copy(written, folder / inner)
@@ -65,31 +58,24 @@ def runtime_digests() -> dict[str, str]:
 def _runtime(backends: set[str]) -> Iterator[tuple[Path, Path]]:
     """The files of the runtime, and where they go below the version folder."""
     yield _ENTRY, Path(_ENTRY.name)
-    folders = ["runtime/fused", "runtime/backends/common"]
-    folders += [
-        f"runtime/backends/{ENGINES[backend][1].partition('.')[0]}" for backend in backends if backend in ENGINES
-    ]
-    # That of the package itself exports what is not in an archive.
-    yield PACKAGE / "runtime" / "__init__.py", Path(PACKAGE.name) / "__init__.py"
-    sources = [PACKAGE / "runtime" / "__init__.py", PACKAGE / "runtime" / "backends" / "__init__.py"]
-    sources += [path for folder in folders for path in (PACKAGE / folder).glob("*.py") if path != _ENTRY]
-    for source in sources:
+    engines = {ENGINES[backend][1].partition(".")[0] for backend in backends if backend in ENGINES}
+    folders = ["runtime/fused", *(f"runtime/backends/{engine}" for engine in {"common"} | engines)]
+    initial = PACKAGE / "runtime" / "__init__.py"
+    yield initial, Path(PACKAGE.name) / "__init__.py"  # that of the package itself exports what is not in an archive
+    sources = [path for folder in folders for path in (PACKAGE / folder).glob("*.py") if path != _ENTRY]
+    for source in (initial, PACKAGE / "runtime" / "backends" / "__init__.py", *sources):
         yield source, Path(PACKAGE.name) / source.relative_to(PACKAGE)
 
 
 def _write_plan(plan: BuildPlan, fusion: Fusion, model: Path, version: Path) -> None:
     ensemble = plan.configs[fusion.ensemble]
     files = {inner: (file.stat().st_size, file_digest(file)) for inner, file in files_in(version).items()}
-    compiled = Plan(
-        batched=ensemble.max_batch_size > 0,
-        optional=[tensor.name for tensor in ensemble.input if tensor.optional],
-        outputs={
-            output.name: list(output.reshape.shape if output.HasField("reshape") else output.dims)
-            for output in ensemble.output
-        },
-        steps=fusion.steps,
-        files=files,
-    )
+    optional = [tensor.name for tensor in ensemble.input if tensor.optional]
+    outputs = {
+        output.name: list(output.reshape.shape if output.HasField("reshape") else output.dims)
+        for output in ensemble.output
+    }
+    compiled = Plan(ensemble.max_batch_size > 0, optional, outputs, fusion.steps, files)
     (version / PLAN).write_text(compiled.as_json(), encoding="utf-8")
     config = fusion.config_with(file_digest(version / PLAN))
     comments = carried(*(plan.folder / step / CONFIG for step in plan.configs))

@@ -21,15 +21,9 @@ NAME = "gateway"
 
 
 def ensembles_of(table: Table, having: Sequence[str], path: Path, target: Target) -> list[str]:
-    """The names of the ensembles that the table needs, which are those of Triton's models.
-
-    Args:
-        having: the project's ensembles.
-        path: the table's file.
-
-    Raises:
-        EnsembleError: the table names a model that no ensemble makes, or a version that ``target`` cannot have.
-    """
+    """The names of the ensembles that the table in the file ``path`` needs, which are those of Triton's models.
+    ``having``: the project's. Raises :class:`EnsembleError`: the table names a model that no ensemble makes, or a
+    version that ``target`` cannot have."""
     if target.fuses and (pinned := [str(model) for model in table.models if model.steps_version]):
         message = f"{pinned[0]} has a steps_version, and a fused ensemble has one version of each step"
         raise EnsembleError(message, path=path, cure="use --target cpu, or leave it out of the table")

@@ -55,8 +55,7 @@ def weights_origin(plan: BuildPlan, random: Iterable[bool]) -> str:
     * ``provided``: some came by hand (a model file in git, a path of this machine), or there is no source at all, so
       their origin is unknown
 
-    Args:
-        random: for each made file, whether it has random weights.
+    ``random``: for each made file, whether it has random weights.
     """
     if any(random):
         return "random"
@@ -73,13 +72,13 @@ def _has_source(recipe: Recipe, artifact: Artifact) -> bool:
 
 def _in_git(plan: BuildPlan) -> Iterator[Path]:
     """The files in version folders that hold weights: whatever a native backend loads, and what is not text."""
+    artifacts = {artifact.path for artifact in plan.recipe.artifacts}
     for path in written_paths(plan.folder):
         step, *inner = path.relative_to(plan.folder).parts
-        config = plan.configs.get(step)
-        if config is None or len(inner) < 2 or not inner[0].isdecimal() or path.is_dir() or path.suffix == _PIPELINE:
+        if step not in plan.configs or len(inner) < 2 or not inner[0].isdecimal() or path.is_dir():
             continue
-        replaced = "/".join((step, *inner)) in {artifact.path for artifact in plan.recipe.artifacts}
-        if path.name != CONFIG and not replaced and holds_weights(config.backend, path):
+        replaced = "/".join((step, *inner)) in artifacts or path.name == CONFIG or path.suffix == _PIPELINE
+        if not replaced and holds_weights(plan.configs[step].backend, path):
             yield path
 
 

@@ -19,16 +19,9 @@ _TRIES = 2
 
 
 def prove(archive: Path, shown_as: Path, python: str, log: Path, progress: Progress) -> None:
-    """Load ``archive``, once.
-
-    Args:
-        shown_as: where it will be, for the error.
-        python: the minor version that its Python code is for; "" for any.
-        log: of the server.
-
-    Raises:
-        EnsembleError: it does not load; with Triton's reasons.
-    """
+    """Load ``archive``, which will be at ``shown_as``, once, in a server with this ``log``. ``python``: the minor
+    version that its Python code is for; "" for any. Raises :class:`EnsembleError` with Triton's reasons: it does not
+    load."""
     progress(f"proving that {archive.name} loads")
     with tempfile.TemporaryDirectory(prefix="triton-proof-", ignore_cleanup_errors=True) as scratch:
         empty, model = Path(scratch) / "empty", Path(scratch) / "models" / "proof" / "model"

@@ -18,22 +18,16 @@ from triton_ensembles.triton.model_config import CONFIG, format_config
 def stage(
     plan: BuildPlan, destination: Path, *, artifacts: Mapping[str, Path], environments: Mapping[str, MadeEnvironment]
 ) -> None:
-    """Write the repository into the folder ``destination``, which is empty or does not exist.
-
-    Args:
-        artifacts: made files by their path in the recipe (``bert-trt/1/model.onnx``).
-        environments: those of the recipe by name.
-
-    Raises:
-        EnsembleError: a step has a file of its own where a package's file belongs.
-    """
+    """Write the repository into the folder ``destination``, which is empty or does not exist, with the made files by
+    their path in the recipe (``bert-trt/1/model.onnx``) and its environments by name. Raises :class:`EnsembleError`: a
+    step has a file of its own where a package's file belongs."""
     for step, config in plan.configs.items():
         folder = destination / config.name
         folder.mkdir(parents=True)
-        source = plan.folder / step
         for written in written_paths(plan.folder, step):
-            copy(written, folder / written.relative_to(source))
-        (folder / CONFIG).write_text(carried(source / CONFIG) + format_config(config), encoding="utf-8")
+            copy(written, folder / written.relative_to(plan.folder / step))
+        comments = carried(plan.folder / step / CONFIG)
+        (folder / CONFIG).write_text(comments + format_config(config), encoding="utf-8")
     for path, made in artifacts.items():
         step, inner = path.split("/", 1)
         place(made, destination / plan.configs[step].name / inner)

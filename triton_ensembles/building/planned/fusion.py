@@ -4,7 +4,7 @@ What it does is described in ``runtime/fused``; the rules of ``check`` in rules/
 cannot be fused.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from typing import Any
@@ -40,16 +40,11 @@ class Fusion:
 def fuse(plan: BuildPlan) -> Fusion:
     """The one model for a plan whose target fuses. Raises :class:`EnsembleError` for a step that cannot be fused."""
     ensemble = find_ensemble(plan.folder, plan.configs)
-    config = plan.configs[ensemble]
-    uses = [(plan.folders[use.model_name], use) for use in _in_order(config)]
+    uses = [(plan.folders[use.model_name], use) for use in _in_order(plan.configs[ensemble])]
     instances = max(_instances(plan.configs[folder]) for folder, _ in uses)
-    version = max(plan.versions[ensemble] or {1})
-    return Fusion(
-        ensemble,
-        str(version),
-        _config(config, [(plan.configs[folder], use) for folder, use in uses], plan.folders, instances, version),
-        tuple(_step(plan, folder, use, instances) for folder, use in uses),
-    )
+    version = str(max(plan.versions[ensemble] or {1}))
+    steps = tuple(_step(plan, folder, use, instances) for folder, use in uses)
+    return Fusion(ensemble, version, _config(plan, ensemble, uses, instances, version), steps)
 
 
 def _in_order(config: ModelConfig) -> list[Any]:
@@ -84,29 +79,26 @@ def _instances(config: ModelConfig) -> int:
 
 
 def _config(
-    ensemble: ModelConfig,
-    uses: Iterable[tuple[ModelConfig, Any]],
-    folders: Mapping[str, str],
-    instances: int,
-    version: int,
+    plan: BuildPlan, ensemble: str, uses: Sequence[tuple[str, Any]], instances: int, version: str
 ) -> ModelConfig:
     config = ModelConfig()
-    config.CopyFrom(ensemble)
+    config.CopyFrom(plan.configs[ensemble])
     config.ClearField("platform")
     config.ClearField("ensemble_scheduling")
     config.backend = "python"
     del config.instance_group[:]
     config.instance_group.add(count=instances, kind=ModelInstanceGroup.KIND_CPU)
-    batching = [model.dynamic_batching for model, _ in uses if model.HasField("dynamic_batching")]
+    models = [plan.configs[folder] for folder, _ in uses]
+    batching = [model.dynamic_batching for model in models if model.HasField("dynamic_batching")]
     if batching and config.max_batch_size:
         longest_delay = max(queue.max_queue_delay_microseconds for queue in batching)
         config.dynamic_batching.max_queue_delay_microseconds = longest_delay
         for tensor in config.input:  # requests stay apart in the Python backend, and the steps join what they can
             tensor.allow_ragged_batch = -1 in tensor.dims
     labels = {
-        tensor: f"{version}/{STEPS}/{folders[model.name]}/{output.label_filename}"
-        for model, use in uses
-        for output in model.output
+        tensor: f"{version}/{STEPS}/{folder}/{output.label_filename}"
+        for folder, use in uses
+        for output in plan.configs[folder].output
         if output.label_filename and (tensor := use.output_map.get(output.name))
     }
     for tensor in config.output:
@@ -139,7 +131,7 @@ def _completed(config: ModelConfig, backend: str, instances: int) -> ModelConfig
 
 
 def _as_json(message: Message) -> dict[str, Any]:
-    """A config as Triton passes it to a model: field names and enums by name, 64-bit integers as numbers, defaults too.
+    """A config as Triton passes it to a model: field names and enums by name, 64-bit integers as numbers, all defaults.
 
     Source: core r24.10, model_config_utils.cc (ModelConfigToJson).
     """

@@ -37,10 +37,8 @@ class SelectedModel:
 
 
 def select_models(recipe: Recipe, configs: Mapping[str, ModelConfig], target: Target) -> dict[str, SelectedModel]:
-    """The model file of each step that has any, by step.
-
-    A step of another backend, such as Python's, reads its files itself, whatever they are called. Raises
-    :class:`EnsembleError`: the target has no backend for any file of a step."""
+    """The model file of each step that has any, by step; a step of another backend, such as Python's, reads its files
+    itself. Raises :class:`EnsembleError`: the target has no backend for any file of a step."""
     return {
         step: _select(recipe, step, config, target)
         for step, config in configs.items()
@@ -86,6 +84,6 @@ def _in_all_versions(recipe: Recipe, file: Artifact) -> tuple[Artifact, ...]:
         if model.version not in {model.version for model in files}:
             raise EnsembleError(
                 f"version {model.version} of the step {file.step} has no {file.name}, which version {file.version} has",
-                cure=f"make {file.step}/{model.version}/{file.name}, too: Triton loads the same file of each version",
+                cure=f"make {file.step}/{model.version}/{file.name} also: Triton loads the same file of each version",
             )
     return files

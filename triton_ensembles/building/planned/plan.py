@@ -51,14 +51,10 @@ class BuildPlan:
 
         A DAG may have thousands of steps of one model, so they are looked for once.
         """
-        versions = {
-            name: {
-                int(folder.name)
-                for folder in (self.folder / name).iterdir()
-                if folder.name.isdecimal() and folder.is_dir()
-            }
-            for name in self.configs
-        }
+        versions: dict[str, set[int]] = {name: set() for name in self.configs}
+        for name, numbers in versions.items():
+            folders = (folder for folder in (self.folder / name).iterdir() if folder.is_dir())
+            numbers.update(int(folder.name) for folder in folders if folder.name.isdecimal())
         for artifact in self.artifacts:
             if artifact.step in versions and artifact.version.isdecimal():
                 versions[artifact.step].add(int(artifact.version))
@@ -83,9 +79,9 @@ def plan_build(folder: Path, target: Target, root: Path | None = None) -> BuildP
     selected = select_models(recipe, configs, target)
     rewrite_configs(configs, ensemble, folder.name, recipe, selected, target)
     artifacts = tuple(
-        each
-        for each in recipe.artifacts
-        if not each.is_model or each.step not in selected or each in selected[each.step].files
+        artifact
+        for artifact in recipe.artifacts
+        if not artifact.is_model or artifact.step not in selected or artifact in selected[artifact.step].files
     )
     plan = BuildPlan(folder, root or folder.parents[1], target, recipe, selected, artifacts, configs)
     return replace(plan, artifacts=tuple(_of_the_dag(plan, ensemble))) if target.fuses else plan
@@ -108,10 +104,9 @@ def version_of(plan: BuildPlan, use: Any) -> int:
 
 
 def _refuse_unknown_steps(folder: Path, recipe: Recipe, configs: Mapping[str, ModelConfig]) -> None:
-    named = {artifact.step for artifact in recipe.artifacts} | set(recipe.engines)
-    named |= set(recipe.parameters) | set(recipe.gpu.parameters)
+    named = {artifact.step for artifact in recipe.artifacts}
     named |= {step for environment in recipe.environments.values() for step in environment.steps}
-    for step in sorted(named - set(configs)):
+    for step in sorted(named.union(recipe.engines, recipe.parameters, recipe.gpu.parameters) - set(configs)):
         message = f"the recipe names a step {step!r}, which does not exist"
         raise EnsembleError(message, path=folder / RECIPE, cure=f"the folder has {', '.join(configs)}")
 

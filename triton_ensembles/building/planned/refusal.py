@@ -19,12 +19,8 @@ def refuse_faults(
     final_path: Path | None = None,
     repositories: Sequence[Repository] = (),
 ) -> None:
-    """Raises :class:`EnsembleError` with everything that ``check`` finds at ``path``, if there is an error.
-
-    Args:
-        final_path: where ``path`` will be, for the places of the faults.
-        repositories: those at ``path``, if they were read already.
-    """
+    """Raises :class:`EnsembleError` with everything that ``check`` finds at ``path``, which will be at ``final_path``,
+    if there is an error. ``repositories``: those at ``path``, if they were read already."""
     started = time.perf_counter()
     report = report_on(repositories, [path], destination) if repositories else check([path], destination)
     if report.errors:

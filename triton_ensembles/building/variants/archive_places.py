@@ -38,17 +38,15 @@ class ArchivePlaces:
     def random(self) -> set[str]:
         """The files with random weights, as the manifest says."""
         try:
-            records = parse_json(self.original.texts.originals.get(MANIFEST, b"{}"))["artifacts"]
-            named = [path for path, record in records.items() if record["random"]]
+            records = parse_json(self.original.texts.originals[MANIFEST])["artifacts"]
+            return {self._files[path] for path, record in records.items() if record["random"] and path in self._files}
         except (ValueError, LookupError, TypeError, AttributeError):
             return set()
-        return {self._files[path] for path in named if path in self._files}
 
     @cached_property
     def _replaceable(self) -> list[str]:
         """The files that a variant may replace, with the names of steps as they are in git."""
-        names = (self.original.names.in_recipe(path) for path in self.original.files if not differs(path))
-        return sorted(set(names))
+        return sorted({self.original.names.in_recipe(path) for path in self.original.files if not differs(path)})
 
     @cached_property
     def _steps(self) -> dict[str, str]:

@@ -58,9 +58,8 @@ class Buckets:
         try:
             yield client
         except (BotoCoreError, ClientError, Boto3Error) as error:
-            reason = " ".join(str(error).split())[:200]
-            message = f"{address} cannot be read: {reason}"
-            raise EnsembleError(message, cure="see to the address and the credentials") from error
+            reason, cure = " ".join(str(error).split())[:200], "see to the address and the credentials"
+            raise EnsembleError(f"{address} cannot be read: {reason}", cure=cure) from error
 
 
 def own_files(place: str, table: Path, buckets: Buckets) -> OwnFiles:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,40 +27,30 @@ class RowInputs:
 
     digest: str  # of everything that decides the bytes of the archive
     parameters: Mapping[str, Mapping[str, str]]  # those that the row sets, by step
-    # the identity and the sha256 of each file, by its path in the row's folder
-    known: Mapping[str, tuple[Identity, str]]
+    known: Mapping[str, tuple[Identity, str]]  # identity and sha256 of each file, by its path in the row's folder
     replaced: frozenset[str]  # the paths in the archive of what the files replace
-    # the files themselves, by these paths; none where the archive is there as it was written from them
-    files: Mapping[str, Replacement]
-    is_current: bool
+    files: Mapping[str, Replacement]  # the files themselves, by these paths; none where it is current
+    is_current: bool  # whether the archive is there as it was written from them
 
 
+@dataclass
 class RowReader:
-    """Reads the rows of one table.
+    """Reads the rows of one table. Raises :class:`EnsembleError`: a column names no step of the archive."""
 
-    Args:
-        common: what decides the bytes of every archive.
-        path: of the archive of a row.
-        scratch: a folder for downloads.
-    """
+    table: Table
+    places: ArchivePlaces
+    state: VariantsState
+    common: Sequence[str]  # what decides the bytes of every archive
+    path: Callable[[Row], Path]  # of the archive of a row
+    scratch: Path  # a folder for downloads
 
-    def __init__(
-        self,
-        table: Table,
-        places: ArchivePlaces,
-        state: VariantsState,
-        common: Sequence[str],
-        path: Callable[[Row], Path],
-        scratch: Path,
-    ) -> None:
-        self._table, self._places, self._state, self._common = table, places, state, common
-        self._path, self._scratch = path, scratch
+    def __post_init__(self) -> None:
         self._buckets = Buckets()
-        self._columns = {column: self._step_and_key(column) for column in table.columns}
+        self._columns = {column: self._step_and_key(column) for column in self.table.columns}
 
     def rows(self) -> Generator[tuple[Row, Callable[[], RowInputs]], None, None]:
         """Rows of the table, each with a function that gives its inputs or raises :class:`EnsembleError`. Downloaded
-        files are there until the next row is asked for."""
+        files are there until the next row is requested."""
         pool = ThreadPoolExecutor(_AHEAD)
         try:
             for row, inputs in self._begun(pool):
@@ -71,7 +61,7 @@ class RowReader:
 
     def _begun(self, pool: ThreadPoolExecutor) -> Iterator[tuple[Row, Callable[[], RowInputs]]]:
         waiting: deque[tuple[Row, Callable[[], RowInputs]]] = deque()
-        for row in self._table.rows:
+        for row in self.table.rows:
             waiting.append((row, self._begin(pool, row)))
             if len(waiting) > _AHEAD:
                 yield waiting.popleft()
@@ -79,17 +69,16 @@ class RowReader:
 
     def _begin(self, pool: ThreadPoolExecutor, row: Row) -> Callable[[], RowInputs]:
         if row.files.startswith(S3) and not row.fault:
-            begun: Future[RowInputs] = pool.submit(self._read, row)
-            return begun.result
+            return pool.submit(self._read, row).result
         return partial(self._read, row)
 
     def _read(self, row: Row) -> RowInputs:
         """Raises :class:`EnsembleError`: the row's files cannot be used."""
-        place = own_files(row.files, self._table.path, self._buckets) if row.files else None
+        place = own_files(row.files, self.table.path, self._buckets) if row.files else None
         own = self._own(row, place) if place else []
         parameters = self._parameters(row)
-        inputs = digest([*self._common, row.name, {file.path: file.sha256 for file in own}, parameters])
-        is_current = self._state.is_current(row.name, inputs, self._path(row))
+        inputs = digest([*self.common, row.name, {file.path: file.sha256 for file in own}, parameters])
+        is_current = self.state.is_current(row.name, inputs, self.path(row))
         return RowInputs(
             inputs,
             parameters,
@@ -102,10 +91,10 @@ class RowReader:
     def _own(self, row: Row, place: OwnFiles) -> list[_Own]:
         files: dict[str, _Own] = {}
         for inner, identity in place.listed():
-            path, fetched = self._places.file(inner), None
+            path, fetched = self.places.file(inner), None
             if path in files:
                 raise EnsembleError(f"{inner!r} and {files[path].inner!r} are the same file", cure="remove one")
-            sha256 = self._state.known_digest(row.name, inner, identity)
+            sha256 = self.state.known_digest(row.name, inner, identity)
             if sha256 is None:
                 fetched = place.fetched(inner, self._downloads(row))
                 sha256 = _digest(fetched)
@@ -125,12 +114,12 @@ class RowReader:
 
     def _step_and_key(self, column: str) -> tuple[str, str]:
         try:
-            return self._places.parameter(column)
+            return self.places.parameter(column)
         except EnsembleError as error:
-            raise EnsembleError(error.message, path=self._table.path, line=1, cure=error.cure) from None
+            raise EnsembleError(error.message, path=self.table.path, line=1, cure=error.cure) from None
 
     def _downloads(self, row: Row) -> Path:
-        return self._scratch / str(row.line)
+        return self.scratch / str(row.line)
 
 
 @dataclass(frozen=True)

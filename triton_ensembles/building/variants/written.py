@@ -20,7 +20,7 @@ from triton_ensembles.ground.paths import PACKAGE
 from triton_ensembles.ground.progress import Progress
 
 # What decides the bytes of a variant besides its inputs.
-_CODE = tuple(f"archive/{each}.py" for each in ("clones", "clone_texts", "model_names", "write"))
+_CODE = tuple(f"archive/{module}.py" for module in ("clones", "clone_texts", "model_names", "write"))
 
 
 @dataclass(frozen=True)
