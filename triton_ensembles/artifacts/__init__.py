@@ -35,9 +35,8 @@ class Job:
     files: dict[str, Path]  # the files of its source, and the artifact that it needs, by name
     file: str | None  # the name of the one file that a maker of one file reads
     options: dict[str, Any]  # those of the recipe
-    # the device that decodes images on the target, "cpu" or "mixed"; "" unless the maker differs by it
-    dali_device: str
-    dali_version: str  # the DALI that will read the output; "" for the installed one, or when it is unknown
+    dali_device: str = ""  # that decodes images on the target, "cpu" or "mixed"; "" unless the maker differs by it
+    dali_version: str = ""  # the DALI that will read the output; "" for the installed one, or when it is unknown
     root: Path = Path()  # the folder of the project, which paths in options are relative to; caches are in its build/
 
     def source_file(self) -> Path:

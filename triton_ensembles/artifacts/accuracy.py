@@ -27,28 +27,17 @@ def batches(rows: Sequence[Row], sizes: Sequence[int]) -> list[list[Row]]:
 
 
 def outputs(file: Path, precision: str, inputs: Iterable[Mapping[str, NDArray[Any]]], output: str) -> list[Floats]:
-    """The tensor ``output`` of the model in ``file`` for each of the inputs, computed in ``precision``.
-
-    Args:
-        file: a model that OpenVINO reads.
-        precision: "fp32" or "bf16".
-        inputs: for each inference, the arrays by tensor name.
-
-    Raises:
-        EnsembleError: this machine's CPU does not compute in that precision.
-    """
+    """The tensor ``output`` of the model in ``file``, which OpenVINO reads, for each of the inputs (the arrays by
+    tensor name), computed in ``precision``, "fp32" or "bf16". Raises :class:`EnsembleError`: this machine's CPU does
+    not compute in it."""
     import openvino as ov
 
     core = ov.Core()
     if precision == "bf16" and "BF16" not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
-        raise EnsembleError(
-            f"this machine's CPU ({core.get_property('CPU', 'FULL_DEVICE_NAME')}) has no {precision} instructions, so "
-            f"the accuracy of {precision} cannot be measured here",
-            cure="build on a CPU that has them (AMD Zen 4, Intel Sapphire Rapids, or newer), or write "
-            'precision = "fp32"',
-        )
-    graph = core.read_model(file)
-    compiled = core.compile_model(graph, "CPU", {"INFERENCE_PRECISION_HINT": _HINTS[precision]})
+        lacks = f"this machine's CPU ({core.get_property('CPU', 'FULL_DEVICE_NAME')}) has no {precision} instructions"
+        cure = 'build on a CPU that has them (AMD Zen 4, Intel Sapphire Rapids, or newer), or write precision = "fp32"'
+        raise EnsembleError(f"{lacks}, so the accuracy of {precision} cannot be measured here", cure=cure)
+    compiled = core.compile_model(core.read_model(file), "CPU", {"INFERENCE_PRECISION_HINT": _HINTS[precision]})
     request = compiled.create_infer_request()
     tensors = []
     for feed in inputs:

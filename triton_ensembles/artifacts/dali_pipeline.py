@@ -59,11 +59,10 @@ def dali_folder(version: str, tools: Path) -> Path:
             try:
                 output_of(command, environment=os.environ | {"PIP_USER": "0", "PYTHONNOUSERSITE": "1"})
             except ProgramError as error:
-                raise EnsembleError(
-                    f"the pipeline must be serialized with the image's DALI {version}, and {_reason(error)}",
-                    cure=f"put the wheel of {requirements[0]} into a folder that PIP_FIND_LINKS names, or build where "
-                    "pip reaches its index and NVIDIA's",
-                ) from error
+                message = f"the pipeline must be serialized with the image's DALI {version}, and {_reason(error)}"
+                cure = f"put the wheel of {requirements[0]} into a folder that PIP_FIND_LINKS names"
+                cure += ", or build where pip reaches its index and NVIDIA's"
+                raise EnsembleError(message, cure=cure) from error
     return folder
 
 

@@ -27,13 +27,8 @@ def export(
     axes: Mapping[str, Mapping[int, str]],
     opset: int = OPSET,
 ) -> None:
-    """Write ``module`` as the file ``path``.
-
-    Args:
-        example: its arguments in their order, by the names that they get.
-        output: the name of its one output.
-        axes: the axes of any size, and their names, by tensor.
-    """
+    """Write ``module`` as the file ``path``. ``example``: its arguments in their order, by the names that they get;
+    ``output``: the name of its one output; ``axes``: the axes of any size, and their names, by tensor."""
     import torch
 
     with warnings.catch_warnings(), torch.no_grad():

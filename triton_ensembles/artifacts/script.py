@@ -58,14 +58,9 @@ def check(job: Job) -> Facts:
 
 
 def run_script(script: Path, file: Path, job: Job, arguments: Mapping[str, Any], failure: str) -> Facts:
-    """Run ``python SCRIPT FILE JOB`` in the folder of the project. JOB has the ``arguments``, and the job's files.
-
-    Returns:
-        The JSON object in its last line, if there is one.
-
-    Raises:
-        EnsembleError: its exit code is not 0; ``failure`` says what that means.
-    """
+    """Run ``python SCRIPT FILE JOB`` in the folder of the project, where JOB has the ``arguments`` and the job's files.
+    Returns the JSON object in its last line, if there is one. Raises :class:`EnsembleError`: its exit code is not 0;
+    ``failure`` says what that means."""
     files = {name: os.fspath(path.absolute()) for name, path in job.files.items()}
     environment = os.environ | ({"PYTHONPATH": os.fspath(IMPORTED_FROM)} if IS_CHECKOUT else {})
     with tempfile.TemporaryDirectory() as scratch:
@@ -84,12 +79,10 @@ def run_script(script: Path, file: Path, job: Job, arguments: Mapping[str, Any],
 
 
 def main(maker: Callable[[Job], Facts]) -> None:
-    """The whole of a script whose ``maker`` writes ``job.output`` and returns facts for the manifest.
-
-    An :class:`EnsembleError` of the maker ends the script with that sentence.
-    """
+    """The whole of a script whose ``maker`` writes ``job.output`` and returns facts for the manifest. An
+    :class:`EnsembleError` of the maker ends the script with that sentence."""
     output, path = map(Path, sys.argv[1:])
     arguments = json.loads(path.read_text(encoding="utf-8"))
     files = {name: Path(file) for name, file in arguments["files"].items()}
-    job = Job(output, files, arguments["file"], arguments["options"], dali_device="", dali_version="")
+    job = Job(output, files, arguments["file"], arguments["options"])
     print(json.dumps(facts_of(maker, job)))  # noqa: T201 - the build reads it

@@ -2,9 +2,8 @@
 
 Options of the recipe: ``precision`` ("fp16", the default, or "fp32"), ``profiles``, and ``accuracy``: "sentences",
 "photographs", or a script of the project with ``feeds``, ``judge`` and ``OUTPUT`` as those have them, which should be
-in ``reads``. The build adds the plan builder and the GPU
-(building/made/tensorrt_plans.py). A plan that was built on another machine is among the files, with its
-outputs.
+in ``reads``. The build adds the plan builder and the GPU (building/made/tensorrt_plans.py). A plan that was built on
+another machine is among the files, with its outputs.
 """
 
 import shutil
@@ -56,17 +55,9 @@ def make(job: Job) -> Facts:
 def plan_request_for(
     name: str, onnx: Path, files: Mapping[str, Path], options: Mapping[str, Any], root: Path
 ) -> PlanRequest:
-    """The request for a plan of the file ``onnx``.
-
-    Args:
-        name: the beginning of its files' names.
-        files: the source's files by name; sentences are tokenized with its ``tokenizer.json``.
-        options: those of the recipe.
-        root: the folder of the project, where a script for the accuracy may be.
-
-    Raises:
-        EnsembleError: the options are not valid for this model.
-    """
+    """The request for a plan of the file ``onnx`` by the ``options`` of the recipe. ``name``: the beginning of its
+    files' names; ``files``: the source's by name (sentences are tokenized with ``tokenizer.json``); ``root``: the
+    folder of the project. Raises :class:`EnsembleError`: the options are not valid for this model."""
     precision, profiles = precision_of(options), profiles_of(options)
     if not profiles:
         raise EnsembleError("a plan needs profiles", cure='write options.profiles = ["1x8 64x32 64x256"]')

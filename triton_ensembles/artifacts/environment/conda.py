@@ -22,14 +22,9 @@ class ProviderUnavailableError(Exception):
 
 
 def install_with_rattler(spec: EnvironmentSpec, prefix: Path, progress: Progress, pins: Pins) -> None:
-    """Solve ``spec`` for linux-64 from its channels (names, URLs, ``file://`` folders) and install it.
-
-    The pip section is installed afterwards, by pip, which locks it.
-
-    Raises:
-        ProviderUnavailableError: the library is not installed, or a channel cannot be reached.
-        EnsembleError: the channels have no solution.
-    """
+    """Solve ``spec`` for linux-64 from its channels (names, URLs, ``file://`` folders) and install it, afterwards its
+    pip section with pip, which locks it. Raises :class:`ProviderUnavailableError`: the library is not installed, or a
+    channel cannot be reached; :class:`EnsembleError`: the channels have no solution."""
     try:
         import rattler  # noqa: F401
     except ImportError as error:
@@ -68,8 +63,9 @@ async def _solve_and_install(spec: EnvironmentSpec, match_specs: tuple[str, ...]
     except Exception as error:
         if _UNREACHABLE.search(str(error)):
             raise ProviderUnavailableError(f"py-rattler cannot download a package: {_one_line(error)}") from error
-        message = f"py-rattler cannot install this environment: {_one_line(error)}"
-        raise EnsembleError(message, path=spec.path) from error
+        raise EnsembleError(
+            f"py-rattler cannot install this environment: {_one_line(error)}", path=spec.path
+        ) from error
     python = [str(record.version) for record in records if record.name.normalized == "python"]
     if not python:
         raise EnsembleError("there is no python among the packages", path=spec.path, cure="add `- python=3.11`")

@@ -1,13 +1,13 @@
 """The content of an unpacked environment, found by running its Python as Triton does; and byte code of its modules."""
 
 import json
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from triton_ensembles.artifacts.environment.bytecode import compile_with
 from triton_ensembles.artifacts.environment.spec import EnvironmentSpec
@@ -59,11 +59,13 @@ def inspect_environment(tree: Path, spec: EnvironmentSpec) -> EnvironmentFacts:
     library = tree / "lib" / f"libpython{facts['python']}.so.1.0"
     if not library.is_file():
         raise EnsembleError(f"{library.name}, which Triton's stub loads, is not in the environment", path=spec.path)
-    distributions = {_normal(name): (version, modules) for name, (version, modules) in facts["packages"].items()}
+    distributions = {
+        canonicalize_name(name): (version, modules) for name, (version, modules) in facts["packages"].items()
+    }
     packages = _conda_packages(tree) | {name: version for name, (version, _) in distributions.items()}
 
-    requested = {_normal(package.name) for package in spec.packages}
-    requested |= {_normal(Requirement(text).name) for text in spec.pip_packages}
+    requested = {canonicalize_name(package.name) for package in spec.packages}
+    requested |= {canonicalize_name(Requirement(text).name) for text in spec.pip_packages}
     absent = requested - packages.keys()
     if absent:
         message = f"nothing is left of {', '.join(sorted(absent))} in the packed environment"
@@ -86,14 +88,10 @@ def compile_sources(tree: Path, sources: Iterable[Path]) -> None:
 
 def _run_script(tree: Path, spec: EnvironmentSpec, script: str, *arguments: str) -> Any:
     command: list[str | Path] = [tree / "bin" / "python3", "-B", "-s", "-c", script, *arguments]
-    output = run_step(
-        "the packed environment does not work",
-        command,
-        environment=clean_environment(tree),
-        cwd=tree,
-        path=spec.path,
-        cure="add what is missing to its dependencies, or remove patterns from `exclude`",
-    )
+    failure = "the packed environment does not work"
+    cure = "add what is missing to its dependencies, or remove patterns from `exclude`"
+    settings = clean_environment(tree)
+    output = run_step(failure, command, environment=settings, cwd=tree, path=spec.path, cure=cure)
     return json.loads(output.splitlines()[-1])
 
 
@@ -108,9 +106,5 @@ def _conda_packages(tree: Path) -> dict[str, str]:
     for record in (tree / "conda-meta").glob("*.json"):
         facts = json.loads(record.read_text(encoding="utf-8"))
         if any(".dist-info/" not in name for name in facts["files"]):
-            packages[_normal(facts["name"])] = facts["version"]
+            packages[canonicalize_name(facts["name"])] = facts["version"]
     return packages
-
-
-def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()

@@ -28,13 +28,9 @@ _GLIBC = re.compile(rb"\0GLIBC_2\.(\d+)(?=\0)")
 
 
 def make_relocatable(library: Path, executable: Path, modules: Iterable[Path]) -> None:
-    """Make files of a prefix find their libraries beside them, whatever folder the prefix is moved to.
-
-    Args:
-        library: ``<prefix>/lib``, which the needed libraries are copied into.
-        executable: ``<prefix>/bin/python3.X``.
-        modules: extension modules; one whose libraries are not all on this machine is deleted, because it could not
-            be imported.
+    """Make files of a prefix find their libraries beside them, whatever folder the prefix is moved to: the needed ones
+    are copied into ``library``, ``<prefix>/lib``. Of the extension ``modules``, one whose libraries are not all on this
+    machine is deleted, because it could not be imported.
 
     If the program ``strip`` is installed, it removes debugging symbols from all of them, which makes libpython five
     times smaller. Archives built on two machines differ anyway, because these files do.
@@ -49,18 +45,17 @@ def make_relocatable(library: Path, executable: Path, modules: Iterable[Path]) -
             if not (library / name).exists():
                 shutil.copyfile(source, library / name)
         kept.append((module, bool(needed)))
-    if strip := shutil.which("strip"):
-        # Before patchelf: strip rearranges sections and cannot handle what patchelf writes.
-        files = [executable, *library.glob("*.so*"), *(module for module, _ in kept)]
-        for file in files:
-            file.chmod(0o755)
+    files = [executable, *library.glob("*.so*"), *(module for module, _ in kept)]
+    for file in files:
+        file.chmod(0o755)
+    if strip := shutil.which("strip"):  # before patchelf, whose result it cannot handle
         run_step("strip failed", [strip, "--strip-unneeded", *files])
     for module, has_dependencies in kept:
         if has_dependencies:
-            _set_search_path(module, "$ORIGIN/../..")
+            _patchelf(module, "--set-rpath", "$ORIGIN/../..")
     for bundled in library.glob("*.so*"):
-        _set_search_path(bundled, "$ORIGIN")
-    _set_search_path(executable, "$ORIGIN/../lib")
+        _patchelf(bundled, "--set-rpath", "$ORIGIN")
+    _patchelf(executable, "--set-rpath", "$ORIGIN/../lib")
 
 
 def required_glibc(files: Iterable[Path]) -> str:
@@ -101,12 +96,6 @@ def own_name(library: Path) -> str:
 def _is_dynamic(file: Path) -> bool:
     with file.open("rb") as stream:
         return stream.read(4) == b"\x7fELF"
-
-
-def _set_search_path(file: Path, folder: str) -> None:
-    """Make the loader look for the libraries of ``file`` in ``folder`` instead of in folders of this machine."""
-    file.chmod(0o755)
-    _patchelf(file, "--set-rpath", folder)
 
 
 def _patchelf(file: Path, *arguments: str) -> str:

@@ -19,7 +19,7 @@ from triton_ensembles.artifacts.environment.pins import Pins
 from triton_ensembles.artifacts.environment.pypi import install_from_pypi
 from triton_ensembles.artifacts.environment.spec import EnvironmentSpec
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.files import content_digest, size_of, write_whole
+from triton_ensembles.ground.files import write_whole
 from triton_ensembles.ground.progress import Progress
 
 PROVIDERS = {"rattler": install_with_rattler, "pypi": install_from_pypi}
@@ -41,8 +41,6 @@ class PackedEnvironment:
     provider: str  # who installed it: rattler or pypi
     packages: dict[str, str]  # versions by name (lower case, dashes) of what is in it
     glibc: str  # the oldest glibc that it runs on, such as `"2.34"`; "" if no file requires one
-    sha256: str  # of the folder's content (files.content_digest), in hexadecimal digits
-    size: int  # of all files, in bytes
 
 
 def make_packed_environment(
@@ -54,24 +52,20 @@ def make_packed_environment(
     provider: str | None = None,
     pins: Pins | None = None,
 ) -> PackedEnvironment:
-    """Solve and install ``spec``, and pack it with conda-pack into ``destination``.
+    """Solve and install ``spec``, and pack it with conda-pack into the folder ``destination``.
 
     Args:
-        spec: the environment file.
-        destination: the new folder. It has no links (SageMaker refuses archives with any), and Python writes no byte
-            code into it.
-        exclude: globs of paths below the prefix, as conda-pack takes them (``*`` matches ``/`` too), of files to leave
+        exclude: globs of paths below the prefix, as conda-pack takes them (``*`` also matches ``/``), of files to leave
             out, such as ``*/site-packages/huggingface_hub*``, besides :data:`.conda_pack.DEFAULT_EXCLUDE`.
         progress: called with a line before each long step.
         provider: one of :data:`PROVIDERS`; by default the first that is available.
         pins: the exact packages to install, if there are any given; those that were installed are noted in it.
 
-    It holds ``bin/activate`` (Triton up to 25.07 runs it, later releases only require it) and the
-    environment's own libpython, and does not depend on the build's folder. Before it is written, its Python is run from
-    another folder with a clean environment and imports every requested package. ``destination`` is replaced in one step
-    once it is complete; after any error or Ctrl-C it is unchanged and no other file is left.
-
-    The same packages give the same bytes: always from conda packages; from PyPI if the installed Python is the same.
+    The folder holds ``bin/activate`` (Triton up to 25.07 runs it, later releases only require it) and libpython, does
+    not depend on the build's folder, has no links (SageMaker refuses archives with any), and Python writes no byte code
+    into it. Before it is written, its Python imports every requested package in a clean environment. It is replaced in
+    one step: after any error or Ctrl-C it is unchanged. The same packages give the same bytes: always from conda
+    packages; from PyPI if the installed Python is the same.
 
     Raises:
         EnsembleError: the file has no solution, its packages are not available, or the environment does not work.
@@ -96,18 +90,15 @@ def make_packed_environment(
         (tree / "lib" / f"python{facts.python}" / "site-packages" / name).write_text(text, encoding="utf-8")
         with write_whole(destination) as partial:
             shutil.move(tree, partial)
-    sha256, size = content_digest(destination), size_of(destination)
-    return PackedEnvironment(destination, facts.python, used, facts.packages, glibc, sha256, size)
+    return PackedEnvironment(destination, facts.python, used, facts.packages, glibc)
 
 
 def install(
     spec: EnvironmentSpec, prefix: Path, progress: Progress, provider: str | None = None, pins: Pins | None = None
 ) -> str:
-    """Install ``spec`` into the new folder ``prefix`` and return the provider's name.
-
-    The first of :data:`PROVIDERS` that is available is used, or ``provider`` if it is given. One that is not is
-    reported to ``progress``, and the next is tried. Raises :class:`EnsembleError`: the file has no solution, or
-    ``provider`` is not available."""
+    """Install ``spec`` into the new folder ``prefix`` with ``provider``, or the first of :data:`PROVIDERS` that is
+    available, and return the provider's name. Raises :class:`EnsembleError`: the file has no solution, or ``provider``
+    is not available."""
     pins = pins or Pins()
     able = [name for name in PROVIDERS if not pins.given or (name != "pypi") == pins.from_conda]
     for name in [provider] if provider else able:

@@ -73,13 +73,13 @@ class Pins:
         a folder, and has no digest."""
         packages: list[dict[str, Any]] = json.loads(report.read_text(encoding="utf-8"))["install"]
         for package in packages:
-            name, came = package["metadata"]["name"], package["download_info"]
-            if "archive_info" not in came:
-                message = f"the package {name} is no file ({came['url']}), so that no digest can lock it"
+            name, origin = package["metadata"]["name"], package["download_info"]
+            if "archive_info" not in origin:
+                message = f"the package {name} is no file ({origin['url']}), so that no digest can lock it"
                 raise EnsembleError(message, cure="build a wheel of it, and name that file")
-            url = came["url"] if package["is_direct"] else None
-            digest = came["archive_info"]["hashes"]["sha256"]
-            self.found.append(_pip_line(name, package["metadata"]["version"], digest, url))
+            url = origin["url"] if package["is_direct"] else None
+            sha256 = origin["archive_info"]["hashes"]["sha256"]
+            self.found.append(_pip_line(name, package["metadata"]["version"], sha256, url))
 
     def note_conda(self, prefix: Path) -> None:
         """Note what a provider with channels has installed into ``prefix``."""

@@ -28,10 +28,7 @@ _TESTING = ("_test", "_xx", "_ctypes_test")
 
 
 def make_prefix(interpreter: Interpreter, prefix: Path, progress: Progress) -> None:
-    """Copy ``interpreter`` into the new folder ``prefix`` so that it runs from any folder.
-
-    ``interpreter`` must have a ``shared_library``.
-    """
+    """Copy ``interpreter``, which must have a ``shared_library``, into the new folder ``prefix``; it may be moved."""
 
     def left_out(folder: str, names: list[str]) -> set[str]:
         if Path(folder) == interpreter.stdlib:
@@ -92,6 +89,5 @@ def _write_record(prefix: Path, interpreter: Interpreter) -> None:
         "files": files,
         "link": {"source": "", "type": 1},
     }
-    meta = prefix / "conda-meta"
-    meta.mkdir()
-    (meta / f"{record['fn']}.json").write_text(json.dumps(record, indent=1), encoding="utf-8")
+    (prefix / "conda-meta").mkdir()
+    (prefix / "conda-meta" / f"{record['fn']}.json").write_text(json.dumps(record, indent=1), encoding="utf-8")

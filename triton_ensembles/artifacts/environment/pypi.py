@@ -57,12 +57,11 @@ def pip_install(
         refuse_missing_pip(error)
         if pins.given:
             raise pins.refusal(error.reason) from error
-        raise EnsembleError(
-            f"pip cannot install {', '.join(requirements)} for Python {minor}: {error.reason}",
-            path=spec.path,
-            cure="correct the versions, or pip's access to its index"
-            + (f", or install Python {spec.python}, which they are for" if spec.python not in (None, minor) else ""),
-        ) from error
+        message = f"pip cannot install {', '.join(requirements)} for Python {minor}: {error.reason}"
+        cure = "correct the versions, or pip's access to its index"
+        if spec.python not in (None, minor):
+            cure += f", or install Python {spec.python}, which they are for"
+        raise EnsembleError(message, path=spec.path, cure=cure) from error
     shutil.rmtree(site / "bin", ignore_errors=True)
 
 

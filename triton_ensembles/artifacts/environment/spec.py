@@ -134,16 +134,11 @@ class _Reader:
         channels = tuple(self.text(node, "a channel") for node in self.items(fields.get("channels"), "channels"))
         packages, pip_packages = self.dependencies(fields["dependencies"])
         name = self.text(fields["name"], "the name") if "name" in fields else self.path.stem
-        return EnvironmentSpec(
-            path=self.path,
-            text=self.written,
-            name=name,
-            python=self.python(packages),
-            packages=tuple(package for package in packages if package.name not in ("python", "pip")),
-            channels=channels or ("conda-forge",),
-            pip_packages=pip_packages,
-            conda_specs=tuple(package.written for package in packages),
-        )
+        specs = tuple(package.written for package in packages)
+        python = self.python(packages)
+        kept = tuple(package for package in packages if package.name not in ("python", "pip"))
+        channels = channels or ("conda-forge",)
+        return EnvironmentSpec(self.path, self.written, name, python, kept, channels, pip_packages, specs)
 
     def dependencies(self, node: yaml.Node) -> tuple[list[Package], tuple[str, ...]]:
         packages: list[Package] = []
@@ -177,13 +172,11 @@ class _Reader:
             try:
                 requirement = Requirement(written)
             except (InvalidRequirement, RecursionError) as error:
-                message = f"{written!r} is not a pip requirement"
                 cure = "write `name==version`; options and editable installs cannot be packed"
-                raise self.fault(message, item, cure) from error
+                raise self.fault(f"{written!r} is not a pip requirement", item, cure) from error
             if requirement.url and not requirement.url.startswith(("https://", "http://", "file://")):
-                message = f"{written!r} is no file, so that no digest can lock it"
                 cure = "build a wheel of it, and write `name @ https://…/name-1.0-py3-none-any.whl`"
-                raise self.fault(message, item, cure)
+                raise self.fault(f"{written!r} is no file, so that no digest can lock it", item, cure)
             requirements.append(written)
         return requirements
 

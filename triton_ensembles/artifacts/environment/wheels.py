@@ -38,7 +38,7 @@ platform.python_version_tuple = lambda: tuple(version.split("."))
 runpy.run_module("pip", run_name="__main__", alter_sys=True)
 """
 _MISSING = re.compile(
-    r"Could not find a version that satisfies the requirement (?P<wanted>.+?) "
+    r"Could not find a version that satisfies the requirement (?P<requirement>.+?) "
     r"(?:\(from (?!versions)(?P<parents>.*?)\) )?\(from versions: (?P<versions>.*)\)"
 )
 _CONFLICT = re.compile(r"The conflict is caused by:\n(?P<lines>(?:    .+\n)+)")
@@ -68,21 +68,16 @@ def install_wheels(
     """Unpack the wheels of ``requirements`` into the folder ``destination``, as they lie in ``site-packages``.
 
     Args:
-        requirements: as pip takes them. Markers apply to the Python that is asked for.
-        destination: created if it does not exist.
         python: the minor version (``"3.10"``) of the CPython that will import the packages; it need not be installed.
         glibc: the newest that wheels may need, for example (2, 35); None for this machine's.
         exclude: globs of files to leave out besides :data:`.conda_pack.DEFAULT_EXCLUDE`, as paths below a prefix
-            (``*/site-packages/huggingface_hub*``; ``*`` matches ``/`` too).
+            (``*/site-packages/huggingface_hub*``; ``*`` also matches ``/``).
         dependencies: whether what the packages require is also unpacked.
         pins: the exact wheels to take, if there are any given; those that were taken are noted in it.
-        progress: called with a line before a long step.
 
     pip chooses and downloads the wheels, with its own configuration. The same wheels give the same files; scripts,
-    headers, byte code and an installer's records are left out.
-
-    Returns:
-        The versions of the packages of which files were unpacked, by name (lower case, dashes).
+    headers, byte code and an installer's records are left out. Returns the versions of the packages of which files were
+    unpacked, by name (lower case, dashes).
 
     Raises:
         WheelError: there is no wheel for this Python and glibc, or the requirements contradict each other.
@@ -123,18 +118,16 @@ def _download(
             raise _no_wheel(missing, python, glibc) from error
         if conflict := _CONFLICT.search(error.output):
             lines = [line.strip() for line in conflict["lines"].splitlines()]
-            raise WheelError(
-                f"these requirements contradict each other: {'; '.join(lines)}",
-                [line.removeprefix("The user requested ").split()[0] for line in reversed(lines)],
-                "correct the versions",
-            ) from error
+            packages = [line.removeprefix("The user requested ").split()[0] for line in reversed(lines)]
+            message = f"these requirements contradict each other: {'; '.join(lines)}"
+            raise WheelError(message, packages, "correct the versions") from error
         message = f"pip cannot download wheels of {', '.join(requirements)}: {error.reason}"
         raise EnsembleError(message, cure="see to pip's access to its index") from error
 
 
 def _no_wheel(missing: re.Match[str], python: str, glibc: tuple[int, int]) -> WheelError:
     """Why: an unknown package, or a version that has wheels for other Pythons or a newer glibc, if any."""
-    requirement, versions = missing["wanted"], [text for text in missing["versions"].split(", ") if text != "none"]
+    requirement, versions = missing["requirement"], [text for text in missing["versions"].split(", ") if text != "none"]
     parents = (missing["parents"] or "").split("->") if missing["parents"] else []
     names = [Requirement(text).name for text in (requirement, *parents)]
     request = f"{requirement} (which {names[1]} requires)" if parents else requirement
@@ -186,7 +179,7 @@ def _unpack(wheel: Path, destination: Path, left_out: Sequence[str], site: str) 
     """The files that were written: those of the package itself, without a wheel's scripts, headers and data."""
     written = []
     with zipfile.ZipFile(wheel) as archive:
-        for member in sorted(archive.infolist(), key=lambda each: each.filename):
+        for member in sorted(archive.infolist(), key=lambda member: member.filename):
             parts = PurePosixPath(member.filename).parts
             if parts[0].endswith(".data"):
                 if len(parts) < 3 or parts[1] not in ("purelib", "platlib"):

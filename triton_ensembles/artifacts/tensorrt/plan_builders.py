@@ -63,12 +63,8 @@ def find_gpu() -> Gpu | None:
 
 
 def find_plan_builder(release: str, tensorrt: str, progress: Progress) -> PlanBuilder | None:
-    """The first plan builder of this machine with the right TensorRT.
-
-    Args:
-        release: Triton's, such as "24.09".
-        tensorrt: the version in the image of that release; "" when it is unknown, and then any version is right.
-    """
+    """The first plan builder of this machine with the TensorRT that the image of Triton's ``release``, such as "24.09",
+    has; with any if that is "", which is unknown."""
     for builder in _plan_builders(release):
         if builder.name == DOCKER or not tensorrt or agree(builder.tensorrt, tensorrt):
             return builder
@@ -103,11 +99,10 @@ def build_with_api(request: PlanRequest, folder: Path, gpu: Gpu) -> None:
     )
 
     profiles = []
-    for wanted in request.profiles:
+    for shapes in request.profiles:
         profile = Profile()
         for tensor, dims in request.inputs.items():
-            shapes = (fill(dims, sizes) for sizes in (wanted.minimum, wanted.optimum, wanted.maximum))
-            profile.add(tensor, *shapes)
+            profile.add(tensor, *(fill(dims, sizes) for sizes in (shapes.minimum, shapes.optimum, shapes.maximum)))
         profiles.append(profile)
     cache = folder / f"{request.name}.timing.cache"
     known = str(cache) if cache.is_file() else None

@@ -74,7 +74,7 @@ def _derive(
     onnxruntime: Path | None,
 ) -> dict[str, MadeArtifact]:
     def make(output: Path) -> dict[str, Any]:
-        job = Job(output, {source.name: artifact.path}, source.name, call.options, dali_device="", dali_version="")
+        job = Job(output, {source.name: artifact.path}, source.name, call.options)
         return call.run(job, source.path, progress, packages=onnxruntime)
 
     identity = call.identity()

@@ -44,16 +44,13 @@ class Sender(_End):
     """One direction of a channel, in the process that writes. Made before the fork, as is its :class:`Receiver`."""
 
     def send(self, values: Any, arrays: Sequence[Array] = ()) -> None:
-        """Send a message, which overwrites the one before. Raises OSError if the other end is gone.
-
-        ``values`` are of the types that marshal can write; strings are arrays of bytes objects.
-        """
+        """Send a message, which overwrites the one before: ``values`` that marshal can write, and arrays, of bytes
+        objects for strings. Raises OSError if the other end is gone."""
         kinds: list[Any] = []
         for array in arrays:
-            if array.dtype.hasobject:
-                kinds.append((None, array.shape, array.reshape(-1).tolist()))
-            else:
-                kinds.append((array.dtype.str, array.shape, array.nbytes))
+            text = array.dtype.hasobject
+            content = array.reshape(-1).tolist() if text else array.nbytes
+            kinds.append((None if text else array.dtype.str, array.shape, content))
         head = marshal.dumps((values, kinds))
         end = length = len(head)
         for array_kind in kinds:

@@ -20,7 +20,6 @@ from triton_ensembles.runtime.fused.step_inputs import (
     RefusedError,
     Tensor,
     accepted,
-    declared,
     fitted,
     is_plain,
     returned,
@@ -61,9 +60,8 @@ class FusedStep:
         for index, inputs in enumerate(requests):
             rows = len(next(iter(inputs.values())))
             # Inputs that may be ragged only have to be there.
-            key = tuple(
-                (name, None if self.inputs[name].ragged else array.shape[1:]) for name, array in sorted(inputs.items())
-            )
+            shapes = {name: None if self.inputs[name].ragged else array.shape[1:] for name, array in inputs.items()}
+            key = tuple(sorted(shapes.items()))
             group = last.get(key)
             if group is None or used[group] + rows > self.rows:
                 group = last[key] = len(groups)
@@ -72,14 +70,6 @@ class FusedStep:
             groups[group].append(index)
             used[group] += rows
         return groups
-
-
-def fused_step(plan: StepPlan, model: str, runner: StepRunner) -> FusedStep:
-    """A step whose model is ``model``."""
-    config: Mapping[str, Any] = plan.config
-    rows = int(config.get("max_batch_size", 0))
-    inputs, outputs = declared(config.get("input", ())), declared(config.get("output", ()))
-    return FusedStep(plan, model, runner, rows, inputs, outputs)
 
 
 class Ensemble:
@@ -104,10 +94,8 @@ class Ensemble:
             runner.close()
 
     def _run(self, index: int, step: FusedStep, runs: Sequence["_Run"]) -> StepCount:
-        due = []
-        for run in runs:
-            if run.waits_for(index, step) and (inputs := self._inputs(run, step)) is not None:
-                due.append((run, inputs))
+        waiting = ((run, self._inputs(run, step)) for run in runs if run.waits_for(index, step))
+        due = [(run, inputs) for run, inputs in waiting if inputs is not None]
         if not due:
             return StepCount(0, 0, 0, 0)
         self._entering(index)
@@ -143,10 +131,9 @@ class Ensemble:
     def _needed_for(self, outputs: Sequence[str]) -> frozenset[int]:
         """The indexes of the steps that run when only these outputs are requested."""
         key = frozenset(outputs)
-        needed = self._needed.get(key)
-        if needed is None:
-            needed = self._needed[key] = self._pruned(key)
-        return needed
+        if key not in self._needed:
+            self._needed[key] = self._pruned(key)
+        return self._needed[key]
 
     def _pruned(self, outputs: frozenset[str]) -> frozenset[int]:
         """A step is left out when all its outputs are, and a tensor when no step that is left reads it.
@@ -178,11 +165,8 @@ class _Run:
 
     def waits_for(self, index: int, step: FusedStep) -> bool:
         """Whether the step runs for this request now."""
-        return (
-            self.failure is None
-            and index in self._needed
-            and all(tensor in self.tensors for tensor in step.plan.inputs.values())
-        )
+        runs = self.failure is None and index in self._needed
+        return runs and all(tensor in self.tensors for tensor in step.plan.inputs.values())
 
     def take(self, step: FusedStep, inputs: Mapping[str, Any], result: StepOutput) -> None:
         """The result of the step for this request."""
@@ -208,11 +192,10 @@ class _Run:
         for output in self.question.wanted:
             tensor = self.tensors.get(output)
             if tensor is None:
-                return Failure(
-                    f"in ensemble '{name}', {self.question.tag}unexpected deadlock, at least one output is not set "
-                    "while no more ensemble steps can be made",
-                    "INVALID_ARG",
+                deadlock = (
+                    "unexpected deadlock, at least one output is not set while no more ensemble steps can be made"
                 )
+                return Failure(f"in ensemble '{name}', {self.question.tag}{deadlock}", "INVALID_ARG")
             if tensor.array is not None:  # its step did not return it
                 answer[output] = fitted(tensor.array, tensor.batch, plan.outputs[output], batched=self._batch != 0)
         return answer

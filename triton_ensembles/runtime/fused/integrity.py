@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
@@ -16,9 +16,7 @@ class IntegrityCheck:
     def __init__(self, folder: Path, files: Mapping[str, tuple[int, str]]) -> None:
         self._pool = ThreadPoolExecutor(2)
         paths = sorted(files, key=lambda path: (files[path][0], path), reverse=True)
-        self._faults: list[Future[str]] = [
-            self._pool.submit(_fault, folder / path, path, files[path][1]) for path in paths
-        ]
+        self._faults = [self._pool.submit(_fault, folder / path, path, files[path][1]) for path in paths]
 
     def finish(self) -> None:
         """Wait for the result. Raises :class:`LoadError` that names a file that is missing or not the build's."""

@@ -9,11 +9,12 @@ from typing import Any
 from triton_ensembles.runtime.backends import ENGINES
 from triton_ensembles.runtime.backends.common.batching import BadInputError, Request
 from triton_ensembles.runtime.backends.common.model_instance import LoadError, read_model_instance
-from triton_ensembles.runtime.fused.ensemble import Ensemble, FusedStep, fused_step
+from triton_ensembles.runtime.fused.ensemble import Ensemble, FusedStep
 from triton_ensembles.runtime.fused.messages import Failure
 from triton_ensembles.runtime.fused.plan import Plan, StepPlan
 from triton_ensembles.runtime.fused.python_step import PythonStep, text_of
 from triton_ensembles.runtime.fused.step import StepInput, StepOutput, StepPlace, StepRunner, place_of
+from triton_ensembles.runtime.fused.step_inputs import declared
 from triton_ensembles.runtime.fused.warmup import warm_up
 
 
@@ -40,7 +41,8 @@ def _load(step: StepPlan, folder: Path, arguments: Mapping[str, Any]) -> FusedSt
         reason = str(error) if isinstance(error, LoadError) else text_of(error)
         raise LoadError(f"the step {step.name} cannot be loaded: {reason}") from error
     warm_up(place, runner)
-    return fused_step(step, place.model, runner)
+    inputs, outputs = (declared(step.config.get(kind, ())) for kind in ("input", "output"))
+    return FusedStep(step, place.model, runner, int(step.config.get("max_batch_size", 0)), inputs, outputs)
 
 
 class EngineStep:

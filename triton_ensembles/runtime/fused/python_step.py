@@ -50,14 +50,8 @@ class StepRequest:
     def is_cancelled(self) -> bool:
         return False
 
-    def get_response_sender(self) -> Any:
-        raise pb_utils.TritonModelException("a step of a fused ensemble returns its responses from execute")
-
-    def exec(self, *_: Any, **__: Any) -> Any:
-        raise pb_utils.TritonModelException(_CALLS)
-
-    def async_exec(self, *_: Any, **__: Any) -> Any:
-        raise pb_utils.TritonModelException(_CALLS)
+    get_response_sender = calls.refuse("a step of a fused ensemble returns its responses from execute")
+    exec = async_exec = calls.refuse(_CALLS)
 
     def __getattr__(self, name: str) -> Any:
         if self._real is None:
@@ -119,16 +113,13 @@ class PythonStep:
         if not isinstance(returned, list):
             raise WrongReturnError(f"Expected a list in the execute return, found type '{type(returned)}'.")
         if len(returned) != len(requests):
-            raise WrongReturnError(
-                "Number of InferenceResponse objects do not match the number of InferenceRequest objects. "
-                f"InferenceRequest(s) size is:{len(requests)}, and InferenceResponse(s) size is:{len(returned)}\n"
-            )
+            wrong = "Number of InferenceResponse objects do not match the number of InferenceRequest objects. "
+            sizes = f"InferenceRequest(s) size is:{len(requests)}, and InferenceResponse(s) size is:{len(returned)}\n"
+            raise WrongReturnError(wrong + sizes)
         for response in returned:
             if not isinstance(response, pb_utils.InferenceResponse):
-                raise WrongReturnError(
-                    "Expected an 'InferenceResponse' object in the execute function return list, found type "
-                    f"'{type(response)}'."
-                )
+                wrong = "Expected an 'InferenceResponse' object in the execute function return list, found type "
+                raise WrongReturnError(f"{wrong}'{type(response)}'.")
         return returned
 
     def _output(self, response: Any) -> StepOutput:

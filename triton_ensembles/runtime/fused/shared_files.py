@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
@@ -28,9 +29,7 @@ def share_files(folder: Path) -> frozenset[str]:
         return frozenset()
     missing = {path: file for path, file in _files(folder).items() if file[0] >= _LARGE}
     shared: set[str] = set()
-    for number, sibling in enumerate(_others(folder)):
-        if number == _MOST_ENSEMBLES or not missing:
-            break
+    for sibling in islice(_others(folder), _MOST_ENSEMBLES):
         for path, file in _files(sibling).items():
             if missing.get(path) == file and _link(sibling / path, folder / path, file[1]):
                 shared.add(path)

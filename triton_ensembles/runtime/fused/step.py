@@ -61,6 +61,5 @@ class StepPlace:
 def place_of(plan: StepPlan, version_folder: Path, arguments: Mapping[str, Any]) -> StepPlace:
     """The place of a step of the fused model whose ``initialize`` got ``arguments``."""
     ensemble = arguments["model_name"]
-    model = f"{ensemble}.{plan.name}"
-    number = arguments["model_instance_name"].removeprefix(ensemble)
+    model, number = f"{ensemble}.{plan.name}", arguments["model_instance_name"].removeprefix(ensemble)
     return StepPlace(plan, model, model + number, version_folder / STEPS / plan.name)

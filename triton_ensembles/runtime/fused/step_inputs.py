@@ -67,10 +67,8 @@ class Tensor(NamedTuple):
 
 
 def fitted(array: Array, batch: int, dims: Sequence[int], *, batched: bool) -> Array:
-    """The array between a model that batches and one that does not: with or without a batch axis of 1.
-
-    ``dims`` are those in the config of the reader, which has a batch axis if ``batched``.
-    """
+    """The array between a model that batches and one that does not: with or without a batch axis of 1. ``dims`` are
+    those in the config of the reader, which has a batch axis if ``batched``."""
     if batched == (batch != 0):
         return array
     if batched:
@@ -92,23 +90,16 @@ def is_plain(max_batch_size: int, inputs: Mapping[str, DeclaredTensor], arrays: 
             if not shape or not 0 < shape[0] <= max_batch_size or batch not in (0, shape[0]):
                 return False
             batch, shape = shape[0], shape[1:]
-        if shape != dims:
-            if len(shape) != len(dims):
-                return False
-            for size, dim in zip(shape, dims, strict=True):
-                if size != dim and dim != -1:
-                    return False
+        if shape != dims and not _matches(shape, dims):
+            return False
     return bool(arrays)
 
 
 def accepted(
     model: str, max_batch_size: int, inputs: Mapping[str, DeclaredTensor], arrays: Mapping[str, Array], tag: str
 ) -> dict[str, Array]:
-    """The inputs as the model gets them, with ``reshape`` applied. Messages begin with ``tag``.
-
-    Raises:
-        RefusedError: an input is missing, or has another type, shape or batch size than the config allows.
-    """
+    """The inputs as the model gets them, with ``reshape`` applied. Raises :class:`RefusedError`, which begins with
+    ``tag``: an input is missing, or has another type, shape or batch size than the config allows."""
     required = [tensor.name for tensor in inputs.values() if not tensor.optional]
     if len(arrays) < len(required):
         raise RefusedError(tag + _missing(model, inputs, required, arrays))
@@ -131,10 +122,8 @@ def accepted(
 
 
 def returned(array: Array, tensor: DeclaredTensor | None, *, batched: bool) -> Array:
-    """An output as the server passes it on: back from ``reshape`` to ``dims``. Raises :class:`RefusedError`.
-
-    Triton passes on an output with too few or too many elements, which no client can read.
-    """
+    """An output as the server passes it on: back from ``reshape`` to ``dims``. Raises :class:`RefusedError` where Triton
+    passes on too few or too many elements, which no client can read."""
     if tensor is None or tensor.reshape is None:
         return array
     lead = array.shape[:1] if batched else ()
@@ -153,16 +142,15 @@ def type_of(dtype: np.dtype[Any]) -> str:
 def _checked(array: Array, tensor: DeclaredTensor, model: str, batched: bool, tag: str) -> Array:
     data_type = type_of(array.dtype)
     if data_type != tensor.data_type:
-        raise RefusedError(
-            f"{tag}inference input '{tensor.name}' data-type is '{_protocol(data_type)}', but model '{model}' expects "
-            f"'{_protocol(tensor.data_type)}'"
+        kind, expected = (
+            name.removeprefix("TYPE_").replace("STRING", "BYTES") for name in (data_type, tensor.data_type)
         )
+        message = f"inference input '{tensor.name}' data-type is '{kind}', but model '{model}' expects '{expected}'"
+        raise RefusedError(tag + message)
     if not _matches(array.shape[1:] if batched else array.shape, tensor.dims):
-        shape = [-1, *tensor.dims] if batched else [*tensor.dims]
-        raise RefusedError(
-            f"{tag}unexpected shape for input '{tensor.name}' for model '{model}'. Expected {_listed(shape)}, got "
-            f"{_listed(array.shape)}. {_BATCH_NOTE if batched else ''}"
-        )
+        expected, note = ((-1, *tensor.dims), _BATCH_NOTE) if batched else (tensor.dims, "")
+        message = f"unexpected shape for input '{tensor.name}' for model '{model}'. Expected {_listed(expected)}"
+        raise RefusedError(f"{tag}{message}, got {_listed(array.shape)}. {note}")
     return array
 
 
@@ -186,8 +174,8 @@ def _matches(shape: Sequence[int], dims: Sequence[int]) -> bool:
 def _missing(
     model: str, inputs: Mapping[str, DeclaredTensor], required: Sequence[str], arrays: Mapping[str, Array]
 ) -> str:
-    count = str(len(inputs)) if len(required) == len(inputs) else ""
-    expected = f"{count} inputs" if count else f"number of inputs between {len(required)} and {len(inputs)}"
+    fixed = len(required) == len(inputs)
+    expected = f"{len(inputs)} inputs" if fixed else f"number of inputs between {len(required)} and {len(inputs)}"
     return (
         f"expected {expected} but got {len(arrays)} inputs for model '{model}'. Got input(s) {_names(sorted(arrays))}, "
         f"but missing required input(s) {_names(name for name in required if name not in arrays)}. "
@@ -201,7 +189,3 @@ def _names(names: Any) -> str:
 
 def _listed(sizes: Sequence[int]) -> str:
     return "[" + ",".join(map(str, sizes)) + "]"
-
-
-def _protocol(data_type: str) -> str:
-    return data_type.removeprefix("TYPE_").replace("STRING", "BYTES")

@@ -22,9 +22,8 @@ def warm_up(place: StepPlace, runner: StepRunner) -> None:
         except (OSError, ValueError) as error:
             failures = {str(error)}
         for failure in sorted(failures):
-            pb_utils.Logger.log_error(
-                f"failed to run warm-up sample '{sample.get('name', '')}' of {place.model}: {failure}"
-            )
+            name = sample.get("name", "")
+            pb_utils.Logger.log_error(f"failed to run warm-up sample '{name}' of {place.model}: {failure}")
 
 
 def _results(sample: Mapping[str, Any], place: StepPlace, runner: StepRunner) -> Iterator[Any]:
@@ -33,9 +32,8 @@ def _results(sample: Mapping[str, Any], place: StepPlace, runner: StepRunner) ->
     inputs = {name: _array(entry, place, batched=batched) for name, entry in sample["inputs"].items()}
     requests = max(int(sample.get("batch_size") or 0), 1) if batched else 1
     for _ in range(int(sample.get("count") or 1)):
-        yield from runner.run(
-            [StepInput(question, {name: array.copy() for name, array in inputs.items()}) for _ in range(requests)]
-        )
+        copies = [{name: array.copy() for name, array in inputs.items()} for _ in range(requests)]
+        yield from runner.run([StepInput(question, arrays) for arrays in copies])
 
 
 def _array(entry: Mapping[str, Any], place: StepPlace, *, batched: bool) -> Array:
@@ -50,6 +48,5 @@ def _array(entry: Mapping[str, Any], place: StepPlace, *, batched: bool) -> Arra
     if text:
         return np.full(shape, b"", dtype=object)
     if entry.get("random_data"):
-        random = np.random.default_rng(0)
-        return random.integers(0, 2, shape).astype(dtype)
+        return np.random.default_rng(0).integers(0, 2, shape).astype(dtype)
     return np.zeros(shape, dtype)

@@ -40,7 +40,7 @@ _LOOK_SECONDS = 1.0  # how often a silent worker is looked at: a child of it may
 
 
 class WorkerDiedError(Exception):
-    """The worker ended by itself; the text says in which step and how. ``began``: whether a step had begun."""
+    """The worker ended on its own; the text says in which step and how. ``began``: whether a step had begun."""
 
     def __init__(self, message: str, *, began: bool) -> None:
         super().__init__(message)
@@ -133,10 +133,10 @@ class Worker:
     def _end(self) -> str:
         """How the worker ended."""
         step, status = self._step[0], self._reap()
-        who = f"the step {self._plan.steps[step].name}" if step != _NO_STEP else "the process of the steps"
+        subject = f"the step {self._plan.steps[step].name}" if step != _NO_STEP else "the process of the steps"
         if os.WIFSIGNALED(status):
-            return f"{who} was killed by {signal.Signals(os.WTERMSIG(status)).name}"
-        return f"{who} ended the process with exit code {os.WEXITSTATUS(status)}"
+            return f"{subject} was killed by {signal.Signals(os.WTERMSIG(status)).name}"
+        return f"{subject} ended the process with exit code {os.WEXITSTATUS(status)}"
 
     def _reap(self) -> int:
         pid, self._pid = self._pid, 0
