@@ -71,13 +71,10 @@ def test_making_it_again_elsewhere_gives_the_same_bytes(tmp_path: Path) -> None:
         assert str(tmp_path).encode() not in content
 
 
-def test_a_config_that_does_not_match_the_model_fails_the_build(tmp_path: Path) -> None:
+def test_a_config_of_another_model_and_what_is_no_model_fail_the_build(tmp_path: Path) -> None:
     """Otherwise only the server would notice."""
     wrong = SCORES | {"output": [{"name": "layer/marks", "data_type": "TYPE_FP32", "dims": ["3"]}]}
     with pytest.raises(EnsembleError, match='has output "layer/marks", but the file has'):
-        make(frozen_graph(), "model.graphdef", wrong, tmp_path)
-
-
-def test_what_is_not_a_model_fails_the_build(tmp_path: Path) -> None:
+        make(frozen_graph(), "model.graphdef", wrong, tmp_path / "wrong")
     with pytest.raises(EnsembleError, match=r"OpenVINO cannot read model\.onnx"):
         make(b"junk", "model.onnx", VECTORS, tmp_path)

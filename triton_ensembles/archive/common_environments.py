@@ -6,7 +6,7 @@ thousand files. At the root, it is equal from its first byte to its last, so tha
 
 import posixpath
 import tarfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from itertools import count
 from typing import TypeVar
@@ -22,11 +22,8 @@ Content = TypeVar("Content")
 def common_environments(
     members: Sequence[tuple[tarfile.TarInfo, bytes | Content]], names: ModelNames
 ) -> list[tuple[tarfile.TarInfo, bytes | Content]]:
-    """The members of an archive with their environments beside the models, and configs that lead there.
-
-    Unchanged is an archive without an ensemble: of a lone model and another folder, SageMaker's container serves
-    whichever is listed last (docs/endpoint.md).
-    """
+    """The members of an archive with their environments beside the models, and configs that lead there. One without an
+    ensemble stays: of a lone model and another folder, SageMaker's container serves the last (docs/endpoint.md)."""
     texts = {info.name: content for info, content in members if isinstance(content, bytes)}
     paths = {f"{model}/{CONFIG}" for model in names.models} & texts.keys()
     configs = {path: parse_config(texts[path].decode(), path) for path in sorted(paths)}
@@ -41,7 +38,8 @@ def common_environments(
         model, _, inner = folder.partition("/")
         if folder in folders and model in names.models and inner:
             if folder not in moved:
-                moved[folder] = next(name for name in _free_names() if name not in taken)
+                names_in_turn = (_FOLDER if number == 1 else f"{_FOLDER}_{number}" for number in count(1))
+                moved[folder] = next(name for name in names_in_turn if name not in taken)
                 taken.add(moved[folder])
             config.parameters[ENVIRONMENT].string_value = f"{_HERE}../{moved[folder]}"
             changed[path] = format_config(config).encode()
@@ -52,12 +50,6 @@ def _environment(config: ModelConfig, model: str) -> str:
     """The path of the environment's folder in the archive; "" where the config names none."""
     value = config.parameters[ENVIRONMENT].string_value if ENVIRONMENT in config.parameters else ""
     return posixpath.normpath(f"{model}/{value.removeprefix(_HERE)}") if value.startswith(_HERE) else ""
-
-
-def _free_names() -> Iterator[str]:
-    yield _FOLDER
-    for number in count(2):
-        yield f"{_FOLDER}_{number}"
 
 
 def _placed(info: tarfile.TarInfo, moved: Mapping[str, str]) -> tarfile.TarInfo:

@@ -20,10 +20,7 @@ def member(job: Job) -> Facts:
     no such file."""
     name = str(job.options["member"])
     with tarfile.open(job.source_file()) as archive:
-        try:
-            content = archive.extractfile(name)
-        except KeyError:
-            content = None
+        content = archive.extractfile(name) if name in archive.getnames() else None
         if content is None:
             raise EnsembleError(f"{job.file} has no file {name}", cure=f"it has {', '.join(archive.getnames())}")
         with content, job.output.open("wb") as output:

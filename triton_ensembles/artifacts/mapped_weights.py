@@ -103,12 +103,10 @@ def _optimized(source: Path, folder: Path, level: Any, *, packs: bool) -> onnx.M
     folder.mkdir()
     options = _options(level)
     options.optimized_model_filepath = str(folder / "graph")
-    for key, value in (
-        ("optimized_model_external_initializers_file_name", "weights"),
-        ("optimized_model_external_initializers_min_size_in_bytes", str(_INLINE)),
-        ("save_external_prepacked_constant_initializers", str(int(packs))),
-    ):
-        options.add_session_config_entry(f"session.{key}", value)
+    external = "session.optimized_model_external_initializers"
+    options.add_session_config_entry(f"{external}_file_name", "weights")
+    options.add_session_config_entry(f"{external}_min_size_in_bytes", str(_INLINE))
+    options.add_session_config_entry("session.save_external_prepacked_constant_initializers", str(int(packs)))
     _open(source, options)
     return onnx.load(folder / "graph", load_external_data=False)
 

@@ -107,12 +107,10 @@ def _inputs(onnx_file: Path) -> dict[str, tuple[int, ...]]:
 
     graph = onnx.load(onnx_file, load_external_data=False).graph
     weights = {tensor.name for tensor in graph.initializer}
+    shapes = {tensor.name: tensor.type.tensor_type.shape.dim for tensor in graph.input if tensor.name not in weights}
     return {
-        tensor.name: tuple(
-            axis.dim_value if axis.HasField("dim_value") else -1 for axis in tensor.type.tensor_type.shape.dim
-        )
-        for tensor in graph.input
-        if tensor.name not in weights
+        name: tuple(axis.dim_value if axis.HasField("dim_value") else -1 for axis in axes)
+        for name, axes in shapes.items()
     }
 
 
@@ -122,8 +120,7 @@ def _accuracy_check(options: Mapping[str, Any], root: Path) -> Any:
     if str(name).endswith(".py") and (root / str(name)).is_file():
         return load_script(root / str(name))
     if name not in ACCURACY_CHECKS:
-        raise EnsembleError(
-            f"{name!r} is not an accuracy check" if name else "a plan needs an accuracy check",
-            cure=f"set options.accuracy to {', '.join(map(repr, ACCURACY_CHECKS))} or a script of the project",
-        )
+        message = f"{name!r} is not an accuracy check" if name else "a plan needs an accuracy check"
+        checks = ", ".join(map(repr, ACCURACY_CHECKS))
+        raise EnsembleError(message, cure=f"set options.accuracy to {checks} or a script of the project")
     return load_maker(str(name))[0]

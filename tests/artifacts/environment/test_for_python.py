@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from checkout import ENSEMBLES
-from triton_ensembles.artifacts.environment import EnvironmentSpec, make_packed_environment, read_environment_file
+from triton_ensembles.artifacts.environment import make_packed_environment, read_environment_file
 from triton_ensembles.building.made.environments import make_environments
 from triton_ensembles.building.made.store import Store
 from triton_ensembles.building.places import Places
@@ -15,7 +15,6 @@ from triton_ensembles.building.planned.plan import plan_build
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.home import server_python
 from triton_ensembles.triton.interpreter import choose_interpreter, find_interpreter
-from triton_ensembles.triton.releases import releases
 from triton_ensembles.triton.targets import gpu
 
 from .conftest import PROCESSING, WriteFile, run_bare
@@ -83,12 +82,6 @@ def test_an_environment_that_needs_a_newer_glibc_than_the_image_has_is_refused(p
     old = replace(target, release=replace(target.release, ubuntu="20.04"))  # glibc 2.31
     with pytest.raises(EnsembleError, match=r"needs glibc 2\.3\d, and .* \(Ubuntu 20\.04\) has 2\.31"):
         make_environments(replace(plan, target=old), Store(places.store), print)
-
-
-def test_every_release_of_the_table_has_a_python_that_specs_can_name() -> None:
-    for release in releases().values():
-        spec: EnvironmentSpec = read_environment_file(PROCESSING).for_python(release.python, exactly=True)
-        assert spec.python == release.python
 
 
 def test_another_installed_python_is_used_when_the_file_names_it(environment_file: WriteFile, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.wheels import add_wheel
 from triton_ensembles.artifacts.environment import make_packed_environment
 from triton_ensembles.artifacts.environment.pins import Pins
-from triton_ensembles.artifacts.environment.prefix import make_prefix
+from triton_ensembles.artifacts.environment.pypi import make_prefix
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import content_digest
 from triton_ensembles.triton.interpreter import inspect_interpreter

@@ -67,13 +67,6 @@ def test_comments_that_accept_faults_come_along(folder: Path) -> None:
     assert not {"version-missing", "suppression-unused"} & {fault.rule for fault in report.faults}
 
 
-def test_the_cpu_target_needs_no_gpu(folder: Path) -> None:
-    repository = staged(folder)
-    config = read_config(repository / "bert_trt.bert-trt" / "config.pbtxt")
-    assert [(group.kind, group.count) for group in config.instance_group] == [(ModelInstanceGroup.KIND_CPU, 2)]
-    assert (repository / "bert_trt.bert-trt" / "1" / "model.onnx").read_text() == "bert-trt/1/model.onnx"
-
-
 @pytest.mark.parametrize(
     ("engine", "backend", "platform", "hint", "instances"),
     [
@@ -96,7 +89,7 @@ def test_the_recipe_selects_the_engine(
     assert config.default_model_filename == ("model.xml" if backend == "openvino" else "model.onnx")
     assert (config.parameters["HINT_BF16"].string_value if "HINT_BF16" in config.parameters else "") == hint
     assert all(tensor.allow_ragged_batch for tensor in config.input)
-    assert [group.count for group in config.instance_group] == [instances]
+    assert [(group.kind, group.count) for group in config.instance_group] == [(ModelInstanceGroup.KIND_CPU, instances)]
 
 
 def environment_paths(repository: Path) -> list[str]:
@@ -128,9 +121,19 @@ def test_an_image_that_takes_no_folder_is_refused(folder: Path) -> None:
     assert plan_build(folder, target).recipe.environments["processing"].kind == "wheels"
 
 
-def test_a_step_has_one_environment(folder: Path) -> None:
-    append_to_recipe(folder, '[environments.other]\nfile = "envs/other.yml"\nsteps = ["postprocess"]\n')
-    with pytest.raises(EnsembleError, match="the step 'postprocess' has two environments: processing and other"):
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            '[environments.other]\nfile = "envs/other.yml"\nsteps = ["postprocess"]\n',
+            "the step 'postprocess' has two environments: processing and other",
+        ),
+        ('[parameters.preproces]\nmax_tokens = "128"\n', r"toml: the recipe names a step 'preproces', .*preprocess"),
+    ],
+)
+def test_a_second_environment_and_a_step_that_does_not_exist_are_refused(folder: Path, text: str, words: str) -> None:
+    append_to_recipe(folder, text)
+    with pytest.raises(EnsembleError, match=words):
         plan_build(folder, CPU)
 
 
@@ -146,12 +149,6 @@ def test_the_recipe_can_lower_the_token_limit(folder: Path) -> None:
     append_to_recipe(folder, '[parameters.preprocess]\nmax_tokens = "128"\n')
     config = read_config(staged(folder) / "bert_trt.preprocess" / "config.pbtxt")
     assert config.parameters["max_tokens"].string_value == "128"
-
-
-def test_a_step_that_does_not_exist_is_named(folder: Path) -> None:
-    append_to_recipe(folder, '[parameters.preproces]\nmax_tokens = "128"\n')
-    with pytest.raises(EnsembleError, match=r"ensemble.toml: the recipe names a step 'preproces', .*preprocess"):
-        plan_build(folder, CPU)
 
 
 def test_the_version_folder_of_an_ensemble_need_not_be_in_git(folder: Path) -> None:

@@ -51,17 +51,13 @@ def test_the_fused_model_batches_as_its_steps_do(tmp_path: Path) -> None:
     assert chain(tmp_path / "two", delays).config.dynamic_batching.max_queue_delay_microseconds == 70
 
 
-def test_the_fused_model_has_the_instances_of_the_step_with_the_most(tmp_path: Path) -> None:
+def test_the_fused_model_has_the_labels_of_its_steps_and_the_instances_of_the_one_with_the_most(tmp_path: Path) -> None:
+    """Otherwise a client that requests classes gets none."""
     fusion = chain(tmp_path / "chain", {"b": "instance_group [ { count: 3 kind: KIND_CPU } ]"})
     assert [group.count for group in fusion.config.instance_group] == [3]
     groups: list[Any] = [step.config["instance_group"] for step in fusion.steps]
     assert {group["count"] for (group,) in groups} == {3}
-
-
-def test_labels_stay_with_their_step(tmp_path: Path) -> None:
-    """Otherwise a client that asks for classes gets none."""
-    (output,) = chain(tmp_path / "chain", {}).config.output
-    assert output.label_filename == "1/steps/c/labels.txt"
+    assert [output.label_filename for output in fusion.config.output] == ["1/steps/c/labels.txt"]
 
 
 def test_a_version_that_the_dag_names_is_the_one_that_runs(tmp_path: Path) -> None:

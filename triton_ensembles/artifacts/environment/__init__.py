@@ -1,8 +1,4 @@
-"""Packed Python environments for Triton's Python steps.
-
-spec = read_environment_file(Path("envs/processing.yml"))
-packed = make_packed_environment(spec, destination=Path("environment"), progress=print)
-"""
+"""Packed Python environments for Triton's Python steps."""
 
 from triton_ensembles.artifacts.environment.packed import PackedEnvironment, make_packed_environment
 from triton_ensembles.artifacts.environment.spec import EnvironmentSpec, read_environment_file

@@ -63,9 +63,8 @@ async def _solve_and_install(spec: EnvironmentSpec, match_specs: tuple[str, ...]
     except Exception as error:
         if _UNREACHABLE.search(str(error)):
             raise ProviderUnavailableError(f"py-rattler cannot download a package: {_one_line(error)}") from error
-        raise EnsembleError(
-            f"py-rattler cannot install this environment: {_one_line(error)}", path=spec.path
-        ) from error
+        message = f"py-rattler cannot install this environment: {_one_line(error)}"
+        raise EnsembleError(message, path=spec.path) from error
     python = [str(record.version) for record in records if record.name.normalized == "python"]
     if not python:
         raise EnsembleError("there is no python among the packages", path=spec.path, cure="add `- python=3.11`")

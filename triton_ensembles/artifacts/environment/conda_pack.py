@@ -1,12 +1,10 @@
 """Lets conda-pack turn a prefix into a relocatable folder, without the files that no step needs.
 
-conda-pack leaves the prefixes inside files to ``bin/conda-unpack``, to be run after unpacking. Triton never runs it. So
-conda-pack is given the same destination in every build (:data:`DESTINATION`): it writes that path instead of the
-build's folder and adds no ``conda-unpack``. The path is wrong wherever Triton unpacks, but no step depends on it:
-Python finds its prefix relative to its executable, extension modules find libraries through ``$ORIGIN`` and
-LD_LIBRARY_PATH, and the first lines of scripts are rewritten below. Two things remain wrong: build information
-(``sysconfig``'s compiler flags) and, in environments from conda, compiled-in defaults such as OpenSSL's folder of
-certificates. A step that makes TLS connections should therefore name its certificates.
+Triton never runs ``bin/conda-unpack``, to which conda-pack leaves the prefixes inside files. So every build gives it the
+same :data:`DESTINATION`, which it writes instead of the build's folder. No step depends on that path: Python finds its
+prefix relative to its executable, extension modules find libraries through ``$ORIGIN`` and LD_LIBRARY_PATH, and the
+first lines of scripts are rewritten. Wrong remain build information (``sysconfig``) and, from conda, compiled-in
+defaults such as OpenSSL's folder of certificates, which a step that makes TLS connections should therefore name.
 """
 
 import json
@@ -22,7 +20,7 @@ DESTINATION = "/opt/triton-python-environment"
 
 _STANDARD_LIBRARY = ("test", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3", "pydoc_data")
 
-#: Globs of conda-pack (``*`` matches ``/`` too) for files that no Python step uses. Byte code is left out because its
+#: Globs of conda-pack (``*`` also matches ``/``) for files that no Python step uses. Byte code is left out because its
 #: time stamps are wrong after unpacking; :mod:`.inspection` writes what is needed.
 DEFAULT_EXCLUDE = (
     *("include/*", "man/*", "share/man/*", "share/doc/*", "share/info/*", "*.a", "*.la", "*/pkgconfig/*"),
@@ -44,10 +42,8 @@ _HISTORY = "==> 1980-01-01 00:00:00 <==\n"
 
 
 def pack_prefix(prefix: Path, tree: Path, exclude: Iterable[str], work: Path) -> None:
-    """Pack ``prefix`` with conda-pack and unpack the result into the new folder ``tree``.
-
-    The result depends on what is installed, and not on the place or the time. ``work`` is a folder for temporary files.
-    """
+    """Pack ``prefix`` with conda-pack and unpack the result, which depends only on what is installed, into the new folder
+    ``tree``. ``work`` is a folder for temporary files."""
     (prefix / "conda-meta" / "history").write_text(_HISTORY, encoding="utf-8")
     packed = work / "packed.tar"
     command: list[str | Path] = [sys.executable, "-m", "conda_pack.cli", "--quiet", "--prefix", prefix]

@@ -1,8 +1,7 @@
 """The shared libraries of a prefix that was copied out of an installed Python.
 
-Such a Python finds its libraries through paths of this machine: the folder that the linker wrote into the executable,
-and ``/usr/lib``. The archive is unpacked on another machine. So the libraries that extension modules need are copied
-into ``<prefix>/lib``, and every file finds them relative to itself (``$ORIGIN``). Two families are not copied:
+Such a Python finds its libraries through paths of this machine. So those that extension modules need are copied into
+``<prefix>/lib``, and every file finds them relative to itself (``$ORIGIN``). Two families are not copied:
 
 * glibc's own, which belong to the machine's kernel and loader;
 * libstdc++ and libgcc_s: Triton's stub needs those of *its* image, and has ``<prefix>/lib`` before them in
@@ -69,10 +68,8 @@ def required_glibc(files: Iterable[Path]) -> str:
 
 
 def _dependencies(file: Path) -> tuple[dict[str, Path], list[str]]:
-    """The libraries that must be copied with ``file``, paths by name, and the names of those missing on this machine.
-
-    ``ldd`` asks the loader itself, so indirect dependencies are included.
-    """
+    """The libraries, also indirect ones, that must be copied with ``file``, paths by name; and the names of those that
+    are missing on this machine."""
     answer = run_step("ldd cannot read this file", ["ldd", file], path=file)
     paths = {
         name: Path(path.strip()).resolve()

@@ -15,8 +15,7 @@ def replace_links(tree: Path) -> None:
     """Replace every symbolic link below ``tree`` by what it leads to.
 
     The tree grows as little as possible: ``bin/python3`` starts ``bin/python3.11``, which conda links statically, and a
-    library keeps only the names that the loader asks for. (``libfoo.so`` beside ``libfoo.so.1`` is for compilers.)
-    Links that lead nowhere are removed.
+    library keeps only the names that the loader requests. Links that lead nowhere are removed.
     """
     links = list(_links(tree))
     _keep_needed_names(tree, links)
@@ -60,8 +59,7 @@ def _keep_needed_names(tree: Path, links: Iterable[Path]) -> None:
             if link not in kept:
                 link.unlink()
         if kept and library.name not in names:
-            kept[0].unlink()
-            library.rename(kept[0])
+            library.replace(kept[0])
             for link in kept[1:]:
                 link.unlink()
                 shutil.copy2(kept[0], link)

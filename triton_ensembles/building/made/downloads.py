@@ -5,6 +5,7 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import urllib3
@@ -90,9 +91,8 @@ def _from_url(place: UrlPlace, file: str, path: Path, progress: Progress) -> Pat
     retries = urllib3.Retry(total=3, connect=1, backoff_factor=0.5)
     timeout = urllib3.Timeout(connect=10, read=60)
     try:
-        reply = urllib3.PoolManager().request(
-            "GET", place.url + file, preload_content=False, retries=retries, timeout=timeout
-        )
+        options: dict[str, Any] = {"preload_content": False, "retries": retries, "timeout": timeout}
+        reply = urllib3.PoolManager().request("GET", place.url + file, **options)
         if reply.status != 200:
             raise MissingError(f"answered {reply.status}")
         _write(reply.stream(_CHUNK), int(reply.headers.get("Content-Length", 0)), path, file, progress)

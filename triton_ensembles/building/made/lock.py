@@ -1,8 +1,8 @@
 """The exact packages of a build, in a file below the recipe: the same input gives the same bytes next year.
 
-``ensembles/NAME/locks/ENVIRONMENT-python3.11.lock`` begins with the requirements, as comments, and then has a line for
-each package, those that others require included: its version and the sha256 of the file (of conda's packages the
-build). It names no registry. It is renewed when something else is asked for; ``--locked`` refuses to.
+``ensembles/NAME/locks/ENVIRONMENT-python3.11.lock`` begins with the requirements, as comments, and has a line for each
+package, those that others require included: its version and the sha256 of the file (of conda's packages the build). It
+is renewed when something else is requested; ``--locked`` refuses to.
 """
 
 import re

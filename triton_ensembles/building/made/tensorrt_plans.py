@@ -63,13 +63,8 @@ def find_plans(
             "     with trtexec and the GPU, and build anywhere with --engines-from DIR (ENGINES_FROM=DIR with make)",
         )
     _refuse_other_gpu(gpu.name, gpu.compute_capability, target, None)
-    local: Options = {
-        "builder": builder.name,
-        "tensorrt": builder.tensorrt,
-        "docker_image": builder.image,
-        "gpu": gpu.name,
-        "compute_capability": gpu.compute_capability,
-    }
+    local: Options = {"builder": builder.name, "tensorrt": builder.tensorrt, "docker_image": builder.image}
+    local |= {"gpu": gpu.name, "compute_capability": gpu.compute_capability}
     return {plan.path: PlanInputs({"name": plan_name(ensemble, plan), **local}, {}) for plan in plans}
 
 
@@ -77,11 +72,10 @@ def refuse_fp16(plans: Sequence[Artifact], target: Target) -> None:
     """Raises :class:`EnsembleError` for a plan in FP16 if the target's TensorRT no longer has that option."""
     for artifact in plans:
         if version(target.release.tensorrt) >= (11,) and precision_of(artifact.options) == "fp16":
-            raise EnsembleError(
-                f"{artifact.path} has precision fp16, but TensorRT {target.release.tensorrt} of Triton {target.image} "
-                "computes in the types of the ONNX file only, which are fp32",
-                cure='write options.precision = "fp32", or build for an image up to 26.05',
-            )
+            tensorrt = f"TensorRT {target.release.tensorrt} of Triton {target.image}"
+            message = f"{tensorrt} computes in the types of the ONNX file only, which are fp32"
+            cure = 'write options.precision = "fp32", or build for an image up to 26.05'
+            raise EnsembleError(f"{artifact.path} has precision fp16, but {message}", cure=cure)
 
 
 def _prebuilt(artifact: Artifact, name: str, folder: Path, target: Target) -> PlanInputs:

@@ -44,7 +44,7 @@ def stage_gateway(built: Sequence[Built], table: Table, path: Path, places: Plac
     remove(folder)
     for ensemble in built:
         for source in sorted(path for path in ensemble.repository.iterdir() if path.is_dir()):
-            shutil.copytree(source, folder / source.name, copy_function=place_file)
+            shutil.copytree(source, folder / source.name, copy_function=_place_file)
     for model in table.models:
         if model.steps_version:
             _write_version(folder, model, path)
@@ -70,5 +70,5 @@ def _write_version(folder: Path, model: Model, table: Path) -> None:
     (folder / model.served / CONFIG).write_text(format_config(config), encoding="utf-8")
 
 
-def place_file(source: str, destination: str) -> None:
+def _place_file(source: str, destination: str) -> None:
     place(Path(source), Path(destination))

@@ -95,11 +95,9 @@ def _tune(config: ModelConfig, model: SelectedModel) -> None:
     profiles = profiles_of(model.file.options)
     largest = max((profile.maximum[0] for profile in profiles), default=config.max_batch_size)
     if largest < config.max_batch_size:
-        raise EnsembleError(
-            f"the largest batch in the profiles of {model.file.path} is {largest}, and max_batch_size is "
-            f"{config.max_batch_size}",
-            cure="add a profile up to max_batch_size, or lower max_batch_size",
-        )
+        message = f"the largest batch in the profiles of {model.file.path} is {largest}"
+        cure = "add a profile up to max_batch_size, or lower max_batch_size"
+        raise EnsembleError(f"{message}, and max_batch_size is {config.max_batch_size}", cure=cure)
     if model.backend == "tensorrt":
         if len(profiles) > 1:  # Triton loads all, and uses the one with the nearest optimum for each batch
             for group in config.instance_group:

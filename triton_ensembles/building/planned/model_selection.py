@@ -70,11 +70,9 @@ def _select(recipe: Recipe, step: str, config: ModelConfig, target: Target) -> S
         for backend in target.backends:
             if file.path.endswith(MODEL_FILES[backend]):
                 return SelectedModel(_in_all_versions(recipe, file), backend, engine, instead_of=written)
-    raise EnsembleError(
-        f"{target.server} cannot run the step {step}: it has no backend {chosen}, and the recipe makes no file for its "
-        f"backends ({', '.join(target.backends)})",
-        cure="add [[artifacts]] in a format that one of them loads",
-    )
+    lacks = f"it has no backend {chosen}, and the recipe makes no file for its backends ({', '.join(target.backends)})"
+    message = f"{target.server} cannot run the step {step}: {lacks}"
+    raise EnsembleError(message, cure="add [[artifacts]] in a format that one of them loads")
 
 
 def _in_all_versions(recipe: Recipe, file: Artifact) -> tuple[Artifact, ...]:
@@ -82,8 +80,7 @@ def _in_all_versions(recipe: Recipe, file: Artifact) -> tuple[Artifact, ...]:
     files = tuple(model for model in recipe.models_of(file.step) if model.name == file.name)
     for model in recipe.models_of(file.step):
         if model.version not in {model.version for model in files}:
-            raise EnsembleError(
-                f"version {model.version} of the step {file.step} has no {file.name}, which version {file.version} has",
-                cure=f"make {file.step}/{model.version}/{file.name} also: Triton loads the same file of each version",
-            )
+            message = f"version {model.version} of the step {file.step} has no {file.name}"
+            cure = f"make {file.step}/{model.version}/{file.name} also: Triton loads the same file of each version"
+            raise EnsembleError(f"{message}, which version {file.version} has", cure=cure)
     return files

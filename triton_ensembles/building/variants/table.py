@@ -39,8 +39,8 @@ class Table:
 
 
 def read_table(path: Path) -> Table:
-    """The table at ``path``. What is wrong with one row is said in the row. Raises :class:`EnsembleError`: the file is
-    not a CSV in UTF-8, its header is wrong, or it has no row."""
+    """The table at ``path``; faults of a row are in the row. Raises :class:`EnsembleError`: the file is not a CSV in
+    UTF-8, its header is wrong, or it has no row."""
     text = read_text(path, _MOST_BYTES).removeprefix("\ufeff")
     if "\0" in text:
         raise EnsembleError("this is not a text file in UTF-8", path=path, cure="save it as UTF-8")

@@ -192,10 +192,8 @@ class _Run:
         for output in self.question.wanted:
             tensor = self.tensors.get(output)
             if tensor is None:
-                deadlock = (
-                    "unexpected deadlock, at least one output is not set while no more ensemble steps can be made"
-                )
-                return Failure(f"in ensemble '{name}', {self.question.tag}{deadlock}", "INVALID_ARG")
+                message = "unexpected deadlock, at least one output is not set while no more ensemble steps can be made"
+                return Failure(f"in ensemble '{name}', {self.question.tag}{message}", "INVALID_ARG")
             if tensor.array is not None:  # its step did not return it
                 answer[output] = fitted(tensor.array, tensor.batch, plan.outputs[output], batched=self._batch != 0)
         return answer

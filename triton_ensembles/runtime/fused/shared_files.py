@@ -1,9 +1,8 @@
 """Equal files of several ensembles are in memory once: libraries, and weights that variants of one pipeline share.
 
-Linux shares the pages of one file, not of equal files, and every archive is unpacked with files of its own. So before a
-library is loaded, each large file that another fused ensemble of this server has too becomes a hard link to that one.
-This is done on a multi-model endpoint only, where the folder is the container's own; where it is read-only or on
-another file system, the files stay as they are.
+Linux shares the pages of one file, not of equal files. So before a library is loaded, each large file that another fused
+ensemble of this server also has becomes a hard link to that one: on a multi-model endpoint only, where the folder is
+the container's own; where it is read-only or on another file system, the files stay as they are.
 """
 
 import contextlib
@@ -29,7 +28,7 @@ def share_files(folder: Path) -> frozenset[str]:
         return frozenset()
     missing = {path: file for path, file in _files(folder).items() if file[0] >= _LARGE}
     shared: set[str] = set()
-    for sibling in islice(_others(folder), _MOST_ENSEMBLES):
+    for sibling in islice(_others(folder), _MOST_ENSEMBLES if missing else 0):
         for path, file in _files(sibling).items():
             if missing.get(path) == file and _link(sibling / path, folder / path, file[1]):
                 shared.add(path)

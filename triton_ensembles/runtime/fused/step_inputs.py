@@ -122,8 +122,8 @@ def accepted(
 
 
 def returned(array: Array, tensor: DeclaredTensor | None, *, batched: bool) -> Array:
-    """An output as the server passes it on: back from ``reshape`` to ``dims``. Raises :class:`RefusedError` where Triton
-    passes on too few or too many elements, which no client can read."""
+    """An output as the server passes it on: back from ``reshape`` to ``dims``. Raises :class:`RefusedError` where
+    Triton passes on too few or too many elements, which no client can read."""
     if tensor is None or tensor.reshape is None:
         return array
     lead = array.shape[:1] if batched else ()
@@ -148,8 +148,8 @@ def _checked(array: Array, tensor: DeclaredTensor, model: str, batched: bool, ta
         message = f"inference input '{tensor.name}' data-type is '{kind}', but model '{model}' expects '{expected}'"
         raise RefusedError(tag + message)
     if not _matches(array.shape[1:] if batched else array.shape, tensor.dims):
-        expected, note = ((-1, *tensor.dims), _BATCH_NOTE) if batched else (tensor.dims, "")
-        message = f"unexpected shape for input '{tensor.name}' for model '{model}'. Expected {_listed(expected)}"
+        shape, note = ((-1, *tensor.dims), _BATCH_NOTE) if batched else (tensor.dims, "")
+        message = f"unexpected shape for input '{tensor.name}' for model '{model}'. Expected {_listed(shape)}"
         raise RefusedError(f"{tag}{message}, got {_listed(array.shape)}. {note}")
     return array
 

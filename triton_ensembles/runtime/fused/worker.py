@@ -22,17 +22,9 @@ import triton_python_backend_utils as pb_utils
 
 from triton_ensembles.runtime.backends.common.batching import Array
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
-from triton_ensembles.runtime.fused import calls, process_ends
+from triton_ensembles.runtime.fused import calls, messages, process_ends
 from triton_ensembles.runtime.fused.channel import Receiver, Sender, make_channel
-from triton_ensembles.runtime.fused.messages import (
-    Answer,
-    Failure,
-    Question,
-    read_answers,
-    read_questions,
-    written_answers,
-    written_questions,
-)
+from triton_ensembles.runtime.fused.messages import Answer, Failure, Question
 from triton_ensembles.runtime.fused.plan import Plan
 
 _NO_STEP = 255  # in the byte that says which step runs
@@ -107,8 +99,8 @@ class Worker:
             self.start()
             self.wait_until_loaded()
         with contextlib.suppress(OSError):  # a worker that is gone does not answer
-            self._sender.send(*written_questions(questions))
-        return read_answers(*self._receive())
+            self._sender.send(*messages.written_questions(questions))
+        return messages.read_answers(*self._receive())
 
     def stop(self) -> None:
         """Let the steps finish, end the worker, and delete the metrics, some of which would outlive the stub."""
@@ -178,7 +170,7 @@ class Worker:
         while (questions := _next(receiver)) is not None:
             answers, counts = ensemble.answer(questions)
             self._step[0] = _NO_STEP
-            sender.send(*written_answers(answers))
+            sender.send(*messages.written_answers(answers))
             counters.add(counts)
         ensemble.close()
         counters.close()
@@ -199,4 +191,4 @@ def _next(receiver: Receiver) -> Sequence[Question] | None:
         written, arrays = receiver.receive()
     except EOFError:
         return None
-    return None if written is None else read_questions(written, arrays)
+    return None if written is None else messages.read_questions(written, arrays)
