@@ -56,13 +56,8 @@ def test_the_archive_passes_check_for_its_image_and_instance(archive: Built) -> 
     assert [fault for fault in found if fault.severity is not Severity.NOTE] == []
     found = check([archive.archive], Destination("gpu", "ml.g4dn.xlarge", IMAGE)).faults
     assert [fault.rule for fault in found if fault.severity is Severity.ERROR] == ["plan-compute-capability"]
-
-
-def test_the_manifest_names_the_target(archive: Built) -> None:
-    manifest = archive.manifest
-    assert (manifest["target"], manifest["image"], manifest["triton"]) == ("gpu", IMAGE, "2.51.0")
-    assert manifest["weights"] == "pretrained"
-    assert manifest["environments"]["processing"]["python"] in ("3.10", "3.11", "3.12")
+    facts = [archive.manifest[key] for key in ("target", "image", "triton", "weights")]
+    assert facts == ["gpu", IMAGE, "2.51.0", "pretrained"]
 
 
 def test_the_config_of_the_plan_is_for_a_gpu_that_sagemaker_chooses(archive: Built) -> None:

@@ -1,9 +1,9 @@
 """Lets conda-pack turn a prefix into a relocatable folder, without the files that no step needs.
 
-Triton never runs ``bin/conda-unpack``, to which conda-pack leaves the prefixes inside files. So every build gives it the
-same :data:`DESTINATION`, which it writes instead of the build's folder. No step depends on that path: Python finds its
-prefix relative to its executable, extension modules find libraries through ``$ORIGIN`` and LD_LIBRARY_PATH, and the
-first lines of scripts are rewritten. Wrong remain build information (``sysconfig``) and, from conda, compiled-in
+Triton never runs ``bin/conda-unpack``, to which conda-pack leaves the prefixes inside files. So every build gives it
+the same :data:`DESTINATION`, which it writes instead of the build's folder. No step depends on that path: Python finds
+its prefix relative to its executable, extension modules find libraries through ``$ORIGIN`` and LD_LIBRARY_PATH, and
+the first lines of scripts are rewritten. Wrong remain build information (``sysconfig``) and, from conda, compiled-in
 defaults such as OpenSSL's folder of certificates, which a step that makes TLS connections should therefore name.
 """
 
@@ -42,8 +42,8 @@ _HISTORY = "==> 1980-01-01 00:00:00 <==\n"
 
 
 def pack_prefix(prefix: Path, tree: Path, exclude: Iterable[str], work: Path) -> None:
-    """Pack ``prefix`` with conda-pack and unpack the result, which depends only on what is installed, into the new folder
-    ``tree``. ``work`` is a folder for temporary files."""
+    """Pack ``prefix`` with conda-pack and unpack the result, which depends only on what is installed, into the new
+    folder ``tree``. ``work`` is a folder for temporary files."""
     (prefix / "conda-meta" / "history").write_text(_HISTORY, encoding="utf-8")
     packed = work / "packed.tar"
     command: list[str | Path] = [sys.executable, "-m", "conda_pack.cli", "--quiet", "--prefix", prefix]

@@ -101,7 +101,7 @@ def clean_environment(tree: Path) -> dict[str, str]:
 
 def _conda_packages(tree: Path) -> dict[str, str]:
     """Versions by name of conda's packages that have a file in the tree besides their metadata."""
-    packages = {}
+    packages: dict[str, str] = {}
     for record in (tree / "conda-meta").glob("*.json"):
         facts = json.loads(record.read_text(encoding="utf-8"))
         if any(".dist-info/" not in name for name in facts["files"]):

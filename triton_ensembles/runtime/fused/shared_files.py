@@ -1,8 +1,8 @@
 """Equal files of several ensembles are in memory once: libraries, and weights that variants of one pipeline share.
 
-Linux shares the pages of one file, not of equal files. So before a library is loaded, each large file that another fused
-ensemble of this server also has becomes a hard link to that one: on a multi-model endpoint only, where the folder is
-the container's own; where it is read-only or on another file system, the files stay as they are.
+Linux shares the pages of one file, not of equal files. So before a library is loaded, each large file that another
+fused ensemble of this server also has becomes a hard link to that one: on a multi-model endpoint only, where the folder
+is the container's own; where it is read-only or on another file system, the files stay as they are.
 """
 
 import contextlib
