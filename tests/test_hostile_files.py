@@ -165,7 +165,7 @@ def test_what_is_served_is_read_once(tmp_path: Path) -> None:
 
 
 def test_a_table_of_many_wrong_rows_is_not_read_to_its_end(tmp_path: Path) -> None:
-    """Otherwise `clone` of a table that a script got wrong goes on for minutes."""
+    """Otherwise `clone` of a table that a script got wrong takes minutes."""
     archive = write(tmp_path / "a.tar.gz", {"m/config.pbtxt": python_step(), "m/1/model.py": MODEL_PY})
     table = tmp_path / "variants.csv"
     table.write_text("name,files\n" + "a b,x\n" * 10_005)

@@ -117,12 +117,8 @@ def test_links_on_disk_are_listed_and_not_followed(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "model" / "pipe")
     tree = read_folder(tmp_path)
     kinds = {path: entry.kind for path, entry in tree.entries.items()}
-    assert kinds == {
-        "model": Kind.FOLDER,
-        "model/again": Kind.SYMLINK,
-        "model/nowhere": Kind.SYMLINK,
-        "model/pipe": Kind.OTHER,
-    }
+    links = {"model/again": Kind.SYMLINK, "model/nowhere": Kind.SYMLINK}
+    assert kinds == {"model": Kind.FOLDER, **links, "model/pipe": Kind.OTHER}
     assert tree.is_folder("model/again")
 
 

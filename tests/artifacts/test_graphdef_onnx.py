@@ -110,9 +110,8 @@ def test_values_that_are_not_numbers_fail(small: tuple[Path, Path], tmp_path: Pa
 
 def test_same_bytes_from_another_process(small: tuple[Path, Path], tmp_path: Path) -> None:
     """Otherwise every build would make another archive from the same sources."""
-    source, model = small
-    make_in_a_process(source, tmp_path / "again.onnx", SMALL)
-    assert (tmp_path / "again.onnx").read_bytes() == model.read_bytes()
+    make_in_a_process(small[0], tmp_path / "again.onnx", SMALL)
+    assert (tmp_path / "again.onnx").read_bytes() == small[1].read_bytes()
 
 
 @pytest.mark.parametrize(

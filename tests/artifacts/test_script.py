@@ -84,16 +84,12 @@ def test_a_script_that_fails_is_named_with_its_last_line(project: Path, script: 
 
 
 def test_check_finds_what_is_wrong_with_its_entry(project: Path) -> None:
-    folder = project / "ensembles" / NAME
-    (project / "scripts" / "make.py").unlink()
-    (fault,) = check([folder]).faults
-    assert fault.rule == "recipe-file-missing"
-    text = (folder / "ensemble.toml").read_text()
-    (folder / "ensemble.toml").write_text(text.replace('run = "scripts/make.py"\n', ""))
-    (fault,) = check([folder]).faults
-    assert (fault.rule, fault.cure) == ("recipe-maker-options", 'write run = "…"')
-    (folder / "ensemble.toml").write_text(text.replace('maker = "script"', 'maker = "copy"'))
-    assert "'run' is for maker = 'script'" in check([folder]).faults[0].message
+    recipe = project / "ensembles" / NAME / "ensemble.toml"
+    text = recipe.read_text()
+    recipe.write_text(text.replace('run = "scripts/make.py"\n', ""))
+    assert [fault.cure for fault in check([recipe.parent]).faults] == ['write run = "…"']
+    recipe.write_text(text.replace('maker = "script"', 'maker = "copy"'))
+    assert "'run' is for maker = 'script'" in check([recipe.parent]).faults[0].message
 
 
 def test_the_manifest_has_its_facts_and_the_versions_of_its_tools(project: Path) -> None:
@@ -106,9 +102,8 @@ def test_the_manifest_has_its_facts_and_the_versions_of_its_tools(project: Path)
 
 
 def test_the_script_of_the_docs_makes_a_file_or_says_why_not(tmp_path: Path) -> None:
-    (script,) = [
-        block.text for block in blocks_of(ROOT / "docs" / "ensembles.md") if "script import main" in block.text
-    ]
+    blocks = [block.text for block in blocks_of(ROOT / "docs" / "ensembles.md")]
+    (script,) = [text for text in blocks if "script import main" in text]
     (tmp_path / "make.py").write_text(script)
     (tmp_path / "weights.bin").write_bytes(b"weights")
     files = {"weights.bin": str(tmp_path / "weights.bin")}
@@ -122,7 +117,7 @@ def test_the_script_of_the_docs_makes_a_file_or_says_why_not(tmp_path: Path) -> 
     assert (tmp_path / "out").read_bytes() == b"weights"
 
 
-def test_a_replacement_may_be_a_script_too(project: Path) -> None:
+def test_a_replacement_may_also_be_a_script(project: Path) -> None:
     recipe = project / "ensembles" / NAME / "ensemble.toml"
     text = recipe.read_text().replace('maker = "script"\nrun = "scripts/make.py"', 'maker = "copy"\nfile = "a"')
     recipe.write_text(text + 'random = { maker = "script", run = "scripts/make.py" }\nsource = "s"\n')

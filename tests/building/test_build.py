@@ -85,18 +85,10 @@ def test_content_decides_and_not_time_stamps(built: dict[str, Built], places: Pl
     second, _ = make(mine)
     assert second.changed and second.sha256 != first.sha256
     config.write_text(text)
-    third, _ = make(mine)
-    assert third.changed and third.sha256 == first.sha256
-
-
-def test_a_damaged_archive_is_built_again(built: dict[str, Built], places: Places, tmp_path: Path) -> None:
-    mine = elsewhere(places, tmp_path)
-    first, _ = make(mine)
-    with first.archive.open("r+b") as stream:
-        stream.truncate(first.archive.stat().st_size // 2)
-    second, _ = make(mine)
-    assert second.changed
-    assert second.sha256 == first.sha256 == built["digits"].sha256
+    for _ in range(2):
+        third, _ = make(mine)
+        assert third.changed and third.sha256 == first.sha256
+        third.archive.write_bytes(third.archive.read_bytes()[:1000])  # a damaged one is also built again
 
 
 @pytest.mark.parametrize("seconds", [1.0, 2.5])

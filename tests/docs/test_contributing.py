@@ -16,8 +16,7 @@ def test_the_table_of_layers_names_every_room_on_its_floor() -> None:
         if number:
             floors.append(set())
         floors[-1] |= {room.rstrip("/") for room in re.findall(r"`([^`]*)`", rooms)}
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        contract = tomllib.load(file)["tool"]["importlinter"]["contracts"][0]
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
     assert floors == [set(re.split(r" [|:] ", layer)) for layer in contract["layers"]]
 
 

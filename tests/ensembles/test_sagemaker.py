@@ -36,8 +36,7 @@ def call(
 ) -> tuple[int, bytes]:
     """One request with the TargetModel header, which SageMaker sends on load, invoke and unload alike."""
     headers |= {"X-Amzn-SageMaker-Target-Model": model}
-    url = f"http://{server.sagemaker_url}{path}"
-    reply = requests.request(method, url, data=body, headers=headers, timeout=120)
+    reply = requests.request(method, f"http://{server.sagemaker_url}{path}", data=body, headers=headers, timeout=120)
     return reply.status_code, reply.content
 
 

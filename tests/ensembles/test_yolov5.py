@@ -94,9 +94,8 @@ def test_yolo_finds_what_torch_finds(small_client: Any, yolox: Yolox, names: lis
             (predictions,) = yolox(torch.from_numpy(pixels[::-1].copy()[None])).numpy()  # BGR
         upright = ImageOps.exif_transpose(Image.open(io.BytesIO(SHOTS[name])))
         scale = 640 / max(upright.size)
-        sizes = np.array(
-            [[upright.height, upright.width, 3], [round(upright.height * scale), round(upright.width * scale), 3]]
-        )
+        sides = (upright.height, upright.width)
+        sizes = np.array([[*sides, 3], [*(round(side * scale) for side in sides), 3]])
         expected = expected_objects(predictions, sizes, decoded=False)
         assert_objects(outputs, number, expected)
         counts.append(len(expected))

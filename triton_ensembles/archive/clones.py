@@ -1,9 +1,8 @@
 """Many archives of one repository under names of their own, written at the speed of the disk.
 
-Clones differ in names (those of folders, in the configs and in the manifest), and some bring files of their own. A gzip
-file may consist of several members one after another (RFC 1952, 2.2), and every reader joins them. So each file of some
-size (weights, libraries, modules) is compressed once, as a gzip member of its own, and the kernel copies that member
-into every clone. The tar headers, small files between them and what is a clone's own are compressed for each clone.
+Clones differ in names, and some bring files of their own. A gzip file may consist of several members one after another
+(RFC 1952, 2.2), which every reader joins. So each file of some size is compressed once, as a gzip member of its own,
+and the kernel copies it into every clone. Tar headers, small files and a clone's own are compressed for each clone.
 """
 
 from __future__ import annotations

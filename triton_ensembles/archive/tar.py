@@ -27,11 +27,8 @@ Summarize = Callable[[str, int, IO[bytes]], object]
 
 
 def read_archive(path: Path, summarize: Summarize | None = None) -> Tree:
-    """The entries of the archive at ``path``; a part that cannot be read becomes a :class:`Problem`.
-
-    ``summarize`` sees each file that is not kept as text, once, while it passes by; what it returns is the entry's
-    ``summary``.
-    """
+    """The entries of the archive at ``path``; a part that cannot be read becomes a :class:`Problem`. ``summarize`` sees
+    each file that is not kept as text, once, while it passes by; what it returns is the entry's ``summary``."""
     try:
         if not path.is_file():  # nothing ever comes from a pipe, and /dev/zero never ends
             return Tree((), [Problem("archive-unreadable", "", "this is not a file")])

@@ -32,9 +32,7 @@ _LARGEST_STORED = 0xFFFF  # bytes in one stored block of deflate (RFC 1951, 3.2.
 
 class GzipMember:
     """One gzip member, written to ``raw`` block by block. Leaving its context ends the member; ``raw`` stays open.
-
-    ``taken`` is the number of uncompressed bytes so far.
-    """
+    ``taken`` is the number of uncompressed bytes so far."""
 
     def __init__(self, raw: BinaryIO) -> None:
         self.taken = 0

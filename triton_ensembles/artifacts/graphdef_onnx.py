@@ -38,11 +38,9 @@ def make(job: Job) -> Facts:
 
 
 def convert(source: Path, input_: str, output: str) -> bytes:
-    """The ONNX file of the part of the GraphDef ``source`` between ``input_`` and ``output``.
-
-    tf2onnx numbers the nodes that it adds, so only the first conversion in a process gives the same bytes each time.
-    Raises :class:`EnsembleError`: it is not a GraphDef, does not have these tensors, or its input has no fixed image
-    size."""
+    """The ONNX file of the part of the GraphDef ``source`` between ``input_`` and ``output``; only the first conversion
+    in a process gives the same bytes each time. Raises :class:`EnsembleError`: it is not a GraphDef, lacks one of these
+    tensors, or its input has no fixed image size."""
     import onnx
     import tf2onnx
 
@@ -110,10 +108,8 @@ def compare(model: Path, source: Path, input_: str, output: str) -> tuple[float,
 
 
 def _batched(source: Path, input_: str, output: str) -> Any:
-    """The part of the GraphDef that ``output`` needs, for any batch.
-
-    inception_v3_2016_08_28_frozen.pb has [1, 299, 299, 3]; TensorFlow accepts other batch sizes anyway, ONNX does not.
-    """
+    """The part of the GraphDef that ``output`` needs, for any batch: TensorFlow accepts other sizes than the one that
+    inception_v3_2016_08_28_frozen.pb has, ONNX does not."""
     import tensorflow as tf
     from google.protobuf.message import DecodeError
 

@@ -54,10 +54,8 @@ def make(job: Job) -> Facts:
 
 
 def _write(graph: ov.Model, file: Path) -> int:
-    """Write the optimized ``graph`` as ``file``, and return the size of its weights in bytes.
-
-    OpenVINO numbers the nodes that it adds, so only the first graph in a process gives the same bytes each time.
-    """
+    """Write the optimized ``graph`` as ``file``, and return the size of its weights in bytes. OpenVINO numbers the
+    nodes that it adds, so only the first graph in a process gives the same bytes each time."""
     apply_moc_transformations(graph, cf=True)
     ov.save_model(graph, file, compress_to_fp16=False)
     size, checksum = size_and_crc32(file.with_suffix(".bin"))

@@ -119,10 +119,9 @@ def _locks(folder: Path) -> dict[str, str]:
 def ask_sources(
     folder: Path, target: Target, places: Places, sources: Sources, *, allow_random: bool, progress: Progress
 ) -> None:
-    """Look for all sources that the build of an ensemble will need, before anything long begins.
-
-    Nothing is looked for if the archive is up to date, or if the ensemble has faults, which its build reports. Raises
-    :class:`SourceUnavailableError`: one is not available, and may not be replaced by random weights."""
+    """Look for all sources that the build of an ensemble will need, unless the archive is up to date or the ensemble
+    has faults, which its build reports. Raises :class:`SourceUnavailableError`: one is not available, and may not be
+    replaced by random weights."""
     try:
         plan = plan_build(folder, target, places.root)
         retry_weights = sources.folder is not None or not allow_random

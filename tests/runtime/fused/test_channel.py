@@ -11,16 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from triton_ensembles.runtime.fused import messages
 from triton_ensembles.runtime.fused.channel import make_channel
-from triton_ensembles.runtime.fused.messages import (
-    Answer,
-    Failure,
-    Question,
-    read_answers,
-    read_questions,
-    written_answers,
-    written_questions,
-)
+from triton_ensembles.runtime.fused.messages import Answer, Failure, Question
 
 any_array = arrays.arrays(
     st.sampled_from(["bool", "int8", "uint64", "float16", "float64"]),
@@ -31,10 +24,10 @@ plain = st.none() | st.text() | st.binary(max_size=9) | st.integers() | st.lists
 
 
 @given(st.lists(st.tuples(plain, st.lists(any_array | texts, max_size=4)), max_size=5))
-def test_a_message_arrives_as_it_was_sent(messages: list[tuple[object, list[np.ndarray]]]) -> None:
+def test_a_message_arrives_as_it_was_sent(sent_messages: list[tuple[object, list[np.ndarray]]]) -> None:
     sender, receiver = make_channel()
     try:
-        for values, sent in messages:
+        for values, sent in sent_messages:
             sender.send(values, sent)
             assert receiver.poll(0)
             found_values, found = receiver.receive()
@@ -63,10 +56,10 @@ answers = st.dictionaries(st.text(), any_array, max_size=3) | st.builds(Failure,
 @given(st.lists(questions, max_size=4), st.lists(answers, max_size=4))
 def test_requests_and_answers_keep_their_own_arrays(asked: list[Question], answered: list[Answer]) -> None:
     """Otherwise a batch would mix the requests of several clients."""
-    for found, expected in zip(read_questions(*written_questions(asked)), asked, strict=True):
+    for found, expected in zip(messages.read_questions(*messages.written_questions(asked)), asked, strict=True):
         assert found[:5] == expected[:5] and found.wanted == expected.wanted
         assert_same(found.inputs, expected.inputs)
-    for answer, sent in zip(read_answers(*written_answers(answered)), answered, strict=True):
+    for answer, sent in zip(messages.read_answers(*messages.written_answers(answered)), answered, strict=True):
         if isinstance(sent, Failure):
             assert answer == sent
         else:

@@ -259,9 +259,6 @@ def test_a_step_that_does_not_initialize_is_named(hurt: Hurt, source: str, reaso
 def _stub(hurt: Hurt, name: str) -> int:
     """The process of the ensemble's stub, whose command line names its folder."""
     folder = f"{hurt.repository / name}/".encode()
-    (stub,) = (
-        process
-        for process in descendants(hurt.server.pid)
-        if descendants(process) and folder in Path(f"/proc/{process}/cmdline").read_bytes()
-    )
+    parents = [process for process in descendants(hurt.server.pid) if descendants(process)]
+    (stub,) = (process for process in parents if folder in Path(f"/proc/{process}/cmdline").read_bytes())
     return stub

@@ -30,9 +30,7 @@ for name in json.loads(sys.argv[1]):
 
 def compile_imported(folder: Path, modules: Iterable[str], python: str, progress: Progress) -> None:
     """Compile the files below ``folder`` that importing ``modules`` reads, with a Python ``python`` of this machine.
-
-    Without one there is no byte code, and a line says so.
-    """
+    Without one there is no byte code, and a line says so."""
     interpreter = find_interpreter(python)
     if interpreter is None:
         progress(f"no byte code, so that models load more slowly: there is no Python {python} on this machine")
@@ -56,11 +54,8 @@ def compile_files(folder: Path, files: Iterable[Path], python: str) -> None:
 def compile_with(
     python: Sequence[str | Path], folder: Path, files: Iterable[Path], environment: Mapping[str, str] | None = None
 ) -> None:
-    """Compile the ``.py`` files that lie below ``folder`` with the command ``python``.
-
-    The same sources give the same bytes, which stay valid whatever time stamps the sources get (``unchecked-hash``,
-    PEP 552).
-    """
+    """Compile the ``.py`` files that lie below ``folder`` with the command ``python``. The same sources give the same
+    bytes, which stay valid whatever time stamps the sources get (``unchecked-hash``, PEP 552)."""
     real = folder.resolve()
     sources = (path.resolve() for path in files if path.suffix == ".py")
     names = sorted(path.relative_to(real).as_posix() for path in sources if path.is_relative_to(real))

@@ -44,10 +44,8 @@ class PlanBuilder:
 
 
 def docker_image(release: str) -> str:
-    """NVIDIA's image of Triton: it has exactly the TensorRT that will read the plan, and trtexec.
-
-    The TensorRT in tensorrt:RELEASE-py3 can differ: 23.05 has 8.6.1.6 there and 8.6.1.2 here (server issue #5975).
-    """
+    """NVIDIA's image of Triton: it has trtexec and exactly the TensorRT that will read the plan. That of
+    tensorrt:RELEASE-py3 can differ: 23.05 has 8.6.1.6 there and 8.6.1.2 here (server issue #5975)."""
     return f"nvcr.io/nvidia/tritonserver:{release}-py3"
 
 

@@ -83,11 +83,9 @@ def _from_package(place: PackagePlace, file: str, scratch: Path, _progress: Prog
 
 
 def _from_address(place: UrlPlace, file: str, scratch: Path, progress: Progress) -> Path:
-    get = _from_bucket if urlsplit(place.url).scheme == _S3 else _from_url
-    return get(place, file, scratch / "download", progress)
-
-
-def _from_url(place: UrlPlace, file: str, path: Path, progress: Progress) -> Path:
+    path = scratch / "download"
+    if urlsplit(place.url).scheme == _S3:
+        return _from_bucket(place, file, path, progress)
     retries = urllib3.Retry(total=3, connect=1, backoff_factor=0.5)
     timeout = urllib3.Timeout(connect=10, read=60)
     try:

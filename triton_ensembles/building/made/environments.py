@@ -168,10 +168,8 @@ def _refuse_newer_glibc(entry: Entry, file: Path, target: Target) -> None:
 
 
 def steps_that_import(wheels: Path, environment: Environment, plan: BuildPlan, progress: Progress) -> tuple[str, ...]:
-    """The steps of the environment that may import something from the folder ``wheels``.
-
-    The others get none. A step with a file that cannot be read or that imports by computed names gets all.
-    """
+    """The steps of the environment that may import something from the folder ``wheels``, with those that have a file
+    that cannot be read or that imports by computed names. The others get none."""
     modules = {path.name.partition(".")[0] for path in wheels.iterdir() if not path.name.endswith(".dist-info")}
     steps = []
     for step in environment.steps:

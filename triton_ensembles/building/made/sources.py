@@ -115,10 +115,8 @@ def fetch(
 
 
 def changed_files(source: Source, root: Path) -> dict[str, str]:
-    """The sha256 of each file that lies at a path of the source and is not the one that the recipe has.
-
-    What is not there, such as a drive that is not mounted, does not count.
-    """
+    """The sha256 of each file that lies at a path of the source and is not the one that the recipe has. What is not
+    there, such as on a drive that is not mounted, does not count."""
     return {
         str(path): actual
         for file, sha256 in source.files.items()

@@ -35,10 +35,8 @@ class Store:
         self.used: set[str] = set()  # the keys that were asked for
 
     def get_or_make(self, key: str, name: str, make: Callable[[Path], dict[str, Any]]) -> tuple[Entry, bool]:
-        """The entry of ``key``, made by ``make(path) -> facts`` if it is missing; and whether it was made just now.
-
-        A file whose content no longer has the recorded sha256 is made again.
-        """
+        """The entry of ``key``, made by ``make(path) -> facts`` if it is missing, or its content no longer has the
+        recorded sha256; and whether it was made just now."""
         self.used.add(key)
         place = self.folder / key
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -70,10 +70,8 @@ def _place_wheels(wheels: Path, model: Path, written: Path) -> None:
 
 
 def place(source: Path, destination: Path) -> None:
-    """A hard link if the file system supports it, because weights are large; otherwise a copy. Folders are made.
-
-    A file that is there is replaced and never written to: it may itself be a link into the store.
-    """
+    """A hard link if the file system supports it, because weights are large; otherwise a copy. Folders are made. A file
+    that is there is replaced and never written to: it may itself be a link into the store."""
     if source.is_dir():
         for inner, file in files_in(source).items():
             place(file, destination / inner)

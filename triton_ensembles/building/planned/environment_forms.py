@@ -23,8 +23,7 @@ _TAKES_FOLDERS = (23, 7)  # python_backend #266
 
 
 def refuse_old_image(recipe: Recipe, target: Target) -> None:
-    """Refuse packed environments for a release that takes none as a folder. Raises :class:`EnsembleError`: the recipe
-    has one."""
+    """Raises :class:`EnsembleError`: the recipe has a packed environment, and the release takes none as a folder."""
     packed = [name for name, environment in recipe.environments.items() if environment.kind == "folder"]
     if packed and not target.fuses and version(target.release.release) < _TAKES_FOLDERS:
         cure = 'build for an image since 23.07, or write kind = "wheels" for packages that wheels bring'
@@ -56,9 +55,9 @@ def rename_beside(config: ModelConfig, models: Mapping[str, str]) -> None:
 def environments_beside(folder: Path, configs: Mapping[str, ModelConfig]) -> Iterator[Path]:
     """The environments in ``folder`` itself, and in no model's, that configs name."""
     named = {
-        found[2]
+        match[2]
         for config in configs.values()
-        if _PARAMETER in config.parameters and (found := _BESIDE.match(config.parameters[_PARAMETER].string_value))
+        if _PARAMETER in config.parameters and (match := _BESIDE.match(config.parameters[_PARAMETER].string_value))
     }
     models = {config.name for config in configs.values()}
     yield from (folder / name for name in sorted(named - models) if (folder / name).exists())

@@ -107,10 +107,8 @@ def _config(
 
 
 def _completed(config: ModelConfig, backend: str, instances: int) -> ModelConfig:
-    """The config of a step as Triton completes it before a model sees it, for the instances of the fused model.
-
-    Source: core r24.10, model_config_utils.cc (NormalizeModelConfig).
-    """
+    """The config of a step as Triton completes it before a model sees it (core r24.10, model_config_utils.cc,
+    NormalizeModelConfig), for the instances of the fused model."""
     completed = ModelConfig()
     completed.CopyFrom(config)
     completed.backend = backend
@@ -131,10 +129,8 @@ def _completed(config: ModelConfig, backend: str, instances: int) -> ModelConfig
 
 
 def _as_json(message: Message) -> dict[str, Any]:
-    """A config as Triton passes it to a model: field names and enums by name, 64-bit integers as numbers, all defaults.
-
-    Source: core r24.10, model_config_utils.cc (ModelConfigToJson).
-    """
+    """A config as Triton passes it to a model (core r24.10, model_config_utils.cc, ModelConfigToJson): field names and
+    enums by name, 64-bit integers as numbers, all defaults."""
     fields: dict[str, Any] = {}
     for field in message.DESCRIPTOR.fields:
         value = getattr(message, field.name)

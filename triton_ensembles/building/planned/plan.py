@@ -48,9 +48,7 @@ class BuildPlan:
     @cached_property
     def versions(self) -> dict[str, set[int]]:
         """The version folders of each model, by its name in git: those in git, and those that artifacts are made for.
-
-        A DAG may have thousands of steps of one model, so they are looked for once.
-        """
+        They are looked for once, because a DAG may have thousands of steps of one model."""
         versions: dict[str, set[int]] = {name: set() for name in self.configs}
         for name, numbers in versions.items():
             folders = (folder for folder in (self.folder / name).iterdir() if folder.is_dir())
@@ -139,10 +137,8 @@ def read_inputs(folder: Path, root: Path) -> list[Path]:
 
 
 def written_paths(folder: Path, model: str = "") -> list[Path]:
-    """Every file of the ensemble in ``folder``, or of one model, every version folder and every empty folder.
-
-    Bytecode and the example requests (``examples/`` beside the config.pbtxt of the ensemble) are left out.
-    """
+    """Every file of the ensemble in ``folder``, or of one model, every version folder and every empty folder, without
+    bytecode and the example requests (``examples/`` beside the config.pbtxt of the ensemble)."""
     # It reads the configs of all models, and most models have no examples.
     examples = None if model and not (folder / model / EXAMPLES).exists() else examples_folder(folder)
     return [

@@ -32,12 +32,9 @@ _Visible = tuple[Mapping[str, Entry], Mapping[str, str], Mapping[str, Mapping[st
 
 @dataclass
 class Checks:
-    """Checks the variants of one archive, which itself has no errors.
-
-    Rules know of weights how many bytes they are and what their header says. A variant that shows them just what an
-    earlier one showed has its faults: a thousand networks of one architecture are looked at once. Their names do not
-    matter, because none has a letter that any rule is about.
-    """
+    """Checks the variants of one archive, which itself has no errors. One that shows the rules just what an earlier one
+    showed (of weights, their size and header) has its faults: a thousand networks of one architecture are looked at
+    once. Their names do not matter, because none has a letter that any rule is about."""
 
     original: Original
     base: Repository

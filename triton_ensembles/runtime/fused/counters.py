@@ -21,11 +21,8 @@ _FAMILIES = {
 
 
 class Counters:
-    """Counters with the labels model, version, model_instance and step.
-
-    Each instance has counters of its own, because those with equal labels are one for Triton, which deletes it with the
-    first of the instances that goes. ``steps`` are in the order of the counts.
-    """
+    """Counters with the labels model, version, model_instance and step; ``steps`` are in the order of the counts. Each
+    instance has its own: equal labels are one counter for Triton, which deletes it with the first that goes."""
 
     def __init__(self, arguments: Mapping[str, str], steps: Sequence[str]) -> None:
         families = [MetricFamily(name, text, MetricFamily.COUNTER) for name, text in _FAMILIES.items()]
@@ -47,8 +44,7 @@ class Counters:
             for sums, count in zip(self._sums, counts, strict=True):
                 for number, value in enumerate((count.rows, count.executions, count.ns / 1000, count.requests)):
                     sums[number] += value
-        if not self._added.is_set():
-            self._added.set()
+        self._added.set()
 
     def close(self) -> None:
         """Send what is left."""

@@ -19,10 +19,8 @@ from triton_ensembles.runtime.fused.warmup import warm_up
 
 
 def load_ensemble(plan: Plan, folder: Path, arguments: Mapping[str, Any], entering: Callable[[int], None]) -> Ensemble:
-    """The ensemble whose version folder is ``folder``. Raises LoadError, which names the step.
-
-    ``entering`` is called with a step's index before it loads, and before each of its runs.
-    """
+    """The ensemble whose version folder is ``folder``; ``entering`` is called with a step's index before it loads, and
+    before each of its runs. Raises LoadError, which names the step."""
     loaded: dict[str, FusedStep] = {}  # one model may be several steps of the DAG
     steps = []
     for number, step in enumerate(plan.steps):

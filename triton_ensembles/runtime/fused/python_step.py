@@ -30,11 +30,8 @@ class WrongReturnError(Exception):
 
 
 class StepRequest:
-    """A request that did not come from the server, so that nothing can be asked of the server about it.
-
-    What steps seldom ask for is answered by a real ``pb_utils.InferenceRequest``, made from the ``arguments``, which
-    takes longer than some steps run. ``parameters`` are JSON, in the server's own spelling.
-    """
+    """A request that did not come from the server. What steps seldom read is answered by a real InferenceRequest, made
+    from the ``arguments``, which takes longer than some steps run. ``parameters`` are JSON as the server spells it."""
 
     __slots__ = ("_arguments", "_inputs", "_parameters", "_real")
 
