@@ -189,12 +189,12 @@ def _make(builder: ArtifactBuilder) -> _Made:
 
 
 def _write_archive(
-    plan: BuildPlan, places: Places, made: _Made, progress: Progress, proof: Callable[[Path], None] | None
+    plan: BuildPlan, places: Places, parts: _Made, progress: Progress, proof: Callable[[Path], None] | None
 ) -> None:
     """Stage, pack, check and prove in folders that nobody reads; then replace the previous archive and repository."""
     archive, repository = (place(plan.target.name, plan.name) for place in (places.archive, places.repository))
     with _scratch(repository) as staged, _scratch(archive) as packed:
-        made.write(staged)
+        parts.write(staged)
         new = packed / archive.name  # under its final name, which is checked as well
         write_archive(staged, new, progress=progress)
         message = f"the new archive has faults, so {shown(archive)} was not replaced"

@@ -100,8 +100,8 @@ class ArtifactBuilder:
             **maker.dali_of(self.plan.target),
         }
         started = time.monotonic()
-        entry, made = self._get_or_run(origin, artifact.name, maker, inputs, artifact.path)
-        if made:
+        entry, is_new = self._get_or_run(origin, artifact.name, maker, inputs, artifact.path)
+        if is_new:
             seconds = time.monotonic() - started
             self.progress(f"{artifact.path}: made by {maker.title} in {seconds:.1f} s{listed(entry.facts)}")
         record = {
@@ -125,7 +125,7 @@ class ArtifactBuilder:
 
         return self.store.get_or_make(digest(origin), name, make)
 
-    def _accuracy(self, artifact: Artifact, made: MadeArtifact, inputs: Inputs) -> dict[str, Any]:
+    def _accuracy(self, artifact: Artifact, result: MadeArtifact, inputs: Inputs) -> dict[str, Any]:
         """Result of the artifact's accuracy check, for the manifest: a script of the project about each file, the
         others about a model whose engine computes in less than fp32, compared with fp32 on this machine. Raises
         :class:`EnsembleError`: it is too low, or this machine does not compute in that precision."""
@@ -137,20 +137,20 @@ class ArtifactBuilder:
             return {}
         about = check.run if isinstance(check, AccuracyScript) else check
         subject = f"{artifact.path} in {precision}" if precision != "fp32" else artifact.path
-        if own and made.record["random"]:
+        if own and result.record["random"]:
             self.progress(f"{subject}: not checked by {about}, because its weights are random")
             return {}
         call = accuracy_check(check, precision)
         origin = {
             **call.identity(),
-            "model": made.record["sha256"],
+            "model": result.record["sha256"],
             "source": inputs.sha256,
             # Processors with different instructions for bf16 round differently.
             "processor": _bf16_instructions() if precision != "fp32" else [],
         }
         if isinstance(check, AccuracyScript):
             origin["reads"] = {path: file_digest(self.plan.root / path) for path in (check.run, *check.reads)}
-        inputs = replace(inputs, files=inputs.files | {artifact.name: made.path}, file=artifact.name)
+        inputs = replace(inputs, files=inputs.files | {artifact.name: result.path}, file=artifact.name)
         entry, _ = self._get_or_run(origin, "accuracy.json", call, inputs, subject)
         self.progress(f"{subject}: measured {'by' if own else 'on'} {about}{listed(entry.facts)}")
         return {"precision": precision, "measured_on": about, **entry.facts}

@@ -100,20 +100,20 @@ def _unpack_wheels(environment: Environment, plan: BuildPlan, store: Store, prog
     file, target = plan.root / environment.file, plan.target
     spec = read_environment_file(file)
     python, glibc = target.python or server_python(), glibc_of(target)
-    wanted = [text for text in spec.pip_requirements if canonicalize_name(Requirement(text).name) != "numpy"]
+    requirements = [text for text in spec.pip_requirements if canonicalize_name(Requirement(text).name) != "numpy"]
     if spec.python not in (None, python):
         progress(f"{environment.file}: the wheels are for Python {python}, that of {target.server}, not {spec.python}")
-    lock = Lock(plan.folder, f"{file.stem}-wheels", python, wanted, frozen=plan.locked)
+    lock = Lock(plan.folder, f"{file.stem}-wheels", python, requirements, frozen=plan.locked)
     exclude = (*environment.exclude, *_NUMPY)
 
     def make(output: Path, pins: list[Pins]) -> dict[str, Any]:
         output.mkdir()
         options = {"python": python, "glibc": glibc, "exclude": exclude, "pins": pins[0], "progress": progress}
-        return wheel_facts(python, glibc, located_wheels([spec], wanted, output, **options))
+        return wheel_facts(python, glibc, located_wheels([spec], requirements, output, **options))
 
     origin = {
         "kind": "wheels",
-        "requirements": wanted,
+        "requirements": requirements,
         "exclude": environment.exclude,
         "python": python,
         "glibc": glibc,

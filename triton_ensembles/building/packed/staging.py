@@ -28,9 +28,9 @@ def stage(
             copy(written, folder / written.relative_to(plan.folder / step))
         comments = carried(plan.folder / step / CONFIG)
         (folder / CONFIG).write_text(comments + format_config(config), encoding="utf-8")
-    for path, made in artifacts.items():
+    for path, artifact in artifacts.items():
         step, inner = path.split("/", 1)
-        place(made, destination / plan.configs[step].name / inner)
+        place(artifact, destination / plan.configs[step].name / inner)
     for beside in environments_beside(plan.folder, plan.configs):
         for file in files_in(beside).values() if beside.is_dir() else [beside]:
             copy(file, destination / file.relative_to(plan.folder))
