@@ -57,7 +57,6 @@ class Reading:
 
     def __init__(self, text: str, message: Message, *, guesses: bool) -> None:
         self.text = text
-        self.guesses = guesses
         self.tokens = Tokens(text, placeholders=guesses)
         self.parsed = Parsed(message)
         self._closers: list[str] = []  # what would close the brackets that are open, the outermost first
@@ -68,7 +67,6 @@ class Reading:
         self._structure_lost = False  # a bracket is missing, so that what follows may belong elsewhere
         self._equals: list[Token] = []
         self._empty: list[Token] = []  # the names of fields without a value
-        self._pairs: set[tuple[Path | None, str]] = set()  # maps that are written as pairs
         self._latest: TextFault | None = None  # None again as soon as a field was read without a fault
         self._wrong = 0
         self._swallowed = False  # an open string has taken brackets with it
@@ -187,13 +185,8 @@ class Reading:
 
     def _colon(self) -> Token | None:
         mark = self.tokens.take_mark(":", "=")
-        while mark and self.tokens.at("=", ":"):  # := and ==
-            again = self.tokens.take()
-            if "=" in (mark.text, again.text):
-                mark = again._replace(text="=")
-            else:
-                self._fault("config-syntax", again, "':' is written twice", "delete one of the two")
-        if mark and mark.text == "=":
+        if mark and (mark.text == "=" or self.tokens.at("=")):
+            self.tokens.take_mark("=")  # := and ==
             self._equals.append(mark)
         return mark
 
@@ -237,18 +230,6 @@ class Reading:
         self._one_more_wrong()
         if path is not None:
             self.parsed.damaged.add((*path, name))
-
-    def _put(self, message: Message, field: FieldDescriptor, key: str, text: str, path: Path | None) -> None:
-        """Set ``key`` of a map; a text becomes the string_value of a parameter, and nothing else of other messages."""
-        entries = getattr(message, field.name)
-        value = field.message_type.fields_by_name["value"]
-        self._place(path, self.tokens.now.offset)
-        if value.cpp_type == FieldDescriptor.CPPTYPE_STRING:
-            entries[key] = text
-        elif value.message_type is not None and "string_value" in value.message_type.fields_by_name:
-            entries[key].string_value = text
-        elif path is not None:
-            self.parsed.damaged.add(path[:-1])
 
     def _place(self, path: Path | None, offset: int) -> None:
         if path is not None:
