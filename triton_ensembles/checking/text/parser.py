@@ -84,7 +84,7 @@ class _Parser(ValueReading):
         self._stray_names.append(set())
         if closer:
             self._closers.append(closer)
-        while self._unwind_to is None or not self._leaves():
+        while not self._leaves():
             if self.tokens.now.kind is Kind.NAME:
                 self._field(message, path)
             elif self.tokens.ended:
@@ -178,12 +178,9 @@ class _Parser(ValueReading):
         levels = [index for index, outer in enumerate(self._outer[:-1], 1) if name.text in outer.fields_by_name]
         if levels and not self._balanced:
             self._unwind_to = levels[-1]
-            self._lose_structure(
-                "config-unclosed",
-                name,
-                f"'{name.text}' is a field of {self._outer[levels[-1] - 1].name}, and a bracket is still open",
-                f"write {' '.join(reversed(self._closers[levels[-1] - 1 :]))} before it",
-            )
+            wrong = f"'{name.text}' is a field of {self._outer[levels[-1] - 1].name}, and a bracket is still open"
+            cure = f"write {' '.join(reversed(self._closers[levels[-1] - 1 :]))} before it"
+            self._lose_structure("config-unclosed", name, wrong, cure)
             return None
         guess = None if self._misplaced(name) else nearest(name.text, fields)
         if guess:
@@ -209,10 +206,8 @@ class _Parser(ValueReading):
         start = None if path is None else (*path, descriptor.name)
         self._place(start, name.offset)
         if descriptor.is_repeated and self.tokens.at("["):
-            self._list(
-                lambda: self._message(message, descriptor, self.tokens.now, path, False),
-                descriptor.message_type.fields_by_name,
-            )
+            fields = descriptor.message_type.fields_by_name
+            self._list(lambda: self._message(message, descriptor, self.tokens.now, path, False), fields)
         else:
             self._message(message, descriptor, name, path, colon)
 
@@ -231,12 +226,9 @@ class _Parser(ValueReading):
             self._damage(path, descriptor.name)
             return
         if opening is None:
-            self._derails(
-                "config-wrong-type",
-                self.tokens.now,
-                f"'{descriptor.name}' is a group of fields, not {self.tokens.now.text.strip()[:40] or 'nothing'}",
-                f"write {descriptor.name} {{ … }}",
-            )
+            written = self.tokens.now.text.strip()[:40] or "nothing"
+            wrong = f"'{descriptor.name}' is a group of fields, not {written}"
+            self._derails("config-wrong-type", self.tokens.now, wrong, f"write {descriptor.name} {{ … }}")
             self._damage(path, descriptor.name)
             if not self.tokens.line_ends_before(place.offset):
                 self.tokens.skip_value()

@@ -240,10 +240,8 @@ class Reading:
         if self._empty:
             names = most_of(f"'{name}'" for name in dict.fromkeys(token.text for token in self._empty))
             have = "has" if len(self._empty) == 1 else "have"
-            cure = f"write {self._empty[0].text}: and its value"
-            self.parsed.faults.append(
-                TextFault("config-syntax", self._empty[0].offset, f"{names} {have} no value here", cure)
-            )
+            message, cure = f"{names} {have} no value here", f"write {self._empty[0].text}: and its value"
+            self.parsed.faults.append(TextFault("config-syntax", self._empty[0].offset, message, cure))
         for places, habit, cure in (
             ([token.offset for token in self._equals], "'=' is not protobuf text", "write ':' instead"),
             (self.tokens.odd_spaces, "there is an invisible character here: {}", "write an ordinary space"),
@@ -257,12 +255,9 @@ class Reading:
 
     def _leaves(self) -> bool:
         """Whether a missing bracket was noticed further in, so that this message ends here."""
-        if self._unwind_to is None:
-            return False
         if self._unwind_to == len(self._outer):
             self._unwind_to = None
-            return False
-        return True
+        return self._unwind_to is not None
 
     def _stray_closer(self, closer: str) -> bool:
         """A closing bracket of another kind. True when it closes something further out, so that we end here."""
@@ -292,23 +287,15 @@ class Reading:
     def _may_set(self, message: Message, descriptor: FieldDescriptor, place: Token, path: Path | None) -> bool:
         """False, with a fault, when a singular field comes again or another member of its oneof is there already."""
         if present(message, descriptor):
-            self._derails(
-                "config-field-twice",
-                place,
-                f"'{descriptor.name}' was already given in this {message.DESCRIPTOR.name}",
-                "keep one of the two",
-            )
+            wrong = f"'{descriptor.name}' was already given in this {message.DESCRIPTOR.name}"
+            self._derails("config-field-twice", place, wrong, "keep one of the two")
             self._damage(path, descriptor.name)
             return False
         oneof = descriptor.containing_oneof
         rival = message.WhichOneof(oneof.name) if oneof is not None else None
         if rival is not None:
-            self._fault(
-                "config-oneof-twice",
-                place,
-                f"'{descriptor.name}' cannot be combined with '{rival}' in one {message.DESCRIPTOR.name}",
-                "keep one of the two",
-            )
+            wrong = f"'{descriptor.name}' cannot be combined with '{rival}' in one {message.DESCRIPTOR.name}"
+            self._fault("config-oneof-twice", place, wrong, "keep one of the two")
             self._damage(path, descriptor.name)
             self._damage(path, rival)
             return False

@@ -20,12 +20,8 @@ class ValueReading(Reading):
     def _scalars(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
         start = None if path is None else (*path, descriptor.name)
         late = self.tokens.at("[") and self.tokens.next_is(":")
-        if (
-            not self._colon()
-            and not late
-            and self.tokens.now.kind is not Kind.PLACEHOLDER
-            and not self._next_field(name)
-        ):
+        has_colon = self._colon() is not None or late or self.tokens.now.kind is Kind.PLACEHOLDER
+        if not has_colon and not self._next_field(name):
             known = self.tokens.now.kind in (Kind.NAME, Kind.INTEGER, Kind.FLOAT, Kind.STRING) or self.tokens.at("[")
             missing = f"':' is missing after '{name.text}'"
             self._fault("config-syntax", self.tokens.now, missing, f"write {name.text}: …", certain=known)
