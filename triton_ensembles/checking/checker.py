@@ -57,8 +57,8 @@ def report_on(repositories: Sequence[Repository], paths: Sequence[Path], destina
         tuple(replace(fault, line_text=sources.line(fault.place)) for fault in sorted(faults, key=Fault.sort_key)),
         tuple(repository.shown for repository in repositories),
         tuple(
-            replace(one_accepted, fault=replace(one_accepted.fault, line_text=sources.line(one_accepted.fault.place)))
-            for one_accepted in sorted([*accepted, *ignored], key=lambda each: each.fault.sort_key())
+            replace(acceptance, fault=replace(acceptance.fault, line_text=sources.line(acceptance.fault.place)))
+            for acceptance in sorted([*accepted, *ignored], key=lambda acceptance: acceptance.fault.sort_key())
         ),
     )
 

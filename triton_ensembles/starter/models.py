@@ -155,7 +155,9 @@ def copy_environments(repository: ModelRepository, configs: dict[str, ModelConfi
             continue
         written = config.parameters[PARAMETER].string_value
         if beside := _BESIDE.match(written):
-            _copy_beside(repository, beside[1], into)
+            place = (repository.folder.parent if repository.is_model else repository.folder) / beside[1]
+            if place.exists() and not (into / beside[1]).exists():
+                copy_tree(place, into / beside[1], Copied())
         if written.startswith("/"):
             notes.left.append(
                 f"{name} runs in {written}, which no archive has: pack the environment into the folder of the model "
@@ -163,12 +165,6 @@ def copy_environments(repository: ModelRepository, configs: dict[str, ModelConfi
             )
         else:
             notes.assumed.append(f"{name} runs in the environment that its {CONFIG} names: {written}")
-
-
-def _copy_beside(repository: ModelRepository, name: str, into: Path) -> None:
-    place = (repository.folder.parent if repository.is_model else repository.folder) / name
-    if place.exists() and not (into / name).exists():
-        copy_tree(place, into / name, Copied())
 
 
 def files_beside(repository: ModelRepository) -> Iterator[str]:

@@ -15,7 +15,7 @@ from triton_ensembles.starter.names import check_name, module_name
 from triton_ensembles.version import __version__
 
 # What a folder may hold that is still empty: what hosting services put into a new repository, and hidden files.
-_BEGINNINGS = ("readme", "license", "licence", "copying", "notice")
+_BEGINNING = re.compile(r"\.|(?:readme|license|licence|copying|notice)(?:\.|\Z)", re.IGNORECASE)
 
 _ONNXRUNTIME, _ONNX = "onnxruntime==1.31.1", "onnx==1.23.2"  # as in the extra build, which has much more
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -47,7 +47,7 @@ def root_of(chosen: Path | None, working: Path) -> tuple[Path, bool]:
     if project is not None and (project / ENSEMBLES).is_dir():
         return project, False
     folder = chosen or working
-    contents = [path.name for path in sorted(folder.iterdir()) if not _is_beginning(path.name)]
+    contents = [path.name for path in sorted(folder.iterdir()) if not _BEGINNING.match(path.name)]
     if contents:
         message = f"there is no project here or above, and this folder is not empty (it has {contents[0]})"
         cure = f"go to an empty folder for a whole project, or make the folder {ENSEMBLES}/ here for ensembles alone"
@@ -88,10 +88,6 @@ def requirements(backends: set[str], *, makes_onnx: bool) -> str:
     lines = [f"triton-ensembles[serve]=={__version__}"]
     lines += [_ONNXRUNTIME] if "onnxruntime" in backends else []
     return "\n".join([*lines, _ONNX] if makes_onnx else lines)
-
-
-def _is_beginning(name: str) -> bool:
-    return name.startswith(".") or name.lower().partition(".")[0] in _BEGINNINGS
 
 
 def rendered(kind: str, name: str, values: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -60,7 +60,7 @@ def find_repository(path: Path, model: str, name: str) -> ModelRepository:
         cure = "name the folder whose folders are the models, each with a config.pbtxt, or a .tar.gz of it"
         raise EnsembleError(message, path=path, cure=cure)
     if len(repositories) > 1:
-        eligible = [one for one in repositories if model in one.configs or (not model and one.ensembles)]
+        eligible = [place for place in repositories if model in place.configs or (not model and place.ensembles)]
         repositories = eligible or repositories
     if len(repositories) > 1:
         folders = most_of((shown(repository.folder) for repository in repositories), 6)

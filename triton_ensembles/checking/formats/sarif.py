@@ -30,7 +30,7 @@ def printed(report: Report, _seconds: float) -> str:
     """A log with one run. It has nothing of the machine or the time: the same faults give the same text."""
     results = list(_found(report))
     # Of too many, the errors are kept.
-    severest = sorted(results, key=lambda each: list(Severity).index(each[0].severity))
+    severest = sorted(results, key=lambda result: list(Severity).index(result[0].severity))
     kept = results if len(results) <= MOST_RESULTS else severest[:MOST_RESULTS]
     rules = sorted({fault.rule for fault, _ in kept})
     index_of = {id: index for index, id in enumerate(rules)}
@@ -60,7 +60,7 @@ def _found(report: Report) -> Iterator[tuple[Fault, dict[str, Any]]]:
     every: list[tuple[Fault, dict[str, Any]]] = [(fault, state) for fault in report.faults]
     every += [(fault, {"baselineState": "unchanged"}) for fault in report.known or ()]
     every += [(accepted.fault, state | {"suppressions": [_suppression(accepted)]}) for accepted in report.accepted]
-    yield from sorted(every, key=lambda each: each[0].sort_key())
+    yield from sorted(every, key=lambda result: result[0].sort_key())
 
 
 def _suppression(accepted: Accepted) -> dict[str, str]:
@@ -70,10 +70,9 @@ def _suppression(accepted: Accepted) -> dict[str, str]:
 
 def _rule(id: str) -> dict[str, Any]:
     rule = RULES_BY_ID[id]
-    help = f"{rule.title}.\nSource: {rule.source}\nExamples and the fix: triton-ensembles check --explain {id}"
-    markdown = (
-        f"{rule.title}.\n\nSource: {rule.source}\n\nExamples and the fix: `triton-ensembles check --explain {id}`"
-    )
+    command = f"triton-ensembles check --explain {id}"
+    help = f"{rule.title}.\nSource: {rule.source}\nExamples and the fix: {command}"
+    markdown = f"{rule.title}.\n\nSource: {rule.source}\n\nExamples and the fix: `{command}`"
     return {
         "id": id,
         "name": id.title().replace("-", ""),

@@ -13,9 +13,8 @@ from google.protobuf.message_factory import GetMessageClass
 
 from triton_ensembles.checking.text.foreign import RULE as OTHER_FORMAT
 from triton_ensembles.checking.text.foreign import other_format
-from triton_ensembles.checking.text.map_pairs import as_entries, read_pairs
 from triton_ensembles.checking.text.parsed import Parsed, Path, TextFault
-from triton_ensembles.checking.text.plain import PlainEntry, plain_entry
+from triton_ensembles.checking.text.plain import plain_entry
 from triton_ensembles.checking.text.reading import (
     MOST_FAULTS,
     NotThisFormatError,
@@ -25,14 +24,11 @@ from triton_ensembles.checking.text.reading import (
     present,
 )
 from triton_ensembles.checking.text.strays import fields_meant, form_of
-from triton_ensembles.checking.text.swapped import SwappedError, swapped_brackets
 from triton_ensembles.checking.text.tokens import PAIRS, Kind, Token
 from triton_ensembles.checking.text.value_reading import ValueReading
 from triton_ensembles.ground.spelling import choices, nearest
 from triton_ensembles.triton.model_config import ModelConfig
 
-_MOST_SWAPS = 3
-_LONGEST_SWAPPED = 100_000  # characters; each swap that is found means reading all of it again
 _PROSE = re.compile(r"[^\n:={}\[\]]*(?:\n|\Z)")
 _HYPHENATED = re.compile(r"[A-Za-z]\w*(?:-[A-Za-z]\w*)+(?=\s*[:{\[])")
 
@@ -43,28 +39,16 @@ def parse(text: str, message: Message) -> Parsed:
     What may have been meant is guessed only of a text that protobuf refuses: a comment in which somebody writes
     ``{{ x }}``, or a string that ends with a bracket, is nobody's template and no mistake.
     """
-    parsed = _parse(text, message, guesses=False, may_swap=False)
+    parsed = _parse(text, message, guesses=False)
     if not parsed.refused:
         return parsed
     if fault := other_format(text):
         return Parsed(type(message)(), [fault], damaged={()})
-    swaps: list[TextFault] = []
-    while True:
-        message = type(message)()
-        may_swap = len(swaps) < _MOST_SWAPS and len(text) < _LONGEST_SWAPPED
-        try:
-            parsed = _parse(text, message, guesses=True, may_swap=may_swap)
-        except SwappedError as swapped:
-            text = swapped.text
-            swaps.append(swapped.fault)
-        else:
-            parsed.faults += swaps
-            return parsed
+    return _parse(text, type(message)(), guesses=True)
 
 
-def _parse(text: str, message: Message, *, guesses: bool, may_swap: bool) -> Parsed:
+def _parse(text: str, message: Message, *, guesses: bool) -> Parsed:
     parser = _Parser(text, message, guesses=guesses)
-    parser.may_swap = may_swap
     parsed = parser.parsed
     try:
         parser.read()
@@ -73,20 +57,12 @@ def _parse(text: str, message: Message, *, guesses: bool, may_swap: bool) -> Par
         parsed.faults += parser.placeholders.faults(message)
     except TooManyFaultsError:
         parsed.damaged.add(())
-        parsed.faults.append(
-            TextFault(
-                "config-syntax",
-                parser.tokens.now.offset,
-                f"the text continues, but after {MOST_FAULTS} faults it is not read any further",
-                "fix those above first",
-            )
-        )
+        wrong = f"the text continues, but after {MOST_FAULTS} faults it is not read any further"
+        parsed.faults.append(TextFault("config-syntax", parser.tokens.now.offset, wrong, "fix those above first"))
     return parsed
 
 
 class _Parser(ValueReading):
-    may_swap = False
-
     def read(self) -> None:
         self._fields(self.parsed.message, (), None)
         if self._structure_lost:
@@ -108,7 +84,7 @@ class _Parser(ValueReading):
         self._stray_names.append(set())
         if closer:
             self._closers.append(closer)
-        while self._unwind_to is None or not self._leaves():
+        while not self._leaves():
             if self.tokens.now.kind is Kind.NAME:
                 self._field(message, path)
             elif self.tokens.ended:
@@ -138,17 +114,16 @@ class _Parser(ValueReading):
 
     def _junk(self, message: Message, path: Path | None) -> None:
         first = self.tokens.now
-        if first.text == "{" and self._closers[-2:] == ["]", "}"]:
-            self._swap_back(first)
-        if first.text not in PAIRS or self.text[first.offset - 1 : first.offset] == "{":
-            pass
+        if self.text[first.offset - 1 : first.offset] == "{":
+            if first.text == "{":
+                self._template("{{", first.offset)
         elif self._one_too_many():
             return
-        if self.tokens.at("{") and self.text[first.offset - 1 : first.offset] == "{":
-            self._template("{{", first.offset)
         if first.kind is Kind.STRING and self.tokens.next_is(":", "=") and self._latest is None:
             text = f"{first.text[:40]} is a field in quotes, as JSON and Python have it"
-            self._fault(OTHER_FORMAT, first, text, "write the names of fields without quotes: name: …")
+            is_entry = message.DESCRIPTOR.GetOptions().map_entry
+            field = 'key: "…" value: …' if is_entry else "name: …"
+            self._fault(OTHER_FORMAT, first, text, f"write the names of fields without quotes: {field}")
             raise NotThisFormatError
         cure = f"a field of {message.DESCRIPTOR.name} is {choices(message.DESCRIPTOR.fields_by_name)}"
         if first.text.startswith("/") or first.text in (";", "-"):
@@ -172,14 +147,12 @@ class _Parser(ValueReading):
         hyphenated = _HYPHENATED.match(self.text, name.offset) if hyphen else None
         if hyphenated:  # as YAML has them: instance-group
             name = name._replace(text=hyphenated[0])
-        whole = self._joined(name, message.DESCRIPTOR.fields_by_name)
-        name = whole or name
         descriptor = self._named(message, name)
         if self._unwind_to is not None:
             return
         if hyphenated:
             self.tokens.go_to(name.offset + len(name.text))
-        elif whole is None:
+        else:
             self.tokens.take()
         if self.tokens.now.text == name.text and self.tokens.next_is(":", "{", "["):
             self._fault("config-syntax", self.tokens.take(), f"'{name.text}' is written twice", "delete one of the two")
@@ -205,15 +178,10 @@ class _Parser(ValueReading):
         levels = [index for index, outer in enumerate(self._outer[:-1], 1) if name.text in outer.fields_by_name]
         if levels and not self._balanced:
             self._unwind_to = levels[-1]
-            self._lose_structure(
-                "config-unclosed",
-                name,
-                f"'{name.text}' is a field of {self._outer[levels[-1] - 1].name}, and a bracket is still open",
-                f"write {' '.join(reversed(self._closers[levels[-1] - 1 :]))} before it",
-            )
+            wrong = f"'{name.text}' is a field of {self._outer[levels[-1] - 1].name}, and a bracket is still open"
+            cure = f"write {' '.join(reversed(self._closers[levels[-1] - 1 :]))} before it"
+            self._lose_structure("config-unclosed", name, wrong, cure)
             return None
-        if levels:
-            self._swap_back(name)
         guess = None if self._misplaced(name) else nearest(name.text, fields)
         if guess:
             cure = f"did you mean '{guess}'?"
@@ -231,11 +199,6 @@ class _Parser(ValueReading):
             return None
         return None if not fields[guess].is_repeated and present(message, fields[guess]) else fields[guess]
 
-    def _swap_back(self, opening: Token) -> None:
-        """Raise :class:`SwappedError` when the line of ``opening`` and a closing bracket have changed places."""
-        if self.may_swap and self._balanced and not self._structure_lost:
-            swapped_brackets(self.text, opening.offset)
-
     # --- values --------------------------------------------------------------------------------------------------
 
     def _messages(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
@@ -243,10 +206,8 @@ class _Parser(ValueReading):
         start = None if path is None else (*path, descriptor.name)
         self._place(start, name.offset)
         if descriptor.is_repeated and self.tokens.at("["):
-            self._list(
-                lambda: self._message(message, descriptor, self.tokens.now, path, False),
-                descriptor.message_type.fields_by_name,
-            )
+            fields = descriptor.message_type.fields_by_name
+            self._list(lambda: self._message(message, descriptor, self.tokens.now, path, False), fields)
         else:
             self._message(message, descriptor, name, path, colon)
 
@@ -265,12 +226,9 @@ class _Parser(ValueReading):
             self._damage(path, descriptor.name)
             return
         if opening is None:
-            self._derails(
-                "config-wrong-type",
-                self.tokens.now,
-                f"'{descriptor.name}' is a group of fields, not {self.tokens.now.text.strip()[:40] or 'nothing'}",
-                f"write {descriptor.name} {{ … }}",
-            )
+            written = self.tokens.now.text.strip()[:40] or "nothing"
+            wrong = f"'{descriptor.name}' is a group of fields, not {written}"
+            self._derails("config-wrong-type", self.tokens.now, wrong, f"write {descriptor.name} {{ … }}")
             self._damage(path, descriptor.name)
             if not self.tokens.line_ends_before(place.offset):
                 self.tokens.skip_value()
@@ -294,29 +252,25 @@ class _Parser(ValueReading):
         self, message: Message, descriptor: FieldDescriptor, place: Token, opening: Token, path: Path | None
     ) -> None:
         """``parameters { key: … value: … }``: its places are known by the key, which may come last."""
-        there = self.text.startswith(opening.text, opening.offset)
-        if there and (plain := plain_entry(descriptor, self.text, opening.offset + 1, PAIRS[opening.text])):
-            self._plain_entry(message, descriptor, place, plain, path)
-            return
-        if there and (pairs := read_pairs(self.text, opening.offset + 1, PAIRS[opening.text])):
-            cure = f"write {as_entries(descriptor, pairs.values)}"
-            if (path, descriptor.name) not in self._pairs:
-                self._fault("config-syntax", opening, f"an entry of '{descriptor.name}' has a key and a value", cure)
-            self._pairs.add((path, descriptor.name))
-            for key, text in pairs.values.items():
-                self._put(message, descriptor, key, text, None if path is None else (*path, descriptor.name, key))
-            self.tokens.go_to(pairs.end)
-            return
         entry: Any = GetMessageClass(descriptor.message_type)()
         outside = self.parsed
         inside = self.parsed = Parsed(entry, outside.faults)
-        self._fields(entry, (), opening)
+        is_written = self.text.startswith(opening.text, opening.offset)
+        plain = plain_entry(entry, self.text, opening.offset + 1, PAIRS[opening.text]) if is_written else None
+        if plain:
+            inside.offsets, end = plain
+            self.tokens.go_to(end)
+        else:
+            self._fields(entry, (), opening)
         self.parsed = outside
         if any(damage[:1] in ((), ("key",)) for damage in inside.damaged):
             self._damage(path, descriptor.name)
             return
-        self._new_key(message, descriptor, entry.key, place)
         entries = getattr(message, descriptor.name)
+        if entry.key in entries:
+            key = f"'{entry.key}'" if isinstance(entry.key, str) else entry.key
+            wrong = f"'{descriptor.name}' has the key {key} twice, and only the last one counts"
+            self._fault("config-map-key-twice", place, wrong, "keep one of the two")
         if descriptor.message_type.fields_by_name["value"].message_type is not None:
             entries[entry.key].CopyFrom(entry.value)
         else:
@@ -327,33 +281,3 @@ class _Parser(ValueReading):
             self.parsed.offsets.update({(*start, *inner): offset for inner, offset in inside.offsets.items()})
             self.parsed.items.update({(*start, *inner): offsets for inner, offsets in inside.items.items()})
             self.parsed.damaged.update((*start, *inner) for inner in inside.damaged)
-
-    def _plain_entry(
-        self, message: Message, descriptor: FieldDescriptor, place: Token, plain: PlainEntry, path: Path | None
-    ) -> None:
-        entries = getattr(message, descriptor.name)
-        self._new_key(message, descriptor, plain.key, place)
-        if plain.field:
-            # As protobuf's own parser does it: a later entry replaces an earlier one.
-            entries.pop(plain.key, None)
-            setattr(entries[plain.key], plain.field, plain.value)
-        else:
-            entries[plain.key] = plain.value
-        if path is not None:
-            start = (*path, descriptor.name, plain.key)
-            self.parsed.offsets[start] = place.offset
-            self.parsed.offsets.update({(*start, *inner): offset for inner, offset in plain.offsets.items()})
-        self.tokens.go_to(plain.end)
-
-    def _new_key(self, message: Message, descriptor: FieldDescriptor, key: Any, place: Token) -> None:
-        if key in getattr(message, descriptor.name):
-            self._fault(
-                "config-map-key-twice",
-                place,
-                f"'{descriptor.name}' has the key {_shown(key)} twice, and only the last one counts",
-                "keep one of the two",
-            )
-
-
-def _shown(key: Any) -> str:
-    return f"'{key}'" if isinstance(key, str) else str(key)

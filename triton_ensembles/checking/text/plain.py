@@ -16,16 +16,6 @@ from triton_ensembles.checking.text.tokens import PAIRS
 _GAP = r"[ \t\r\n\v\f]*+"
 
 
-class PlainEntry(NamedTuple):
-    """``field``: the one of the entry's message that has the value, "" when the value is no message."""
-
-    key: str
-    field: str
-    value: str
-    offsets: dict[Path, int]
-    end: int
-
-
 class Run(NamedTuple):
     """Items of a list with their offsets; the next item begins at ``end``."""
 
@@ -77,19 +67,20 @@ def _entry(closer: str) -> re.Pattern[str]:
 _ENTRIES = {closer: _entry(closer) for closer in PAIRS.values() if closer != "]"}
 
 
-def plain_entry(field: FieldDescriptor, text: str, start: int, closer: str) -> PlainEntry | None:
-    """The entry of the map ``field`` whose content begins at ``start``; None when it is not a plain one of texts."""
+def plain_entry(entry: Any, text: str, start: int, closer: str) -> tuple[dict[Path, int], int] | None:
+    """Fill ``entry``, one of a map, from the text at ``start``; its offsets and its end, None when it is not plain."""
     match = _ENTRIES[closer].match(text, start)
-    key, value = field.message_type.fields
+    key, value = entry.DESCRIPTOR.fields
     if match is None or key.type != FieldDescriptor.TYPE_STRING:
         return None
-    offsets: dict[Path, int] = {("key",): match.start(2) - 1, ("value",): match.start(3)}
-    if match[4] is None:
-        if value.type != FieldDescriptor.TYPE_STRING:
-            return None
+    offsets: dict[Path, int] = {("key",): match.start(2) - 1}
+    if match[4] is None and value.type == FieldDescriptor.TYPE_STRING:
+        entry.value = match[6]
         offsets[("value",)] = match.start(6) - 1
-        return PlainEntry(match[2], "", match[6], offsets, match.end())
-    if value.message_type is None or match[4] not in value.message_type.fields_by_name:
+    elif match[4] and value.message_type is not None and match[4] in value.message_type.fields_by_name:
+        setattr(entry.value, match[4], match[5])
+        offsets |= {("value",): match.start(3), ("value", match[4]): match.start(5) - 1}
+    else:
         return None
-    offsets[("value", match[4])] = match.start(5) - 1
-    return PlainEntry(match[2], match[4], match[5], offsets, match.end())
+    entry.key = match[2]
+    return offsets, match.end()

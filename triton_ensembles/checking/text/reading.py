@@ -57,7 +57,6 @@ class Reading:
 
     def __init__(self, text: str, message: Message, *, guesses: bool) -> None:
         self.text = text
-        self.guesses = guesses
         self.tokens = Tokens(text, placeholders=guesses)
         self.parsed = Parsed(message)
         self._closers: list[str] = []  # what would close the brackets that are open, the outermost first
@@ -68,7 +67,6 @@ class Reading:
         self._structure_lost = False  # a bracket is missing, so that what follows may belong elsewhere
         self._equals: list[Token] = []
         self._empty: list[Token] = []  # the names of fields without a value
-        self._pairs: set[tuple[Path | None, str]] = set()  # maps that are written as pairs
         self._latest: TextFault | None = None  # None again as soon as a field was read without a fault
         self._wrong = 0
         self._swallowed = False  # an open string has taken brackets with it
@@ -187,13 +185,8 @@ class Reading:
 
     def _colon(self) -> Token | None:
         mark = self.tokens.take_mark(":", "=")
-        while mark and self.tokens.at("=", ":"):  # := and ==
-            again = self.tokens.take()
-            if "=" in (mark.text, again.text):
-                mark = again._replace(text="=")
-            else:
-                self._fault("config-syntax", again, "':' is written twice", "delete one of the two")
-        if mark and mark.text == "=":
+        if mark and (mark.text == "=" or self.tokens.at("=")):
+            self.tokens.take_mark("=")  # := and ==
             self._equals.append(mark)
         return mark
 
@@ -238,18 +231,6 @@ class Reading:
         if path is not None:
             self.parsed.damaged.add((*path, name))
 
-    def _put(self, message: Message, field: FieldDescriptor, key: str, text: str, path: Path | None) -> None:
-        """Set ``key`` of a map; a text becomes the string_value of a parameter, and nothing else of other messages."""
-        entries = getattr(message, field.name)
-        value = field.message_type.fields_by_name["value"]
-        self._place(path, self.tokens.now.offset)
-        if value.cpp_type == FieldDescriptor.CPPTYPE_STRING:
-            entries[key] = text
-        elif value.message_type is not None and "string_value" in value.message_type.fields_by_name:
-            entries[key].string_value = text
-        elif path is not None:
-            self.parsed.damaged.add(path[:-1])
-
     def _place(self, path: Path | None, offset: int) -> None:
         if path is not None:
             self.parsed.offsets.setdefault(path, offset)
@@ -259,10 +240,8 @@ class Reading:
         if self._empty:
             names = most_of(f"'{name}'" for name in dict.fromkeys(token.text for token in self._empty))
             have = "has" if len(self._empty) == 1 else "have"
-            cure = f"write {self._empty[0].text}: and its value"
-            self.parsed.faults.append(
-                TextFault("config-syntax", self._empty[0].offset, f"{names} {have} no value here", cure)
-            )
+            message, cure = f"{names} {have} no value here", f"write {self._empty[0].text}: and its value"
+            self.parsed.faults.append(TextFault("config-syntax", self._empty[0].offset, message, cure))
         for places, habit, cure in (
             ([token.offset for token in self._equals], "'=' is not protobuf text", "write ':' instead"),
             (self.tokens.odd_spaces, "there is an invisible character here: {}", "write an ordinary space"),
@@ -276,12 +255,9 @@ class Reading:
 
     def _leaves(self) -> bool:
         """Whether a missing bracket was noticed further in, so that this message ends here."""
-        if self._unwind_to is None:
-            return False
         if self._unwind_to == len(self._outer):
             self._unwind_to = None
-            return False
-        return True
+        return self._unwind_to is not None
 
     def _stray_closer(self, closer: str) -> bool:
         """A closing bracket of another kind. True when it closes something further out, so that we end here."""
@@ -311,23 +287,15 @@ class Reading:
     def _may_set(self, message: Message, descriptor: FieldDescriptor, place: Token, path: Path | None) -> bool:
         """False, with a fault, when a singular field comes again or another member of its oneof is there already."""
         if present(message, descriptor):
-            self._derails(
-                "config-field-twice",
-                place,
-                f"'{descriptor.name}' was already given in this {message.DESCRIPTOR.name}",
-                "keep one of the two",
-            )
+            wrong = f"'{descriptor.name}' was already given in this {message.DESCRIPTOR.name}"
+            self._derails("config-field-twice", place, wrong, "keep one of the two")
             self._damage(path, descriptor.name)
             return False
         oneof = descriptor.containing_oneof
         rival = message.WhichOneof(oneof.name) if oneof is not None else None
         if rival is not None:
-            self._fault(
-                "config-oneof-twice",
-                place,
-                f"'{descriptor.name}' cannot be combined with '{rival}' in one {message.DESCRIPTOR.name}",
-                "keep one of the two",
-            )
+            wrong = f"'{descriptor.name}' cannot be combined with '{rival}' in one {message.DESCRIPTOR.name}"
+            self._fault("config-oneof-twice", place, wrong, "keep one of the two")
             self._damage(path, descriptor.name)
             self._damage(path, rival)
             return False

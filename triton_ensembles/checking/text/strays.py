@@ -21,19 +21,15 @@ class ValueForm(Enum):
     OTHER = auto()
 
 
+_BY_FIRST_LETTER = dict.fromkeys("'\"", ValueForm.TEXT) | dict.fromkeys("{<", ValueForm.GROUP) | {"[": ValueForm.LIST}
+_BY_FIRST_LETTER |= dict.fromkeys("-.0123456789", ValueForm.NUMBER)
+
+
 def form_of(text: str, offset: int) -> ValueForm:
     """The form of the value that follows the name which ends at ``offset``."""
     match = _VALUE.match(text, offset)
     first = match[1] if match else ""
-    if first in ("'", '"'):
-        return ValueForm.TEXT
-    if first in ("{", "<"):
-        return ValueForm.GROUP
-    if first == "[":
-        return ValueForm.LIST
-    if first.isdecimal() or first in ("-", "."):
-        return ValueForm.NUMBER
-    return ValueForm.WORD if first.isalpha() else ValueForm.OTHER
+    return _BY_FIRST_LETTER.get(first, ValueForm.WORD if first.isalpha() else ValueForm.OTHER)
 
 
 def fields_meant(message: Message, forms: set[ValueForm]) -> Iterator[str]:

@@ -7,7 +7,7 @@ several subjects of its own, such as all inputs, continues with the next one by 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from google.protobuf.message import Message
@@ -71,18 +71,15 @@ class _MessageView(_View):
             raise UnknownValueError
 
 
-class _ListView(_View):
+class _ListView(_View, Sequence[Any]):
     def __len__(self) -> int:
         return len(self._value)
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         return self._part(range(len(self._value))[index], self._value[index])
 
-    def __iter__(self) -> Iterator[Any]:
-        return (self[index] for index in range(len(self._value)))
 
-
-class _MapView(_View):
+class _MapView(_View, Mapping[Any, Any]):
     def __len__(self) -> int:
         return len(self._value)
 
@@ -93,19 +90,9 @@ class _MapView(_View):
         return key in self._value
 
     def __getitem__(self, key: Any) -> Any:
+        if key not in self._value:
+            raise KeyError(key)
         unknown = self._unknown.get(key, {})
         if None in unknown:
             raise UnknownValueError
         return _view(self._value[key], unknown.get("value"))
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        return self[key] if key in self._value else default
-
-    def keys(self) -> list[Any]:
-        return list(self._value)
-
-    def values(self) -> list[Any]:
-        return [self[key] for key in self._value]
-
-    def items(self) -> list[tuple[Any, Any]]:
-        return [(key, self[key]) for key in self._value]

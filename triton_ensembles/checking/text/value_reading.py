@@ -1,6 +1,5 @@
 """Fields that take values: one, or a list of them."""
 
-import re
 from array import array
 from collections.abc import Callable, Container
 
@@ -14,34 +13,15 @@ from triton_ensembles.checking.text.template import in_brackets, in_quotes, is_w
 from triton_ensembles.checking.text.tokens import SCALARS, Kind, Token
 from triton_ensembles.checking.text.values import NOTHING, NUMBERS, WrongValueError, read_value
 
-_SPLIT = re.compile(r"[A-Za-z_]\w*([^\w\n])(\w+)")
-_QUOTE_INSIDE = re.compile(r""""([^"\n\\]*)"([^"\n\\,;}\]]*)"(?=[ \t]*(?:[,;}\]#\n]|\Z))""")
-
 
 class ValueReading(Reading):
     """The part of the parser that reads values."""
 
-    def _joined(self, name: Token, known: Container[str]) -> Token | None:
-        """The ``known`` word that a sign within it has made two, of which ``name`` is the first; both are taken."""
-        match = None if name.text in known else _SPLIT.match(self.text, name.offset)
-        meant = (name.text + link + match[2] for link in ("", "_")) if match else ()
-        word = next((spelling for spelling in meant if spelling in known), None)
-        if match is None or word is None:
-            return None
-        sign = Token(Kind.JUNK, match[1], match.start(1))
-        self._fault("config-syntax", sign, f"there is a '{match[1]}' in '{word}'", f"write {word}", certain=True)
-        self.tokens.go_to(match.end())
-        return name._replace(text=word)
-
     def _scalars(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
         start = None if path is None else (*path, descriptor.name)
         late = self.tokens.at("[") and self.tokens.next_is(":")
-        if (
-            not self._colon()
-            and not late
-            and self.tokens.now.kind is not Kind.PLACEHOLDER
-            and not self._next_field(name)
-        ):
+        has_colon = self._colon() is not None or late or self.tokens.now.kind is Kind.PLACEHOLDER
+        if not has_colon and not self._next_field(name):
             known = self.tokens.now.kind in (Kind.NAME, Kind.INTEGER, Kind.FLOAT, Kind.STRING) or self.tokens.at("[")
             missing = f"':' is missing after '{name.text}'"
             self._fault("config-syntax", self.tokens.now, missing, f"write {name.text}: …", certain=known)
@@ -87,16 +67,7 @@ class ValueReading(Reading):
             if self.tokens.at("{", "<", "["):
                 self.tokens.skip_value()
             return
-        names = descriptor.enum_type.values_by_name if descriptor.enum_type else ()
-        whole = self._joined(first, names) if names and first.kind is Kind.NAME else None
-        may_hide_a_quote = self.guesses and first.kind is Kind.STRING
-        quoted = _QUOTE_INSIDE.match(self.text, first.offset) if may_hide_a_quote else None
-        if quoted:
-            sign = Token(Kind.JUNK, '"', quoted.end(1))
-            self._fault("config-bad-string", sign, "there is a quote in this string", "delete it", certain=True)
-            self.tokens.go_to(quoted.end())
-            whole = first._replace(text=f'"{quoted[1]}{quoted[2]}"')
-        taken = [whole or self.tokens.take()]
+        taken = [self.tokens.take()]
         while taken[0].kind is Kind.STRING and self.tokens.now.kind in (Kind.STRING, Kind.BAD_STRING):
             taken.append(self.tokens.take())
         placeholder = in_quotes("".join(part.text[1:-1] for part in taken if part.kind is Kind.STRING))

@@ -90,7 +90,7 @@ def _causes(errors: list[ErrorDetails]) -> list[ErrorDetails]:
         if not (error["type"] == "missing" and error["loc"][:-1] in unknown)
         and not (error["type"] == "too_short" and error["loc"] in inner)
     ]
-    return sorted(causes, key=lambda each: each["type"] != "extra_forbidden")
+    return sorted(causes, key=lambda error: error["type"] != "extra_forbidden")
 
 
 def _fault(error: ErrorDetails, text: str, path: Path) -> EnsembleError:
@@ -141,7 +141,7 @@ def _description(names: list[str]) -> str:
     models = (schema, *schema.get("$defs", {}).values())
     for name in reversed(names):
         having = [model for model in models if name in model.get("properties", {})]
-        having.sort(key=lambda each: name not in each.get("required", ()))
+        having.sort(key=lambda model: name not in model.get("required", ()))
         if having:
             text: str = having[0]["properties"][name].get("description", "")
             return " ".join(text.replace("``", "'").split()).partition(". ")[0].rstrip(".")
