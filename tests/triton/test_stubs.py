@@ -15,6 +15,7 @@ import tritonclient.http as http
 from checkout import TRITON_HOME
 from tests.endpoint.hosting import archives
 from tests.ensembles.clients import infer
+from tests.starter.repositories import tensors, write_network
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton import bare_python
 from triton_ensembles.triton.home import find_home, server_python
@@ -52,16 +53,20 @@ def test_a_plain_step_finds_numpy_and_nothing_else(python: str, tmp_path: Path) 
     assert facts == {"python": minor, "numpy": numpy, "found": ["ctypes", "sqlite3", "numpy"]}
 
 
-def test_our_backends_refuse_another_python_in_one_line(tmp_path: Path) -> None:
-    """Otherwise the user reads that onnxruntime is missing, and looks for it in the archive."""
+def test_engines_run_under_the_tools_python_beside_steps_of_another(tmp_path: Path) -> None:
+    """Otherwise no archive with a model file is served behind the name of an image whose Python is not the tool's."""
     other = installed("3.10" if server_python() != "3.10" else "3.12")
-    config = archives.model("step")["step/config.pbtxt"].replace(b'"python"', b'"onnxruntime"')
-    repository = archives.written({"step/config.pbtxt": config, "step/1/model.onnx": b""}, tmp_path / "repository")
-    with pytest.raises(EnsembleError) as caught:
-        TritonServer([repository], python=other, log=tmp_path / "log").start()
-    assert "this backend needs the packages of the Python that runs triton-ensembles" in str(caught.value)
-    assert f"the server's stubs run Python {other}" in str(caught.value)
-    assert "\n" not in str(caught.value)
+    step = archives.model("step", execute="import sys; x = np.array(sys.version_info[:2], np.float32)")
+    repository = archives.written(step, tmp_path)
+    write_network(repository / "network" / "1" / "model.onnx")
+    (repository / "network" / "config.pbtxt").write_text(
+        f'backend: "onnxruntime"\n{tensors(("X", "FP32", 4), ("Y", "FP32", 3))}'
+    )
+    with TritonServer([repository], python=other) as server, http.InferenceServerClient(server.http_url) as client:
+        assert (
+            ".".join(f"{number:.0f}" for number in infer(client, "step", {"X": np.zeros(2, np.float32)})["Y"]) == other
+        )
+        assert infer(client, "network", {"X": np.array([[1, 2, 4, 8]], np.float32)})["Y"].tolist() == [[1, 2, 4]]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +111,7 @@ def remade(bare: Path) -> bool:
     return bool(said)
 
 
-@pytest.mark.parametrize("fault", ["missing", "cut", "link", "configuration", "more"])
+@pytest.mark.parametrize("fault", ["missing", "cut", "link", "activate", "configuration", "more"])
 def test_a_damaged_one_is_made_again(fault: str, bare: Path) -> None:
     (packages,) = bare.glob("lib/*/site-packages")
     if fault == "missing":
@@ -117,6 +122,8 @@ def test_a_damaged_one_is_made_again(fault: str, bare: Path) -> None:
     elif fault == "link":
         (bare / "bin" / "python3").unlink()
         (bare / "bin" / "python3").symlink_to("nowhere")
+    elif fault == "activate":
+        (bare / "bin" / "activate").unlink()
     elif fault == "configuration":
         (bare / "pyvenv.cfg").write_text("home = /nowhere\n")
     else:

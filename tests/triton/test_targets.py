@@ -121,9 +121,10 @@ def test_an_unknown_image_is_refused(image: str, words: str) -> None:
         target_of("gpu", image)
 
 
-def test_the_cpu_target_has_no_image() -> None:
-    with pytest.raises(EnsembleError, match="the cpu target is not built for an image"):
-        target_of("cpu", "24.09")
+def test_the_cpu_target_takes_the_python_of_an_image_and_no_instance() -> None:
+    assert target_of("cpu").python == "" and target_of("cpu", "24.09").python == "3.10"
+    with pytest.raises(EnsembleError, match="the cpu target is not built for an instance"):
+        target_of("cpu", "", "ml.m5.xlarge")
     assert target_of("gpu", "123.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:24.09-py3").image == "24.09"
 
 

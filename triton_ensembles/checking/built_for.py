@@ -59,6 +59,9 @@ def python_of(repository: Repository, destination: Destination) -> tuple[str, st
     # An archive that was built for an image is rehearsed here with the stub of the image's Python.
     if (image := image_built_for(repository)) and image.python:
         return image.python, f"Triton {image.release}, for which the archive was built,"
+    python = manifest(repository).get("python")
+    if isinstance(python, str) and python not in ("", server_python()):
+        return python, "the server that the archive was built for"
     return server_python(), "this machine's server"
 
 

@@ -69,7 +69,7 @@ def build(
         return
     if engines_from and chosen_target.target != "gpu":
         raise click.UsageError("--engines-from is for --target gpu: no other target uses TensorRT plans")
-    if prove and (chosen_target.image or chosen_target.target == "gpu"):
-        raise click.UsageError("--prove is for the server on this machine: leave out --image, or use NVIDIA's image")
+    if prove and chosen_target.target == "gpu":
+        raise click.UsageError("--prove is for the server on this machine, which has no GPU: use NVIDIA's image")
     made_for = chosen_target.built()
     build_all(selected.ensembles, weights, made_for, engines_from, prove=prove, keep_locks=locked, is_result=True)

@@ -2,6 +2,8 @@
 
 .triton/python-3.10/pyvenv.cfg      a virtual environment (PEP 405) of a Python that is installed here
                     bin/python3     the link to it that the stub finds on PATH
+                    bin/activate    what Triton runs for a model whose environment this is
+                    lib/libpython…  the link to its library, which Triton puts on LD_LIBRARY_PATH for such a model
                     lib/…           numpy, unpacked from a wheel
 """
 
@@ -20,6 +22,7 @@ from triton_ensembles.triton.wheels import download_wheels
 
 _REQUIREMENTS = Path(__file__).parent / "requirements"
 _NEWEST = (3, 12)  # that numpy 1.26 has a wheel for
+_ACTIVATE = 'export PATH="${BASH_SOURCE[0]%/*}:$PATH"\n'
 _PLATFORM = ("--implementation=cp", "--platform=manylinux2014_x86_64")
 
 
@@ -53,10 +56,13 @@ def _make(folder: Path, interpreter: Interpreter) -> None:
             shutil.rmtree(folder)
         (folder / "bin").mkdir(parents=True)
         (folder / "bin" / "python3").symlink_to(interpreter.executable)
+        (folder / "bin" / "activate").write_text(_ACTIVATE, encoding="utf-8")
         (folder / "pyvenv.cfg").write_text(_configuration(interpreter), encoding="utf-8")
         for wheel in wheels:
             with zipfile.ZipFile(wheel) as archive:
                 archive.extractall(_packages(folder, interpreter.minor))
+        if interpreter.shared_library:
+            (folder / "lib" / interpreter.shared_library.name).symlink_to(interpreter.shared_library)
 
 
 def _is_whole(folder: Path, interpreter: Interpreter) -> bool:
@@ -67,6 +73,10 @@ def _is_whole(folder: Path, interpreter: Interpreter) -> bool:
         if (folder / "pyvenv.cfg").read_text(encoding="utf-8") != _configuration(interpreter):
             return False
         if (folder / "bin" / "python3").resolve(strict=True) != interpreter.executable:
+            return False
+        if (folder / "bin" / "activate").read_text(encoding="utf-8") != _ACTIVATE:
+            return False
+        if interpreter.shared_library and not (folder / "lib" / interpreter.shared_library.name).exists():
             return False
         if {path.name for path in packages.iterdir()} != names:
             return False

@@ -27,7 +27,7 @@ from triton_ensembles.ground.processes import (
     with_variable,
 )
 from triton_ensembles.runtime.backends import PACKAGES
-from triton_ensembles.triton.home import find_home
+from triton_ensembles.triton.home import find_home, server_python
 from triton_ensembles.triton.leftovers import Leftovers
 from triton_ensembles.triton.log import (
     began_to_load,
@@ -118,7 +118,7 @@ class ServerProcess:
         self.log = log or Path(self._resources.enter_context(tempfile.TemporaryDirectory(prefix="triton-"))) / "log"
         self.written_log = self.log  # as it is read, also when its path has been removed; see launch()
         self._append_log = append_log
-        self._python = python
+        self.python = python or server_python()
         self._log_start = 0
         self._launches = 0
         self._ready_seconds = ready_seconds
@@ -180,7 +180,7 @@ class ServerProcess:
         """
         self._launches += 1
         home = find_home()
-        stubs = prepare_stubs(home, self._python)
+        stubs = prepare_stubs(home, self.python)
         names = os.environ.keys() & _OF_A_CONTAINER if self.command.contained else os.environ.keys()
         inherited = {name: os.environ[name] for name in names if not name.startswith("PYTHON") and name != PACKAGES}
         self.ports.refuse_busy(self.port_names)

@@ -1,17 +1,21 @@
 """Backends of a server whose stubs, the processes that run Python models, are of one Python.
 
-    .triton/2.51.0/backends-3.10-0a1b2c3d/python/ libtriton_python.so, its utils and the stub of that Python
-                                 onnxruntime …   links to this package's own Python-based backends
-    .triton/python-3.10/                          the bare Python of steps without an environment (bare_python.py)
+    .triton/2.51.0/backends-3.10-0a1b2c3d/python/      libtriton_python.so, its utils and the stub of that Python
+                                          onnxruntime …  this package's Python-based backends
+    .triton/python-3.10/                               the bare Python of steps without an environment (bare_python.py)
 
 A stub embeds Python with an isolated configuration: it ignores PYTHONPATH and PYTHONHOME, but takes the first
 ``python3`` on PATH for its own executable and so uses the virtual environment of that ``python3`` (measured on 2.51.0).
 For a step with EXECUTION_ENV_PATH, Triton puts the packed environment first.
+
+Engines run under the Python that runs this package, which has them, whatever the steps' Python is. Where the two
+differ, each of our backends has the Python backend's files beside its model.py, with the stub of the other Python, and
+the bare Python of that as the environment that Triton takes for its models (core r24.10 backend_model.cc,
+SetPythonBasedBackendExecutionEnvironment; python_backend takes a folder of that name as it is).
 """
 
 import filecmp
 import os
-import shutil
 import site
 import tempfile
 from collections.abc import Mapping
@@ -24,8 +28,10 @@ from triton_ensembles.ground.paths import BACKENDS
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.runtime.backends import ENGINES, PACKAGES
 from triton_ensembles.triton.bare_python import bare_python
-from triton_ensembles.triton.home import TritonHome, server_python
+from triton_ensembles.triton.home import STUB, TritonHome, server_python
 from triton_ensembles.triton.interpreter import Interpreter, find_interpreter
+
+_ENVIRONMENT = "pb_exec_env_model.py.tar.gz"  # of a Python-based backend; Triton's name, though it is a folder here
 
 
 @dataclass(frozen=True)
@@ -44,47 +50,62 @@ def prepare_stubs(home: TritonHome, python: str = "", progress: Progress = lambd
     """
     minor = python or server_python()
     stub = home.stub(minor)
+    interpreter = _interpreter(minor)
+    bare = bare_python(interpreter, home.folder.parent, progress)
+    served = BACKENDS / "served_model"
+    # A folder for each installation of this package: several may share the home, and each links to its own backends.
+    folder = home.folder / f"backends-{minor}-{digest(os.path.relpath(served, home.folder / 'backends'))[:8]}"
+    _put(folder / "python", _python_backend(home, stub))
+    if minor == server_python():
+        for engine in ENGINES:
+            _put(folder, {engine: served})
+    else:
+        engines = bare_python(_interpreter(server_python()), home.folder.parent, progress)
+        files = _python_backend(home, home.stub(server_python()))
+        for engine in ENGINES:
+            _put(folder / engine, files | {"model.py": served / "model.py", _ENVIRONMENT: engines})
+    return Stubs(folder, _environment(home, interpreter, bare))
+
+
+def _interpreter(minor: str) -> Interpreter:
     interpreter = find_interpreter(minor)
     if interpreter is None or interpreter.shared_library is None:
         message = f"there is no Python {minor} with a shared library (libpython{minor}.so.1.0) on this machine"
         raise EnsembleError(message, cure=f"install it: PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install {minor}")
-    bare = bare_python(interpreter, home.folder.parent, progress)
-    backends = os.path.relpath(BACKENDS / "served_model", home.folder / "backends")
-    # A folder for each installation of this package: several may share the home, and each links to its own backends.
-    folder = home.folder / f"backends-{minor}-{digest(backends)[:8]}"
-    _copy_backend(home, stub, folder / "python")
-    _link_backends(home, folder, backends)
-    return Stubs(folder, _environment(home, interpreter, bare))
+    return interpreter
 
 
-def _copy_backend(home: TritonHome, stub: Path, folder: Path) -> None:
+def _python_backend(home: TritonHome, stub: Path) -> dict[str, Path]:
+    """The files of Triton's Python backend by name."""
+    return {name: home.python_backend / name for name in home.PYTHON_BACKEND} | {STUB: stub}
+
+
+def _put(folder: Path, files: Mapping[str, Path]) -> None:
+    """Put these files into ``folder``, each in one step, because another server may be starting.
+
+    Triton refuses links that lead out of a backend's folder, so its own files are hard links.
+    """
+    if folder.is_symlink():  # as an older version of this package left it
+        folder.unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
-    for source in (*(home.python_backend / name for name in home.PYTHON_BACKEND), stub):
-        copy = folder / source.name
-        if not (copy.is_file() and filecmp.cmp(source, copy, shallow=False)):
-            with tempfile.TemporaryDirectory(dir=home.folder) as scratch:  # another server may be starting
-                shutil.copy2(source, scratch)
-                (Path(scratch) / source.name).replace(copy)
-
-
-def _link_backends(home: TritonHome, folder: Path, target: str) -> None:
-    """Link the package's Python-based backends, which refuse to load under a Python without their packages."""
-    for backend in ENGINES:
-        link = folder / backend
-        if link.is_symlink() and link.readlink() == Path(target):
+    for name, source in files.items():
+        path, ours = folder / name, name not in (*TritonHome.PYTHON_BACKEND, STUB)
+        if path.is_symlink() == ours and path.exists() and (path.samefile(source) or filecmp.cmp(path, source)):
             continue
-        # There is no link, or a wrong one. Replace it in one step: another server may be starting.
-        with tempfile.TemporaryDirectory(dir=home.folder) as scratch:
-            replacement = Path(scratch) / backend
-            replacement.symlink_to(target)
-            replacement.replace(link)
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            replacement = Path(scratch) / name
+            if ours:
+                replacement.symlink_to(os.path.relpath(source, folder))
+            else:
+                replacement.hardlink_to(source)
+            replacement.replace(path)
 
 
 def _environment(home: TritonHome, interpreter: Interpreter, bare: Path) -> dict[str, str]:
     assert interpreter.shared_library is not None
-    packages = {PACKAGES: os.pathsep.join(site.getsitepackages())} if interpreter.minor == server_python() else {}
     libraries = (home.libraries, interpreter.shared_library.parent)
-    return packages | {
+    return {
+        PACKAGES: os.pathsep.join(site.getsitepackages()),
         "PATH": os.pathsep.join((os.fspath(bare / "bin"), os.environ.get("PATH", os.defpath))),
         "LD_LIBRARY_PATH": os.pathsep.join(map(os.fspath, libraries)),
         "TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "2"),

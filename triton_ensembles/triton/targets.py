@@ -2,7 +2,8 @@
 
 cpu: the server from a wheel. Its backends are this project's own, DALI decodes on the CPU, every instance is KIND_CPU,
 and the recipe names the engine of each model. OpenVINO and ONNX Runtime batch requests of different lengths if a config
-declares that padding is masked.
+declares that padding is masked. With an image, its Python steps are for the Python of that image, under whose name the
+local endpoint serves them.
 
 gpu: NVIDIA's image of one release, in which SageMaker serves on a GPU. The table of releases has its backends, DALI and
 Python.
@@ -72,6 +73,18 @@ class Target:
 _ON_CPU = ("onnxruntime", "tensorflow", "openvino", "pytorch", "dali")
 CPU = Target("cpu", releases()["24.10"], image="", backends=_ON_CPU)
 
+
+def cpu(image: str = "", instance: str = "") -> Target:
+    """The cpu target: for the Python of the server from a wheel, or for that of an image as :func:`gpu` takes it.
+
+    A release that is unknown, or whose Python is, and an instance raise :class:`EnsembleError`.
+    """
+    if instance:
+        cure = "add --target gpu or --target fused"
+        raise EnsembleError("the cpu target is not built for an instance", cure=cure)
+    return replace(CPU, python=_release(image).python) if image else CPU
+
+
 GPU_BACKENDS = ("tensorrt", "onnxruntime", "tensorflow", "pytorch", "dali")
 
 
@@ -138,7 +151,4 @@ def target_of(name: str, image: str = "", instance: str = "") -> Target:
         return gpu(image, instance)
     if name == "fused":
         return fused(image, instance)
-    if image or instance:
-        cure = "add --target gpu or --target fused"
-        raise EnsembleError("the cpu target is not built for an image or an instance", cure=cure)
-    return CPU
+    return cpu(image, instance)

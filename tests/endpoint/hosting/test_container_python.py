@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from tests.endpoint.hosting import archives
 from tests.endpoint.hosting.conftest import Host
+from tests.starter.repositories import tensors, write_network
+from triton_ensembles.endpoint.hosting.errors import ModelError
 from triton_ensembles.triton import stubs
 from triton_ensembles.triton.home import server_python
 from triton_ensembles.triton.interpreter import Interpreter, find_interpreter
@@ -35,6 +40,30 @@ async def test_steps_run_under_the_python_of_the_image(host: Host, image: str, p
     await host.start(image=image)
     assert host.variant.snapshot().python == await answered(host) == python
     assert not host.observer.of("warning")
+
+
+async def test_an_engine_serves_behind_the_name_of_an_image_with_another_python(host: Host, tmp_path: Path) -> None:
+    """Otherwise unchanged boto3 code with AWS's own image gets a ModelError for every archive with a model file."""
+    write_network(tmp_path / "model.onnx")
+    config = f'backend: "onnxruntime"\n{tensors(("X", "FP32", 4), ("Y", "FP32", 3))}'
+    files = {"network/config.pbtxt": config.encode(), "network/1/model.onnx": (tmp_path / "model.onnx").read_bytes()}
+    host.put("a.tar.gz", files)
+    await host.start(image=IMAGE.format("24.09-py3" if server_python() != "3.10" else "25.04-py3"))
+    request = {"inputs": [{"name": "X", "datatype": "FP32", "shape": [1, 4], "data": [1, 2, 4, 8]}]}
+    assert archives.values(await host.send("a.tar.gz", json.dumps(request).encode())) == [1, 2, 4]
+
+
+async def test_the_error_of_a_load_names_the_python_that_the_archive_was_built_for(host: Host) -> None:
+    """Otherwise one reads that a module is missing, and looks for it in the archive, where it is."""
+    built_for = {"manifest.json": json.dumps({"python": server_python()}).encode()}
+    host.put("a.tar.gz", archives.model(initialize="import for_one_python_only") | built_for)
+    await host.start(image=IMAGE.format("24.09-py3" if server_python() != "3.10" else "25.04-py3"))
+    with pytest.raises(ModelError) as caught:
+        await host.ask("a.tar.gz")
+    other = host.variant.snapshot().python
+    assert "No module named 'for_one_python_only'" in str(caught.value)
+    assert f"built for Python {server_python()}, and this container's steps run Python {other}" in str(caught.value)
+    assert "--image RELEASE" in caught.value.cure
 
 
 async def test_a_python_that_is_missing_here_is_replaced_loudly(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:

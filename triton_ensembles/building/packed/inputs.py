@@ -37,7 +37,7 @@ def digest_of_inputs(build: BuildPlan, engines_from: Path | None) -> str:
     return digest(
         {
             "target": [build.target.name, build.target.image, build.target.instance],
-            "python": server_python(),
+            "python": build.target.python or server_python(),
             "files": {
                 path.relative_to(build.folder).as_posix(): file_digest(path) if path.is_file() else ""
                 for path in written_paths(build.folder)

@@ -111,8 +111,8 @@ image = click.option(
     type=IMAGE,
     default="",
     show_default=False,
-    help="gpu, fused: the Triton release of NVIDIA's image that the archive is for, such as 24.09. "
-    "gpu needs it; without it, fused is for the server on this machine.",
+    help="The Triton release of NVIDIA's image that the archive is for, such as 24.09. gpu needs it; cpu and fused "
+    "take the Python of their steps from it, and without it that of the server on this machine.",
 )
 instance = click.option(
     "--instance",

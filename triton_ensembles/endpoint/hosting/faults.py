@@ -5,6 +5,7 @@ They have AWS's wording where it is known: "Failed to download model data" and "
 
 from pathlib import Path
 
+from triton_ensembles.archive.manifest import python_of
 from triton_ensembles.endpoint.hosting.errors import (
     HostingError,
     InternalFailure,
@@ -15,6 +16,7 @@ from triton_ensembles.endpoint.hosting.errors import (
 from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.objects import DownloadFailed, ObjectMissing, split_url
 from triton_ensembles.endpoint.hosting.report import Report
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.sagemaker.extraction import ExtractionError
 
 ENDED_STUB_CURE = (
@@ -44,8 +46,10 @@ def not_on_disk(url: str, error: BaseException) -> HostingError | None:
     return None
 
 
-def not_loaded(target_model: str, status: int, message: str, reasons: list[str], folder: Path) -> ModelError:
-    """For a load that the container refused: its own message, or the reasons in its log.
+def not_loaded(
+    target_model: str, status: int, message: str, reasons: list[str], folder: Path, python: str
+) -> ModelError:
+    """For a load that the container, whose steps run ``python``, refused: its own message, or the reasons in its log.
 
     An ensemble's message only names the step that failed to load; the log says why.
     """
@@ -56,9 +60,22 @@ def not_loaded(target_model: str, status: int, message: str, reasons: list[str],
     if not any(path.is_file() for path in folder.glob("**/config.pbtxt")):
         detail = "the archive does not have a model in it"
         cure = "put the models' folders, with config.pbtxt, at the archive's root"
+    elif (built_for := _python_of(folder)) not in ("", python):
+        detail += f"; the archive was built for Python {built_for}, and this container's steps run Python {python}"
+        cure = (
+            "build it for the image's Python (--image RELEASE, also with --target fused), or name an image of its own"
+        )
     return ModelError(
         f"Failed to load model '{target_model}': {detail}", original_status=status, original_message=message, cure=cure
     )
+
+
+def _python_of(folder: Path) -> str:
+    """The Python that an archive of this project was built for, such as "3.10"; "" if that does not matter."""
+    try:
+        return python_of({"": folder})
+    except EnsembleError:  # somebody else's manifest.json
+        return ""
 
 
 def died_while_loading(target_model: str, reasons: list[str]) -> InternalFailure:

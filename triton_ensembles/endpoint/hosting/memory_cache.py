@@ -210,7 +210,9 @@ class MemoryCache:
                         "fix the archive; the next model of this name replaces them",
                     )
                 reasons = await asyncio.to_thread(server.reasons, log_start)
-                raise faults.not_loaded(model.target_model, answer.status, answer.message, reasons, folder) from None
+                raise faults.not_loaded(
+                    model.target_model, answer.status, answer.message, reasons, folder, server.python
+                ) from None
             except ContainerDied:
                 await self._container.kill(api, EXIT_SECONDS)  # otherwise the next load would be sent to it
                 # What ran beside it may have been the cause.

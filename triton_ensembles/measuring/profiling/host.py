@@ -88,7 +88,9 @@ class Host:
                 await api.load(model.hash, folder, model.target_model)
         except ContainerAnswered as answer:
             reasons = await asyncio.to_thread(self.server.reasons, log_start)
-            raise faults.not_loaded(model.target_model, answer.status, answer.message, reasons, folder) from None
+            raise faults.not_loaded(
+                model.target_model, answer.status, answer.message, reasons, folder, self.server.python
+            ) from None
         except ContainerDied:
             reasons = await asyncio.to_thread(self.server.reasons, log_start)
             raise faults.died_while_loading(model.target_model, reasons) from None

@@ -7,14 +7,15 @@ resolved, because the server sees the file through a link), and then imports fro
 folder is appended, not inserted: packages of the stub's own Python come first.
 
 The stub's Python is bare, so that plain Python steps have here what they have in NVIDIA's image. The engines come from
-the Python that runs the project: the server hands its folders of packages to these backends in a variable.
+the Python that runs the project, and their stubs are of that Python, also where those of the steps are of another one
+(``triton/stubs.py``): the server hands its folders of packages to these backends in a variable.
 
 Modules here import nothing else of ``triton_ensembles``, so that a stub loads no more than its backend needs.
 """
 
 PACKAGES = "TRITON_ENSEMBLES_PACKAGES"
 """The variable with the site-packages of the Python that runs the project, joined by ":". ``served_model/model.py``
-appends them to ``sys.path``. A server whose stubs are of another Python, which cannot use them, does not set it."""
+appends them to ``sys.path``."""
 
 ENGINES = {
     "onnxruntime": ("model.onnx", "onnxruntime.onnx_session", "OnnxSession"),

@@ -17,11 +17,6 @@ sys.path.append(str(Path(__file__).resolve().parents[4]))  # why: triton_ensembl
 
 from triton_ensembles.runtime.backends import ENGINES, PACKAGES
 
-if PACKAGES not in os.environ:
-    raise ImportError(
-        "this backend needs the packages of the Python that runs triton-ensembles, but the server's stubs run Python "
-        "{}.{}: serve the ensemble without --image, or build it with --target fused".format(*sys.version_info)
-    )
 sys.path += os.environ[PACKAGES].split(os.pathsep)
 
 from triton_ensembles.runtime.backends.common.batching import BadInputError, Request, Result
