@@ -6,7 +6,7 @@ from typing import Any
 
 from triton_ensembles.checking.examples import python_model
 from triton_ensembles.checking.field_rule import Path, field_rule, items
-from triton_ensembles.checking.rule import Finding, Model, Place, rule
+from triton_ensembles.checking.rule import Finding, Model, rule
 from triton_ensembles.checking.tensors import repeated
 from triton_ensembles.ground.spelling import choices, listed, nearest
 from triton_ensembles.triton.model_config import DataType
@@ -42,14 +42,7 @@ def batch_io_kind_unknown(model: Model) -> Iterator[Finding]:
     words="unknown source input name '…'",
 )
 def batch_io_source_unknown(model: Model) -> Iterator[Finding]:
-    inputs = [item.name for item in model.config.input]
-    if model.is_completed:
-        return
-    for path, item in _both(model):
-        for number, source in enumerate(item.source_input):
-            if source not in inputs:
-                place = model.at(*path, "source_input", number)
-                yield _unknown(place, "input", source, inputs)
+    return _unknown(model, _both(model), "source_input", "input")
 
 
 @rule(
@@ -58,14 +51,17 @@ def batch_io_source_unknown(model: Model) -> Iterator[Finding]:
     words="unknown target output name '…'",
 )
 def batch_output_target_unknown(model: Model) -> Iterator[Finding]:
-    outputs = [item.name for item in model.config.output]
-    if model.is_completed:
-        return
-    for index, item in enumerate(model.config.batch_output):
-        for number, target in enumerate(item.target_name):
-            if target not in outputs:
-                place = model.at("batch_output", index, "target_name", number)
-                yield _unknown(place, "output", target, outputs)
+    return _unknown(model, items("batch_output")(model), "target_name", "output")
+
+
+def _unknown(model: Model, messages: Iterable[tuple[Path, Any]], field: str, kind: str) -> Iterator[Finding]:
+    known = [tensor.name for tensor in getattr(model.config, kind)]
+    for path, item in () if model.is_completed else messages:
+        for number, name in enumerate(getattr(item, field)):
+            if name not in known:
+                guess = nearest(name, known)
+                cure = f"did you mean '{guess}'?" if guess else f"the model's {kind}s are {listed(known)}"
+                yield Finding(model.at(*path, field, number), f"the model has no {kind} '{name}'", cure=cure)
 
 
 @rule(
@@ -78,12 +74,6 @@ def batch_output_target_twice(model: Model) -> Iterator[Finding]:
         for number, name in repeated(item.target_name):
             message = f"target '{name}' is named twice"
             yield Finding(model.at("batch_output", index, "target_name", number), message, cure="delete one of the two")
-
-
-def _unknown(place: Place, kind: str, name: str, known: list[str]) -> Finding:
-    guess = nearest(name, known)
-    cure = f"did you mean '{guess}'?" if guess else f"the model's {kind}s are {listed(known)}"
-    return Finding(place, f"the model has no {kind} '{name}'", cure=cure)
 
 
 # fmt: off

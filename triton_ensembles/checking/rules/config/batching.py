@@ -1,6 +1,7 @@
 """max_batch_size, dynamic_batching and the response cache: core r24.10 model_config_utils.cc ValidateModelConfig."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from triton_ensembles.checking.examples import python_model
 from triton_ensembles.checking.field_rule import field_rule
@@ -21,16 +22,13 @@ def _dynamic(inner: str) -> str:
 )
 def preferred_batch_size(model: Model) -> Iterator[Finding]:
     config = model.written  # this is validated before Triton completes the config
-    lists = (
-        (("dynamic_batching",), config.dynamic_batching.preferred_batch_size, "dynamic batching preferred size"),
-        (
-            ("sequence_batching", "oldest"),
-            config.sequence_batching.oldest.preferred_batch_size,
-            "sequence batching preferred batch size",
-        ),
-    )
-    for path, sizes, words in lists:
-        for index, size in enumerate(sizes):
+    oldest = config.sequence_batching.oldest
+    lists = [
+        (["dynamic_batching"], config.dynamic_batching, "dynamic batching preferred size"),
+        (["sequence_batching", "oldest"], oldest, "sequence batching preferred batch size"),
+    ]
+    for path, batching, words in lists:
+        for index, size in enumerate(batching.preferred_batch_size):
             if 0 < size <= config.max_batch_size or config.max_batch_size < 0:
                 continue
             reason = "positive" if size <= 0 else "<= max batch size"
@@ -86,15 +84,11 @@ def preserve_ordering_delay(model: Model) -> Iterator[Finding]:
     batching = model.config.dynamic_batching
     if not batching.preserve_ordering:
         return
-    policies: list[tuple[tuple[str | int, ...], object]] = [
-        (("default_queue_policy",), batching.default_queue_policy),
-        *(
-            (("priority_queue_policy", level, "value"), batching.priority_queue_policy[level])
-            for level in sorted(batching.priority_queue_policy)
-        ),
-    ]
-    for path, policy in policies:
-        if policy.default_timeout_microseconds and policy.timeout_action == policy.DELAY:  # type: ignore[attr-defined]
+    policies: dict[tuple[str | int, ...], Any] = {("default_queue_policy",): batching.default_queue_policy}
+    for level, policy in sorted(batching.priority_queue_policy.items()):
+        policies["priority_queue_policy", level, "value"] = policy
+    for path, policy in policies.items():
+        if policy.default_timeout_microseconds and policy.timeout_action == policy.DELAY:
             message = "preserve_ordering cannot be combined with delaying the requests that time out"
             cure = "write timeout_action: REJECT, or delete preserve_ordering"
             yield Finding(model.at("dynamic_batching", *path, "timeout_action"), message, cure=cure)

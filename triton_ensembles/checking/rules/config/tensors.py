@@ -1,6 +1,6 @@
 """Inputs and outputs of a model: core r24.10 model_config_utils.cc ValidateModelIOConfig and what it calls."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from triton_ensembles.checking.examples import COMPLETING, X, Y, io_tensor, plan_model, python_model
@@ -68,11 +68,7 @@ def config_completed(model: Model) -> Iterator[Finding]:
 )
 def tensor_dim_invalid(model: Model) -> Iterator[Finding]:
     for kind, index, tensor in tensors(model):
-        paths: tuple[tuple[Sequence[int], tuple[str, ...]], ...] = (
-            (tensor.dims, ("dims",)),
-            (tensor.reshape.shape, ("reshape", "shape")),
-        )
-        for dims, path in paths:
+        for dims, path in ((tensor.dims, ["dims"]), (tensor.reshape.shape, ["reshape", "shape"])):
             for axis, dim in enumerate(dims):
                 if dim < 1 and dim != VARIABLE:
                     message = f"{kind} '{tensor.name}' has a dimension of {dim}"
@@ -116,22 +112,6 @@ def _chunks(dims: list[int]) -> list[int]:
         else:
             products[-1] *= dim
     return products
-
-
-@rule(
-    "Only inputs with three dims have FORMAT_NHWC or FORMAT_NCHW",
-    source="core r24.10 model_config_utils.cc ValidateModelInput",
-    bad=python_model(inputs='{ name: "X", data_type: TYPE_UINT8, format: FORMAT_NHWC, dims: [ 299, 299 ] }'),
-    good=python_model(inputs='{ name: "X", data_type: TYPE_UINT8, format: FORMAT_NHWC, dims: [ 299, 299, 3 ] }'),
-    words="model input NHWC/NCHW require 3 dims",
-)
-def format_needs_3_dims(model: Model) -> Iterator[Finding]:
-    for index, tensor in enumerate(model.config.input):
-        if tensor.format in (tensor.FORMAT_NHWC, tensor.FORMAT_NCHW) and len(tensor.dims) != 3 and tensor.dims:
-            name = tensor.Format.Name(tensor.format)
-            message = f"input '{tensor.name}' is {name} with {len(tensor.dims)} dims"
-            cure = "write three dims without the batch axis, or delete format"
-            yield Finding(model.at("input", index, "format"), message, cure=cure)
 
 
 @rule(
@@ -203,6 +183,17 @@ field_rule("tensor-dims-missing", "Every input and output has dims",
            cure="write dims: [ … ] without the batch axis; [ 1 ] for one value",
            bad=python_model(inputs='{ name: "X", data_type: TYPE_FP32 }'),
            good=python_model(inputs=io_tensor("X", dims="1")), words="model … '…' must specify 'dims'")
+
+field_rule("format-needs-3-dims", "Only inputs with three dims have FORMAT_NHWC or FORMAT_NCHW",
+           source="core r24.10 model_config_utils.cc ValidateModelInput",
+           at=("input", "format"),
+           when=lambda tensor: len(tensor.dims) not in (0, 3) and (
+               tensor.format in (tensor.FORMAT_NHWC, tensor.FORMAT_NCHW) and
+               f"{tensor.Format.Name(tensor.format)} with {len(tensor.dims)} dims"),
+           says="input '{item.name}' is {wrong}", cure="write three dims without the batch axis, or delete format",
+           bad=python_model(inputs='{ name: "X", data_type: TYPE_UINT8, format: FORMAT_NHWC, dims: [ 299, 299 ] }'),
+           good=python_model(inputs='{ name: "X", data_type: TYPE_UINT8, format: FORMAT_NHWC, dims: [ 299, 299, 3 ] }'),
+           words="model input NHWC/NCHW require 3 dims")
 
 field_rule("shape-tensor-without-tensorrt", "Only TensorRT models have shape tensors",
            source="core r24.10 model_config_utils.cc ValidateModelInput, ValidateModelOutput",

@@ -1,6 +1,6 @@
 """The steps of an ensemble and the models that they name: core r24.10 ensemble_utils.cc ValidateEnsembleConfig."""
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
@@ -49,16 +49,13 @@ def step_version_not_served(model: Model) -> Iterator[Finding]:
             served = item.model.served_versions if item.model and version != -1 else []
             if not served or version in served:
                 continue
-            is_written = model.file.has(*item.path, "model_version")
-            versions = ", ".join(str(number) for number in sorted(served))
-            yield Finding(
-                model.at(*item.path, "model_version" if is_written else "model_name"),
-                f"step {item.number} asks for version {version} of '{item.message.model_name}', which serves {versions}"
-                if is_written
-                else f"step {item.number} has no model_version, which means version 0; "
-                f"'{item.message.model_name}' serves {versions}",
-                cure="write model_version: -1",
-            )
+            name, versions = item.message.model_name, ", ".join(str(number) for number in sorted(served))
+            field = "model_version"
+            message = f"step {item.number} asks for version {version} of '{name}', which serves {versions}"
+            if not model.file.has(*item.path, field):
+                field = "model_name"
+                message = f"step {item.number} has no model_version, which means version 0; '{name}' serves {versions}"
+            yield Finding(model.at(*item.path, field), message, cure="write model_version: -1")
 
 
 def _unknown(kind: str, example: str, words: str) -> None:
@@ -187,36 +184,27 @@ def ensemble_of_itself(model: Model) -> Iterator[Finding]:
 def _first_of_rings(repository: Repository) -> set[str]:
     """The first by name of each group of ensembles that are steps of each other."""
     below = {user.folder: {item.message.model_name for item in steps(user)} for user in repository.ensembles}
-    return {min(group) for group in _groups(below) if len(group) > 1 or group[0] in below[group[0]]}
+    above: dict[str, set[str]] = defaultdict(set)
+    for name, models in below.items():
+        for model in models:
+            above[model].add(name)
+    firsts, grouped = set[str](), set[str]()
+    for name in sorted(below):
+        if name not in grouped:
+            group = _reached(name, below) & _reached(name, above)
+            grouped |= group
+            firsts |= {name} if group else set()
+    return firsts
 
 
-def _groups(below: Mapping[str, set[str]]) -> Iterator[list[str]]:
-    """The strongly connected groups of a graph (Tarjan), without recursion: ensembles may nest a thousand deep."""
-    number: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    group: dict[str, None] = {}  # an ordered set
-    for root in below:
-        path = [] if root in number else [(root, iter(below[root]))]
-        while path:
-            name, successors = path[-1]
-            if name not in number:
-                number[name] = lowest[name] = len(number)
-                group[name] = None
-            for successor in successors:
-                if successor in below and successor not in number:
-                    path.append((successor, iter(below[successor])))
-                    break
-                if successor in group:
-                    lowest[name] = min(lowest[name], number[successor])
-            else:
-                path.pop()
-                if path:
-                    lowest[path[-1][0]] = min(lowest[path[-1][0]], lowest[name])
-                if lowest[name] == number[name]:
-                    members: list[str] = []
-                    while not members or members[-1] != name:
-                        members.append(group.popitem()[0])
-                    yield members
+def _reached(start: str, graph: Mapping[str, set[str]]) -> set[str]:
+    """The models that ``start`` leads to, itself only by way of a cycle."""
+    models, waiting = set[str](), [start]
+    while waiting:
+        following = graph.get(waiting.pop(), set()) - models
+        models |= following
+        waiting += following
+    return models
 
 
 def _ring(model: Model, first: Step) -> list[str] | None:
