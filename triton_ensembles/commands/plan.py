@@ -20,7 +20,7 @@ from triton_ensembles.measuring.planning.observed import observe
 from triton_ensembles.measuring.planning.plan import plan as make_plan
 from triton_ensembles.measuring.planning.prediction import Goal
 from triton_ensembles.measuring.planning.table import document, tables
-from triton_ensembles.measuring.planning.traffic import Traffic, read_day, uniform, zipf
+from triton_ensembles.measuring.planning.traffic import Traffic, read_day, zipf
 from triton_ensembles.measuring.planning.transients import burst as simulate_burst
 from triton_ensembles.measuring.planning.transients import deploy as simulate_deploy
 
@@ -145,23 +145,19 @@ def plan(
 
 
 def _traffic(text: str, models: int | None, rate: float | None, day: str | None) -> Traffic:
+    unknown = click.UsageError(f"'{text}' is not a kind of traffic: write zipf:1.1, uniform or the name of a file")
     kind, colon, exponent = text.partition(":")
     if text == "uniform" or (kind == "zipf" and colon):
         if models is None or rate is None:
             raise click.UsageError(f"--traffic {text} needs --models and --rate")
-        curve = read_day(day) if day else ()
-        if kind == "uniform":
-            return uniform(models, rate).over(curve)
         try:
-            alpha = float(exponent)
+            alpha = 0.0 if kind == "uniform" else float(exponent)
         except ValueError:
-            raise click.UsageError(
-                f"'{text}' is not a kind of traffic: write zipf:1.1, uniform or the name of a file"
-            ) from None
-        return zipf(models, alpha, rate).over(curve)
+            raise unknown from None
+        return zipf(models, alpha, rate).over(read_day(day) if day else ())
     path = Path(text)
     if not path.is_file():
-        raise click.UsageError(f"'{text}' is not a kind of traffic: write zipf:1.1, uniform or the name of a file")
+        raise unknown
     if models is not None or rate is not None or day is not None:
         raise click.UsageError(f"{text} already defines models, rate and times: leave out --models, --rate and --day")
     return read_invocations(path)

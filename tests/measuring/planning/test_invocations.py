@@ -10,7 +10,7 @@ import pytest
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.planning.invocations import read_invocations
-from triton_ensembles.measuring.planning.traffic import read_day, uniform, zipf
+from triton_ensembles.measuring.planning.traffic import read_day, zipf
 
 
 def csv_of(rows: list[str], folder: Path, header: str = "time,model") -> Path:
@@ -111,9 +111,9 @@ def test_impossible_traffic_is_refused(models: int, alpha: float, rate: float, m
         zipf(models, alpha, rate)
 
 
-def test_zipf_and_uniform() -> None:
+def test_an_exponent_of_zero_is_uniform() -> None:
     assert zipf(3, 1.0, 11.0).rates == pytest.approx([6.0, 3.0, 2.0])
-    assert uniform(4, 2.0).rates == pytest.approx([0.5] * 4)
+    assert zipf(4, 0.0, 2.0).rates == pytest.approx([0.5] * 4)
 
 
 def test_a_day_is_in_proportion_to_its_average(tmp_path: Path) -> None:

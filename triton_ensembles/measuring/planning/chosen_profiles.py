@@ -33,11 +33,9 @@ def chosen_profiles(names: Sequence[str], folder: Path) -> Shares:
             raise EnsembleError(f"there is no file '{name}'", cure=_CURE)
         profile = read_profile(path) if path.suffix == _PROFILE else _of_archive(path, folder)
         pairs.append((profile, share))
-    shares = {(share is None) for _, share in pairs}
-    if len(shares) > 1:
-        raise EnsembleError(
-            "some profiles have a share of the models and others have none", cure="give all of them one"
-        )
+    if len({share is None for _, share in pairs}) > 1:
+        message = "some profiles have a share of the models and others have none"
+        raise EnsembleError(message, cure="give all of them one")
     return [(profile, share or 1.0) for profile, share in pairs]
 
 
@@ -53,9 +51,8 @@ def _parted(text: str) -> tuple[str, float | None]:
     except ValueError:
         return text, None
     if not (math.isfinite(number) and number > 0):
-        raise EnsembleError(
-            f"'{share}' is not a share of the models", cure=f"give a number above 0, such as {name}:0.7"
-        )
+        cure = f"give a number above 0, such as {name}:0.7"
+        raise EnsembleError(f"'{share}' is not a share of the models", cure=cure)
     return name, number
 
 
@@ -64,14 +61,9 @@ def _of_archive(archive: Path, folder: Path) -> Profile:
     path = profile_file(folder, archive, sha256)
     if path.is_file():
         return read_profile(path, sha256)
-    stem = path.name.rpartition("-")[0]
-    namesakes = sorted(folder.glob(f"{stem}-*{_PROFILE}"))
-    if namesakes:
-        raise EnsembleError(
-            f"there are only profiles of other archives of this name, such as {namesakes[0].name}",
-            path=archive,
-            cure=f"measure this one: {COMMAND} profile {archive}",
-        )
+    if namesakes := sorted(folder.glob(f"{path.name.rpartition('-')[0]}-*{_PROFILE}")):
+        message = f"there are only profiles of other archives of this name, such as {namesakes[0].name}"
+        raise EnsembleError(message, path=archive, cure=f"measure this one: {COMMAND} profile {archive}")
     raise EnsembleError("it was not profiled", path=archive, cure=f"measure it first: {COMMAND} profile {archive}")
 
 

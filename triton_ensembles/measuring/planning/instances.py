@@ -35,7 +35,6 @@ class Host:
     gpu: str = ""
 
 
-MIB = 1 << 20
 _SLACK = 0.1  # of the memory, which is left to the system: AWS recommends slack, and does not say how much
 
 
@@ -50,21 +49,18 @@ def host_of(name: str) -> Host:
     known = _known(name)
     gpus = known.get("GpuInfo", {}).get("Gpus", [])
     if (count := sum(gpu["Count"] for gpu in gpus)) > 1:
-        raise EnsembleError(
-            f"{name} has {count} GPUs, and multi-model endpoints take types with one",
-            cure="choose a type with one GPU or without",
-        )
+        message = f"{name} has {count} GPUs, and multi-model endpoints take types with one"
+        raise EnsembleError(message, cure="choose a type with one GPU or without")
     if "x86_64" not in known["ProcessorInfo"]["SupportedArchitectures"]:
-        raise EnsembleError(
-            f"{name} has Arm processors, and SageMaker's image of Triton is for x86_64", cure="choose an x86_64 type"
-        )
+        message = f"{name} has Arm processors, and SageMaker's image of Triton is for x86_64"
+        raise EnsembleError(message, cure="choose an x86_64 type")
     network = known["NetworkInfo"].get("NetworkCards", [{}])[0].get("BaselineBandwidthInGbps")
     drives = known.get("InstanceStorageInfo", {}).get("TotalSizeInGB")
     volume = known.get("EbsInfo", {}).get("EbsOptimizedInfo", {}).get("BaselineThroughputInMBps")
     return Host(
-        name=_full(name),
+        name=f"ml.{name.removeprefix('ml.')}",
         cores=known["VCpuInfo"]["DefaultVCpus"],
-        memory_bytes=int(known["MemoryInfo"]["SizeInMiB"] * MIB * (1 - _SLACK)),
+        memory_bytes=int(known["MemoryInfo"]["SizeInMiB"] * 2**20 * (1 - _SLACK)),
         disk_bytes=int(drives * 1e9) if drives else None,
         disk_rate=None if drives or not volume else volume * 1e6,
         network_rate=network * 1e9 / 8 if network else None,
@@ -74,23 +70,17 @@ def host_of(name: str) -> Host:
 
 def _known(name: str) -> dict[str, Any]:
     types = _types()
-    known = types.get(name.removeprefix("ml."))
-    if known is None:
-        family, _, size = name.removeprefix("ml.").partition(".")
-        families = {full.partition(".")[0] for full in types}
-        near = family if family in families else nearest(family, sorted(families)) or ""
-        meant = nearest(f"{near}.{size}", [full for full in types if full.startswith(f"{near}.")])
-        if f"{near}.{size}" in types:
-            meant = f"{near}.{size}"
-        raise EnsembleError(
-            f"'{name}' is not an instance type" + (f" (did you mean ml.{meant}?)" if meant else ""),
-            cure="give one as SageMaker writes it, such as ml.c7i.2xlarge",
-        )
-    return known
-
-
-def _full(name: str) -> str:
-    return name if name.startswith("ml.") else f"ml.{name}"
+    if known := types.get(name.removeprefix("ml.")):
+        return known
+    family, _, size = name.removeprefix("ml.").partition(".")
+    families = {full.partition(".")[0] for full in types}
+    near = family if family in families else nearest(family, sorted(families)) or ""
+    meant = f"{near}.{size}"
+    if meant not in types:
+        meant = nearest(meant, [full for full in types if full.startswith(f"{near}.")]) or ""
+    hint = f" (did you mean ml.{meant}?)" if meant else ""
+    cure = "give one as SageMaker writes it, such as ml.c7i.2xlarge"
+    raise EnsembleError(f"'{name}' is not an instance type{hint}", cure=cure)
 
 
 @cache

@@ -46,9 +46,8 @@ def read_invocations(path: Path) -> Traffic:
         seconds.append(time)
         indices.append(known.setdefault(name, len(known)))
     if len(indices) < _LEAST:
-        raise EnsembleError(
-            f"it has {len(indices)} requests, from which no rate follows", path=path, cure="give a longer log"
-        )
+        message = f"it has {len(indices)} requests, from which no rate follows"
+        raise EnsembleError(message, path=path, cure="give a longer log")
     sequence = np.argsort(np.array(seconds), kind="stable")
     times = np.array(seconds)[sequence]
     start = float(times[0])
@@ -95,12 +94,11 @@ def _csv_rows(path: Path, text: str) -> Iterator[tuple[float, str]]:
         header = [word.strip().lstrip("\ufeff") for word in next(table, [])]
         columns = [next((header.index(name) for name in names if name in header), -1) for names in (TIMES, MODELS)]
         if min(columns) < 0:
-            raise EnsembleError(
+            message, cure = (
                 "its first line does not name the columns time and model",
-                path=path,
-                line=lines.number,
-                cure="write time,model above the values",
+                "write time,model above the values",
             )
+            raise EnsembleError(message, path=path, line=lines.number, cure=cure)
         for row in table:
             time, model = (row[column].strip() if column < len(row) else "" for column in columns)
             yield _row(path, lines.number, time, model)
@@ -111,36 +109,28 @@ def _csv_rows(path: Path, text: str) -> Iterator[tuple[float, str]]:
 def _json_rows(path: Path, text: str) -> Iterator[tuple[float, str]]:
     lines = _Lines(text)
     for line in lines:
-        number = lines.number
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
-            raise EnsembleError("it is not a JSON object", path=path, line=number, cure="write one object a line")
+            raise EnsembleError("it is not a JSON object", path=path, line=lines.number, cure="write one object a line")
         time, model = (next((value[key] for key in keys if key in value), "") for keys in (TIMES, MODELS))
-        yield _row(path, number, time, model if isinstance(model, str) else "")
+        yield _row(path, lines.number, time, model if isinstance(model, str) else "")
 
 
 def _row(path: Path, line: int, time: object, model: str) -> tuple[float, str]:
-    seconds = _seconds(time)
+    seconds, otherwise = _seconds(time), "or leave out the line if there was no request"
     if seconds is None:
         fault = f"'{str(time)[:60]}' is not a time" if time not in ("", None) else "it has no time"
-        raise EnsembleError(
-            fault, path=path, line=line, cure="write ISO 8601 or seconds, or leave out the line if there was no request"
-        )
-    if seconds > _MILLISECONDS:
-        raise EnsembleError(
-            f"'{time}' is too late for seconds", path=path, line=line, cure="divide milliseconds by 1000"
-        )
-    if not model.strip():
-        raise EnsembleError(
-            "it has no model",
-            path=path,
-            line=line,
-            cure="write the TargetModel, or leave out the line if there was no request",
-        )
-    return seconds, model.strip()
+        cure = f"write ISO 8601 or seconds, {otherwise}"
+    elif seconds > _MILLISECONDS:
+        fault, cure = f"'{time}' is too late for seconds", "divide milliseconds by 1000"
+    elif not model.strip():
+        fault, cure = "it has no model", f"write the TargetModel, {otherwise}"
+    else:
+        return seconds, model.strip()
+    raise EnsembleError(fault, path=path, line=line, cure=cure)
 
 
 def _seconds(time: object) -> float | None:

@@ -128,16 +128,12 @@ class Observed:
             f"  {self.requests_per_second:.3g} requests/s, {_percent(self.cold)} cold, {self.loaded:.1f} models "
             f"loaded, {self.unloads_per_second:.2g} unloads/s"
         )
-        waits = [
-            f"{name} {seconds:.2g} s"
-            for name, seconds in (
-                ("a load takes", self.load_seconds),
-                ("a cold request waits", self.wait_seconds),
-                ("the container answers in", self.model_seconds),
-            )
-            if seconds is not None
-        ]
-        if waits:
+        means = {
+            "a load takes": self.load_seconds,
+            "a cold request waits": self.wait_seconds,
+            "the container answers in": self.model_seconds,
+        }
+        if waits := [f"{name} {seconds:.2g} s" for name, seconds in means.items() if seconds is not None]:
             yield f"  {', '.join(waits)}"
         if self.alpha is not None:
             yield f"  that is Zipf's law with an exponent of {self.alpha:.2f}, if models are alike"
@@ -167,18 +163,15 @@ def observe(aws: Aws, endpoint: str, hours: float, counts: Sequence[int], price:
         description = existing_endpoint(aws, endpoint)
         variant = description["ProductionVariants"][0]
         config = aws.sagemaker.describe_endpoint_config(EndpointConfigName=description["EndpointConfigName"])
-        configured = next(
-            settings for settings in config["ProductionVariants"] if settings["VariantName"] == variant["VariantName"]
-        )
+        variants = {settings["VariantName"]: settings for settings in config["ProductionVariants"]}
+        configured = variants[variant["VariantName"]]
         models = _models(aws, endpoint, configured.get("ModelName"))
         values = seen(aws, endpoint, variant["VariantName"], hours, _METRICS)
     instances = max(1, int(variant.get("CurrentInstanceCount", 1)))
     requests, hits, loaded = values["Invocations"].total, values["ModelCacheHit"], values["LoadedModelCount"].mean
     if requests < _LEAST or not hits.count or loaded is None:
-        raise EnsembleError(
-            f"CloudWatch has {requests:.0f} requests of {endpoint} in the last {hours:g} hours, which is too few",
-            cure="give it traffic, or look further back with --hours",
-        )
+        message = f"CloudWatch has {requests:.0f} requests of {endpoint} in the last {hours:g} hours, which is too few"
+        raise EnsembleError(message, cure="give it traffic, or look further back with --hours")
     instance = str(configured.get("InstanceType", "?"))
     quoted = price(instance)
     rate = requests / (hours * 3600)
@@ -220,17 +213,14 @@ class _Fit:
         steady = residency(rates, self._load, memory)
         return float((rates * steady.cold).sum() / self._rate), float((rates * steady.loads).sum()), steady.loaded.sum()
 
-    def cold(self, alpha: float, memory: float) -> float:
-        return self.at(alpha, memory)[0]
-
     def alpha(self, memory: float, cold: float) -> float | None:
         """The exponent with which that many of the requests are cold; None: no exponent explains it."""
         low, high = 0.0, _STEEPEST
-        if not self.cold(high, memory) <= cold <= self.cold(low, memory):
+        if not self.at(high, memory)[0] <= cold <= self.at(low, memory)[0]:
             return None
         for _ in range(50):
             middle = (low + high) / 2
-            low, high = (middle, high) if self.cold(middle, memory) > cold else (low, middle)
+            low, high = (middle, high) if self.at(middle, memory)[0] > cold else (low, middle)
         return (low + high) / 2
 
 
@@ -249,8 +239,7 @@ def _models(aws: Aws, endpoint: str, name: str | None) -> int:
     url = container.get("ModelDataUrl", "")
     if container.get("Mode") != "MultiModel" or not url.startswith("s3://"):
         raise EnsembleError(f"{endpoint} is not a multi-model endpoint", cure="plan from profiles instead")
-    bucket, _, prefix = url.removeprefix("s3://").partition("/")
-    return max(1, len(stored_archives(aws, S3Prefix(bucket, prefix))))
+    return max(1, len(stored_archives(aws, S3Prefix.of_url(url))))
 
 
 def _seconds(value: Seen) -> float | None:

@@ -1,7 +1,5 @@
 """Why instances do not keep up with their traffic, as a sentence."""
 
-from dataclasses import dataclass
-
 from triton_ensembles.measuring.planning.instances import Host
 from triton_ensembles.measuring.planning.workload import Workload
 
@@ -9,26 +7,6 @@ _ALL = 0.98  # of what there is
 _REFUSED = 0.005  # of the requests: with more of them refused, the instances do not keep up
 _BACKLOG = 0.02  # of the requests: with more of them unanswered in the end than in the middle, the queue has no end
 _FEW = 50
-
-
-@dataclass(frozen=True)
-class Use:
-    """The load of the simulated instances.
-
-    Attributes:
-        requests: how many were simulated.
-        backlog: requests under way when half of them had come, and at the end.
-        not_ready: share of the requests that were refused.
-        cores: in use, on the busiest instance; of these, ``load_cores`` for fetches and loads.
-        disk: share of the time that the disk reads and writes, on the instance with the most.
-    """
-
-    requests: int
-    backlog: tuple[int, int]
-    not_ready: float
-    cores: float
-    load_cores: float
-    disk: float
 
 
 def answer_load(work: Workload, host: Host, count: int) -> tuple[float, float]:
@@ -39,21 +17,40 @@ def answer_load(work: Workload, host: Host, count: int) -> tuple[float, float]:
     return cores / (count * host.cores), model
 
 
-def overload(work: Workload, host: Host, count: int, use: Use) -> str:
-    """Why the queue has no end, requests are refused, or an instance has no time left; "" where all keep up."""
+def overload(
+    work: Workload,
+    host: Host,
+    count: int,
+    *,
+    requests: int,
+    backlog: tuple[int, int],
+    not_ready: float,
+    cores: float,
+    load_cores: float,
+    disk: float,
+) -> str:
+    """Why the queue has no end, requests are refused, or an instance has no time left; "" where all keep up.
+
+    Args:
+        requests: how many were simulated.
+        backlog: requests under way when half of them had come, and at the end.
+        not_ready: share of the requests that were refused.
+        cores: in use, on the busiest instance; of these, ``load_cores`` for fetches and loads.
+        disk: share of the time that the disk reads and writes, on the instance with the most.
+    """
     answers, model = answer_load(work, host, count)
     if answers >= _ALL:
         return f"answers alone would take {answers * host.cores:.1f} of {host.cores} cores of an instance"
     if model >= _ALL:
         return f"the model requested most often would be busy {model:.2f} times the time there is, on one instance"
-    if use.cores >= _ALL * host.cores:
-        return f"it thrashes: loads take {use.load_cores:.1f} of {host.cores} cores of an instance, answers the others"
-    if use.disk >= _ALL:
+    if cores >= _ALL * host.cores:
+        return f"it thrashes: loads take {load_cores:.1f} of {host.cores} cores of an instance, answers the others"
+    if disk >= _ALL:
         return "it thrashes: the disk of an instance has no time for more loads"
-    if use.not_ready > _REFUSED:
-        refused = f"{use.not_ready:.1%}".replace("%", " %")
+    if not_ready > _REFUSED:
+        refused = f"{not_ready:.1%}".replace("%", " %")
         return f"{refused} of the requests wait for their model until they are refused (ModelNotReadyException)"
-    middle, end = use.backlog
-    if end > _BACKLOG * use.requests + _FEW and end > 1.2 * middle:
+    middle, end = backlog
+    if end > _BACKLOG * requests + _FEW and end > 1.2 * middle:
         return f"{end} requests were under way at the end, and ever more before"
     return ""

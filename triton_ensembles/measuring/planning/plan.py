@@ -145,10 +145,7 @@ def forms(profiles: Shares) -> Iterator[tuple[str, Shares]]:
         yield "", profiles
         return
     for form in ("drawn", "fused"):
-        yield (
-            form,
-            [(profile, share) for profile, share in profiles if profile.ensemble not in both or profile.form == form],
-        )
+        yield form, [pair for pair in profiles if pair[0].ensemble not in both or pair[0].form == form]
 
 
 def _confirmed(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from triton_ensembles.measuring.planning.demand import Floats
 from triton_ensembles.measuring.planning.instances import Host
-from triton_ensembles.measuring.planning.overload import Use, overload
+from triton_ensembles.measuring.planning.overload import overload
 from triton_ensembles.measuring.planning.prediction import Latency, Prediction
 from triton_ensembles.measuring.planning.simulated_instance import (
     ANSWER,
@@ -148,14 +148,14 @@ class _Run:
 
     def _until(self, now: float) -> None:
         """Handle all jobs that end before ``now``."""
-        instances = self.instances
+        instances, next_end = self.instances, attrgetter("next")
         if len(instances) == 1:
             instance = instances[0]
             while instance.next <= now and instance.next < NEVER:
                 self._end(instance)
             return
         while True:
-            instance = min(instances, key=_next)
+            instance = min(instances, key=next_end)
             if instance.next > now or instance.next == NEVER:
                 return
             self._end(instance)
@@ -207,9 +207,6 @@ class _Run:
         instance.begin(ANSWER, model, seconds, seconds * self._cores[model.kind], request)
 
 
-_next = attrgetter("next")
-
-
 class _Counts(NamedTuple):
     loads: int
     fetches: int
@@ -246,7 +243,10 @@ def _summed(run: _Run, work: Workload, host: Host, first: int) -> Simulated:
     used = np.array(run.after, dtype=float) - np.array(run.before, dtype=float)
     total, most = _Counts(*used.sum(axis=0).tolist()), _Counts(*used.max(axis=0).tolist())
     not_ready = float((~np.isfinite(seconds)).mean())
-    use = Use(
+    reason = overload(
+        work,
+        host,
+        count,
         requests=len(run.seconds),
         backlog=run.backlog,
         not_ready=not_ready,
@@ -254,7 +254,6 @@ def _summed(run: _Run, work: Workload, host: Host, first: int) -> Simulated:
         load_cores=most.load_core_seconds / duration,
         disk=most.disk_seconds / duration,
     )
-    reason = overload(work, host, count, use)
     return Simulated(
         Prediction(
             requests=len(run.seconds),

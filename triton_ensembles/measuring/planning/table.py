@@ -11,7 +11,6 @@ from triton_ensembles.measuring.planning.prediction import Latency
 from triton_ensembles.measuring.planning.transients import Burst, Deploy
 from triton_ensembles.measuring.profiling.profile import Profile
 
-_NONE = "-"
 _HEAD = (
     ("", "loaded", "cold", "loads", "warm, ms", "all, ms", "cores", "memory", "$ a", "$ a"),
     ("instances", "models", "share", "a second", "p50 p95 p99", "p50 p95 p99", "in use", "GiB", "month", "million"),
@@ -44,14 +43,14 @@ def _row(choice: Choice, models: int) -> tuple[str, ...]:
         _latency(prediction.every),
         f"{prediction.cores:.1f} of {choice.count * choice.host.cores}",
         f"{prediction.memory_bytes / 2**30:.1f} of {room:.0f}",
-        f"{'~' if choice.price.estimated else ''}{choice.month:,.2f}".replace(",", " "),
+        f"{'~' if choice.price.estimated else ''}{_sum(choice.month).removeprefix('$')}",
         _dollars(choice.million),
     )
 
 
 def _latency(latency: Latency | None) -> str:
     if latency is None:
-        return _NONE
+        return "-"
     return " ".join(_short(seconds * 1000) for seconds in (latency.p50, latency.p95, latency.p99))
 
 
@@ -140,7 +139,7 @@ def _short(value: float) -> str:
 
 
 def _dollars(value: float) -> str:
-    return f"{value:,.2f}".replace(",", " ") if value >= 0.01 else f"{value:.2g}"
+    return _sum(value).removeprefix("$") if value >= 0.01 else f"{value:.2g}"
 
 
 def _sum(value: float) -> str:

@@ -52,7 +52,7 @@ class Traffic:
 
 
 def zipf(models: int, alpha: float, rate: float) -> Traffic:
-    """The n-th most popular model is requested in proportion to n to the power of -alpha.
+    """The n-th most popular model is requested in proportion to n to the power of -alpha; with 0, all are alike.
 
     Args:
         rate: requests a second for all models.
@@ -63,23 +63,14 @@ def zipf(models: int, alpha: float, rate: float) -> Traffic:
     if not 1 <= models <= MOST_MODELS:
         raise EnsembleError(f"{models} models cannot be planned", cure=f"give 1 to {MOST_MODELS} with --models")
     if not (math.isfinite(rate) and 0 < rate <= _MOST_RATE):
-        raise EnsembleError(
-            f"{rate:g} is not a number of requests a second",
-            cure=f"give one above 0 and up to {_MOST_RATE:g} with --rate",
-        )
+        cure = f"give one above 0 and up to {_MOST_RATE:g} with --rate"
+        raise EnsembleError(f"{rate:g} is not a number of requests a second", cure=cure)
     if not (math.isfinite(alpha) and 0 <= alpha <= 10):
-        raise EnsembleError(
-            f"zipf:{alpha:g} is not a kind of traffic",
-            cure="give an exponent from 0 (all alike) to 10, such as zipf:1.1",
-        )
+        cure = "give an exponent from 0 (all alike) to 10, such as zipf:1.1"
+        raise EnsembleError(f"zipf:{alpha:g} is not a kind of traffic", cure=cure)
     weights = np.arange(1, models + 1, dtype=float) ** -alpha
     text = f"zipf:{alpha:g}" if alpha else "uniform"
     return Traffic(rate * weights / weights.sum(), text=f"{models} models, {text}, {rate:g} requests/s")
-
-
-def uniform(models: int, rate: float) -> Traffic:
-    """Requests are spread evenly over the models."""
-    return zipf(models, 0.0, rate)
 
 
 _HOURS = 24

@@ -62,28 +62,25 @@ def workload(profiles: Shares, traffic: Traffic, host: Host, batch: int = 0) -> 
     demands = [demand_of(profile, host, batch, rested=rested) for profile, _ in profiles for rested in (False, True)]
     archives = spread([share for _, share in profiles], len(traffic.rates))
     if traffic.names:
-        known = {name: index for index, (profile, _) in enumerate(profiles) for name in _names(profile)}
-        archives = np.array([known.get(name, index) for name, index in zip(traffic.names, archives, strict=True)])
+        known = {profile.archive.removesuffix(".tar.gz"): index for index, (profile, _) in enumerate(profiles)}
+        names = (name.removesuffix(".tar.gz") for name in traffic.names)
+        archives = np.array([known.get(name, index) for name, index in zip(names, archives, strict=True)])
     work = Workload(traffic.rates, archives, tuple(demands))
     for (profile, _), demand in zip(profiles, demands[::2], strict=True):
-        _refuse_too_large(profile, demand, work.overhead_bytes, host)
+        least = work.overhead_bytes + demand.memory_bytes
+        if least > host.memory_bytes:
+            raise EnsembleError(
+                f"one {profile.archive} ({least / 2**20:.0f} MiB with the server) does not fit into the "
+                f"{host.memory_bytes / 2**20:.0f} MiB for models of {host.name}",
+                cure="choose an instance with more memory",
+            )
+        if host.disk_bytes is not None and demand.disk_bytes > host.disk_bytes:
+            raise EnsembleError(
+                f"one {profile.archive} ({demand.disk_bytes / 2**20:.0f} MiB unpacked) does not fit on the "
+                f"{host.disk_bytes / 2**20:.0f} MiB of disk of {host.name}",
+                cure="choose an instance with a larger disk",
+            )
     return work
-
-
-def _refuse_too_large(profile: Profile, demand: Demand, overhead_bytes: float, host: Host) -> None:
-    least = overhead_bytes + demand.memory_bytes
-    if least > host.memory_bytes:
-        raise EnsembleError(
-            f"one {profile.archive} ({least / 2**20:.0f} MiB with the server) does not fit into the "
-            f"{host.memory_bytes / 2**20:.0f} MiB for models of {host.name}",
-            cure="choose an instance with more memory",
-        )
-    if host.disk_bytes is not None and demand.disk_bytes > host.disk_bytes:
-        raise EnsembleError(
-            f"one {profile.archive} ({demand.disk_bytes / 2**20:.0f} MiB unpacked) does not fit on the "
-            f"{host.disk_bytes / 2**20:.0f} MiB of disk of {host.name}",
-            cure="choose an instance with a larger disk",
-        )
 
 
 def spread(shares: Sequence[float], count: int) -> NDArray[np.int64]:
@@ -95,7 +92,3 @@ def spread(shares: Sequence[float], count: int) -> NDArray[np.int64]:
         archives[model] = archive = int(np.argmax(parts * (model + 1) - assigned))
         assigned[archive] += 1
     return archives
-
-
-def _names(profile: Profile) -> tuple[str, str]:
-    return profile.archive, profile.archive.removesuffix(".tar.gz")
