@@ -9,12 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
 import requests
 
 from tests.gateway.client import named, send
 from tests.gateway.repository import write
 from tests.triton.test_server import wait_until
-from triton_ensembles.ground.processes import children, wait_for_end
+from triton_ensembles.ground.processes import children, descendants, wait_for_end
 from triton_ensembles.triton.gateway_server import GatewayServer
 
 
@@ -39,6 +40,15 @@ def test_the_container_ends_when_triton_does_and_says_so(tmp_path: Path) -> None
         wait_for_end(server.pid, 100)
         assert not server.alive()
     assert "tritonserver ended on its own with signal 9, so the container ends" in log.read_text()
+
+
+def test_models_see_the_environment_of_the_container_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "of the developer")
+    with GatewayServer(write(tmp_path / "models"), {"OF_THE_CONTAINER": "1"}) as server:
+        for pid in (server.pid, *descendants(server.pid)):
+            variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            assert b"OF_THE_CONTAINER=1" in variables
+            assert not [variable for variable in variables if variable.startswith(b"AWS_")]
 
 
 def test_it_is_not_ready_while_the_table_does_not_fit_the_models(tmp_path: Path) -> None:

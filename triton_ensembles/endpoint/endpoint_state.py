@@ -65,7 +65,7 @@ class Deployment:
             raise
 
     async def stop(self) -> None:
-        """Let running requests end, then stop all variants."""
+        """Stop all variants when their running requests have ended."""
         await stop_all(self.variants.values())
 
     def choose(self, target_variant: str | None, endpoint: str) -> Variant:
@@ -113,18 +113,15 @@ class Endpoint:
         self._deploy(config_name, plans)
 
     def update(self, config_name: str, plans: tuple[VariantPlan, ...]) -> None:
-        """Begin to change to another configuration, in the background, unless it is ``in_progress``.
-
-        The old configuration serves until then.
-        """
+        """Begin to change to another configuration, in the background; for an endpoint that is not ``in_progress``."""
         self._enter(Status.UPDATING)
         self._deploy(config_name, plans)
 
     def rescale(self, shares: Mapping[str, Share]) -> None:
-        """Begin to change weights and instance counts of variants, in the background, unless it is ``in_progress``."""
+        """Begin to change weights and instance counts of variants, as ``update``."""
         self.desired = shares
         self._enter(Status.UPDATING)
-        self._work = asyncio.get_running_loop().create_task(self._change_shares(shares))
+        self._work = asyncio.create_task(self._change_shares(shares))
 
     async def delete(self) -> None:
         """Cancel what is in progress, let running requests end, and stop everything."""
@@ -154,7 +151,7 @@ class Endpoint:
     def _deploy(self, config_name: str, plans: tuple[VariantPlan, ...]) -> None:
         self._deployments += 1
         deployment = Deployment(config_name, plans, self._deployments, self._make)
-        self._work = asyncio.get_running_loop().create_task(self._change_to(deployment))
+        self._work = asyncio.create_task(self._change_to(deployment))
 
     async def _change_shares(self, shares: Mapping[str, Share]) -> None:
         reason = ""
@@ -183,7 +180,7 @@ class Endpoint:
         self.config_name = deployment.config_name
         try:
             if old is not None:  # in a separate task, so that a deletion does not interrupt it
-                self._retiring = asyncio.get_running_loop().create_task(old.stop())
+                self._retiring = asyncio.create_task(old.stop())
                 await asyncio.shield(self._retiring)
         finally:
             self._enter(Status.IN_SERVICE)
@@ -204,10 +201,7 @@ def shutting_down() -> ServiceUnavailable:
 
 
 def _reason(error: Exception) -> str:
-    """FailureReason: the message of our own errors; for any other error, its type as well.
-
-    Only single models are loaded at the start, so the paths are theirs.
-    """
+    """FailureReason: the message of our own errors; for any other error, its type as well."""
     text = str(error) if isinstance(error, EnsembleError) else f"{type(error).__name__}: {error}"
-    text = with_paths_of_aws(text, multi_model=False)
+    text = with_paths_of_aws(text, multi_model=False)  # only single models are loaded at the start
     return text if len(text) <= _REASON_LENGTH else text[: _REASON_LENGTH - 1] + "…"

@@ -11,16 +11,13 @@ _KEPT = 30  # as many as the page shows
 
 @dataclass(frozen=True)
 class Event:
-    """One line: the endpoint, the kind of event ("model-evicted", "InService", …) and a description.
-
-    It came ``times`` in a row; ``time`` is the last one's.
-    """
+    """One line: the endpoint, the kind of event ("model-evicted", "InService", …) and a description."""
 
     endpoint: str
     kind: str
     text: str
     time: datetime = field(default_factory=lambda: datetime.now(UTC))
-    times: int = 1
+    times: int = 1  # how often it came in a row; ``time`` is the last one's
 
 
 class RecentEvents:

@@ -1,8 +1,7 @@
 """A parent of the endpoint's process, so that whichever of the two is killed, the other one cleans up.
 
-A process that a model has started in a session of its own becomes a child of the model's tritonserver when the model
-ends, and a child of the keeper when that tritonserver does. So after a kill -9 of the endpoint's process, the keeper
-knows all that is left and ends it. When the keeper is killed, the endpoint's process gets SIGTERM and stops as usual.
+Processes that outlive a model become children of its tritonserver, and then of the keeper. So after a kill -9 of the
+endpoint's process, the keeper knows all that is left. When it is killed, the endpoint's process gets SIGTERM.
 """
 
 import os
@@ -10,14 +9,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from triton_ensembles.ground.processes import (
-    adopt_orphans,
-    descendants,
-    die_with_parent,
-    handles,
-    send,
-    wait_for_handles,
-)
+from triton_ensembles.ground import processes
 from triton_ensembles.triton.leftovers import Leftovers
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM)
@@ -30,8 +22,8 @@ def keep() -> None:
 
     To be called before there are threads.
     """
-    adopt_orphans()
-    prepare = die_with_parent()
+    processes.adopt_orphans()
+    prepare = processes.die_with_parent()
     with _blocked():
         child = os.fork()
         if child == 0:
@@ -67,14 +59,14 @@ def _end_what_is_left(server: int) -> None:
     """End all orphans of the endpoint's process ``server``, and remove what its tritonservers have left."""
     leftovers = Leftovers.of(server)
     for _ in range(_ROUNDS):
-        orphans = descendants(os.getpid())
+        orphans = processes.descendants(os.getpid())
         if not orphans:
             break
         for pid in orphans:
             leftovers.environments.find(pid)
-        with handles(orphans) as open_handles:
-            send(open_handles, signal.SIGKILL)
-            wait_for_handles(open_handles, _KILL_SECONDS)
+        with processes.handles(orphans) as open_handles:
+            processes.send(open_handles, signal.SIGKILL)
+            processes.wait_for_handles(open_handles, _KILL_SECONDS)
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass

@@ -22,18 +22,16 @@ from triton_ensembles.ground.paths import IMPORTED_FROM
 from triton_ensembles.ground.processes import die_with_parent
 
 _URL = re.compile(r"^export AWS_ENDPOINT_URL=(?P<url>\S+)")
+_STOP_SECONDS = 120
 
 
 class LocalEndpoint(RunningEndpoint):
-    """The command ``endpoint`` in a separate process, on a free port.
+    """The command ``endpoint`` in a separate process, on a free port. Raises EnsembleError when it does not start.
 
     Args:
         root: its working folder.
-        arguments: further options, such as ``("--memory-budget", "500M")``. With ``--s3-url``, the process has the
-            user's settings of AWS; otherwise it has none of them.
-
-    Raises:
-        EnsembleError: it does not start.
+        arguments: further options, such as ``("--memory-budget", "500M")``. Only with ``--s3-url`` does the process
+            have the user's settings of AWS.
     """
 
     def __init__(self, root: str | os.PathLike[str], *arguments: str, region: str = "us-east-1") -> None:
@@ -75,12 +73,12 @@ class LocalEndpoint(RunningEndpoint):
         self._process.wait()
         raise EnsembleError("the endpoint server did not start: " + " / ".join(self.lines))
 
-    def stop(self, seconds: float = 120) -> int:
-        """Send SIGTERM and return the exit status. After ``seconds``, send SIGKILL and raise TimeoutExpired."""
+    def stop(self) -> int:
+        """Send SIGTERM and return the exit status. After two minutes, send SIGKILL and raise TimeoutExpired."""
         process = self._running()
         process.send_signal(signal.SIGTERM)
         try:
-            return process.wait(seconds)
+            return process.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -94,7 +92,7 @@ class LocalEndpoint(RunningEndpoint):
             self.stop()
 
     def _ready(self, stream: IO[str]) -> bool:
-        """Read until it says that it is ready; False when it ends before."""
+        """Whether the process says that it is ready before it ends."""
         for line in stream:
             self.lines.append(line.rstrip())
             if match := _URL.match(line):

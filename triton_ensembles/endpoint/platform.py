@@ -85,14 +85,11 @@ class Platform:
     def _changed(self, endpoint: Endpoint) -> None:
         self._events.add(endpoint.name, endpoint.status, endpoint.failure)
         if endpoint.status is Status.IN_SERVICE:  # what an update has replaced is gone
-            models, instances = set(), set()
-            for variant in endpoint.running:
-                name = variant.plan.name
-                models.add((name, ""))
-                for instance in variant.snapshot().instances:
-                    instances.add((name, str(instance.index)))
-                    models |= {(name, model.target_model) for model in instance.models}
-            self._metrics.prometheus.keep(endpoint.name, models, instances)
+            running = {variant.plan.name: variant.snapshot().instances for variant in endpoint.running}
+            instances = [(name, instance) for name, status in running.items() for instance in status]
+            models = {(name, model.target_model) for name, instance in instances for model in instance.models}
+            kept = {(name, str(instance.index)) for name, instance in instances}
+            self._metrics.prometheus.keep(endpoint.name, models | {(name, "") for name in running}, kept)
 
     def _client(self, service: str) -> Any:
         """A boto3 client of moto, which accepts any credentials."""
@@ -120,7 +117,7 @@ class Platform:
         """Send moto's CloudWatch the statistics since the last time, now that they are requested."""
         async with self._publishing:
             put = self._client("cloudwatch").put_metric_data
-            for namespace, data in self._metrics.minutes.take().items():
-                for start in range(0, len(data), _PUT_AT_ONCE):
-                    part = data[start : start + _PUT_AT_ONCE]
+            for namespace, statistics in self._metrics.minutes.take().items():
+                for start in range(0, len(statistics), _PUT_AT_ONCE):
+                    part = statistics[start : start + _PUT_AT_ONCE]
                     await asyncio.to_thread(put, Namespace=namespace, MetricData=part)

@@ -10,11 +10,7 @@ class BodyTooLarge(Exception):  # noqa: N818 (a fact about the body)
 
 
 class Body:
-    """The body of one request, of at most ``most`` bytes.
-
-    Raises:
-        BodyTooLarge: at once when Content-Length exceeds that; otherwise as soon as more has arrived.
-    """
+    """The body of one request. Raises BodyTooLarge as soon as Content-Length or what arrives exceeds ``most`` bytes."""
 
     def __init__(self, request: web.BaseRequest, most: int) -> None:
         self._request = request
@@ -24,7 +20,6 @@ class Body:
             raise BodyTooLarge
 
     async def whole(self) -> bytes:
-        """All of it."""
         if not self._request.body_exists:
             return b""
         if self.length is not None:

@@ -1,8 +1,6 @@
 """Decides which part of the platform a request is for: all of them share one URL.
 
-boto3 signs every request for a service, so that one address can serve SageMaker, its runtime, Application Auto Scaling,
-S3, CloudWatch and STS.
-Unsigned requests come from a browser, Prometheus or curl.
+boto3 signs every request for a service; unsigned ones come from a browser, Prometheus or curl.
 """
 
 import logging
@@ -87,11 +85,10 @@ async def _refuse(request: web.BaseRequest, service: str) -> web.StreamResponse:
 
 
 def _foreign(request: web.BaseRequest) -> web.Response | None:
-    """Refuse requests that a browser sends here for a foreign web page.
+    """Refuse requests that a browser sends here for a foreign web page: whoever can create a model can run code.
 
-    Whoever can create a model can run code, and a browser sends requests to 127.0.0.1 for any page. The page shows in
-    Origin; a host name of the page's that resolves to 127.0.0.1 (DNS rebinding) shows in Host; images and the like have
-    no Origin, and browsers mark them as cross-site. A link to the status page may be followed from anywhere.
+    The page shows in Origin; a host name of the page's that resolves to 127.0.0.1 (DNS rebinding) shows in Host; images
+    and the like have no Origin, and browsers mark them as cross-site. A link to the status page may be followed.
     """
     host, origin = request.headers.get("Host", ""), request.headers.get("Origin")
     embedded = request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")

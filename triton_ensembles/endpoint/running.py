@@ -1,7 +1,7 @@
 """A local endpoint server that runs: its boto3 clients, and the environment of programs that are to use it.
 
-Neither has anything of the user's AWS in it: no variable AWS_…, no profile, no file of ~/.aws and no proxy. So what
-uses them cannot reach AWS itself, whatever the machine is set up for.
+Neither has anything of the user's AWS in it (a variable AWS_…, a profile, a file of ~/.aws, a proxy), so that AWS
+itself is out of reach.
 """
 
 from __future__ import annotations
@@ -28,11 +28,7 @@ _CHANGING = threading.RLock()
 
 
 class RunningEndpoint:
-    """A local endpoint server at ``url``, such as ``http://127.0.0.1:8080``.
-
-    Args:
-        region: the region that clients sign for.
-    """
+    """A local endpoint server at ``url``, such as ``http://127.0.0.1:8080``, whose clients sign for ``region``."""
 
     def __init__(self, url: str, region: str = "us-east-1") -> None:
         self.url = url
@@ -56,7 +52,7 @@ class RunningEndpoint:
 
     @cached_property
     def _session(self) -> Any:
-        """One for all clients: it keeps the models of the services, which take long to read."""
+        """The session of all clients, which keeps the models of services."""
         return boto3.Session()
 
 

@@ -24,15 +24,14 @@ _KEEP_ALIVE_SECONDS = 75.0
 _SHUTDOWN_SECONDS = 5.0  # for answers still being sent when all endpoints have stopped
 
 
-def run_endpoint(settings: Settings, ready: Callable[[str], None], stopping: Callable[[], None] = lambda: None) -> None:
+def run_endpoint(settings: Settings, ready: Callable[[str], None], stopping: Callable[[], None]) -> None:
     """Serve until SIGINT or SIGTERM; then let running requests end and remove everything but the logs.
+
+    Raises EnsembleError when another process uses the port or the working folder, or the tritonserver is missing.
 
     Args:
         ready: called with the URL as soon as the server answers.
         stopping: called when the signal has arrived.
-
-    Raises:
-        EnsembleError: another process uses the port or the working folder, or the tritonserver is missing.
     """
     # In the main thread, which outlives all tritonservers: the kernel ends them with the thread that started them.
     uvloop.run(_serve(settings, ready, stopping))

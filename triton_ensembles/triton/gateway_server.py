@@ -35,4 +35,5 @@ class GatewayServer(ServerProcess):
             (*flags, "--disable-auto-complete-config"),
             {**(environment or {}), "PYTHONPATH": os.fspath(IMPORTED_FROM)},  # which stubs ignore
             runner=(sys.executable, "-P", "-m", "triton_ensembles.gateway", *gateway, "--"),
+            contained=True,
         )

@@ -31,11 +31,11 @@ def tracking(*, may_scale_in: bool = True) -> TargetTracking:
     ],
 )
 def test_the_last_minutes_decide(values: list[float | None], wanted: int) -> None:
-    assert tracking().wanted(2, values) == wanted
+    assert tracking().instances(2, values) == wanted
 
 
 def test_scaling_in_can_be_switched_off() -> None:
-    assert tracking(may_scale_in=False).wanted(2, [1.0] * 15) == 2
+    assert tracking(may_scale_in=False).instances(2, [1.0] * 15) == 2
 
 
 def test_the_predefined_metric_is_invocations_per_instance() -> None:

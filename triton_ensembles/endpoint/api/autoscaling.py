@@ -70,11 +70,10 @@ class AutoscalingApi:
         return reply(status, answer)
 
     async def _check_target(self, parameters: Mapping[str, Any]) -> None:
-        if self.autoscaler.variant(parameters["ResourceId"]) is None:
-            raise ValidationException(
-                f"The resource {parameters['ResourceId']} does not exist: it must be endpoint/NAME/variant/NAME, of an "
-                "endpoint in service"
-            )
+        resource = parameters["ResourceId"]
+        if self.autoscaler.variant(resource) is None:
+            known = "it must be endpoint/NAME/variant/NAME, of an endpoint in service"
+            raise ValidationException(f"The resource {resource} does not exist: {known}")
         old = await self._target(parameters) or {}
         least, most = (parameters.get(name, old.get(name)) for name in ("MinCapacity", "MaxCapacity"))
         if least is None or most is None:
@@ -115,10 +114,8 @@ class AutoscalingApi:
 
 
 def _not_found(kind: str, parameters: Mapping[str, Any], name: str = "") -> ObjectNotFoundException:
-    return ObjectNotFoundException(
-        f"No {kind} found for service namespace: {NAMESPACE}, resource ID: {parameters['ResourceId']}, scalable "
-        f"dimension: {DIMENSION}{name}"
-    )
+    place = f"service namespace: {NAMESPACE}, resource ID: {parameters['ResourceId']}"
+    return ObjectNotFoundException(f"No {kind} found for {place}, scalable dimension: {DIMENSION}{name}")
 
 
 def _scope(parameters: Mapping[str, Any], *names: str) -> dict[str, Any]:

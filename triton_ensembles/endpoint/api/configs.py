@@ -59,14 +59,9 @@ class Configs(Resources[Resource]):
             load_seconds=variant.get("ModelDataDownloadTimeoutInSeconds") or Budgets.load_seconds,
             startup_seconds=variant.get("ContainerStartupHealthCheckTimeoutInSeconds") or Budgets.startup_seconds,
         )
-        return VariantPlan(
-            name=variant["VariantName"],
-            spec=container_spec(self._models.get(variant["ModelName"]).request),
-            instance_count=variant["InitialInstanceCount"],
-            instance_type=variant["InstanceType"],
-            weight=variant["InitialVariantWeight"],
-            budgets=budgets,
-        )
+        spec = container_spec(self._models.get(variant["ModelName"]).request)
+        count, weight = variant["InitialInstanceCount"], variant["InitialVariantWeight"]
+        return VariantPlan(variant["VariantName"], spec, budgets, count, variant["InstanceType"], weight)
 
 
 def _with_defaults(variant: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,14 +7,10 @@ from typing import Any
 
 from aiohttp import web
 
+from triton_ensembles.endpoint.api import errors
 from triton_ensembles.endpoint.api.configs import Configs
 from triton_ensembles.endpoint.api.endpoints import Endpoints
-from triton_ensembles.endpoint.api.errors import (
-    ApiError,
-    NotSupportedLocally,
-    SerializationException,
-    UnknownOperationException,
-)
+from triton_ensembles.endpoint.api.errors import SerializationException
 from triton_ensembles.endpoint.api.models import Models
 from triton_ensembles.endpoint.api.signature import from_waiter
 from triton_ensembles.endpoint.api.tags import Tags
@@ -51,24 +47,24 @@ class ControlPlane:
         operation_model("sagemaker", "CreateModel")  # read now, so that the first request does not wait for it
 
     async def handle(self, request: web.BaseRequest) -> web.Response:
-        """One operation: its reply, or an error in AWS's shape."""
         operation = request.headers.get("X-Amz-Target", "").removeprefix("SageMaker.")
         try:
             return reply(200, await self._run(operation, request))
-        except ApiError as error:
+        except errors.ApiError as error:
             return reply(error.status, {"__type": error.code, "message": error.message})
 
     async def _run(self, operation: str, request: web.BaseRequest) -> Mapping[str, Any]:
         model = operation_model("sagemaker", operation)
         if model is None:
-            raise UnknownOperationException(f"SageMaker does not have the operation {operation!r}")
+            raise errors.UnknownOperationException(f"SageMaker does not have the operation {operation!r}")
         run = self._operations.get(operation)
         if run is None and operation != "DescribeEndpoint":
-            raise NotSupportedLocally(operation, f"supported are DescribeEndpoint, {', '.join(self._operations)}")
+            supported = f"supported are DescribeEndpoint, {', '.join(self._operations)}"
+            raise errors.NotSupportedLocally(operation, supported)
         parameters = await parsed(request)
         validate(model.input_shape, parameters)
         if run is None:
-            return await self._endpoints.describe(parameters, waiter=from_waiter(request.headers))
+            return await self._endpoints.describe(parameters, from_waiter(request.headers))
         return run(parameters)
 
 

@@ -15,8 +15,8 @@ from triton_ensembles.endpoint.hosting.spec import VariantPlan
 from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.settings import Settings
 
-# A boto3 waiter calls every 30 s, but an endpoint on a laptop is in service within a second or two. So the answer to a
-# waiter is held back until then, for this long at most: boto3 waits 60 s for an answer.
+# A boto3 waiter calls every 30 s, but an endpoint on a laptop is in service within a second or two. So its answer is
+# held back until then, for this long at most: boto3 waits 60 s for it.
 WAITER_SECONDS = 25
 
 
@@ -62,7 +62,7 @@ class Endpoints(Resources[Endpoint]):
         endpoint.create(config, plans)
         return reply
 
-    async def describe(self, request: Mapping[str, Any], *, waiter: bool = False) -> dict[str, Any]:
+    async def describe(self, request: Mapping[str, Any], waiter: bool) -> dict[str, Any]:
         """``waiter``: whether a boto3 waiter calls, which gets its answer when the endpoint has settled."""
         endpoint = self.get(request["EndpointName"])
         if waiter:

@@ -59,13 +59,7 @@ def container_spec(request: Mapping[str, Any]) -> ContainerSpec:
     environment = container.get("Environment") or {}
     if sum(len(key.encode()) + len(value.encode()) for key, value in environment.items()) > _ENVIRONMENT_BYTES:
         raise ValidationException("The container's Environment is larger than 32 KB")
-    spec = ContainerSpec(
-        image=image,
-        model_data_url=url,
-        mode=mode,
-        environment=environment,
-        cache_setting=multi.get("ModelCacheSetting", "Enabled"),
-    )
+    spec = ContainerSpec(image, url, mode, environment, multi.get("ModelCacheSetting", "Enabled"))
     if spec.is_gateway and mode == "MultiModel":
         cure = "its one archive holds all models: leave out Mode"
         raise NotSupportedLocally("the gateway's image with Mode MultiModel", cure)

@@ -13,10 +13,9 @@ from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.settings import Settings
 
 _BOUNDS = {
-    "CreationTimeAfter": ("CreationTime", 1),
-    "CreationTimeBefore": ("CreationTime", -1),
-    "LastModifiedTimeAfter": ("LastModifiedTime", 1),
-    "LastModifiedTimeBefore": ("LastModifiedTime", -1),
+    f"{member}{bound}": (member, sign)
+    for member in ("CreationTime", "LastModifiedTime")
+    for bound, sign in (("After", 1), ("Before", -1))
 }
 
 
@@ -88,13 +87,7 @@ class Resources(Generic[T]):
 def _page(
     items: Iterable[Mapping[str, Any]], request: Mapping[str, Any], kind: str, default_size: int
 ) -> dict[str, Any]:
-    """The reply with one page of summaries, and the token of the next page if there is one.
-
-    Args:
-        items: summaries such as ``{"EndpointName", "CreationTime", "LastModifiedTime", "EndpointStatus", …}``.
-        kind: what the summaries' member names begin with: "Endpoint".
-        default_size: MaxResults where the request has none.
-    """
+    """The reply with one page of summaries (their members begin with ``kind``), and the token of the next page."""
     name = f"{kind}Name"
     kept = [item for item in items if _matches(item, request, name, f"{kind}Status")]
     by = request.get("SortBy", "CreationTime")

@@ -19,11 +19,8 @@ _CONTENT_TYPE = "X-Amzn-SageMaker-Content-Type"
 
 async def send(request: web.BaseRequest, reply: Reply, variant: str, request_id: str) -> web.StreamResponse:
     """Send a model's answer as an event stream."""
-    headers = {
-        "Content-Type": "application/vnd.amazon.eventstream",
-        "x-Amzn-Invoked-Production-Variant": variant,
-        "x-amzn-RequestId": request_id,
-    }
+    headers = {"x-Amzn-Invoked-Production-Variant": variant, "x-amzn-RequestId": request_id}
+    headers["Content-Type"] = "application/vnd.amazon.eventstream"
     if content_type := reply.headers.get("Content-Type"):
         headers[_CONTENT_TYPE] = content_type
     response = web.StreamResponse(status=reply.status, headers=headers)

@@ -159,7 +159,7 @@ async def _send(request: web.BaseRequest, reply: Reply, variant: str) -> web.Str
 
 
 def _error_response(error: HostingError, log: Path, *, multi_model: bool) -> web.Response:
-    """A HostingError in the shape of InvokeEndpoint's errors. ``log`` is the endpoint's log file."""
+    """A HostingError in the shape of InvokeEndpoint's errors."""
     body: dict[str, Any] = {"Message": with_paths_of_aws(str(error), multi_model=multi_model)}
     if isinstance(error, ModelError):
         message = with_paths_of_aws(error.original_message, multi_model=multi_model)

@@ -1,7 +1,6 @@
 """Checks requests against botocore's service model, in AWS's own words.
 
-botocore checks types and required members before it sends a request, and leaves lengths, patterns and enums to the
-service. This module checks them, in the wording of AWS's own framework:
+botocore checks types and required members before it sends a request, and leaves lengths, patterns and enums to this:
 
     1 validation error detected: Value 'a b' at 'endpointName' failed to satisfy constraint: Member must satisfy
     regular expression pattern: [a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}
@@ -20,17 +19,14 @@ from triton_ensembles.endpoint.api.errors import NotSupportedLocally, Serializat
 
 _YEAR_10000 = 253402300800  # seconds since 1970
 _PRINT = regex.compile(r"\[[^\]]*\\p\{Print\}[^\]]*\]")  # inside brackets
-_PYTHON = {
+_PYTHON: Mapping[str, Any] = {
     "string": str,
-    "integer": int,
-    "long": int,
-    "float": (int, float),
-    "double": (int, float),
     "boolean": bool,
     "list": list,
-    "map": dict,
-    "structure": dict,
     "timestamp": (int, float, datetime),  # seconds since 1970, or what a form had
+    **dict.fromkeys(("integer", "long"), int),
+    **dict.fromkeys(("float", "double"), (int, float)),
+    **dict.fromkeys(("map", "structure"), dict),
 }
 
 
@@ -81,8 +77,7 @@ def string_faults(metadata: Mapping[str, Any], value: str, path: str) -> Iterato
 
 def _faults(shape: Shape, value: Any, path: str) -> Iterator[str]:
     kind = shape.type_name
-    types: Any = _PYTHON.get(kind, object)
-    if not isinstance(value, types) or (kind != "boolean" and isinstance(value, bool)):
+    if not isinstance(value, _PYTHON.get(kind, object)) or (kind != "boolean" and isinstance(value, bool)):
         raise SerializationException(f"{path or 'the request'} must be of type {kind}, not {type(value).__name__}")
     if kind == "structure":
         yield from _structure_faults(shape, value, path)

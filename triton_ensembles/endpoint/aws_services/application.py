@@ -1,8 +1,8 @@
 """moto's services as one WSGI application, which keeps requests as they are.
 
-moto also looks for a service in the path and in the body of an unsigned request. It takes some objects for other
-services then, and a body of the type application/x-www-form-urlencoded is used up: with curl's default type, an upload
-to a presigned URL would be empty. Here the signature alone says which service it is, and S3 has no forms.
+moto also looks for a service in the path and the body of an unsigned request: it takes some objects for other services,
+and uses up a body of the type application/x-www-form-urlencoded, curl's default for an upload to a presigned URL. Here
+the signature alone says which service it is, and S3 has no forms.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The checksums that S3 knows: moto writes a CRC32 or a SHA256 under the names of those it lacks.
 
-boto3 sends CRC32, with awscrt and without. CRC32C and CRC64NVME, which AWS's command line sends, need awscrt here as in
-boto3; without it their values are kept as they came, like those of XXHASH.
+boto3 sends CRC32. CRC32C and CRC64NVME, which AWS's command line sends, need awscrt here as in boto3; without it their
+values are kept as they came, like those of XXHASH.
 """
 
 from __future__ import annotations

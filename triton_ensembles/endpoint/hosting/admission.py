@@ -6,9 +6,8 @@ beside each other and beside unloads as long as what they reserve fits:
     what the container uses, less the models that are being unloaded, plus what loads have reserved and do not use yet
 
 What a model takes that has never been loaded is a guess: as much as the largest so far. Such loads wait for each other,
-so that the guess is wrong for one of them at a time, unless there is room for all of them though each takes three times
-what was guessed, or a quarter of the budget. Once many models have been loaded, nearly all of which take about as much,
-a guess is as good as a known size.
+so that one guess is wrong at a time, unless there is room for all of them though each takes three times what was
+guessed, or a quarter of the budget. Once many models of nearly one size have been loaded, a guess is as good as known.
 """
 
 import asyncio
@@ -83,8 +82,7 @@ class Admission:
     async def enter(self, model: Model, alone: bool) -> Reservation:
         """Wait until the model may be loaded, and reserve its memory until :meth:`leave`.
 
-        Raises:
-            HostingError: all other models are in use, and the model is known not to fit beside them.
+        Raises HostingError when all other models are in use, and the model is known not to fit beside them.
         """
         while True:
             async with self._entering:
@@ -103,12 +101,15 @@ class Admission:
                 raise
             self.leave(model)
 
-    def unload_begins(self, model: Model, unload: asyncio.Task[None]) -> None:
-        self.unloading[model] = unload
-
     def leave(self, model: Model) -> None:
         del self.loading[model]
         self.changed()
+
+    async def an_unload_ends(self) -> bool:
+        """Wait for the first of the unloads in progress; False when there is none."""
+        if unloads := list(self.unloading.values()):
+            await asyncio.wait(unloads, return_when=asyncio.FIRST_COMPLETED)
+        return bool(unloads)
 
     def evict(self, why: str, spare: Model | None = None) -> asyncio.Task[None] | None:
         """Begin to unload the least recently used model, but not ``spare``; None when every model is in use."""
@@ -146,25 +147,19 @@ class Admission:
                         if at_an_end:
                             used = look.usage.total + need
                             raise faults.not_enough_room(model.target_model, "memory", used, self._budget, True)
-            await self._wait_for_change(None if patience is None else patience - time.monotonic())
+            seconds = None if patience is None else max(0.0, patience - time.monotonic())
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), seconds)
 
     def _must_wait(self, alone: bool) -> bool:
         loads = self.loading.values()
         waiting = sum(load.bytes for load in loads if not load.begun)
-        return (
-            must_wait(len(loads), self._loads_begun, waiting, self._budget, _CORES)
-            or any(load.alone for load in loads)
-            or (alone and bool(loads))
-        )
+        one_is_alone = any(load.alone for load in loads) or (alone and bool(loads))
+        return one_is_alone or must_wait(len(loads), self._loads_begun, waiting, self._budget, _CORES)
 
     @property
     def _loads_begun(self) -> int:
         return sum(load.begun for load in self.loading.values())
-
-    async def _wait_for_change(self, seconds: float | None) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(None if seconds is None else max(0.0, seconds)):
-                await self._changed.wait()
 
     async def _until_room_is_made(self, model: Model, look: _Look) -> _Look | None:
         """Wait for the unloads that the load needs, and its turn. None if they have not freed what was expected.
@@ -175,9 +170,7 @@ class Admission:
         while (many := self._loads_begun >= _MOST_LOADS) or not self._has_room(model, look):
             if many:
                 await self._next_change.wait()
-            elif self.unloading:
-                await asyncio.wait(self.unloading.values(), return_when=asyncio.FIRST_COMPLETED)
-            elif looked_again:
+            elif not await self.an_unload_ends() and looked_again:
                 return None
             look, looked_again = await self._look(), True
         return look

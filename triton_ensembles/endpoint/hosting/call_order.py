@@ -1,18 +1,17 @@
 """Keeps apart what tritonserver 2.51.0 must not do at the same time when it is SageMaker's.
 
-- A request looks its model up in a map that every load and unload replaces, and takes no lock (core r24.10,
+- A request looks its model up, without a lock, in a map that every load and unload replaces (core r24.10,
   model_repository_manager.cc: FindModelIdentifier and LoadUnloadModels). A lookup that meets one is answered with 400
   "Request for unknown model", or ends the server.
-- An unload reads the list of all repositories, also without a lock (RepositoryIndex). Each load adds to that list, and
-  each unload takes its own away at its end. Where the reading fails, the server dies of a null pointer
-  (sagemaker_server.cc: SageMakerMMECheckUnloadedModelIsUnavailable), or hangs in the handler of that signal.
-- A load or unload keeps its thread busy. The server gives a new connection to a thread that is idle, which may be the
-  one that it has just given another.
+- An unload reads the list of all repositories, also without a lock (RepositoryIndex), to which each load adds and each
+  unload at its end. Where the reading fails, the server dies of a null pointer (sagemaker_server.cc:
+  SageMakerMMECheckUnloadedModelIsUnavailable), or hangs in the handler of that signal.
+- A load or unload keeps its thread busy, and a new connection may be given to a thread that has just got another.
 
 So the beginnings of loads and unloads come one after the other, and apart from those of requests. An unload reads the
-list as soon as it has begun, sleeps for half a second, and ends if the model was gone. So unloads may overlap that
-begin soon after each other; the next ones wait for their ends. A model that takes long to end is looked for every half
-second: what begins or ends in these few milliseconds is not kept apart.
+list when it begins, sleeps for half a second, and ends if the model was gone. So unloads may overlap that begin soon
+after each other; the next ones wait for their ends. A model that takes long to end is looked for every half second:
+what begins or ends in these few milliseconds is not kept apart.
 """
 
 import asyncio

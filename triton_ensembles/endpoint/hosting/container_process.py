@@ -27,7 +27,7 @@ _POLL_SECONDS = 0.05
 
 
 class Left(NamedTuple):
-    """Processes of a model that were left after its unload: stubs that still run, and others, which were ended."""
+    """Processes left of a model after its unload: stubs that still run, and others, which were ended."""
 
     stubs: int
     others: int
@@ -113,10 +113,7 @@ class Container:
         return self._api
 
     async def kill(self, api: TritonApi, patience: float = 0.0) -> None:
-        """Kill the server behind ``api`` unless it ends on its own within ``patience`` seconds.
-
-        It is then restarted, as after a crash.
-        """
+        """Kill the server behind ``api`` unless it ends within ``patience`` seconds. It is restarted then."""
         deadline = time.monotonic() + patience
         while not api.closed and time.monotonic() < deadline:
             await asyncio.sleep(_POLL_SECONDS)
@@ -136,7 +133,7 @@ class Container:
     async def usage(self) -> Usage:
         """The memory that the server and its processes use; nothing when the server has ended.
 
-        A look takes a while when many models are loaded. Those who ask during one share the next.
+        A look takes a while when many models are loaded. Calls during one share the next.
         """
         if self._next_look is None:
             self._next_look = asyncio.create_task(self._look_after(self._look))
@@ -147,8 +144,7 @@ class Container:
         return await asyncio.to_thread(self._cpu)
 
     async def environment_bytes(self) -> int:
-        """Bytes of the disk that the environments take which the server has unpacked into /tmp; it keeps them until it
-        ends. To be called while it loads nothing."""
+        """Bytes of the environments that the server has unpacked into /tmp. To be called while it loads nothing."""
         return await asyncio.to_thread(self._environment_bytes)
 
     def log_size(self) -> int:
@@ -161,15 +157,14 @@ class Container:
             send(processes, signal.SIGKILL)
 
     async def has_processes(self, hash: str) -> bool:
-        """Whether any process of this model runs."""
         return bool(await asyncio.to_thread(self._pids, hash))
 
     @contextlib.asynccontextmanager
     async def ending(self, hash: str) -> AsyncIterator[Callable[[], Awaitable[Left]]]:
         """While a model is unloaded: yields a function that waits until none of its processes is left.
 
-        Triton answers an unload as soon as the ensemble's name is gone; its steps end up to a second later. What they
-        have started may outlive them, as it does in AWS's container. It is ended here: nothing else would end it.
+        Triton answers an unload as soon as the ensemble's name is gone; its steps end up to a second later. Whatever
+        they have started may outlive them, as in AWS's container, and is ended here.
         """
         pids = await asyncio.to_thread(self._pids, hash)
         with handles(filter(is_stub, pids)) as stubs, handles(pid for pid in pids if not is_stub(pid)) as children:

@@ -78,11 +78,10 @@ class Disk:
         return self._models / hash / "model"
 
     def url_to_load(self, hash: str) -> Path:
-        """The ``url`` of POST /models.
+        """The ``url`` of POST /models: :meth:`model_folder`, as in the container.
 
-        It is <root>/models/<hash>/model, as in the container, unless config.pbtxt is at the archive's root. The front
-        end then uses the folder's parent as the repository, but only below /opt/ml/models. Passing the parent has the
-        same effect: one model, "model", in the repository <hash>.
+        Where config.pbtxt is at the archive's root, the front end uses the folder's parent as the repository, but only
+        below /opt/ml/models. Passing the parent has the same effect: one model, "model", in the repository <hash>.
         """
         model = self.model_folder(hash)
         return model.parent if (model / "config.pbtxt").is_file() else model
@@ -90,15 +89,12 @@ class Disk:
     async def fetch(self, model: Model, url: str, make_room: MakeRoom) -> tuple[float, float]:
         """Download the object at ``url`` and unpack it: the seconds of both. The model is ON_DISK then.
 
-        After an error it is WAITING again, and nothing of it is left on the disk.
+        After an error (ObjectMissing, DownloadFailed, ExtractionError, NoDiskSpace) it is WAITING again, and nothing of
+        it is left on the disk.
 
         Args:
             make_room: awaited with a number of bytes before they are written. It raises when there is not enough space;
                 once it has returned, the bytes count as used.
-
-        Raises:
-            ObjectMissing, DownloadFailed, ExtractionError: the archive cannot be downloaded or unpacked.
-            NoDiskSpace: the file system is full.
         """
         scratch = Path(tempfile.mkdtemp(prefix=f".{model.hash}.", dir=self._models))
         granted = kept = 0

@@ -28,8 +28,7 @@ class DiskCache:
     async def fetch(self, model: Model, url: str) -> tuple[float, float]:
         """Download and unpack a model that is WAITING: the seconds of both. It is ON_DISK then.
 
-        Raises:
-            HostingError: it cannot be downloaded or unpacked, or there is not enough space. It is WAITING again.
+        After a HostingError (it cannot be downloaded or unpacked, or there is not enough space) it is WAITING again.
         """
         try:
             async with asyncio.timeout(self._budgets.load_seconds):

@@ -1,8 +1,4 @@
-"""The errors of InvokeEndpoint.
-
-Names and status codes are those of botocore's service model of sagemaker-runtime (2017-05-13). Which fault becomes
-which of them follows AWS's documentation; where that is silent, the class says it.
-"""
+"""The errors of InvokeEndpoint, by the names and status codes of botocore's model of sagemaker-runtime (2017-05-13)."""
 
 import re
 
@@ -28,10 +24,10 @@ class ValidationError(HostingError):
 
 
 class ModelError(HostingError):
-    """The container (tritonserver) or the model answered with an error, ``original_message``.
+    """The container (tritonserver) or the model answered with an error.
 
-    ``original_status`` is its HTTP status; 507 also when this platform itself runs out of memory or disk for the model,
-    0 when the container did not answer in time.
+    ``original_status`` is its HTTP status; 507 also when this platform runs out of memory or disk for the model, 0 when
+    the container did not answer in time.
     """
 
     status = 424

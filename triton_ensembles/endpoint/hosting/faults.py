@@ -6,13 +6,7 @@ They have AWS's wording where it is known: "Failed to download model data" and "
 from pathlib import Path
 
 from triton_ensembles.archive.manifest import python_of
-from triton_ensembles.endpoint.hosting.errors import (
-    HostingError,
-    InternalFailure,
-    ModelError,
-    ServiceUnavailable,
-    ValidationError,
-)
+from triton_ensembles.endpoint.hosting import errors
 from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.objects import DownloadFailed, ObjectMissing, split_url
 from triton_ensembles.endpoint.hosting.report import Report
@@ -26,33 +20,29 @@ ENDED_STUB_CURE = (
 OUT_OF_RESOURCES = 507  # the container's status when memory runs out; the platform's own too, when a budget is used up
 
 
-def not_on_disk(url: str, error: BaseException) -> HostingError | None:
+def not_on_disk(url: str, error: BaseException) -> errors.HostingError | None:
     """For a download or an extraction that failed; None for an unexpected error."""
     if isinstance(error, ObjectMissing):
-        bucket, key = split_url(url)
-        return ValidationError(
-            f"Failed to download model data(bucket: {bucket}, key: {key}). Please ensure that there is an object "
-            "located at the URL",
-            cure="upload the archive, or correct TargetModel (it is added to ModelDataUrl)",
-        )
+        place = "bucket: {}, key: {}".format(*split_url(url))
+        message = f"Failed to download model data({place}). Please ensure that there is an object located at the URL"
+        cure = "upload the archive, or correct TargetModel (it is added to ModelDataUrl)"
+        return errors.ValidationError(message, cure=cure)
     if isinstance(error, DownloadFailed):
-        return ServiceUnavailable(f"Failed to download model data: {error.message}", cure=error.cure or "try again")
+        message = f"Failed to download model data: {error.message}"
+        return errors.ServiceUnavailable(message, cure=error.cure or "try again")
     if isinstance(error, ExtractionError):
-        return ValidationError(
-            f'Failed to extract model data archive from URL "{url}": {error.message} ({error.rule})', cure=error.cure
-        )
+        message = f'Failed to extract model data archive from URL "{url}": {error.message} ({error.rule})'
+        return errors.ValidationError(message, cure=error.cure)
     if isinstance(error, TimeoutError):
-        return ServiceUnavailable(f"the download of {url} took too long", cure="try again")
+        return errors.ServiceUnavailable(f"the download of {url} took too long", cure="try again")
     return None
 
 
 def not_loaded(
     target_model: str, status: int, message: str, reasons: list[str], folder: Path, python: str
-) -> ModelError:
-    """For a load that the container, whose steps run ``python``, refused: its own message, or the reasons in its log.
-
-    An ensemble's message only names the step that failed to load; the log says why.
-    """
+) -> errors.ModelError:
+    """For a load that the container, whose steps run ``python``, refused: the reasons in its log (a message names only
+    the step), or its message."""
     # With namespaces the log calls a step '<folder>::<step>'.
     reasons = [reason.replace(f"{folder}::", "").replace(f"{folder}/", "") for reason in reasons]
     detail = "; ".join(dict.fromkeys(reasons)) or message
@@ -65,9 +55,7 @@ def not_loaded(
         cure = (
             "build it for the image's Python (--image RELEASE, also with --target fused), or name an image of its own"
         )
-    return ModelError(
-        f"Failed to load model '{target_model}': {detail}", original_status=status, original_message=message, cure=cure
-    )
+    return _load_failed(target_model, detail, message, cure, status)
 
 
 def _python_of(folder: Path) -> str:
@@ -78,39 +66,32 @@ def _python_of(folder: Path) -> str:
         return ""
 
 
-def died_while_loading(target_model: str, reasons: list[str]) -> InternalFailure:
-    return InternalFailure(
-        f"the container died while it loaded '{target_model}'" + "".join(f": {reason}" for reason in reasons[:1]),
-        cure="see the endpoint's log: a step that crashes its process or uses all memory does this",
-    )
+def _load_failed(target_model: str, detail: str, message: str, cure: str, status: int = 0) -> errors.ModelError:
+    text = f"Failed to load model '{target_model}': {detail}"
+    return errors.ModelError(text, original_status=status, original_message=message, cure=cure)
 
 
-def died_before_loading(target_model: str) -> InternalFailure:
-    return InternalFailure(
-        f"the container ended twice before it had loaded '{target_model}'; it is being restarted",
-        cure="try again, or see the end of the endpoint's log",
-    )
+def died_while_loading(target_model: str, reasons: list[str]) -> errors.InternalFailure:
+    message = f"the container died while it loaded '{target_model}'" + "".join(f": {reason}" for reason in reasons[:1])
+    cure = "see the endpoint's log: a step that crashes its process or uses all memory does this"
+    return errors.InternalFailure(message, cure=cure)
 
 
-def never_loaded(target_model: str, reason: str) -> ModelError:
+def died_before_loading(target_model: str) -> errors.InternalFailure:
+    message = f"the container ended twice before it had loaded '{target_model}'; it is being restarted"
+    return errors.InternalFailure(message, cure="try again, or see the end of the endpoint's log")
+
+
+def never_loaded(target_model: str, reason: str) -> errors.ModelError:
     """For a load that Triton will never answer, though it has logged why."""
-    return ModelError(
-        f"Failed to load model '{target_model}': {reason}",
-        original_status=0,
-        original_message=reason,
-        cure="fix what Triton names, and upload the archive again; on AWS this load blocks the container until it ends",
-    )
+    cure = "fix what Triton names, and upload the archive again; on AWS this load blocks the container until it ends"
+    return _load_failed(target_model, reason, reason, cure)
 
 
-def load_timed_out(target_model: str, seconds: float, restarted: bool) -> ModelError:
+def load_timed_out(target_model: str, seconds: float, restarted: bool) -> errors.ModelError:
     message = f"it was not loaded within {seconds:.0f} s"
     then = "the container was restarted" if restarted else "its processes were ended"
-    return ModelError(
-        f"Failed to load model '{target_model}': {message}, so {then}",
-        original_status=0,
-        original_message=message,
-        cure="make its steps load faster",
-    )
+    return _load_failed(target_model, f"{message}, so {then}", message, "make its steps load faster")
 
 
 def note_ended_stub(model: Model, report: Report) -> None:
@@ -121,25 +102,21 @@ def note_ended_stub(model: Model, report: Report) -> None:
 
 
 def not_enough_room(
-    target_model: str, what: str, needed: int, budget: int, others_in_use: bool, environment_bytes: int = 0
-) -> HostingError:
-    """Not enough memory or disk (``what``) can be freed: the model is too large, or all others are in use.
+    target_model: str, resource: str, needed: int, budget: int, others_in_use: bool, environment_bytes: int = 0
+) -> errors.HostingError:
+    """Not enough memory or disk (``resource``) can be freed: the model is too large, or all others are in use.
 
     Nothing frees the part of the disk that environments in /tmp take, ``environment_bytes``.
     """
     kept = ""
+    smaller = "make the model smaller"
     if environment_bytes:
         kept = f"; environments that Triton has unpacked into /tmp take {environment_bytes >> 20} MiB until it ends"
+        smaller = "put environments into archives as folders, not as tars"
     if others_in_use:
-        return ServiceUnavailable(
-            f"not enough {what} for model '{target_model}': all other models are in use{kept}",
-            cure=f"try again, add instances, or raise --{what}-budget",
-        )
-    message = f"Insufficient {what}: with '{target_model}' it would be {needed >> 20} MiB of {budget >> 20} MiB{kept}"
-    return ModelError(
-        message,
-        original_status=OUT_OF_RESOURCES,
-        original_message=message,
-        cure=f"raise --{what}-budget, or "
-        + ("put environments into archives as folders, not as tars" if kept else "make the model smaller"),
-    )
+        message = f"not enough {resource} for model '{target_model}': all other models are in use{kept}"
+        return errors.ServiceUnavailable(message, cure=f"try again, add instances, or raise --{resource}-budget")
+    total = f"it would be {needed >> 20} MiB of {budget >> 20} MiB{kept}"
+    message = f"Insufficient {resource}: with '{target_model}' {total}"
+    cure = f"raise --{resource}-budget, or {smaller}"
+    return errors.ModelError(message, original_status=OUT_OF_RESOURCES, original_message=message, cure=cure)

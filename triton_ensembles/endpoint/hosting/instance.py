@@ -6,7 +6,7 @@ from copy import copy
 from triton_ensembles.endpoint.hosting import faults
 from triton_ensembles.endpoint.hosting.container_process import Container
 from triton_ensembles.endpoint.hosting.disk import Disk
-from triton_ensembles.endpoint.hosting.errors import HostingError, InternalFailure, ModelError, ModelNotReadyException
+from triton_ensembles.endpoint.hosting.errors import InternalFailure, ModelError, ModelNotReadyException
 from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.model_cache import ModelCache
 from triton_ensembles.endpoint.hosting.report import Report
@@ -55,7 +55,7 @@ class Instance:
         return self._models.state(target_model)
 
     async def start(self) -> None:
-        """Start the container. Raises HostingError with Triton's own reason, where it gives one."""
+        """Start the container. Raises HostingError, with Triton's own reason if there is one."""
         await self._models.prepare()
         try:
             await self._container.start()
@@ -145,12 +145,7 @@ class Instance:
             ended = model.loaded and _ENDED_STUB in answer.message
             if ended:
                 faults.note_ended_stub(model, self._report)
-            error: HostingError = ModelError(
-                f'Received error ({answer.status}) from the container with message "{answer.message}"',
-                original_status=answer.status,
-                original_message=answer.message,
-                cure=faults.ENDED_STUB_CURE if ended else "",
-            )
+            error = _received(answer.status, answer.message, faults.ENDED_STUB_CURE if ended else "")
         except NeverSent:
             raise
         except ContainerDied:
@@ -158,12 +153,8 @@ class Instance:
             raise _container_ended() from None
         except TimeoutError:
             message = "Your invocation timed out while waiting for a response from the container"
-            error = ModelError(
-                f'Received error (0) from the container with message "{message}"',
-                original_status=0,
-                original_message=message,
-                cure=f"send less at a time: a model has {self._budgets.invoke_seconds:.0f} s to answer",
-            )
+            cure = f"send less at a time: a model has {self._budgets.invoke_seconds:.0f} s to answer"
+            error = _received(0, message, cure)
         finally:
             elapsed = (time.perf_counter() - began) * 1e6
             self._report.metric("ModelLatency", elapsed, model.target_model)
@@ -201,7 +192,11 @@ class Instance:
         self._report.error("", InternalFailure(reason, cure="see the end of the endpoint's log"))
 
 
+def _received(status: int, message: str, cure: str) -> ModelError:
+    text = f'Received error ({status}) from the container with message "{message}"'
+    return ModelError(text, original_status=status, original_message=message, cure=cure)
+
+
 def _container_ended() -> InternalFailure:
-    return InternalFailure(
-        "the container ended while it worked on the request; it is being restarted", cure="try again"
-    )
+    message = "the container ended while it worked on the request; it is being restarted"
+    return InternalFailure(message, cure="try again")

@@ -44,8 +44,7 @@ class _StuckLoad:
 class MemoryCache:
     """Loads and unloads models, several at a time.
 
-    ``after_load`` is awaited when the container has loaded a model, before it is used. It may raise HostingError to
-    have it unloaded again.
+    ``after_load`` is awaited before a loaded model is used. It may raise HostingError to have it unloaded again.
     """
 
     def __init__(
@@ -65,10 +64,8 @@ class MemoryCache:
     async def load(self, model: Model) -> float:
         """Load a model that is on disk, evicting others as necessary. Returns the seconds of the load itself.
 
-        A load that fails beside other loads is tried again alone, so that none is blamed for another.
-
-        Raises:
-            HostingError: the container refuses it, dies while loading it, or does not have enough memory.
+        A load that fails beside other loads is tried again alone, so that none is blamed for another. Raises
+        HostingError: the container refuses it, dies while loading it, or does not have enough memory.
         """
         model.steps = _steps_in(self._disk.url_to_load(model.hash))
         for last in (False, True):
@@ -98,17 +95,14 @@ class MemoryCache:
 
     async def evict(self, why: str, spare: Model | None = None) -> bool:
         """Evict the least recently used model, or wait for an unload that has begun; False when all are in use."""
-        unloads = list(self._admission.unloading.values())
-        if not unloads and (unload := self._admission.evict(why, spare)):
-            unloads = [unload]
-        if unloads:
-            await asyncio.wait(unloads, return_when=asyncio.FIRST_COMPLETED)
-        return bool(unloads)
+        if not self._admission.unloading:
+            self._admission.evict(why, spare)
+        return await self._admission.an_unload_ends()
 
     def note_usage(self, usage: Usage, loads: Mapping[Model, int]) -> None:
         """Note what each loaded model takes, evict idle ones while that is too much, and find those that are broken.
 
-        ``loads``: of each model that was loaded when the measurement began, how often it had been loaded.
+        ``loads``: how often each model that was loaded when the measurement began had been loaded.
         """
         for model, number in loads.items():
             if model.loaded and model.loads == number:  # all the time
@@ -176,22 +170,18 @@ class MemoryCache:
             if usage.total <= budget:
                 return
             fits = self._admission.evict_excess(usage, f"'{model.target_model}' needs more memory than was free")
-            if unloads := list(self._admission.unloading.values()):
-                await asyncio.wait(unloads, return_when=asyncio.FIRST_COMPLETED)
-            elif not fits:
+            if not await self._admission.an_unload_ends() and not fits:
                 busy = any(candidate.loaded and candidate.in_use for candidate in self._models.values())
                 await self._unload(model)
                 raise faults.not_enough_room(model.target_model, "memory", usage.total, budget, busy)
 
     async def _load_despite_507(self, model: Model, api: TritonApi, reserved: Reservation) -> float:
         folder, server = self._disk.url_to_load(model.hash), self._container.server
-        if len(names := _ensembles_in(folder)) > 1:
-            self._report.warning(
-                model.target_model,
-                f"the archive '{model.target_model}' has {len(names)} ensembles ({', '.join(names)}): Triton serves "
-                "whichever the folder lists last",
-                "put each into an archive of its own",
-            )
+        name = model.target_model
+        if len(ensembles := _ensembles_in(folder)) > 1:
+            listed = f"{len(ensembles)} ensembles ({', '.join(ensembles)})"
+            text = f"the archive '{name}' has {listed}: Triton serves whichever the folder lists last"
+            self._report.warning(name, text, "put each into an archive of its own")
         while True:
             try:
                 async with self._calls.call(model, reserved.alone) as call:
@@ -199,45 +189,38 @@ class MemoryCache:
                     began = time.monotonic()
                     await self._request_load(model, api, log_start)
             except ContainerAnswered as answer:
-                why = f"the container answered {answer.status} to loading '{model.target_model}'"
+                why = f"the container answered {answer.status} to loading '{name}'"
                 if answer.status == faults.OUT_OF_RESOURCES and await self.evict(why):
                     continue
                 if await self._container.has_processes(model.hash):
-                    self._report.warning(
-                        model.target_model,
-                        f"steps of '{model.target_model}' that did load keep their memory: here and on AWS, Triton has "
-                        "no name to unload them by",
-                        "fix the archive; the next model of this name replaces them",
-                    )
+                    kept = f"steps of '{name}' that did load keep their memory"
+                    text = f"{kept}: here and on AWS, Triton has no name to unload them by"
+                    self._report.warning(name, text, "fix the archive; the next model of this name replaces them")
                 reasons = await asyncio.to_thread(server.reasons, log_start)
-                raise faults.not_loaded(
-                    model.target_model, answer.status, answer.message, reasons, folder, server.python
-                ) from None
+                raise faults.not_loaded(name, answer.status, answer.message, reasons, folder, server.python) from None
             except ContainerDied:
                 await self._container.kill(api, EXIT_SECONDS)  # otherwise the next load would be sent to it
                 # What ran beside it may have been the cause.
                 if call.beside or not await asyncio.to_thread(server.began_to_load, log_start):
                     raise
                 reasons = await asyncio.to_thread(server.reasons, log_start)
-                raise faults.died_while_loading(model.target_model, reasons) from None
+                raise faults.died_while_loading(name, reasons) from None
             except _NeverLoaded as error:
                 self._container.stuck = True  # its thread stays
                 self._stuck = {hash: load for hash, load in self._stuck.items() if load.api is api}
                 self._stuck[model.hash] = _StuckLoad(api, _content(folder), str(error))
                 if len(self._stuck) >= _MOST_STUCK:
                     await self._container.kill(api)
-                raise faults.never_loaded(model.target_model, str(error)) from None
+                raise faults.never_loaded(name, str(error)) from None
             except TimeoutError:
-                restarted = api.closed
-                raise faults.load_timed_out(model.target_model, self._budgets.load_seconds, restarted) from None
+                raise faults.load_timed_out(name, self._budgets.load_seconds, api.closed) from None
             return time.monotonic() - began
 
     async def _forget_stuck_load(self, model: Model, api: TritonApi) -> None:
         """See to it that the server may load a model whose load it has not ended, if it is another archive by now.
 
-        Raises:
-            ModelError: it is the same archive.
-            ContainerDied: the server was restarted, since Triton refuses the name as long as it loads it.
+        Raises ModelError for the same archive, and ContainerDied for another one, since the server was restarted:
+        Triton refuses the name as long as it loads it.
         """
         stuck = self._stuck.pop(model.hash, None)
         if stuck is None or stuck.api is not api:
@@ -285,33 +268,30 @@ class MemoryCache:
                 del self._admission.unloading[model]
                 self._admission.changed()
 
-        task = asyncio.create_task(unload())
-        self._admission.unload_begins(model, task)
+        self._admission.unloading[model] = task = asyncio.create_task(unload())
         return task
 
     async def _unload(self, model: Model, evicted: str = "") -> None:
         """Unload, and wait until the memory is freed; ``evicted``: for what. A container that cannot is restarted."""
-        api = model.api
+        api, name = model.api, model.target_model
         assert api is not None, "only a loaded model is unloaded"
         model.state = ModelState.UNLOADING
         began = time.monotonic()
         try:
             async with self._calls.call(model), self._container.ending(model.hash) as wait_until_ended:
                 async with asyncio.timeout(self._budgets.load_seconds):
-                    await api.unload(model.hash, model.target_model)
+                    await api.unload(model.hash, name)
                 self._warn_of(model, await wait_until_ended())
         except ContainerDied:
             pass
         except (ContainerAnswered, TimeoutError) as error:
-            self._report.warning(
-                model.target_model, f"'{model.target_model}' could not be unloaded: {error or 'timed out'}"
-            )
+            self._report.warning(name, f"'{name}' could not be unloaded: {error or 'timed out'}")
             await self._container.kill(api)
         finally:
             model.state, model.broken = ModelState.ON_DISK, ""
-        self._report.metric("ModelUnloadingTime", (time.monotonic() - began) * 1e6, model.target_model)
-        self._report.gone(model.target_model)
-        text = f"{model.target_model} is unloaded"
+        self._report.metric("ModelUnloadingTime", (time.monotonic() - began) * 1e6, name)
+        self._report.gone(name)
+        text = f"{name} is unloaded"
         self._report.event("model-evicted" if evicted else "model-unloaded", f"{text}: {evicted}" if evicted else text)
         self._report_count()
 
@@ -320,12 +300,9 @@ class MemoryCache:
         if leftovers.stubs:
             self._report.warning(name, f"processes of '{name}' are still running after its unload")
         if leftovers.others:
-            self._report.warning(
-                name,
-                f"'{name}' had started {leftovers.others} processes that outlived it, and were ended: AWS's container "
-                "keeps them, and their memory",
-                "end them in the model's finalize",
-            )
+            started = f"'{name}' had started {leftovers.others} processes that outlived it, and were ended"
+            text = f"{started}: AWS's container keeps them, and their memory"
+            self._report.warning(name, text, "end them in the model's finalize")
 
     def _report_count(self) -> None:
         self._report.metric("LoadedModelCount", sum(model.loaded for model in self._models.values()))

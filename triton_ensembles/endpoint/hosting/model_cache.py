@@ -2,26 +2,19 @@
 
     requested -> downloaded -> unpacked -> loaded -> invoked -> idle -> unloaded -> on disk -> deleted
 
-- One task downloads and loads a model, however many requests wait for it. It continues when a request gives up.
-- Downloads and extractions of several models overlap, and so do loads and unloads, within the memory budget.
-- As on AWS, a copy on the disk is used as long as it is there, even after another object is uploaded under its key. An
-  archive that failed to load is deleted, so that a corrected upload is downloaded.
+One task downloads and loads a model, however many requests wait for it, and continues when a request gives up. As on
+AWS, a copy on the disk is used as long as it is there, even after another object is uploaded under its key. An archive
+that failed to load is deleted, so that a corrected upload is downloaded.
 """
 
 import asyncio
 import time
 from collections.abc import Coroutine, Mapping
 
-from triton_ensembles.endpoint.hosting import faults
+from triton_ensembles.endpoint.hosting import errors, faults
 from triton_ensembles.endpoint.hosting.container_process import Container
 from triton_ensembles.endpoint.hosting.disk import Disk, model_hash
 from triton_ensembles.endpoint.hosting.disk_cache import DiskCache
-from triton_ensembles.endpoint.hosting.errors import (
-    HostingError,
-    ModelError,
-    ModelNotReadyException,
-    ServiceUnavailable,
-)
 from triton_ensembles.endpoint.hosting.memory_cache import MemoryCache
 from triton_ensembles.endpoint.hosting.model import ColdStart, Model
 from triton_ensembles.endpoint.hosting.model_processes import Usage
@@ -53,9 +46,7 @@ class ModelCache:
     async def acquire(self, target_model: str | None) -> Model:
         """The model, loaded and counted as in use until :meth:`release`.
 
-        Raises:
-            ModelNotReadyException: after ``invoke_seconds``; the load continues.
-            HostingError: it cannot be downloaded or loaded.
+        Raises ModelNotReadyException after ``invoke_seconds`` (the load continues), or HostingError when it fails.
         """
         assert target_model is not None
         model = self._models.get(target_model)
@@ -136,13 +127,11 @@ class ModelCache:
             model.load_task = task
             await asyncio.wait([task], timeout=max(0.0, deadline - time.monotonic()))
             if not task.done():
-                raise ModelNotReadyException(
-                    f"model '{model.target_model}' is not ready after {self._budgets.invoke_seconds:.0f} s: "
-                    f"it is {model.condition}",
-                    cure=f"try again: the load continues, for up to {self._budgets.load_seconds:.0f} s",
-                )
+                not_ready = f"model '{model.target_model}' is not ready after {self._budgets.invoke_seconds:.0f} s"
+                cure = f"try again: the load continues, for up to {self._budgets.load_seconds:.0f} s"
+                raise errors.ModelNotReadyException(f"{not_ready}: it is {model.condition}", cure=cure)
             if task.cancelled():
-                raise ServiceUnavailable("the endpoint is stopping")
+                raise errors.ServiceUnavailable("the endpoint is stopping")
             if error := task.exception():
                 raise error.with_traceback(None)
 
@@ -153,10 +142,10 @@ class ModelCache:
             if model.state is ModelState.WAITING:
                 download, extract = await self._disk.fetch(model, self._spec.object_url(model.target_model))
             load = await self._memory.load(model)
-        except HostingError as error:
+        except errors.HostingError as error:
             self._report.error(model.target_model, error)
             self._report.gone(model.target_model)
-            refused = isinstance(error, ModelError) and error.original_status != faults.OUT_OF_RESOURCES
+            refused = isinstance(error, errors.ModelError) and error.original_status != faults.OUT_OF_RESOURCES
             if refused and model.state is ModelState.ON_DISK:
                 await self._disk.delete(model)
             raise

@@ -14,16 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from triton_ensembles.ground.processes import (
-    Process,
-    command_line,
-    families,
-    handles,
-    is_there,
-    proportional_set_size,
-    send,
-    short_file,
-)
+from triton_ensembles.ground import processes
+from triton_ensembles.ground.processes import Process, command_line, proportional_set_size
 
 _MODEL = re.compile(r"/models/(?P<hash>[0-9a-f]{32})/model/")
 _KEPT_SECONDS = 3.0  # meanwhile only others that share its pages may have come or gone
@@ -47,7 +39,7 @@ class _Size(NamedTuple):
 
 
 class ModelProcesses:
-    """Finds out which model a process of the server with the id ``server`` belongs to."""
+    """Finds out which model a process of the server (by its id) belongs to."""
 
     def __init__(self) -> None:
         self._owners: dict[Process, str] = {}
@@ -56,17 +48,13 @@ class ModelProcesses:
 
     def find(self, server: int) -> dict[str, list[int]]:
         """The processes of each model by hash; under "" those that no model is known for. Stubs come first."""
-        return {hash: [process.id for process in processes] for hash, processes in self._find(server).items()}
+        return {hash: [member.id for member in members] for hash, members in self._find(server).items()}
 
     def usage(self, server: int) -> Usage:
         by_hash = self._find(server)
-        self._sizes = {
-            process.id: self._measured(process.id) for processes in by_hash.values() for process in processes
-        }
-        sizes = {
-            hash: sum(self._sizes[process.id].bytes for process in processes) for hash, processes in by_hash.items()
-        }
-        stubs = {hash: sum(map(self._is_stub, processes)) for hash, processes in by_hash.items() if hash}
+        self._sizes = {member.id: self._measured(member.id) for members in by_hash.values() for member in members}
+        sizes = {hash: sum(self._sizes[member.id].bytes for member in members) for hash, members in by_hash.items()}
+        stubs = {hash: sum(map(self._is_stub, members)) for hash, members in by_hash.items() if hash}
         total = sum(sizes.values()) + proportional_set_size([server])
         return Usage(total, {hash: size for hash, size in sizes.items() if hash}, stubs)
 
@@ -75,7 +63,7 @@ class ModelProcesses:
         by_hash: dict[str, list[Process]] = {}
         owners: dict[Process, str] = {}
         stubs: set[Process] = set()
-        for family in families(server):
+        for family in processes.families(server):
             child = family[0]
             hash = self._owners.get(child._replace(ended=False), "")
             if child in self._stubs:
@@ -89,7 +77,6 @@ class ModelProcesses:
         return by_hash
 
     def _is_stub(self, process: Process) -> bool:
-        """Whether the process is a running stub."""
         return process in self._stubs or (not process.ended and is_stub(process.id))
 
     def _measured(self, pid: int) -> _Size:
@@ -104,8 +91,8 @@ class ModelProcesses:
 
     def end_orphans(self) -> None:
         """End what is left of the processes of a server that has ended, as far as an earlier look has found them."""
-        with handles(process.id for process in self._owners if is_there(process)) as orphans:
-            send(orphans, signal.SIGKILL)
+        with processes.handles(owner.id for owner in self._owners if processes.is_there(owner)) as orphans:
+            processes.send(orphans, signal.SIGKILL)
         self._owners = {}
 
 
@@ -116,6 +103,6 @@ def is_stub(pid: int) -> bool:
 
 def _pages(pid: int) -> bytes:
     try:
-        return short_file(pid, "statm")
+        return processes.short_file(pid, "statm")
     except OSError:
         return b""

@@ -35,9 +35,7 @@ def split_url(url: str) -> tuple[str, str]:
 class S3Objects:
     """Objects of an S3 server by their ``s3://bucket/key`` URLs, read through a boto3 client (which threads may share).
 
-    Raises:
-        ObjectMissing, DownloadFailed
-        OSError: the destination cannot be written.
+    Raises ObjectMissing, DownloadFailed, or OSError when the destination cannot be written.
     """
 
     def __init__(self, client: Any) -> None:

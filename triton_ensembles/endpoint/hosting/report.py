@@ -47,10 +47,9 @@ class Report:
         self.event("warning", f"{text}; {cure}" if cure else text)
 
     def _remember(self, target_model: str, text: str, cure: str) -> None:
-        """Put it first. What comes again, or for many models, stays one error: it must not push all others out."""
+        """Put it first. A repeated error, or one of many models, stays one: it must not push all others out."""
         error = RecentError(datetime.now(UTC), self.instance, target_model, text, cure)
-        earlier = next((old for old in self.errors if old.kind == error.kind), None)
-        if earlier is not None:
+        if earlier := next((old for old in self.errors if old.kind == error.kind), None):
             self.errors.remove(earlier)
             error = error.after(earlier)
         self.errors.appendleft(error)

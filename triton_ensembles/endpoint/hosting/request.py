@@ -28,11 +28,8 @@ class Invocation(NamedTuple):
 class Pieces(AsyncIterator[bytes]):
     """A long answer in pieces, as it arrives. Closing it early ends the connection to the container.
 
-    Args:
-        seconds: the longest time to wait for the next piece, and for the client to take one.
-
-    Raises:
-        InternalFailure: it breaks off, or the next piece does not come within ``seconds``.
+    ``seconds`` is the longest time to wait for the next piece, and for the client to take one. Raises InternalFailure:
+    the answer breaks off, or the next piece does not come in time.
     """
 
     def __init__(self, answer: aiohttp.ClientResponse, seconds: float) -> None:
@@ -69,9 +66,9 @@ class Pieces(AsyncIterator[bytes]):
 class Reply(NamedTuple):
     """A model's answer with a status below 400; any other is raised as ModelError.
 
-    The body is whole when it is small, otherwise in pieces, which must be read to the end or closed (``aclose``): the
-    model counts as in use until then. ``model_seconds`` is CloudWatch's ModelLatency: from sending the request to the
-    container to its whole answer, or for a body in pieces to the answer's head.
+    A small body is whole, a large one in pieces, which must be read to the end or closed (``aclose``): the model counts
+    as in use until then. ``model_seconds``, CloudWatch's ModelLatency, lasts from sending the request to the container
+    to its whole answer, or for a body in pieces to the answer's head.
     """
 
     status: int

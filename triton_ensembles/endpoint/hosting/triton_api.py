@@ -48,10 +48,9 @@ class ContainerAnswered(Exception):  # noqa: N818
 
 
 class TritonApi:
-    """The SageMaker port of one tritonserver, from its start to its end.
+    """The SageMaker port of one tritonserver, from its start to its end. To be made on the event loop that uses it.
 
-    Make it on the event loop that uses it. ``close`` ends its connections, and every later call raises ContainerDied:
-    the next server at this port is a different one, and knows nothing of what this one had loaded.
+    After ``close`` every call raises ContainerDied: the next server at this port knows nothing of what this one loaded.
     """
 
     def __init__(self, url: str, log: Path) -> None:
@@ -59,9 +58,8 @@ class TritonApi:
         self._log = log
         self._order = CallOrder()
         self._session = _session()
-        # The server loads and unloads in the thread of the connection, and leaves the other connections of that thread
-        # waiting. A new connection goes to a thread that is free: for each load and unload, and for requests
-        # meanwhile.
+        # The server loads and unloads in the thread of the connection, and leaves its other connections waiting. A new
+        # connection goes to a thread that is free: for each load and unload, and for requests meanwhile.
         self._new_connections = _session(force_close=True)
         self._busy = 0  # loads and unloads in progress
         self._answers: weakref.WeakSet[aiohttp.ClientResponse] = weakref.WeakSet()
@@ -80,9 +78,8 @@ class TritonApi:
     async def invoke(self, path: str, request: Invocation, seconds: float) -> Reply:
         """POST the body to ``path`` and return the answer.
 
-        Raises:
-            TimeoutError: no complete answer within ``seconds``; for a body in pieces, no head.
-            ContainerAnswered, ContainerDied, NeverSent
+        Raises ContainerAnswered, ContainerDied, NeverSent, or TimeoutError for no complete answer (of one in pieces, no
+        head) within ``seconds``.
         """
         started = time.perf_counter()
         async with asyncio.timeout(seconds):
@@ -111,12 +108,11 @@ class TritonApi:
 
     def close(self) -> None:
         """End all connections. Harmless when called again."""
-        if self.closed:
-            return
-        self.closed = True
-        for answer in list(self._answers):
-            answer.close()  # its reader would otherwise wait until its time is over
-        self._closing = asyncio.gather(self._session.close(), self._new_connections.close(), return_exceptions=True)
+        if not self.closed:
+            self.closed = True
+            for answer in list(self._answers):
+                answer.close()  # its reader would otherwise wait until its time is over
+            self._closing = asyncio.gather(self._session.close(), self._new_connections.close(), return_exceptions=True)
 
     async def _control(
         self, beginning: Beginning, logged: str, method: str, path: str, target_model: str, body: str

@@ -39,9 +39,9 @@ from triton_ensembles.triton.stubs import prepare_stubs
 
 _MEASURE_SECONDS = (2.0, 10.0)  # between measurements: at least and at most
 _PAUSE_FACTOR = 200  # times the duration of the last one: tens of ms for a server with many pages and threads
-_LOG_BYTES = 256 << 20  # a verbose log takes some kilobytes for each request
-# Where they differ from those of docker/sagemaker/serve: the verbose log takes some kilobytes for each request, and a
-# load takes one of the threads (of which the server has 8) for itself.
+_LOG_BYTES = 256 << 20
+# Those that docker/sagemaker/serve has otherwise: the verbose log takes some kilobytes for each request, and a load
+# takes one of the threads (of which the server has 8) for itself.
 CONTAINER_VARIABLES = {"SAGEMAKER_TRITON_LOG_VERBOSE": "false", "SAGEMAKER_TRITON_THREAD_COUNT": "64"}
 _PLAIN_PATH = re.compile(r"[0-9A-Za-z._/+@=,:-]+")
 
@@ -87,11 +87,7 @@ class Variant:
         self._removing: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Start every instance; a single model is loaded then.
-
-        Raises:
-            HostingError: with the reason, from Triton's log where that has it. Nothing is left behind.
-        """
+        """Start every instance; a single model is loaded then. After a HostingError nothing is left behind."""
         if not _PLAIN_PATH.fullmatch(str(self._root)):
             message = f"the path of '{self._root}' may only have letters, digits and ._-/+@=,: in it"
             raise InternalFailure(message, cure="choose another folder")
@@ -171,25 +167,18 @@ class Variant:
             self._metrics.prometheus.forget_instance(self._endpoint, self.plan.name, str(instance.index))
             for model in instance.status().models:
                 self._report(instance.index).gone(model.target_model)
-            await asyncio.to_thread(shutil.rmtree, self._instance_root(instance.index), ignore_errors=True)
-
-    def _instance_root(self, index: int) -> Path:
-        return self._root / str(index)
+            await asyncio.to_thread(shutil.rmtree, self._root / str(instance.index), ignore_errors=True)
 
     def _make_instance(self, index: int) -> Instance:
-        root = self._instance_root(index)
         report = self._report(index)
-        disk = Disk(root, self._objects, self._budgets.disk_bytes)
+        disk = Disk(self._root / str(index), self._objects, self._budgets.disk_bytes)
         multi = self._spec.mode == "MultiModel"
         folder = disk.empty_folder() if multi else disk.model_folder(model_hash(self._spec.model_data_url))
         seconds = self._budgets.startup_seconds
         environment = self._environment(index)
         container = Container(folder, environment, self._log, seconds, self._python, self._spec.is_gateway)
-        models: InstanceModels
-        if multi:
-            models = ModelCache(self._spec, container, disk, self._budgets, report)
-        else:
-            models = SingleModel(self._spec, container, disk, self._budgets, report)
+        kind: type[InstanceModels] = ModelCache if multi else SingleModel
+        models = kind(self._spec, container, disk, self._budgets, report)
         return Instance(index, container, models, disk, self._budgets, report)
 
     def _report(self, index: int) -> Report:
@@ -226,11 +215,11 @@ class Variant:
             message = "The endpoint is a multi-model endpoint and the request is missing a target model header"
             raise ValidationError(message, cure="name the archive in TargetModel, relative to ModelDataUrl")
         elif not TARGET_MODEL.fullmatch(target_model) or SHELL_CHARACTERS.search(target_model):
-            raise ValidationError(
+            message = (
                 f"TargetModel {target_model[:200]!r} is not valid: it must have 1 to 1024 printable characters, "
-                "must not begin with a space, and must not have any of ;|&$`<>()[]{}\\\"'*?~#! in it",
-                cure="rename the object",
+                "must not begin with a space, and must not have any of ;|&$`<>()[]{}\\\"'*?~#! in it"
             )
+            raise ValidationError(message, cure="rename the object")
 
     def _choose(self, target_model: str | None) -> Instance:
         """The instance that can answer soonest."""
@@ -266,19 +255,17 @@ class Variant:
 def _python_for(image: str) -> tuple[str, EnsembleError | None]:
     """The Python for the stubs of a container of this image, such as "3.10", and why it is not the image's.
 
-    It is the one that runs this where the image names no release of Triton, as that of this project's own server.
+    Where the image names no release of Triton, it is the one that runs this.
     """
-    release = image_of(Destination(image=image))
-    if release is None or release.python in ("", server_python()):
-        return server_python(), None
+    release, own = image_of(Destination(image=image)), server_python()
+    if release is None or release.python in ("", own):
+        return own, None
     try:
         prepare_stubs(find_home(), release.python)
     except EnsembleError as error:
-        return server_python(), EnsembleError(
-            f"the image of Triton {release.release} runs Python steps with Python {release.python}, but here they run "
-            f"with Python {server_python()}: {error.message}",
-            cure=error.cure,
-        )
+        there = f"the image of Triton {release.release} runs Python steps with Python {release.python}"
+        message = f"{there}, but here they run with Python {own}: {error.message}"
+        return own, EnsembleError(message, cure=error.cure)
     return release.python, None
 
 
@@ -301,10 +288,7 @@ async def stop_all(items: Iterable[Any]) -> None:
 
 
 def trim_log(log: Path, most_bytes: int) -> None:
-    """Move the content of a log that has grown too large to ``<name>.1``.
-
-    The servers keep the file open for appending, so it is emptied in place; a line written at that moment is lost.
-    """
+    """Move the content of a log that has grown too large to ``<name>.1``: servers append to the open file."""
     if log.exists() and log.stat().st_size > most_bytes:  # people remove logs
         shutil.copyfile(log, log.with_name(f"{log.name}.1"))
         os.truncate(log, 0)

@@ -6,15 +6,8 @@ A loaded model has some twenty lines: only its latency has buckets, other times 
 from collections.abc import Container, Iterable
 from typing import Any
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    Summary,
-    disable_created_metrics,
-    generate_latest,
-)
+import prometheus_client
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary
 
 from triton_ensembles.sagemaker.metric_names import METRICS, CloudWatchMetric
 
@@ -29,7 +22,7 @@ class Prometheus:
     """All series of one platform."""
 
     def __init__(self) -> None:
-        disable_created_metrics()  # type: ignore[no-untyped-call]  # a line for each series that nothing here reads
+        prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # lines that nothing here reads
         self._registry = CollectorRegistry()
         self._families = {name: _Family(name, metric, self._registry) for name, metric in METRICS.items()}
 
@@ -38,21 +31,18 @@ class Prometheus:
         family = self._families[name]
         family.add((endpoint, variant, instance if family.is_gauge else target_model), value)
 
-    def forget_endpoint(self, endpoint: str) -> None:
-        """Drop all series of an endpoint that is deleted."""
-        self.keep(endpoint, (), ())
-
     def forget_instance(self, endpoint: str, variant: str, instance: str) -> None:
         """Drop the gauges of an instance that is gone."""
-        for family in self._families.values():
-            if family.is_gauge:
-                family.drop([(endpoint, variant, instance)])
+        self._forget((endpoint, variant, instance), of_gauges=True)
 
     def forget_model(self, endpoint: str, variant: str, target_model: str) -> None:
         """Drop the series of a model that is no longer loaded."""
+        self._forget((endpoint, variant, target_model), of_gauges=False)
+
+    def _forget(self, labels: _LabelValues, of_gauges: bool) -> None:
         for family in self._families.values():
-            if not family.is_gauge:
-                family.drop([(endpoint, variant, target_model)])
+            if family.is_gauge is of_gauges:
+                family.drop([labels])
 
     def keep(self, endpoint: str, models: Container[tuple[str, str]], instances: Container[tuple[str, str]]) -> None:
         """Drop the series of an endpoint that are of none of these (variant, target model) and (variant, instance)."""
@@ -62,7 +52,7 @@ class Prometheus:
 
     def text(self) -> bytes:
         """The exposition; may be called in any thread."""
-        return generate_latest(self._registry)
+        return prometheus_client.generate_latest(self._registry)
 
 
 class _Family:
@@ -73,7 +63,7 @@ class _Family:
         self.series: set[_LabelValues] = set()
         title = f"sagemaker_{name}" + ("" if metric.unit == "Count" else f"_{metric.unit.lower()}")
         kind: Any = Gauge if metric.of_instance else Counter if metric.counts else Summary
-        options: dict[str, Any] = {}
+        options = {}
         if name == "ModelLatency":
             kind, options = Histogram, {"buckets": _BUCKETS}
         labels = _GAUGE_LABELS if metric.of_instance else _LABELS

@@ -44,10 +44,8 @@ class Latencies:
         self._values: dict[tuple[str, str, str, str], deque[float]] = {}
 
     def record(self, endpoint: str, variant: str, target_model: str, name: str, microseconds: float) -> None:
-        key = (endpoint, variant, target_model, name)
-        if key not in self._values:
-            self._values[key] = deque(maxlen=_KEPT)
-        self._values[key].append(microseconds)
+        values = self._values.setdefault((endpoint, variant, target_model, name), deque(maxlen=_KEPT))
+        values.append(microseconds)
 
     def of(self, endpoint: str, variant: str, target_model: str, name: str) -> Percentiles | None:
         """None where there is no value yet."""
@@ -99,5 +97,5 @@ class Metrics:
 
     def forget_endpoint(self, endpoint: str) -> None:
         """Drop what is known of an endpoint that is deleted, but for CloudWatch's minutes."""
-        self.prometheus.forget_endpoint(endpoint)
+        self.prometheus.keep(endpoint, (), ())
         self.latencies.forget(endpoint)

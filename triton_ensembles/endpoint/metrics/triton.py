@@ -1,10 +1,9 @@
 """Triton's own metrics of all instances in one exposition, and the times of ensembles' steps in it.
 
-Triton labels a metric with model, version and namespace (the folder of the archive). Two endpoints, instances or
-archives may have all of these in common, so each line gets the labels endpoint, variant, instance and target_model.
-
-The runtime of a fused ensemble adds counters for its steps (runtime/fused/counters.py), with the label step
-and without a namespace. A multi-model container calls the only model of an archive by its TargetModel.
+Triton's labels are model, version and namespace (the folder of the archive). Endpoints, instances or archives may have
+all of these in common, so each line gets the labels endpoint, variant, instance and target_model. The runtime of a
+fused ensemble adds counters for its steps (runtime/fused/counters.py), with the label step and without a namespace. A
+multi-model container calls the only model of an archive by its TargetModel.
 
 Triton keeps the counters of a model whose process was killed, and (2.51) nv_inference_request_failure of every model.
 So lines of models that are not loaded are left out here: after an hour there would be thousands.
@@ -65,10 +64,9 @@ _Families = dict[str, dict[str, None]]  # by name: its lines, each once, so that
 
 
 class TritonMetrics:
-    """Reads Triton's metrics of the instances; those who ask during a read share it.
+    """Reads Triton's metrics of the instances; calls during a read share it.
 
-    With a hundred models, tritonserver takes 50 ms of a processor for an answer: a third of a second where loads want
-    all processors.
+    With a hundred models, tritonserver takes 50 ms of a processor for an answer: a third of a second beside loads.
     """
 
     def __init__(self, session: aiohttp.ClientSession) -> None:
@@ -82,10 +80,7 @@ class TritonMetrics:
         return await asyncio.to_thread(_merged, sources, texts, ("",))
 
     async def step_times(self, sources: Iterable[Source], patience: float) -> dict[str, list[StepTimes]]:
-        """:func:`step_times` of all instances.
-
-        Of one that does not answer within ``patience`` seconds, those of its latest answer, unless that is old.
-        """
+        """:func:`step_times` of all instances; of the latest answer if one needs more than ``patience`` seconds."""
         sources, texts = await self._texts(sources, patience)
         return await asyncio.to_thread(lambda: step_times(_merged(sources, texts, _STEP_TIMES)))
 
@@ -146,10 +141,7 @@ def step_times(exposition: str) -> dict[str, list[StepTimes]]:
 
 
 def _merged(sources: Sequence[Source], texts: Sequence[str], names: tuple[str, ...]) -> str:
-    """One exposition of those metrics whose names begin with one of ``names``.
-
-    For a thread: a hundred models have ten thousand lines, and the event loop has requests to pass on meanwhile.
-    """
+    """One exposition of those metrics whose names begin with one of ``names``: of a hundred models, 10 000 lines."""
     families: _Families = {}
     for source, text in zip(sources, texts, strict=True):
         _merge(families, source, text, names)
@@ -192,10 +184,7 @@ class _Labels:
         self._added = "".join(f'{name}="{escaped(value)}",' for name, value in source.labels.items())
 
     def __call__(self, model_labels: str) -> tuple[str | None, str]:
-        """The target model of a line with these labels, and all labels that it gets, both up to the brace.
-
-        The target model is "" if the line is about none, and None if it is about one that is not loaded.
-        """
+        """The target model of a line ("" for none, None for one that is not loaded), and all labels that it gets."""
         target = None if model_labels and model_labels[-1] != "}" else self._target_model(model_labels)
         added = f'{self._added}target_model="{escaped(target or "")}"'
         return target, f"{added},{model_labels}" if len(model_labels) > 1 else f"{added}}}"

@@ -67,8 +67,8 @@ def rows_of(variant: str, instances: Iterable[InstanceStatus]) -> list[Row]:
 class Order:
     """An order of rows for one visitor.
 
-    By name, rows move only when a model breaks: broken ones come first. By anything that changes while the visitor
-    looks on, rows keep the places that they had at first, and new ones come last.
+    By name, rows move only when a model breaks: broken ones come first. By anything that changes, rows keep the places
+    that they had at first, and new ones come last.
     """
 
     def __init__(self, sort: str) -> None:

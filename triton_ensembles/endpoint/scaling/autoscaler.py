@@ -38,10 +38,7 @@ class Activity:
 
 
 class Autoscaler:
-    """Follows the scalable targets of moto, from the first one that is registered.
-
-    ``publish`` sends CloudWatch what was measured, and ``find`` returns the endpoint of a name.
-    """
+    """Follows the scalable targets of moto. ``publish`` sends CloudWatch what was measured, ``find`` is by name."""
 
     def __init__(
         self, clients: Clients, publish: Callable[[], Awaitable[None]], find: Callable[[str], Endpoint | None]
@@ -51,14 +48,14 @@ class Autoscaler:
         self._publish = publish
         self._find = find
         self._changed: dict[str, float] = {}  # monotonic: when a resource was last scaled
-        self._asked = asyncio.Event()
+        self._requested = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
 
     def look(self) -> None:
         """Look at all targets now, and from time to time from now on."""
-        self._asked.set()
+        self._requested.set()
         if self._running is None:
-            self._running = asyncio.get_running_loop().create_task(self._run())
+            self._running = asyncio.create_task(self._run())
 
     async def close(self) -> None:
         if self._running is not None:
@@ -78,13 +75,13 @@ class Autoscaler:
 
     async def _run(self) -> None:
         while True:
-            self._asked.clear()
+            self._requested.clear()
             try:
                 await self._look_at_all()
             except Exception:
                 _log.exception("auto scaling failed")
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._asked.wait(), _PAUSE_SECONDS)
+                await asyncio.wait_for(self._requested.wait(), _PAUSE_SECONDS)
 
     async def _look_at_all(self) -> None:
         scaling = await asyncio.to_thread(self._clients, "application-autoscaling")
@@ -119,7 +116,7 @@ class Autoscaler:
 
     async def _proposal(self, policy: TargetTracking, count: int) -> Proposal:
         values = await asyncio.to_thread(_latest_minutes, self._clients("cloudwatch"), policy.metric, IN_MINUTES)
-        desired = policy.wanted(count, values)
+        desired = policy.instances(count, values)
         cause = f"the policy {policy.name} tracks {policy.metric.name} at {policy.target:g}"
         return Proposal(desired, cause, policy.out_cooldown if desired > count else policy.in_cooldown)
 

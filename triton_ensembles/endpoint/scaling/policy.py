@@ -40,7 +40,7 @@ class TargetTracking:
     in_cooldown: float
     may_scale_in: bool
 
-    def wanted(self, count: int, minutes: Sequence[float | None]) -> int:
+    def instances(self, count: int, minutes: Sequence[float | None]) -> int:
         """The number of instances for the values of the last minutes, the newest last; ``count`` where all is well."""
         latest = [value for value in minutes[-OUT_MINUTES:] if value is not None]
         if len(latest) == OUT_MINUTES and min(latest) > self.target:
