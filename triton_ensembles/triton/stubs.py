@@ -52,9 +52,10 @@ def prepare_stubs(home: TritonHome, python: str = "", progress: Progress = lambd
     stub = home.stub(minor)
     interpreter = _interpreter(minor)
     bare = bare_python(interpreter, home.folder.parent, progress)
-    served = BACKENDS / "served_model"
+    served = (BACKENDS / "served_model").resolve()
+    root = home.folder.resolve()  # links in it are relative, and the home may itself be a link
     # A folder for each installation of this package: several may share the home, and each links to its own backends.
-    folder = home.folder / f"backends-{minor}-{digest(os.path.relpath(served, home.folder / 'backends'))[:8]}"
+    folder = root / f"backends-{minor}-{digest(os.path.relpath(served, root / 'backends'))[:8]}"
     _put(folder / "python", _python_backend(home, stub))
     if minor == server_python():
         for engine in ENGINES:
@@ -95,7 +96,7 @@ def _put(folder: Path, files: Mapping[str, Path]) -> None:
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             replacement = Path(scratch) / name
             if ours:
-                replacement.symlink_to(os.path.relpath(source, folder))
+                replacement.symlink_to(os.path.relpath(source.resolve(), folder))
             else:
                 replacement.hardlink_to(source)
             replacement.replace(path)

@@ -25,3 +25,6 @@ ENGINES = {
     "dali": ("model.dali", "dali.dali_engine", "DaliEngine"),
 }
 """By backend: the model's file, unless the config names another one, and the engine's module and class."""
+
+COMPLETING = {"onnxruntime": "onnxruntime.completion", "openvino": "openvino.completion"}
+"""By backend: the module whose ``complete(config, file)`` adds what a config leaves out and the file says."""

@@ -5,6 +5,7 @@ Source of the keys and their meaning: README of triton-inference-server/onnxrunt
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -69,7 +70,8 @@ class OnnxSession:
         except Exception as error:  # ONNX Runtime's exceptions have no other common base
             raise LoadError(f"ONNX Runtime cannot load {model.file.name}: {error}") from error
         with self._engines.engine(1) as session:
-            _check(model, session)
+            self._scalars = _scalars(model, session)
+            _check(model, session, self._scalars)
             nodes = (session.get_inputs(), session.get_outputs())
             shapes = ({node.name: node.shape for node in group} for group in nodes)
             self._axes = find_axes(*shapes) if model.boolean(_PADDED, False) else None
@@ -89,10 +91,15 @@ class OnnxSession:
         feed = dict(inputs)
         for name in self._texts & feed.keys():  # ONNX Runtime's strings are text, Triton's are bytes
             feed[name] = np.array(decoded(name, feed[name]), dtype=object).reshape(feed[name].shape)
+        for name in self._scalars.keys() & feed.keys():
+            feed[name] = feed[name].reshape(())
         try:
             outputs: Sequence[Array] = session.run(list(requested), feed, self._run_options)
         except InvalidArgument as error:
             raise BadInputError(str(error)) from error
+        if self._scalars:
+            pairs = zip(requested, outputs, strict=True)
+            return [np.reshape(array, self._scalars.get(name, np.shape(array))) for name, array in pairs]
         return outputs
 
 
@@ -164,10 +171,18 @@ def _providers(model: ModelInstance) -> list[Any]:
     return [("CUDAExecutionProvider", {"device_id": model.gpu}), "CPUExecutionProvider"]
 
 
-def _check(model: ModelInstance, session: ort.InferenceSession) -> None:
+def _scalars(model: ModelInstance, session: ort.InferenceSession) -> dict[str, tuple[int, ...]]:
+    """The config's dims of tensors that are single numbers in the file, by name: ones, as onnxruntime.cc takes them."""
+    numbers = {node.name for node in (*session.get_inputs(), *session.get_outputs()) if not node.shape}
+    declared = [tensor for tensor in (*model.inputs, *model.outputs) if tensor.name in numbers and not model.batched]
+    return {tensor.name: tensor.dims for tensor in declared if tensor.dims and set(tensor.dims) == {1}}
+
+
+def _check(model: ModelInstance, session: ort.InferenceSession, scalars: Mapping[str, tuple[int, ...]]) -> None:
     inputs, outputs = session.get_inputs(), session.get_outputs()
     for kind, declared, nodes in (("input", model.inputs, inputs), ("output", model.outputs, outputs)):
-        tensors = {node.name: tensor_of(node) for node in nodes}
+        read = map(tensor_of, nodes)
+        tensors = {tensor.name: replace(tensor, dims=scalars.get(tensor.name, tensor.dims)) for tensor in read}
         check_tensors(kind, declared, tensors.values(), batched=model.batched, all_needed=kind == "input")
         if model.batched:
             for tensor in declared:

@@ -86,6 +86,12 @@ def variable_axes(graph: ov.Model, names: Names, model: ModelInstance) -> Axes:
     return Axes(inputs, outputs)
 
 
+def type_of(port: Any) -> str:
+    """Triton's name of the element type of an input or output."""
+    name = port.element_type.get_type_name()
+    return _TYPES.get(name, f"OpenVINO's {name}")
+
+
 def reason(error: RuntimeError) -> str:
     """OpenVINO's message without the lines about its own source code."""
     lines = [line.strip() for line in str(error).splitlines()]
@@ -115,9 +121,8 @@ def _names(
     for port in ports:
         own = next((tensor.name for tensor in declared if not port.names.isdisjoint(_candidates(tensor))), None)
         name = own or port.any_name.removesuffix(":0")
-        type_name = port.element_type.get_type_name()
         names[name] = port.any_name
-        tensors[name] = Tensor(name, _TYPES.get(type_name, f"OpenVINO's {type_name}"), _dims(port))
+        tensors[name] = Tensor(name, type_of(port), _dims(port))
     check_tensors(kind, declared, tensors.values(), batched=model.batched, all_needed=all_needed)
     return {tensor.name: names[tensor.name] for tensor in declared}
 

@@ -15,11 +15,12 @@ import triton_python_backend_utils as pb_utils
 
 sys.path.append(str(Path(__file__).resolve().parents[4]))  # why: triton_ensembles/runtime/backends/__init__.py
 
-from triton_ensembles.runtime.backends import ENGINES, PACKAGES
+from triton_ensembles.runtime.backends import COMPLETING, ENGINES, PACKAGES
 
 sys.path += os.environ[PACKAGES].split(os.pathsep)
 
 from triton_ensembles.runtime.backends.common.batching import BadInputError, Request, Result
+from triton_ensembles.runtime.backends.common.completion import model_file
 from triton_ensembles.runtime.backends.common.model_instance import LoadError, read_model_instance
 
 
@@ -38,12 +39,23 @@ class Engine(Protocol):
 
 
 class TritonPythonModel:
+    @staticmethod
+    def auto_complete_config(config: Any) -> Any:
+        """Complete the config from the model's file, unless --disable-auto-complete-config is given."""
+        written = config.as_dict()  # what is changed in it is what Triton gets
+        if module := COMPLETING.get(written["backend"]):
+            filename, *_ = ENGINES[written["backend"]]
+            importlib.import_module(f"triton_ensembles.runtime.backends.{module}").complete(
+                written, model_file(written, filename)
+            )
+        return config
+
     def initialize(self, args: Mapping[str, str]) -> None:
         _check_numpy()
         filename, module, engine = ENGINES[json.loads(args["model_config"])["backend"]]
         self._model = read_model_instance(args, filename)
         self._outputs = tuple(tensor.name for tensor in self._model.outputs)
-        # Imported only here, because for auto-completion of configs Triton starts a stub that only imports this module.
+        # Imported only here: for auto-completion Triton starts a stub, which often needs no engine.
         engines = importlib.import_module(f"triton_ensembles.runtime.backends.{module}")
         self._engine: Engine = getattr(engines, engine)(self._model)
         with contextlib.suppress(AttributeError):  # a C library other than glibc
