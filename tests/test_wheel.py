@@ -16,6 +16,7 @@ from checkout import TRITON_HOME
 from tests.chain import NAME, write_chain
 from tests.core import PROJECT, SITECUSTOMIZE, distributions, modules_without
 from tests.running import lines_until, running
+from tests.starter.repositories import write_network
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.ground.files import size_of
 from triton_ensembles.triton.ports import Ports
@@ -130,6 +131,30 @@ def test_it_serves_a_project_that_is_not_ours(serving: dict[str, str], tmp_path:
             process.send_signal(signal.SIGINT)
             assert process.wait(60) == 0
     assert (tmp_path / "dist" / "cpu" / f"{NAME}.tar.gz").is_file()
+
+
+def test_it_serves_onnx_and_names_the_extra_of_another_engine_before_it_starts(
+    serving: dict[str, str], tmp_path: Path
+) -> None:
+    """Its config is one line, as AWS takes it."""
+    write_network(tmp_path / "models" / "network" / "1" / "model.onnx")
+    (tmp_path / "models" / "network" / "config.pbtxt").write_text('backend: "onnxruntime"')
+    with Ports.reserved() as ports:
+        options = [f"--{name}-port={getattr(ports, name)}" for name in ("http", "grpc", "metrics")]
+        command = [sys.executable, "-m", "triton_ensembles", "serve", "models", *options]
+        with running(*command, cwd=tmp_path, env=serving, stderr=subprocess.STDOUT) as process:
+            lines = lines_until(process.stdout, "Ctrl-C")
+            with http.InferenceServerClient(f"127.0.0.1:{ports.http}") as client:
+                assert client.is_model_ready("network"), lines
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 0
+    (tmp_path / "models" / "network" / "config.pbtxt").write_text(
+        'backend: "openvino"\ndefault_model_filename: "model.onnx"'
+    )
+    done = run(sys.executable, "-m", "triton_ensembles", "serve", "models", folder=tmp_path, **serving)
+    assert done.returncode == 1, done.stderr
+    assert "model 'network' (openvino) needs the package openvino, which is not installed" in done.stderr
+    assert done.stderr.endswith("run: pip install 'triton-ensembles[openvino]'\n")
 
 
 def test_it_serves_the_api_of_sagemaker(

@@ -7,20 +7,14 @@ from triton_ensembles.ground.paths import IS_CHECKOUT, SETUP
 
 MODULES = {
     "serve": (
-        *("aiohttp", "boto3", "botocore", "flask", "grpc", "igraph", "jinja2", "matplotlib", "moto"),
-        *(
-            "multidict",
-            "numpy",
-            "prometheus_client",
-            "pybase64",
-            "regex",
-            "tomlkit",
-            "tritonclient",
-            "urllib3",
-            "uvloop",
-        ),
-        *("werkzeug", "yarl"),
+        *("aiohttp", "boto3", "botocore", "flask", "grpc", "igraph", "jinja2", "matplotlib", "moto", "multidict"),
+        *("numpy", "onnxruntime", "prometheus_client", "pybase64", "regex", "tomlkit", "tritonclient", "urllib3"),
+        *("uvloop", "werkzeug", "yarl"),
     ),
+    "openvino": ("openvino",),
+    "pytorch": ("torch",),
+    "tensorflow": ("tensorflow", "keras"),
+    "dali": ("nvidia",),
     "build": (
         *("PIL", "conda_pack", "huggingface_hub", "keras", "numpy", "nvidia", "onnx", "onnxruntime", "onnxscript"),
         *("openvino", "rattler", "sklearn", "tensorflow", "tf2onnx", "tokenizers", "torch", "transformers", "urllib3"),
@@ -28,6 +22,15 @@ MODULES = {
     "aws": ("boto3", "botocore", "numpy", "tritonclient"),
 }
 """The modules that are imported of each extra in pyproject.toml."""
+
+ENGINES = {
+    "onnxruntime": "onnxruntime",
+    "openvino": "openvino",
+    "pytorch": "torch",
+    "tensorflow": "tensorflow",
+    "dali": "nvidia.dali",
+}
+"""The package that runs the models of a backend; the extra that brings it has the backend's name, or is serve."""
 
 COMMANDS = {
     **dict.fromkeys(("upload", "deploy", "invoke", "autoscale", "status", "undeploy"), "aws"),
@@ -63,6 +66,16 @@ def require(extra: str, feature: str) -> None:
     __tracebackhide__ = True  # from pytest, whose fixtures ask this
     for module in MODULES[extra]:
         if not _is_installed(module) and (missing := missing_extra(ModuleNotFoundError(name=module), feature, extra)):
+            raise missing
+
+
+def require_engine(backend: str, model: str) -> None:
+    """Raise :class:`EnsembleError` when the package that runs models of ``backend`` is not installed."""
+    package = ENGINES.get(backend)
+    if package and not _is_installed(package):
+        extra = backend if backend in MODULES else "serve"
+        missing = missing_extra(ModuleNotFoundError(name=package), f"model '{model}' ({backend})", extra)
+        if missing:
             raise missing
 
 

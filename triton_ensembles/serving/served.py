@@ -16,7 +16,7 @@ import contextlib
 import os
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from triton_ensembles.checking.environments import environment_of, has_stub
 from triton_ensembles.checking.repository import Repository, find_repositories, is_repository
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.extras import require_engine
 from triton_ensembles.ground.files import read_json
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.spelling import listed
@@ -208,7 +209,9 @@ def _steps(config: ModelConfig) -> list[str]:
 
 
 def _served(name: str, path: Path, repository: Path, read: Sequence[Repository] | None = None) -> Served:
-    """``read``: what packed environments are looked for in, unless a manifest says which Python is needed."""
+    """``read``: the repository as ``check`` has read it, if it has."""
+    read = list(find_repositories(repository)) if read is None else read
+    refuse_missing_engines(read)
     folders = [repository / folder for folder in _folders(repository) if _is_model(repository / folder)]
     configs = [read_config(folder / CONFIG) for folder in folders if (folder / CONFIG).is_file()]
     steps = {step.model_name for config in configs for step in config.ensemble_scheduling.step}
@@ -221,11 +224,17 @@ def _served(name: str, path: Path, repository: Path, read: Sequence[Repository] 
         repository,
         models,
         tops=tuple(model for model in models if model not in steps) or models,
-        python=python
-        if isinstance(python, str) and python
-        else _python_of_environments(list(find_repositories(repository)) if read is None else read),
+        python=python if isinstance(python, str) and python else _python_of_environments(read),
         is_complete=manifest.keys() >= FACTS,
     )
+
+
+def refuse_missing_engines(repositories: Iterable[Repository]) -> None:
+    """Raise :class:`EnsembleError` for the first model whose engine is not installed, with what installs it."""
+    for model in (model for repository in repositories for model in repository.models_read):
+        with contextlib.suppress(UnknownValueError):
+            if not model.is_ensemble:
+                require_engine(model.backend.name, model.folder)
 
 
 def _folders(path: Path) -> list[str]:

@@ -16,6 +16,7 @@ SetPythonBasedBackendExecutionEnvironment; python_backend takes a folder of that
 
 import filecmp
 import os
+import shutil
 import site
 import tempfile
 from collections.abc import Mapping
@@ -84,7 +85,7 @@ def _python_backend(home: TritonHome, stub: Path) -> dict[str, Path]:
 def _put(folder: Path, files: Mapping[str, Path]) -> None:
     """Put these files into ``folder``, each in one step, because another server may be starting.
 
-    Triton refuses links that lead out of a backend's folder, so its own files are hard links.
+    Triton refuses links that lead out of a backend's folder, so its own files are copies.
     """
     if folder.is_symlink():  # as an older version of this package left it
         folder.unlink(missing_ok=True)
@@ -98,7 +99,7 @@ def _put(folder: Path, files: Mapping[str, Path]) -> None:
             if ours:
                 replacement.symlink_to(os.path.relpath(source.resolve(), folder))
             else:
-                replacement.hardlink_to(source)
+                shutil.copy2(source, replacement)
             replacement.replace(path)
 
 

@@ -45,18 +45,17 @@ class TritonPythonModel:
         written = config.as_dict()  # what is changed in it is what Triton gets
         if module := COMPLETING.get(written["backend"]):
             filename, *_ = ENGINES[written["backend"]]
-            importlib.import_module(f"triton_ensembles.runtime.backends.{module}").complete(
-                written, model_file(written, filename)
-            )
+            _imported(module, written["backend"]).complete(written, model_file(written, filename))
         return config
 
     def initialize(self, args: Mapping[str, str]) -> None:
         _check_numpy()
-        filename, module, engine = ENGINES[json.loads(args["model_config"])["backend"]]
+        backend = json.loads(args["model_config"])["backend"]
+        filename, module, engine = ENGINES[backend]
         self._model = read_model_instance(args, filename)
         self._outputs = tuple(tensor.name for tensor in self._model.outputs)
         # Imported only here: for auto-completion Triton starts a stub, which often needs no engine.
-        engines = importlib.import_module(f"triton_ensembles.runtime.backends.{module}")
+        engines = _imported(module, backend)
         self._engine: Engine = getattr(engines, engine)(self._model)
         with contextlib.suppress(AttributeError):  # a C library other than glibc
             ctypes.CDLL(None).malloc_trim(0)  # what reading took: 117 MiB for InceptionV3's graph with OpenVINO
@@ -78,6 +77,15 @@ class TritonPythonModel:
             return BadInputError(f"the inputs have different numbers of rows: {sizes}")
         requested = set(request.requested_output_names())
         return Request(inputs, tuple(name for name in self._outputs if name in requested))
+
+
+def _imported(module: str, backend: str) -> Any:
+    try:
+        return importlib.import_module(f"triton_ensembles.runtime.backends.{module}")
+    except ModuleNotFoundError as error:
+        extra = "serve" if backend == "onnxruntime" else backend
+        missing = f"the {backend} backend of this server needs the package {error.name}, which is not installed"
+        raise LoadError(f"{missing}; run: pip install 'triton-ensembles[{extra}]'") from error
 
 
 def _check_numpy() -> None:
