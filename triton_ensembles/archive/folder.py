@@ -1,4 +1,8 @@
-"""A folder on disk as a :class:`Tree`. Links to folders are listed, not followed; nothing is executed or imported."""
+"""A folder on disk as a :class:`Tree`. Nothing is executed or imported.
+
+Links to models, to versions and to what lies in a version are followed, as Triton does; other links to folders, which
+environments have, and those to a folder that they lie in are listed only.
+"""
 
 import os
 import stat
@@ -37,7 +41,7 @@ def read_folder(root: Path) -> Tree:
                 except OSError as error:
                     problems.append(_unreadable(path, error))
                     entry = _entry(item, path)
-                if entry.kind is Kind.FOLDER and item.name not in _SKIPPED:
+                if item.name not in _SKIPPED and (entry.kind is Kind.FOLDER or _is_followed(entry, item)):
                     waiting.append(path)
                 members.append(entry)
     except ArchiveError as error:
@@ -84,6 +88,14 @@ def _entry(item: os.DirEntry[str], path: str) -> Entry:
     if stat.S_ISREG(status.st_mode):
         return Entry(path, Kind.FILE, status.st_size, path, mode=mode)
     return Entry(path, Kind.OTHER, written=path)
+
+
+def _is_followed(entry: Entry, link: os.DirEntry[str]) -> bool:
+    if not entry.leads_to_folder:
+        return False
+    *above, _ = entry.path.split("/")
+    is_of_model = len(above) < 2 or above[-1].isdecimal()
+    return is_of_model and not Path(link.path).parent.resolve().is_relative_to(Path(link.path).resolve())
 
 
 def _is_file(item: os.DirEntry[str]) -> bool:
