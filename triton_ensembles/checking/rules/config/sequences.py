@@ -6,11 +6,11 @@ from typing import Any
 from triton_ensembles.checking.examples import parameter, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule
 from triton_ensembles.checking.rule import Finding, Model, rule
+from triton_ensembles.checking.rules.config.parameters import STRATEGY
 from triton_ensembles.checking.tensors import repeated, type_name
 
 SOURCE = "core r24.10 model_config_utils.cc GetBooleanSequenceControlProperties, GetTypedSequenceControlProperties"
 _VALUES = ("int32_false_true", "fp32_false_true", "bool_false_true")
-_STRATEGY = "TRITON_BATCH_STRATEGY_PATH"
 _CORRID_TYPES = ("TYPE_UINT64", "TYPE_INT64", "TYPE_UINT32", "TYPE_INT32", "TYPE_STRING")
 
 
@@ -142,8 +142,8 @@ field_rule("sequence-slot-utilization", "minimum_slot_utilization is between 0 a
 
 field_rule("sequence-batch-strategy", "TRITON_BATCH_STRATEGY_PATH cannot be combined with sequence_batching",
            source="core r24.10 backend_model.cc TritonModel::Create",
-           at=f"parameters.{_STRATEGY}",
-           when=lambda config: config.HasField("sequence_batching") and _STRATEGY in config.parameters,
-           says=f"{_STRATEGY} cannot be combined with sequence_batching", cure="delete the parameter",
-           bad=_sequence("") + parameter("TRITON_BATCH_STRATEGY_PATH", "strategy.so"), good=_sequence(""),
-           words=f"{_STRATEGY} cannot be specified with sequence batcher, using default batching strategy")
+           at=f"parameters.{STRATEGY}",
+           when=lambda config: config.HasField("sequence_batching") and STRATEGY in config.parameters,
+           says=f"{STRATEGY} cannot be combined with sequence_batching", cure="delete the parameter",
+           bad=_sequence("") + parameter(STRATEGY, "strategy.so"), good=_sequence(""),
+           words=f"{STRATEGY} cannot be specified with sequence batcher, using default batching strategy")
