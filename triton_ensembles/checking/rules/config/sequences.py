@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from triton_ensembles.checking.examples import parameter, python_model
-from triton_ensembles.checking.field_rule import Path, field_rule
+from triton_ensembles.checking.field_rule import Path, field_rule, namesakes
 from triton_ensembles.checking.rule import Finding, Model, rule
 from triton_ensembles.checking.rules.config.parameters import STRATEGY
-from triton_ensembles.checking.tensors import repeated, type_name
+from triton_ensembles.checking.tensors import type_name
 
 SOURCE = "core r24.10 model_config_utils.cc GetBooleanSequenceControlProperties, GetTypedSequenceControlProperties"
 _VALUES = ("int32_false_true", "fp32_false_true", "bool_false_true")
@@ -44,21 +44,6 @@ def _correlation_ids(model: Model) -> Iterator[tuple[Path, Any]]:
 def _kind(control: Any) -> str:
     known = control.kind in control.Kind.values()
     return str(control.Kind.Name(control.kind)) if known else str(control.kind)
-
-
-@rule(
-    "Each tensor is in only one control_input",
-    bad=_sequence(_control(_START) + " " + _control(_END)),
-    good=_sequence(_control(_START) + " " + _control(_END, name='name: "END"')),
-    words="sequence batching control tensor '…' is specified for multiple control kinds",
-)
-def sequence_control_tensor_twice(model: Model) -> Iterator[Finding]:
-    names = [tensor.name for tensor in model.config.sequence_batching.control_input]
-    for number, name in repeated(names):
-        if name:
-            message = f"control_input '{name}' is given twice"
-            cure = "give each control its own tensor"
-            yield Finding(model.at("sequence_batching", "control_input", number, "name"), message, cure=cure)
 
 
 @rule(
@@ -116,6 +101,13 @@ def sequence_corrid_values(model: Model) -> Iterator[Finding]:
 
 
 # fmt: off
+field_rule("sequence-control-tensor-twice", "Each tensor is in only one control_input",
+           at=(namesakes("sequence_batching.control_input"), "name"), when=lambda name: name,
+           says="control_input '{item}' is given twice", cure="give each control its own tensor",
+           bad=_sequence(_control(_START) + " " + _control(_END)),
+           good=_sequence(_control(_START) + " " + _control(_END, name='name: "END"')),
+           words="sequence batching control tensor '…' is specified for multiple control kinds")
+
 field_rule("sequence-control-name-missing", "Every control_input has a name",
            at=("sequence_batching.control_input", ""), when=lambda tensor: not tensor.name,
            says="control_input {path[2]} has no name", cure='write name: "…"',
