@@ -5,6 +5,7 @@ from operator import attrgetter
 from typing import Any
 
 from triton_ensembles.checking.rule import Finding, Model, rule
+from triton_ensembles.checking.tensors import repeated
 from triton_ensembles.checking.text.unknown import UnknownValueError
 
 Path = tuple[str | int, ...]
@@ -15,6 +16,12 @@ def items(field: str) -> Items:
     """The messages of a repeated field, such as ``sequence_batching.state``."""
     path, read = tuple(field.split(".")), attrgetter(field)
     return lambda model: (((*path, index), item) for index, item in enumerate(read(model.config)))
+
+
+def namesakes(field: str) -> Items:
+    """The names of the messages of a repeated field that an earlier one has."""
+    path, read = tuple(field.split(".")), attrgetter(field)
+    return lambda model: (((*path, index), name) for index, name in repeated(item.name for item in read(model.config)))
 
 
 def field_rule(

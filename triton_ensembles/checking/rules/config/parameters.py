@@ -2,26 +2,31 @@
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from triton_ensembles.archive.tar import safe_path
 from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.examples import IDENTITY, io_tensor, parameter, python_model
+from triton_ensembles.checking.field_rule import Path, field_rule
 from triton_ensembles.checking.python.source import every_file
-from triton_ensembles.checking.rule import Example, Finding, Model, Server, rule, warning
+from triton_ensembles.checking.rule import Example, Finding, Model, Server, Severity, rule, warning
 from triton_ensembles.ground.spelling import nearest
 
 # prometheus-cpp CheckLabelName: letters, digits and _, no digit first, and no __ first (Prometheus's own labels).
 # It also takes an empty name.
 _LABEL = re.compile(r"(?:(?!__)[A-Za-z_][A-Za-z0-9_]*)?\Z")
+STRATEGY = "TRITON_BATCH_STRATEGY_PATH"
 _LABELLED = io_tensor("Y", more='label_filename: "labels.txt"')
+
+
+_WITH_LABELS = Example(python_model(outputs=_LABELLED), {"1/model.py": IDENTITY, "labels.txt": "cat\ndog\n"})
 
 
 @rule(
     "label_filename names a file in the model's folder",
     source="core r24.10 model.cc Model::Init, label_provider.cc AddLabels",
     bad=python_model(outputs=_LABELLED),
-    good=Example(python_model(outputs=_LABELLED), {"1/model.py": IDENTITY, "labels.txt": "cat\ndog\n"}),
+    good=_WITH_LABELS,
     words="failed to open text file for read …",
 )
 def label_file_missing(model: Model) -> Iterator[Finding]:
@@ -39,7 +44,7 @@ def label_file_missing(model: Model) -> Iterator[Finding]:
     "label_filename is a file",
     source="core r24.10 filesystem/implementations/local.h ReadTextFile; measured on tritonserver 2.51.0",
     bad=Example(python_model(outputs=_LABELLED), {"1/model.py": IDENTITY, "labels.txt": None}),
-    good=Example(python_model(outputs=_LABELLED), {"1/model.py": IDENTITY, "labels.txt": "cat\ndog\n"}),
+    good=_WITH_LABELS,
     server=Server.DIES,
 )
 def label_file_is_folder(model: Model) -> Iterator[Finding]:
@@ -74,43 +79,6 @@ def metric_tag_name(model: Model) -> Iterator[Finding]:
             yield Finding(model.at("metric_tags", key, "key"), message, effect, cure)
 
 
-@rule(
-    "FORCE_CPU_ONLY_INPUT_TENSORS is yes or no",
-    source="python_backend r24.10 python_be.cc ModelState",
-    bad=python_model(parameter("FORCE_CPU_ONLY_INPUT_TENSORS", "false")),
-    good=python_model(parameter("FORCE_CPU_ONLY_INPUT_TENSORS", "no")),
-    words="Incorrect value for FORCE_CPU_ONLY_INPUT_TENSORS: …",
-)
-def force_cpu_only_value(model: Model) -> Iterator[Finding]:
-    key = "FORCE_CPU_ONLY_INPUT_TENSORS"
-    if key not in model.config.parameters or not model.is_python:
-        return
-    value = model.config.parameters[key].string_value
-    if value not in ("yes", "no"):
-        cure = f'write string_value: "{"yes" if value.lower() in ("true", "1", "on") else "no"}"'
-        yield Finding(model.at("parameters", key, "value", "string_value"), f"{key} is '{value}'", cure=cure)
-
-
-@rule(
-    "TRITON_BATCH_STRATEGY_PATH names a library that exists",
-    source="core r24.10 backend_model.cc TritonModel::Create; since 26.06 it has to be in the repository",
-    bad=python_model(parameter("TRITON_BATCH_STRATEGY_PATH", "strategy.so")),
-    good=python_model(),
-    words="Batching library path not found",
-)
-def batch_strategy_missing(model: Model) -> Iterator[Finding]:
-    key = "TRITON_BATCH_STRATEGY_PATH"
-    if key not in model.config.parameters or model.config.HasField("sequence_batching"):
-        return
-    value = model.config.parameters[key].string_value
-    if not value.startswith("/"):
-        message = f"{key} is not an absolute path"
-        effect = f"Triton looks for it in the working folder of the server: Batching library path not found: {value}"
-        cure = "also name the folder, or name the library batchstrategy.so and put it into the model's folder"
-        yield Finding(model.at("parameters", key, "value", "string_value"), message, effect, cure)
-
-
-OF_EVERY_MODEL = ("TRITON_BATCH_STRATEGY_PATH",)
 PARAMETERS = {
     "python": ("EXECUTION_ENV_PATH", "FORCE_CPU_ONLY_INPUT_TENSORS"),
     "pytorch": (
@@ -142,7 +110,7 @@ PARAMETERS = {
     good=python_model(parameter("FORCE_CPU_ONLY_INPUT_TENSORS", "no"), parameter("threshold", "0.5")),
 )
 def parameter_misspelled(model: Model) -> Iterator[Finding]:
-    known = (*PARAMETERS.get(model.backend.name, ()), *OF_EVERY_MODEL)
+    known = (*PARAMETERS.get(model.backend.name, ()), STRATEGY)
     for key in sorted(model.config.parameters):
         meant = None if key in known else nearest(key, known)
         if meant and meant not in model.config.parameters and not _is_own(model, key):
@@ -154,3 +122,45 @@ def parameter_misspelled(model: Model) -> Iterator[Finding]:
 def _is_own(model: Model, key: str) -> bool:
     """Whether a Python file of the model names the parameter, and so reads it."""
     return any(key.encode() in file.data for file in every_file(model))
+
+
+def _parameter(model: Model, key: str) -> Iterator[tuple[Path, str]]:
+    if key in model.config.parameters:
+        yield ("parameters", key, "value"), model.config.parameters[key].string_value
+
+
+def _force_cpu_only(model: Model) -> Iterable[tuple[Path, str]]:
+    return _parameter(model, "FORCE_CPU_ONLY_INPUT_TENSORS") if model.is_python else ()
+
+
+def _strategy(model: Model) -> Iterable[tuple[Path, str]]:
+    return () if model.config.HasField("sequence_batching") else _parameter(model, STRATEGY)
+
+
+# fmt: off
+field_rule("force-cpu-only-value", "FORCE_CPU_ONLY_INPUT_TENSORS is yes or no",
+           source="python_backend r24.10 python_be.cc ModelState",
+           at=(_force_cpu_only, "string_value"),
+           when=lambda value: value not in ("yes", "no") and ("yes" if value.lower() in ("true", "1", "on") else "no"),
+           says="FORCE_CPU_ONLY_INPUT_TENSORS is '{item}'", cure='write string_value: "{wrong}"',
+           bad=python_model(parameter("FORCE_CPU_ONLY_INPUT_TENSORS", "false")),
+           good=python_model(parameter("FORCE_CPU_ONLY_INPUT_TENSORS", "no")),
+           words="Incorrect value for FORCE_CPU_ONLY_INPUT_TENSORS: …")
+
+field_rule("batch-strategy-missing", f"{STRATEGY} names a library that exists",
+           source="core r24.10 backend_model.cc TritonModel::Create; since 26.06 it has to be in the repository",
+           at=(_strategy, "string_value"), when=lambda path: not path.startswith("/"),
+           says=f"{STRATEGY} is not an absolute path",
+           effect="Triton looks for it in the working folder of the server: Batching library path not found: {item}",
+           cure="also name the folder, or name the library batchstrategy.so and put it into the model's folder",
+           bad=python_model(parameter(STRATEGY, "strategy.so")), good=python_model(),
+           words="Batching library path not found")
+
+field_rule("batch-strategy-outside", f"{STRATEGY} is inside the folder of the model",
+           source="core r26.06 backend_model.cc TritonModel::Create", since="26.06", severity=Severity.WARNING,
+           at=(_strategy, "string_value"), when=lambda path: path.startswith("/"),
+           says=f"{STRATEGY} names a library by an absolute path",
+           effect="Triton refuses it since release 26.06 unless it is in the model's folder: "
+                  "Batching library path escapes model repository",
+           cure="name it batchstrategy.so and put it into the model's folder, where Triton finds it by default",
+           bad=python_model(parameter(STRATEGY, "/opt/strategy.so")), good=python_model(), server=Server.UNTESTED)

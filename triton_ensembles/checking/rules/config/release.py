@@ -3,14 +3,11 @@
 import math
 from collections.abc import Iterator
 
-from triton_ensembles.checking.examples import SCALE, ensemble, io_tensor, parameter, python_model
+from triton_ensembles.checking.examples import SCALE, ensemble, io_tensor, python_model
 from triton_ensembles.checking.rule import Destination, Finding, Model, Server, rule, warning
 
 # Path of the field -> (year, month) of the first branch of the common repository whose model_config.proto has it.
-FIRST_RELEASE: dict[tuple[str, ...], tuple[int, int]] = {
-    ("model_metrics",): (24, 11),
-    ("ensemble_scheduling", "max_inflight_requests"): (25, 11),
-}
+FIRST_RELEASE = {("model_metrics",): (24, 11), ("ensemble_scheduling", "max_inflight_requests"): (25, 11)}
 
 
 @rule(
@@ -23,12 +20,10 @@ FIRST_RELEASE: dict[tuple[str, ...], tuple[int, int]] = {
 def config_field_too_new(model: Model, destination: Destination) -> Iterator[Finding]:
     for path, release in FIRST_RELEASE.items():
         if destination.release < release and model.file.has(*path):
-            yield Finding(
-                model.at(*path),
-                f"'{path[-1]}' exists since release {release[0]}.{release[1]:02}, "
-                f"and the server is {destination.release_name}",
-                cure=f"delete the line, or name a newer release: --image {release[0]}.{release[1]:02}",
-            )
+            first = f"{release[0]}.{release[1]:02}"
+            message = f"'{path[-1]}' exists since release {first}, and the server is {destination.release_name}"
+            cure = f"delete the line, or name a newer release: --image {first}"
+            yield Finding(model.at(*path), message, cure=cure)
 
 
 _METRICS = "model_metrics {{ metric_control [ {{ metric_identifier {{ {} }}, histogram_options {{ {} }} }} ] }}"
@@ -45,15 +40,17 @@ _METRICS = "model_metrics {{ metric_control [ {{ metric_identifier {{ {} }}, his
     server=Server.UNTESTED,
 )
 def model_metrics_incomplete(model: Model, destination: Destination) -> Iterator[Finding]:
-    for index, control in enumerate(model.config.model_metrics.metric_control):
-        lacking = [
-            (not control.metric_identifier.family, "family", "metric identifier must specify non-empty 'family'"),
-            (not control.histogram_options.buckets, "buckets", "histogram options must specify non-empty 'buckets'"),
-        ]
-        for lacks, field, words in lacking:
-            if lacks and destination.release >= (24, 11):
+    controls = (
+        model.config.model_metrics.metric_control if destination.release >= FIRST_RELEASE["model_metrics",] else ()
+    )
+    for index, control in enumerate(controls):
+        for value, subject, field in (
+            (control.metric_identifier.family, "metric identifier", "family"),
+            (control.histogram_options.buckets, "histogram options", "buckets"),
+        ):
+            if not value:
                 message = f"metric_control {index} has no {field}"
-                effect = f"Triton refuses it: {words}"
+                effect = f"Triton refuses it: {subject} must specify non-empty '{field}'"
                 yield Finding(model.at("model_metrics", "metric_control", index), message, effect, f"write {field}: …")
 
 
@@ -74,25 +71,3 @@ def tensor_too_large(model: Model) -> Iterator[Finding]:
                 f"(element count for tensor '{tensor.name}' exceeds maximum size); older releases miscount"
             )
             yield Finding(model.at("input", index, "dims"), message, effect, "write -1 for an axis of any length")
-
-
-@warning(
-    "TRITON_BATCH_STRATEGY_PATH is inside the folder of the model",
-    source="core r26.06 backend_model.cc TritonModel::Create",
-    since="26.06",
-    bad=python_model(parameter("TRITON_BATCH_STRATEGY_PATH", "/opt/strategy.so")),
-    good=python_model(),
-    server=Server.UNTESTED,
-)
-def batch_strategy_outside(model: Model) -> Iterator[Finding]:
-    key = "TRITON_BATCH_STRATEGY_PATH"
-    if key in model.config.parameters and not model.config.HasField("sequence_batching"):
-        value = model.config.parameters[key].string_value
-        if value.startswith("/"):
-            yield Finding(
-                model.at("parameters", key, "value", "string_value"),
-                f"{key} names a library by an absolute path",
-                "Triton refuses it since release 26.06 unless it is in the model's folder: "
-                "Batching library path escapes model repository",
-                "name it batchstrategy.so and put it into the model's folder, where Triton finds it by default",
-            )

@@ -69,13 +69,11 @@ def state_dim_invalid(model: Model) -> Iterator[Finding]:
     words="State input name '…' specified more than once",
 )
 def initial_state_twice(model: Model) -> Iterator[Finding]:
-    states = model.config.sequence_batching.state
-    names = [state.input_name if len(state.initial_state) == 1 else "" for state in states]
-    for index, name in repeated(names):
+    states = [(path[:3], state.input_name) for path, (state, _) in _pairs(model)]
+    for number, name in repeated(name for _, name in states):
         if name:
             message = f"two states give the input '{name}' its initial value"
-            cure = "give each state its own input"
-            yield Finding(model.at("sequence_batching", "state", index, "input_name"), message, cure=cure)
+            yield Finding(model.at(*states[number][0], "input_name"), message, cure="give each state its own input")
 
 
 @rule(

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from triton_ensembles.checking.examples import parameter, python_model
-from triton_ensembles.checking.field_rule import Path, field_rule
+from triton_ensembles.checking.field_rule import Path, field_rule, namesakes
 from triton_ensembles.checking.rule import Finding, Model, rule
-from triton_ensembles.checking.tensors import repeated, type_name
+from triton_ensembles.checking.rules.config.parameters import STRATEGY
+from triton_ensembles.checking.tensors import type_name
 
 SOURCE = "core r24.10 model_config_utils.cc GetBooleanSequenceControlProperties, GetTypedSequenceControlProperties"
 _VALUES = ("int32_false_true", "fp32_false_true", "bool_false_true")
-_STRATEGY = "TRITON_BATCH_STRATEGY_PATH"
 _CORRID_TYPES = ("TYPE_UINT64", "TYPE_INT64", "TYPE_UINT32", "TYPE_INT32", "TYPE_STRING")
 
 
@@ -44,21 +44,6 @@ def _correlation_ids(model: Model) -> Iterator[tuple[Path, Any]]:
 def _kind(control: Any) -> str:
     known = control.kind in control.Kind.values()
     return str(control.Kind.Name(control.kind)) if known else str(control.kind)
-
-
-@rule(
-    "Each tensor is in only one control_input",
-    bad=_sequence(_control(_START) + " " + _control(_END)),
-    good=_sequence(_control(_START) + " " + _control(_END, name='name: "END"')),
-    words="sequence batching control tensor '…' is specified for multiple control kinds",
-)
-def sequence_control_tensor_twice(model: Model) -> Iterator[Finding]:
-    names = [tensor.name for tensor in model.config.sequence_batching.control_input]
-    for number, name in repeated(names):
-        if name:
-            message = f"control_input '{name}' is given twice"
-            cure = "give each control its own tensor"
-            yield Finding(model.at("sequence_batching", "control_input", number, "name"), message, cure=cure)
 
 
 @rule(
@@ -116,6 +101,13 @@ def sequence_corrid_values(model: Model) -> Iterator[Finding]:
 
 
 # fmt: off
+field_rule("sequence-control-tensor-twice", "Each tensor is in only one control_input",
+           at=(namesakes("sequence_batching.control_input"), "name"), when=lambda name: name,
+           says="control_input '{item}' is given twice", cure="give each control its own tensor",
+           bad=_sequence(_control(_START) + " " + _control(_END)),
+           good=_sequence(_control(_START) + " " + _control(_END, name='name: "END"')),
+           words="sequence batching control tensor '…' is specified for multiple control kinds")
+
 field_rule("sequence-control-name-missing", "Every control_input has a name",
            at=("sequence_batching.control_input", ""), when=lambda tensor: not tensor.name,
            says="control_input {path[2]} has no name", cure='write name: "…"',
@@ -142,8 +134,8 @@ field_rule("sequence-slot-utilization", "minimum_slot_utilization is between 0 a
 
 field_rule("sequence-batch-strategy", "TRITON_BATCH_STRATEGY_PATH cannot be combined with sequence_batching",
            source="core r24.10 backend_model.cc TritonModel::Create",
-           at=f"parameters.{_STRATEGY}",
-           when=lambda config: config.HasField("sequence_batching") and _STRATEGY in config.parameters,
-           says=f"{_STRATEGY} cannot be combined with sequence_batching", cure="delete the parameter",
-           bad=_sequence("") + parameter("TRITON_BATCH_STRATEGY_PATH", "strategy.so"), good=_sequence(""),
-           words=f"{_STRATEGY} cannot be specified with sequence batcher, using default batching strategy")
+           at=f"parameters.{STRATEGY}",
+           when=lambda config: config.HasField("sequence_batching") and STRATEGY in config.parameters,
+           says=f"{STRATEGY} cannot be combined with sequence_batching", cure="delete the parameter",
+           bad=_sequence("") + parameter(STRATEGY, "strategy.so"), good=_sequence(""),
+           words=f"{STRATEGY} cannot be specified with sequence batcher, using default batching strategy")

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from triton_ensembles.checking.examples import COMPLETING, X, Y, io_tensor, plan_model, python_model
-from triton_ensembles.checking.field_rule import Path, field_rule
-from triton_ensembles.checking.rule import Example, Finding, Model, note, rule, warning
-from triton_ensembles.checking.tensors import VARIABLE, element_count, repeated, tensors
+from triton_ensembles.checking.field_rule import Path, field_rule, namesakes
+from triton_ensembles.checking.rule import Example, Finding, Model, Severity, note, rule, warning
+from triton_ensembles.checking.tensors import VARIABLE, element_count, tensors
 from triton_ensembles.ground.spelling import listed
 from triton_ensembles.triton.backends import TENSORRT_PLATFORM
 from triton_ensembles.triton.model_config import CONFIG, DataType
@@ -114,33 +114,6 @@ def _chunks(dims: list[int]) -> list[int]:
     return products
 
 
-@rule(
-    "No two inputs share a name",
-    source="core r24.10 model.cc Model::Init counts both, but a request can hold only one; measured on 2.51.0",
-    bad=python_model(inputs=f"{X}, {io_tensor('X', 'INT64', '1')}"),
-    good=python_model(inputs=f"{X}, {io_tensor('Z', 'INT64', '1')}"),
-)
-def input_name_twice(model: Model) -> Iterator[Finding]:
-    return _twice(model, "input", "Triton loads the model and refuses every request: expected 2 inputs but got 1")
-
-
-@warning(
-    "No two outputs share a name",
-    source="core r24.10 model.cc Model::Init: a map, which keeps only the first; measured on 2.51.0",
-    bad=python_model(outputs=f"{Y}, {io_tensor('Y', 'INT64', '1')}"),
-    good=python_model(outputs=f"{Y}, {io_tensor('Z', 'INT64', '1')}"),
-)
-def output_name_twice(model: Model) -> Iterator[Finding]:
-    return _twice(model, "output", "Triton loads the model and keeps only the first of them")
-
-
-def _twice(model: Model, kind: str, effect: str) -> Iterator[Finding]:
-    for index, name in repeated(tensor.name for tensor in getattr(model.config, kind)):
-        if name:
-            message = f"there are two {kind}s called '{name}'"
-            yield Finding(model.at(kind, index, "name"), message, effect, "give it another name, or delete it")
-
-
 # That of pytorch refuses such a model: pytorch-tensors-missing.
 _BACKENDS = ("python", "dali", "fil", "openvino")
 
@@ -165,6 +138,23 @@ def tensors_missing(model: Model) -> Iterator[Finding]:
 
 
 # fmt: off
+field_rule("input-name-twice", "No two inputs share a name",
+           source="core r24.10 model.cc Model::Init counts both, but a request can hold only one; measured on 2.51.0",
+           at=(namesakes("input"), "name"), when=lambda name: name,
+           says="there are two inputs called '{item}'", cure="give it another name, or delete it",
+           effect="Triton loads the model and refuses every request: expected 2 inputs but got 1",
+           bad=python_model(inputs=f"{X}, {io_tensor('X', 'INT64', '1')}"),
+           good=python_model(inputs=f"{X}, {io_tensor('Z', 'INT64', '1')}"))
+
+field_rule("output-name-twice", "No two outputs share a name",
+           source="core r24.10 model.cc Model::Init: a map, which keeps only the first; measured on 2.51.0",
+           severity=Severity.WARNING,
+           at=(namesakes("output"), "name"), when=lambda name: name,
+           says="there are two outputs called '{item}'", cure="give it another name, or delete it",
+           effect="Triton loads the model and keeps only the first of them",
+           bad=python_model(outputs=f"{Y}, {io_tensor('Y', 'INT64', '1')}"),
+           good=python_model(outputs=f"{Y}, {io_tensor('Z', 'INT64', '1')}"))
+
 field_rule("tensor-name-missing", "Every input and output has a name",
            at=(_tensors, "name"), when=lambda tensor: not tensor.name,
            says="{path[0]} {name} has no name", cure='write name: "…"',

@@ -1,10 +1,10 @@
 """The steps of an ensemble and the models that they name: core r24.10 ensemble_utils.cc ValidateEnsembleConfig."""
 
-from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
+from graphlib import CycleError, TopologicalSorter
 
-from triton_ensembles.checking.ensemble_steps import Step, steps
+from triton_ensembles.checking.ensemble_steps import steps
 from triton_ensembles.checking.examples import SCALE, X, ensemble, io_tensor, step
 from triton_ensembles.checking.field_rule import field_rule
 from triton_ensembles.checking.rule import Example, Finding, Model, Repository, Severity, rule, warning
@@ -171,57 +171,28 @@ def _nested(name: str, model: str, folder: str = "") -> Example:
 )
 def ensemble_of_itself(model: Model) -> Iterator[Finding]:
     """Reported once for each cycle: at the ensemble whose name comes first."""
-    firsts = model.repository.once("first of rings", lambda: _first_of_rings(model.repository))
-    if model.folder not in firsts:
-        return
-    for item in steps(model):
-        if ring := _ring(model, item):
-            shown = ring if len(ring) <= _SHOWN else [*ring[:_SHOWN], "…"]
-            message = f"this ensemble is a step of itself: {' -> '.join([*shown, ring[0]])}"
-            yield Finding(model.at(*item.path, "model_name"), message, cure="remove the step")
+    ring = model.repository.once("rings", lambda: _rings(model.repository)).get(model.folder)
+    item = next((item for item in steps(model) if item.message.model_name == ring[1]), None) if ring else None
+    if ring and item:
+        names = ring if len(ring) <= _SHOWN + 1 else [*ring[:_SHOWN], "…", ring[0]]
+        message = f"this ensemble is a step of itself: {' -> '.join(names)}"
+        yield Finding(model.at(*item.path, "model_name"), message, cure="remove the step")
 
 
-def _first_of_rings(repository: Repository) -> set[str]:
-    """The first by name of each group of ensembles that are steps of each other."""
-    below = {user.folder: {item.message.model_name for item in steps(user)} for user in repository.ensembles}
-    above: dict[str, set[str]] = defaultdict(set)
-    for name, models in below.items():
-        for model in models:
-            above[model].add(name)
-    firsts, grouped = set[str](), set[str]()
-    for name in sorted(below):
-        if name not in grouped:
-            group = _reached(name, below) & _reached(name, above)
-            grouped |= group
-            firsts |= {name} if group else set()
-    return firsts
-
-
-def _reached(start: str, graph: Mapping[str, set[str]]) -> set[str]:
-    """The models that ``start`` leads to, itself only by way of a cycle."""
-    models, waiting = set[str](), [start]
-    while waiting:
-        following = graph.get(waiting.pop(), set()) - models
-        models |= following
-        waiting += following
-    return models
-
-
-def _ring(model: Model, first: Step) -> list[str] | None:
-    """Names of the ensembles on the shortest path from ``first`` back to ``model``."""
-    ways = deque([[model.folder, first.message.model_name]])
-    seen = {first.message.model_name}
-    while ways:
-        way = ways.popleft()
-        if way[-1] == model.folder:
-            return way[:-1]
-        here = model.repository.model(way[-1])
-        for item in steps(here) if here else ():
-            name = item.message.model_name
-            if name not in seen:
-                seen.add(name)
-                ways.append([*way, name])
-    return None
+def _rings(repository: Repository) -> dict[str, list[str]]:
+    """Paths from an ensemble to itself by way of its steps, by the first of the names on them; no two share one."""
+    graph = {user.folder: [item.message.model_name for item in steps(user)] for user in repository.ensembles}
+    rings: dict[str, list[str]] = {}
+    while True:
+        try:
+            TopologicalSorter(graph).prepare()
+            return rings
+        except CycleError as error:
+            ring = error.args[1][:0:-1]  # each model there is a step of the next, and the last one is the first again
+            start = ring.index(min(ring))
+            rings[ring[start]] = [*ring[start:], *ring[: start + 1]]
+            for name in ring:
+                del graph[name]
 
 
 # fmt: off

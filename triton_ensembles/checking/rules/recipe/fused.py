@@ -3,6 +3,7 @@
 These rules look at ensembles that are meant for the fused target. Triton serves all of them in the drawn form.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import combinations
 
@@ -11,11 +12,12 @@ from packaging.utils import canonicalize_name
 
 from triton_ensembles.checking.ensemble_steps import step_names
 from triton_ensembles.checking.environments import PARAMETER
-from triton_ensembles.checking.examples import SCALE, ensemble, python_model, script_for, step
+from triton_ensembles.checking.examples import SCALE, ensemble, python_model, step
 from triton_ensembles.checking.python.examples import CALLING, class_model
 from triton_ensembles.checking.python.source import UTILS, every_call
 from triton_ensembles.checking.recipe_files import environment_files
-from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Repository, Server, rule
+from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Place, Repository, Server, rule
+from triton_ensembles.checking.staging_example import default_files
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.runtime.backends import ENGINES
 from triton_ensembles.triton.backends import backend_meant
@@ -23,14 +25,12 @@ from triton_ensembles.triton.backends import backend_meant
 SOURCE = "triton_ensembles/runtime/fused: one process runs the steps, and answers each request once"
 DESTINATION = Destination(device="fused")
 GOOD = ensemble(SCALE)
+_CALLS = ("InferenceRequest", "load_model", "unload_model", "is_model_ready")
 _CURE = "build the ensemble in its drawn form (--target cpu or gpu)"
 
 
 def _one_step(name: str, model: Example, extra: str = "") -> Example:
-    files = {
-        "config.pbtxt": f'name: "{name}"\n{model.config}',
-        **(model.files or {"1/model.py": script_for(model.config or "")}),
-    }
+    files = {"config.pbtxt": f'name: "{name}"\n{model.config}', **(model.files or default_files(model))}
     beside = {f"{name}/{path}": text for path, text in files.items()}
     return Example(ensemble(step(name, {"X": "X"}, {"Y": "Y"}), extra=extra), beside=beside)
 
@@ -57,6 +57,12 @@ def _is_step(model: Model, destination: Destination) -> bool:
     return destination.device == "fused" and model.folder in step_names(model.repository)
 
 
+def _calls(model: Model, destination: Destination) -> Iterator[tuple[Place, str]]:
+    """(place, dotted name) of every call in the Python files of a step."""
+    if _is_step(model, destination):
+        yield from ((file.place(call), name) for file, call, name in every_call(model))
+
+
 @rule("A step of a fused ensemble is not decoupled", bad=_STREAM)
 def fused_decoupled(model: Model, destination: Destination) -> Iterator[Finding]:
     if _is_step(model, destination) and model.config.model_transaction_policy.decoupled:
@@ -75,32 +81,24 @@ def fused_sequence(model: Model, destination: Destination) -> Iterator[Finding]:
 
 @rule("A step of a fused ensemble calls no other models", bad=_CALLER)
 def fused_calls(model: Model, destination: Destination) -> Iterator[Finding]:
-    if not _is_step(model, destination):
-        return
-    for file, call, name in every_call(model):
-        if name.startswith(f"{UTILS}.") and name.removeprefix(f"{UTILS}.") in _CALLS:
-            yield Finding(
-                file.place(call),
-                f"the step {model.folder} calls other models (pb_utils.{name.rpartition('.')[2]}), so the ensemble "
-                "cannot be fused",
-                "in a fused ensemble there are no other models: the call fails",
-                "make the model that it calls a step of the ensemble, or " + _CURE,
+    for place, name in _calls(model, destination):
+        module, _, function = name.rpartition(".")
+        if module == UTILS and function in _CALLS:
+            message = (
+                f"the step {model.folder} calls other models (pb_utils.{function}), so the ensemble cannot be fused"
             )
-
-
-_CALLS = ("InferenceRequest", "load_model", "unload_model", "is_model_ready")
+            effect = "in a fused ensemble there are no other models: the call fails"
+            yield Finding(place, message, effect, "make the model that it calls a step of the ensemble, or " + _CURE)
 
 
 @rule("A step of a fused ensemble returns its responses", bad=_SENDER)
 def fused_sender(model: Model, destination: Destination) -> Iterator[Finding]:
-    if not _is_step(model, destination):
-        return
-    for file, call, name in every_call(model):
+    for place, name in _calls(model, destination):
         if name.endswith(".get_response_sender"):
             message = f"the step {model.folder} sends its responses itself, so the ensemble cannot be fused"
             effect = "in a fused ensemble only what execute returns reaches the next step"
             cure = "return a list with one InferenceResponse for each request"
-            yield Finding(file.place(call), message, effect, cure)
+            yield Finding(place, message, effect, cure)
 
 
 @rule("Every step of a fused ensemble has an engine or a model.py", bad=_REPEAT, server=Server.UNTESTED)
@@ -108,7 +106,7 @@ def fused_backend(model: Model, destination: Destination) -> Iterator[Finding]:
     backend = model.backend.name
     if not _is_step(model, destination) or not backend or backend == "python" or backend in ENGINES:
         return
-    if backend_meant(backend):  # backend-misspelt reports it
+    if backend_meant(backend):  # backend-misspelt
         return
     recipe = model.repository.recipe
     if recipe and (recipe.recipe is None or any(recipe.recipe.model_for(model.folder, engine) for engine in ENGINES)):
@@ -122,24 +120,20 @@ def fused_backend(model: Model, destination: Destination) -> Iterator[Finding]:
 def fused_environments(repository: Repository, destination: Destination) -> Iterator[Finding]:
     if destination.device != "fused":
         return
-    files = [
-        (
-            {canonicalize_name(Requirement(requirement).name): requirement for requirement in spec.pip_requirements},
-            path,
-            steps,
-        )
-        for path, spec, steps in environment_files(repository)
-    ]
-    for (pins, first, users), (more_pins, second, more_users) in combinations(files, 2):
-        for name in sorted(pins.keys() & more_pins.keys()):
-            if "==" in pins[name] and "==" in more_pins[name] and pins[name] != more_pins[name]:
-                yield Finding(
-                    repository.place(RECIPE),
-                    f"{' and '.join(users)} need {pins[name]} ({first}), and {' and '.join(more_users)} need "
-                    f"{more_pins[name]} ({second}): the ensemble cannot be fused",
-                    "one process runs all steps, and imports one version of a package",
-                    f"ask for the same version of {name}, or " + _CURE,
+    needs: dict[str, list[tuple[str, str]]] = defaultdict(list)  # of each package: the pin, and who needs it
+    for path, spec, steps in environment_files(repository):
+        for pin in spec.pip_requirements:
+            if "==" in pin:
+                needs[canonicalize_name(Requirement(pin).name)].append(
+                    (pin, f"{' and '.join(steps)} need {pin} ({path})")
                 )
+    for name, users in sorted(needs.items()):
+        for (pin, first), (other_pin, second) in combinations(users, 2):
+            if pin != other_pin:
+                message = f"{first}, and {second}: the ensemble cannot be fused"
+                effect = "one process runs all steps, and imports one version of a package"
+                cure = f"ask for the same version of {name}, or " + _CURE
+                yield Finding(repository.place(RECIPE), message, effect, cure)
     for model in repository.models:
         if _is_step(model, destination) and PARAMETER in model.config.parameters:
             yield Finding(

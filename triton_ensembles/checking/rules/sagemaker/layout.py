@@ -1,6 +1,6 @@
 """The model of an archive that SageMaker serves, and whether there is one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.examples import IDENTITY, SCALE, ensemble, python_model
@@ -18,12 +18,14 @@ _PLAIN = python_model()
 
 
 def _beside(config: str, *names: str) -> dict[str, str | None]:
-    is_ensemble = "ensemble_scheduling" in config
-    files: dict[str, str | None] = {}
-    for name in names:
-        files[f"{name}/config.pbtxt"] = config
-        files[f"{name}/1" if is_ensemble else f"{name}/1/model.py"] = None if is_ensemble else IDENTITY
-    return files
+    inner: dict[str, str | None] = {"1": None} if "ensemble_scheduling" in config else {"1/model.py": IDENTITY}
+    return {f"{name}/{path}": text for name in names for path, text in {CONFIG: config, **inner}.items()}
+
+
+def _packed_models(repository: Repository, destination: Destination) -> Sequence[Model]:
+    """The models of an archive from which SageMaker chooses one: none of the gateway, nor of an archive with one."""
+    several = is_packed(repository, destination) and not repository.is_one_model and len(repository.models) > 1
+    return repository.models if several and not is_of_gateway(repository) else ()
 
 
 @rule(
@@ -51,9 +53,9 @@ def sagemaker_wrapped_archive(repository: Repository) -> Iterator[Finding]:
 def sagemaker_no_model(repository: Repository) -> Iterator[Finding]:
     if not repository.is_archive or repository.is_one_model or (repository.tree.problems and not repository.models):
         return
-    if any(model.has_config or model.versions for model in repository.models) or list(
-        sagemaker_wrapped_archive.find(repository)
-    ):
+    if any(model.has_config or model.versions for model in repository.models):
+        return
+    if any(sagemaker_wrapped_archive.find(repository)):
         return
     message = "there is no model in this archive: no folder at its root has a config.pbtxt or a version folder"
     effect = "Triton refuses it at the first request: at least one version must be available under the version policy"
@@ -86,13 +88,12 @@ def sagemaker_root_config(repository: Repository) -> Iterator[Finding]:
     bad=Example(GOOD, beside=_beside(GOOD, "another_ensemble")),
 )
 def sagemaker_several_ensembles(repository: Repository, destination: Destination) -> Iterator[Finding]:
-    if not is_packed(repository, destination) or repository.is_one_model or is_of_gateway(repository):
-        return
-    ensembles = [model for model in repository.models if model.is_ensemble and ENSEMBLE.search(model.file.text)]
+    models = _packed_models(repository, destination)
+    ensembles = [model for model in models if model.is_ensemble and ENSEMBLE.search(model.file.text)]
     inner = {step.model_name for model in ensembles for step in model.config.ensemble_scheduling.step}
+    nested = [model.folder for model in ensembles if model.folder in inner]
     for model in ensembles[1:]:
-        neighbors = [ensemble_model.folder for ensemble_model in ensembles if ensemble_model is not model]
-        nested = [ensemble_model.folder for ensemble_model in ensembles if ensemble_model.folder in inner]
+        neighbors = [neighbor.folder for neighbor in ensembles if neighbor is not model]
         yield Finding(
             model.at("platform"),
             f"this is one of {len(ensembles)} ensembles of the archive, beside {listed(neighbors)}",
@@ -110,14 +111,10 @@ def sagemaker_several_ensembles(repository: Repository, destination: Destination
     bad=Example(_PLAIN, beside=_beside(_PLAIN, "another_model")),
 )
 def sagemaker_no_ensemble(repository: Repository, destination: Destination) -> Iterator[Finding]:
-    if not is_packed(repository, destination) or repository.is_one_model or len(repository.models) < 2:
+    models = _packed_models(repository, destination)
+    if any(model.is_ensemble or ENSEMBLE.search(model.file.text) for model in models):
         return
-    if is_of_gateway(repository):
-        return
-    models = repository.models
-    if not any(model.has_config for model in models) or any(model.is_ensemble for model in models):
-        return
-    if any(ENSEMBLE.search(model.file.text) for model in models):
+    if not any(model.has_config for model in models):
         return
     stray = [model.folder for model in models if not model.has_config and not model.versions]
     yield Finding(
@@ -137,20 +134,15 @@ def sagemaker_no_ensemble(repository: Repository, destination: Destination) -> I
     bad=ensemble(SCALE, platform="platform: 'ensemble'"),
 )
 def sagemaker_ensemble_not_seen(model: Model, destination: Destination) -> Iterator[Finding]:
-    repository = model.repository
-    if is_of_gateway(repository):
+    repository, platform, text = model.repository, model.config.platform, model.file.text
+    if not for_sagemaker(repository, destination) or len(repository.models) < 2 or is_of_gateway(repository):
         return
-    if not for_sagemaker(repository, destination) or not model.is_ensemble or not model.has_config:
+    if not model.is_ensemble or not model.has_config or not text or ENSEMBLE.search(text):
         return
-    if ENSEMBLE.search(model.file.text) or not model.file.text:
-        return
-    if repository.builds and model.config.platform == "ensemble":
+    if repository.builds and platform == "ensemble":
         return  # the build writes its own config.pbtxt
-    if len(repository.models) < 2:
-        return
-    place = model.at("platform") if model.config.platform else model.at("ensemble_scheduling")
-    written = model.file.line_text(place) if model.config.platform else ""
-    here = f", and here is {written[:80]}" if written else ", and there is none"
+    place = model.at("platform" if platform else "ensemble_scheduling")
+    here = f", and here is {model.file.line_text(place)[:80]}" if platform else ", and there is none"
     message = f"SageMaker does not recognize this as the ensemble: it looks for the text {_LINE}" + here
     effect = "it serves the last folder in the order in which the file system lists them, which may be a step"
     yield Finding(place, message, effect, f"write {_LINE}")
@@ -171,11 +163,8 @@ def sagemaker_ensemble_not_seen(model: Model, destination: Destination) -> Itera
     ),
 )
 def sagemaker_ensemble_mistaken(model: Model, destination: Destination) -> Iterator[Finding]:
-    if not is_packed(model.repository, destination) or model.is_ensemble or len(model.repository.models) < 2:
-        return
-    if is_of_gateway(model.repository):
-        return
-    if match := ENSEMBLE.search(model.file.text):
+    match = ENSEMBLE.search(model.file.text)
+    if match and not model.is_ensemble and _packed_models(model.repository, destination):
         yield Finding(
             model.file.place(match.start()),
             f"this is not an ensemble, but its text has {_LINE} (comments and strings count)",
@@ -190,10 +179,9 @@ def sagemaker_ensemble_mistaken(model: Model, destination: Destination) -> Itera
     bad=Example(GOOD, beside=_beside(_PLAIN, "a_one", "a_two", "a_three", "a_four", "a_five")),
 )
 def sagemaker_many_models(repository: Repository, destination: Destination) -> Iterator[Finding]:
-    if not is_packed(repository, destination) or is_of_gateway(repository):
-        return
-    if not repository.is_one_model and len(repository.models) > 5:
-        message = f"the archive has {len(repository.models)} folders"
+    models = _packed_models(repository, destination)
+    if len(models) > 5:
+        message = f"the archive has {len(models)} folders"
         effect = (
             "Triton logs a warning: Several model directories found. If using ensemble, smaller ensembles are "
             "recommended for better memory management (SageMaker loads and unloads an archive as a whole)"
