@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from triton_ensembles.checking.completed import completed
 from triton_ensembles.checking.repository import Model, Repository
 from triton_ensembles.checking.text.unknown import UnknownValueError
 
@@ -21,8 +22,10 @@ class Step(NamedTuple):
 
     @property
     def configured(self) -> Model | None:
-        """The model if it has a config.pbtxt; without one it gets its own fault."""
-        return self.model if self.model is not None and self.model.has_config else None
+        """The model as Triton completes it, if it has a config.pbtxt; without one it gets its own fault."""
+        if self.model is None or not self.model.has_config:
+            return None
+        return completed(self.model)
 
 
 def steps(model: Model) -> tuple[Step, ...]:

@@ -32,11 +32,12 @@ def loaded_files(model: Model) -> Iterator[tuple[str, Entry]]:
 
 
 def file_of(model: Model, path: str) -> ModelFile | None:
-    """The facts about the model's file at ``path``; None for nothing, for folders and for links."""
-    entry = model.get(path)
-    if entry is None or entry.kind is not Kind.FILE:
+    """The facts about the model's file at ``path``; None for nothing, for folders, and for links in archives."""
+    entry, repository = model.get(path), model.repository
+    if entry is None or entry.is_folder or entry.kind not in (Kind.FILE, Kind.SYMLINK):
         return None
-    repository = model.repository
+    if entry.kind is Kind.SYMLINK and (repository.is_archive or not entry.size):
+        return None
     if entry.data is not None:
         return FileReader()(path, entry.size, BytesIO(entry.data))
     if repository.is_archive:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from triton_ensembles.checking.completed import CompletedModel, completed
 from triton_ensembles.checking.examples import COMPLETING, X, Y, io_tensor, plan_model, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule, namesakes
 from triton_ensembles.checking.rule import Example, Finding, Model, Severity, note, rule, warning
@@ -48,7 +49,8 @@ def _is_plan(model: Model) -> bool:
     words="model … '…' must specify 'data_type'",
 )
 def config_completed(model: Model) -> Iterator[Finding]:
-    paths = model.left_out if model.has_config else ()
+    is_read = isinstance(completed(model), CompletedModel)
+    paths = model.left_out if model.has_config and not is_read else ()
     fields = list(dict.fromkeys(str(path[-1]) for path in paths if path != ("max_batch_size",)))
     if fields:
         yield Finding(

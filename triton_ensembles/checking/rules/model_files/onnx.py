@@ -6,12 +6,14 @@ from typing import Any
 
 from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.checking.built_for import artifacts, fact
+from triton_ensembles.checking.completed import completed_config
 from triton_ensembles.checking.examples import ONNX_EXTERNAL, ONNX_IDENTITY, ONNX_LICENSED, X, io_tensor, python_model
 from triton_ensembles.checking.loaded_files import file_of, loaded_files
 from triton_ensembles.checking.model_files.file import ModelFile, ModelTensor
 from triton_ensembles.checking.rule import Example, Finding, Model, note, rule, warning
 from triton_ensembles.checking.tensors import same_shape
 from triton_ensembles.ground.spelling import listed, nearest
+from triton_ensembles.runtime.backends.common.model_instance import LoadError
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "onnxruntime_backend r24.10 onnxruntime.cc ValidateInputs, ValidateOutputs, onnxruntime_utils.cc"
@@ -105,6 +107,22 @@ def onnx_tensor_dims(model: Model) -> Iterator[Finding]:
                 "dimension and the first dimension must be -1",
                 "export the model with a dynamic first axis, or write max_batch_size: 0 and all axes as dims",
             )
+
+
+@rule(
+    "A config that Triton completes has no max_batch_size where the ONNX file cannot batch",
+    source="onnxruntime_backend onnxruntime.cc AutoCompleteMaxBatch",
+)
+def onnx_completion(model: Model) -> Iterator[Finding]:
+    try:
+        completed_config(model)
+    except LoadError as error:
+        message = (
+            f"max_batch_size is {model.file.config.max_batch_size}, and an axis in front is fixed in the ONNX file"
+        )
+        effect = f"Triton does not load the model: {error}"
+        cure = "export the model with a first axis of any size for every input and output, or delete max_batch_size"
+        yield Finding(model.at("max_batch_size"), message, effect, cure)
 
 
 @warning("No axis is of any size in the config that the ONNX file fixes", bad=_example(io_tensor("X", dims="-1")))

@@ -1,0 +1,55 @@
+"""An ensemble over a model whose config Triton completes from its ONNX file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.runtime.backends.test_completion import doubling, written
+from triton_ensembles.checking.checker import check
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.triton.server import TritonServer
+
+ENSEMBLE = """platform: "ensemble"
+max_batch_size: %(size)s
+input { name: "IN" data_type: TYPE_%(type)s dims: %(dims)s }
+output { name: "OUT" data_type: TYPE_FP32 dims: 2 }
+ensemble_scheduling { step { model_name: "net" model_version: -1
+  input_map { key: "%(key)s" value: "IN" } output_map { key: "Y" value: "OUT" } } }
+"""
+RIGHT = {"size": "4", "type": "FP32", "dims": "2", "key": "X"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "rules"),
+    [
+        ({}, []),
+        ({"dims": "3"}, ["ensemble-shape-clash"]),
+        ({"type": "INT64"}, ["ensemble-data-type-clash"]),
+        ({"key": "x"}, ["step-input-unknown"]),
+        ({"size": "8"}, ["ensemble-batch-size"]),
+    ],
+)
+def test_the_file_is_what_the_ensemble_is_compared_with(
+    wrong: dict[str, str], rules: list[str], tmp_path: Path
+) -> None:
+    """Otherwise the fault is found by the server, after the upload."""
+    repository = tmp_path / "models"
+    written(repository, "net", doubling("batch", 2), 'backend: "onnxruntime"')
+    (repository / "ensemble" / "1").mkdir(parents=True)
+    (repository / "ensemble" / "config.pbtxt").write_text(ENSEMBLE % (RIGHT | wrong))
+    assert [fault.rule for fault in check([repository]).faults] == rules
+    server = TritonServer([repository], completes=True, log=tmp_path / "log")
+    if rules:
+        with pytest.raises(EnsembleError, match=r"in ensemble|ensemble ensemble allows"):
+            server.start()
+    else:
+        with server:
+            assert sorted(server.loaded(0)) == ["ensemble", "net"]
+
+
+def test_a_batch_size_that_the_file_cannot_have_is_a_fault(tmp_path: Path) -> None:
+    """tests/runtime/backends/test_completion.py asks the server."""
+    written(tmp_path / "models", "net", doubling(3, 2), 'backend: "onnxruntime"\nmax_batch_size: 8')
+    assert "onnx-completion" in [fault.rule for fault in check([tmp_path / "models"]).faults]
