@@ -53,6 +53,15 @@ def test_a_plain_step_finds_numpy_and_nothing_else(python: str, tmp_path: Path) 
     assert facts == {"python": minor, "numpy": numpy, "found": ["ctypes", "sqlite3", "numpy"]}
 
 
+def test_a_server_writes_nothing_into_a_repository(tmp_path: Path) -> None:
+    """People serve the folders that they work in: new files there are noise in git, and reload models."""
+    models = archives.written(archives.model("step", execute="import helper") | {"step/1/helper.py": b""}, tmp_path)
+    before = sorted(models.rglob("*"))
+    with TritonServer([models]) as server, http.InferenceServerClient(server.http_url) as client:
+        infer(client, "step", {"X": np.zeros(1, np.float32)})
+    assert sorted(models.rglob("*")) == before
+
+
 def test_engines_run_under_the_tools_python_beside_steps_of_another(tmp_path: Path) -> None:
     """Otherwise no archive with a model file is served behind the name of an image whose Python is not the tool's."""
     other = installed("3.10" if server_python() != "3.10" else "3.12")

@@ -15,6 +15,7 @@ import zipfile
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.programs import output_of
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.triton.interpreter import Interpreter
 from triton_ensembles.triton.releases import version
@@ -23,6 +24,10 @@ from triton_ensembles.triton.wheels import download_wheels
 _REQUIREMENTS = Path(__file__).parent / "requirements"
 _NEWEST = (3, 12)  # that numpy 1.26 has a wheel for
 _ACTIVATE = 'export PATH="${BASH_SOURCE[0]%/*}:$PATH"\n'
+NO_BYTECODE = "TRITON_ENSEMBLES_NO_BYTECODE"
+"""The variable, "1", with which stubs write no byte code beside model.py. They ignore PYTHONDONTWRITEBYTECODE."""
+_STARTUP = f"import os, sys; sys.dont_write_bytecode = os.environ.get('{NO_BYTECODE}') == '1'\n"
+_STARTUP_FILE = "triton_ensembles.pth"
 _PLATFORM = ("--implementation=cp", "--platform=manylinux2014_x86_64")
 
 
@@ -61,6 +66,9 @@ def _make(folder: Path, interpreter: Interpreter) -> None:
         for wheel in wheels:
             with zipfile.ZipFile(wheel) as archive:
                 archive.extractall(_packages(folder, interpreter.minor))
+        (_packages(folder, interpreter.minor) / _STARTUP_FILE).write_text(_STARTUP, encoding="utf-8")
+        compiling = [interpreter.executable, "-I", "-m", "compileall", "-q", "-x", "/(distutils|tests)/"]
+        output_of([*compiling, _packages(folder, interpreter.minor)])  # which has byte code of distutils
         if interpreter.shared_library:
             (folder / "lib" / interpreter.shared_library.name).symlink_to(interpreter.shared_library)
 
@@ -68,7 +76,7 @@ def _make(folder: Path, interpreter: Interpreter) -> None:
 def _is_whole(folder: Path, interpreter: Interpreter) -> bool:
     """Whether it is this interpreter's, and has exactly the files of numpy's wheel, by name and size."""
     pinned, packages = _numpy_version(interpreter.minor), _packages(folder, interpreter.minor)
-    names = {"numpy", "numpy.libs", f"numpy-{pinned}.dist-info"}
+    names = {"numpy", "numpy.libs", f"numpy-{pinned}.dist-info", _STARTUP_FILE}
     try:
         if (folder / "pyvenv.cfg").read_text(encoding="utf-8") != _configuration(interpreter):
             return False
@@ -79,6 +87,8 @@ def _is_whole(folder: Path, interpreter: Interpreter) -> bool:
         if interpreter.shared_library and not (folder / "lib" / interpreter.shared_library.name).exists():
             return False
         if {path.name for path in packages.iterdir()} != names:
+            return False
+        if (packages / _STARTUP_FILE).read_text(encoding="utf-8") != _STARTUP:
             return False
         with (packages / f"numpy-{pinned}.dist-info" / "RECORD").open(encoding="utf-8", newline="") as record:
             return all((packages / name).stat().st_size == int(size) for name, _, size in csv.reader(record) if size)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Unpack
 
+from triton_ensembles.triton.bare_python import NO_BYTECODE
 from triton_ensembles.triton.server_process import ServerCommand, ServerOptions, ServerProcess
 
 
@@ -38,4 +39,5 @@ class TritonServer(ServerProcess):
         own = [f"--model-repository={Path(path).resolve()}" for path in repositories]
         own += self.listens(*self.port_names)
         own += [] if completes else ["--disable-auto-complete-config"]
-        self.command = ServerCommand((*own, *arguments))
+        # The repositories are people's own folders: nothing is written into them.
+        self.command = ServerCommand((*own, *arguments), {NO_BYTECODE: "1"})
