@@ -108,5 +108,5 @@ def test_an_endpoint_that_is_not_there_or_has_no_requests_gives_no_numbers(asked
 def test_the_exponent_that_explains_a_share_of_hits_is_found() -> None:
     fitted = _Fit(500, 20.0, 0.8)
     for alpha in (0.3, 1.0, 1.4):
-        assert fitted.alpha(60.0, fitted.cold(alpha, 60.0)) == pytest.approx(alpha, abs=1e-6)
+        assert fitted.alpha(60.0, fitted.at(alpha, 60.0)[0]) == pytest.approx(alpha, abs=1e-6)
     assert fitted.alpha(60.0, 0.999) is None  # more than with all asked alike
