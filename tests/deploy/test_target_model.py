@@ -39,8 +39,8 @@ def test_the_only_one(aws: Aws, store: Store) -> None:
 
 def test_of_several_the_one_in_dist_or_the_newest(aws: Aws, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     store("bert_trt-000000000000.tar.gz", "bert_trt-ffffffffffff.tar.gz")
-    times = dict(zip(("bert_trt-ffffffffffff.tar.gz", "bert_trt-000000000000.tar.gz"), (1, 2), strict=True))
-    monkeypatch.setattr(target_model, "upload_times", lambda *_: times)
+    times = {"bert_trt-ffffffffffff.tar.gz": {"LastModified": 1}, "bert_trt-000000000000.tar.gz": {"LastModified": 2}}
+    monkeypatch.setattr(target_model, "stored_archives", lambda *_: times)
     assert find_target_model(aws, "e", "bert_trt") == "bert_trt-000000000000.tar.gz"
     built = "bert_trt-ffffffffffff.tar.gz"
     assert find_target_model(aws, "e", "bert_trt", built) == built

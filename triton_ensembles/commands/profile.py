@@ -156,14 +156,7 @@ def _profile(
 def _kept(archive: Path, folder: Path, copies: Sequence[int], load: Load) -> tuple[Path, Profile] | None:
     sha256 = file_digest(archive)
     file = profile_file(folder, archive, sha256)
-    kept = kept_profile(
-        file,
-        sha256,
-        copies=copies,
-        concurrencies=load.concurrencies,
-        batches=load.batches,
-        progress=output_of.progress(),
-    )
+    kept = kept_profile(file, sha256, copies, load.concurrencies, load.batches, output_of.progress())
     return (file, kept) if kept else None
 
 

@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.home import VERSION
 from triton_ensembles.triton.releases import instance_of, tag_of
 
@@ -56,9 +55,3 @@ def image_uri(tag: str, region: str, instance: str) -> str:
             )
         tag = tag_of(release, machine)
     return f"{owners[region]}.dkr.ecr.{region}.{domain}/sagemaker-tritonserver:{tag}"
-
-
-def image_to_check(image: str) -> str:
-    """The image that ``check`` checks archives against: "" for one whose tag names no release, so that what it holds
-    is unknown."""
-    return image if Destination(image=image).image_names_release else ""

@@ -16,6 +16,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.examples.request import Request
 from triton_ensembles.sagemaker.contract import LARGEST_BODY
 
+_UNREADABLE = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError, struct.error)
 BINARY = "application/vnd.sagemaker-triton.binary+json;json-header-size="
 
 
@@ -63,13 +64,7 @@ def read_answer(body: bytes, content_type: str) -> http.InferResult:
                 raise ValueError("a name or datatype is not a text")
             if result.as_numpy(output["name"]).size != math.prod(output["shape"]):
                 raise ValueError(f"{output['name']} does not have the shape {output['shape']}")
-    except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError, struct.error) as error:
-        raise _unreadable(body, error) from None
-    except InferenceServerException as error:
-        raise _unreadable(body, error) from None
+    except (*_UNREADABLE, InferenceServerException) as error:
+        message = f"the answer is not one of KServe v2 ({f'{type(error).__name__}: {error}'[:200]}): {body[:100]!r}"
+        raise EnsembleError(message, cure="look at the model's log") from None
     return result
-
-
-def _unreadable(body: bytes, error: Exception) -> EnsembleError:
-    why = f"{type(error).__name__}: {error}"[:200]
-    return EnsembleError(f"the answer is not one of KServe v2 ({why}): {body[:100]!r}", cure="look at the model's log")

@@ -45,9 +45,7 @@ def image_for(python: str) -> str:
     return f"sagemaker-tritonserver:{newest.release}-py3-cpu"
 
 
-def create_endpoint(
-    url: str, region: str, archives: Mapping[str, Path], image: str, *, completes: bool, bucket: str = _BUCKET
-) -> None:
+def create_endpoint(url: str, region: str, archives: Mapping[str, Path], image: str, *, completes: bool) -> None:
     """Upload ``archives`` (by TargetModel) to the platform at ``url``, and create the endpoint over them.
 
     Args:
@@ -63,11 +61,11 @@ def create_endpoint(
     running = RunningEndpoint(url, region)
     s3, sagemaker = running.client("s3"), running.client("sagemaker")
     where = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
-    s3.create_bucket(Bucket=bucket, **where)
+    s3.create_bucket(Bucket=_BUCKET, **where)
     for target_model, archive in archives.items():
-        s3.upload_file(str(archive), bucket, target_model)
+        s3.upload_file(str(archive), _BUCKET, target_model)
     variables = {} if completes else {_ADDITIONAL: "--disable-auto-complete-config"}
-    desired = DesiredEndpoint(ENDPOINT, _ROLE, image, _INSTANCE, 1, f"s3://{bucket}/", environment=variables)
+    desired = DesiredEndpoint(ENDPOINT, _ROLE, image, _INSTANCE, 1, f"s3://{_BUCKET}/", environment=variables)
     sagemaker.create_model(**desired.model)
     sagemaker.create_endpoint_config(**desired.config)
     sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName=desired.config_name)

@@ -68,8 +68,8 @@ def _variant_lines(aws: Aws, variant: dict[str, Any], configured: dict[str, Any]
 
 def _archive_lines(aws: Aws, place: S3Prefix) -> Iterator[str]:
     archives = stored_archives(aws, place)
-    for key, size in list(archives.items())[:_SHOWN]:
+    for key, stored in list(archives.items())[:_SHOWN]:
         weights = weights_of(aws, place, key) or "not uploaded by this tool"
-        yield f"           {key}  {size / 1e6:.1f} MB, weights {weights}"
+        yield f"           {key}  {stored['Size'] / 1e6:.1f} MB, weights {weights}"
     if len(archives) > _SHOWN:
         yield f"           and {len(archives) - _SHOWN} more"

@@ -21,8 +21,7 @@ from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.deploy.aws import Aws, aws_errors, error_code, error_message, is_missing
 from triton_ensembles.deploy.bucket import S3Prefix, ensure_bucket
 from triton_ensembles.deploy.byte_ranges import ByteRange, ObjectRange, SharedMembers, bytes_sent
-from triton_ensembles.deploy.multipart import PART, Meter, encoded
-from triton_ensembles.deploy.part_copy import PartCopy
+from triton_ensembles.deploy.part_copy import PART, Meter, PartCopy, encoded
 from triton_ensembles.deploy.stored import metadata_of, uploaded_etag
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
@@ -117,7 +116,7 @@ def upload_archives(aws: Aws, place: S3Prefix, archives: Sequence[Archive], prog
     with aws_errors(f"upload to {place.url}"):
         run = _Run(aws, place, uploads, progress)
         try:
-            ensure_bucket(aws, place.bucket, progress, lambda _, delete: undo.append(delete))
+            ensure_bucket(aws, place.bucket, progress, undo.append)
             run.run()
         except BaseException:
             if undo and not run.left_anything():

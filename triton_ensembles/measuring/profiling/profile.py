@@ -236,7 +236,7 @@ def _unusable(message: str, path: Path) -> EnsembleError:
 
 def _first_fault(error: ValidationError) -> str:
     """The place of the first fault and its kind. An unknown key is the cause where another is missing."""
-    fault = min(error.errors(include_url=False), key=lambda each: each["type"] not in _UNKNOWN_KEY)
+    fault = min(error.errors(include_url=False), key=lambda fault: fault["type"] not in _UNKNOWN_KEY)
     place, kind, message = _place(fault["loc"]), fault["type"], fault["msg"].removeprefix("Value error, ")
     if kind in _MISSING_KEY:
         return f"it has no '{place}'"
@@ -269,7 +269,6 @@ def profile_file(folder: Path, archive: Path, sha256: str) -> Path:
 def kept_profile(
     file: Path,
     sha256: str,
-    *,
     copies: Sequence[int],
     concurrencies: Sequence[int],
     batches: Sequence[int],

@@ -113,7 +113,10 @@ def tune(
         ) as bench:
             with http.InferenceServerClient(bench.server.http_url) as client:
                 server_versions = versions(client)
-            timed = _timed(progress, budget)
+
+            def timed(line: str) -> None:
+                progress(f"[{budget.spent / 60:4.1f} min] {line}")
+
             try:
                 outcome = Search(settings, goal, bench, budget, load.most, timed).run()
             except RejectedError as error:
@@ -151,10 +154,6 @@ def _without(keep: Sequence[str], knobs: Knobs, folder: Path) -> tuple[Setting, 
     if not settings:
         raise EnsembleError("there is nothing to search: no setting has a second value", path=folder)
     return settings
-
-
-def _timed(progress: Progress, budget: Budget) -> Progress:
-    return lambda line: progress(f"[{budget.spent / 60:4.1f} min] {line}")
 
 
 @contextlib.contextmanager
