@@ -37,7 +37,7 @@ def uploaded_etag(aws: Aws, place: S3Prefix, archive: Archive) -> str | None:
 
 
 def stored_archives(aws: Aws, place: S3Prefix) -> dict[str, Any]:
-    """What S3 lists of each archive under the prefix (Size, LastModified, …), by its TargetModel: its relative key.
+    """The archives under the prefix as S3 lists them (Size, LastModified, …), by TargetModel: their relative keys.
 
     Empty when there is no such bucket. Raises :class:`ClientError` with any other reason of S3.
     """

@@ -62,10 +62,10 @@ class Bench(Protocol):
     """Where candidates are measured."""
 
     def load(self, candidate: Candidate) -> None:
-        """Make it ready. Raises :class:`RejectedError`."""
+        """Make a candidate ready. Raises :class:`RejectedError`."""
 
     def release(self, candidate: Candidate) -> None:
-        """It will not be measured again soon."""
+        """Free what a candidate takes that will not be measured again soon."""
 
     def measure(self, candidate: Candidate, concurrency: int) -> Point:
         """Raises :class:`RejectedError`."""
