@@ -183,8 +183,6 @@ def _archive_of(ensemble: str, target: str) -> tuple[Path, bool]:
         return Path(ensemble), read_archive(Path(ensemble)).weights == "random"
     built = last_built(ensemble, target, options.current_places())
     if built is None:
-        raise EnsembleError(
-            f"there is no complete archive of {ensemble!r}",
-            cure=f"run: {COMMAND} build {ensemble} --target {target}, or name an archive",
-        )
+        message = f"there is no complete archive of {ensemble!r}"
+        raise EnsembleError(message, cure=f"run: {COMMAND} build {ensemble} --target {target}, or name an archive")
     return built.archive, built.random

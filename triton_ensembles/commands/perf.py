@@ -36,9 +36,8 @@ def _refuse_wrong_shapes(name: str, config: ModelConfig, shapes: Sequence[str]) 
             raise click.UsageError(f"--shape: {name} has no input '{input_name}'; it has {', '.join(inputs)}")
         sizes, dims = list(map(int, text.split(","))), inputs[input_name]
         if len(sizes) != len(dims) or any(dim not in (-1, size) for size, dim in zip(sizes, dims, strict=True)):
-            raise click.UsageError(
-                f"--shape: {input_name} has the dims {dims}, without the batch axis, and not {sizes}"
-            )
+            message = f"--shape: {input_name} has the dims {dims}, without the batch axis, and not {sizes}"
+            raise click.UsageError(message)
 
 
 def _refuse_wrong_inputs(selected: Chosen, shapes: Sequence[str]) -> None:

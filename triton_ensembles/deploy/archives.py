@@ -84,11 +84,8 @@ def find_archives(folder: Path, ensembles: Iterable[str]) -> list[Archive]:
     paths = [folder / f"{name}{SUFFIX}" for name in ensembles]
     archives = [read_archive(path) for path in paths if path.is_file()]
     if not archives:
-        raise EnsembleError(
-            "no ensemble of this project has an archive here",
-            path=folder,
-            cure=f"run: {COMMAND} build, or name the archives",
-        )
+        message = "no ensemble of this project has an archive here"
+        raise EnsembleError(message, path=folder, cure=f"run: {COMMAND} build, or name the archives")
     return archives
 
 
@@ -142,9 +139,8 @@ def _manifest(path: Path) -> dict[str, Any]:
                 budget.take_entry(member.name)
                 if member.name.removeprefix("./") == MANIFEST and member.is_file:
                     if member.size > _LARGEST_MANIFEST:
-                        raise EnsembleError(
-                            f"its {MANIFEST} has {member.size} bytes, more than {_LARGEST_MANIFEST}", path=path
-                        )
+                        message = f"its {MANIFEST} has {member.size} bytes, more than {_LARGEST_MANIFEST}"
+                        raise EnsembleError(message, path=path)
                     manifest = parse_json(tar.content())
                     return manifest if isinstance(manifest, dict) else {}
     except (ArchiveError, OSError, ValueError) as error:

@@ -67,10 +67,8 @@ def ensure_bucket(aws: Aws, bucket: str, progress: Progress, created: Callable[[
             return
     except ClientError as error:
         if error_code(error) in ("403", "AccessDenied", "Forbidden"):
-            raise EnsembleError(
-                f"the bucket {bucket} belongs to another account, or the caller may not use it",
-                cure="choose another --bucket",
-            ) from error
+            message = f"the bucket {bucket} belongs to another account, or the caller may not use it"
+            raise EnsembleError(message, cure="choose another --bucket") from error
         raise
     progress(f"creating the bucket {bucket} in {aws.region}")
     created(partial(aws.s3.delete_bucket, Bucket=bucket))

@@ -27,10 +27,8 @@ class Payload:
 
     def __post_init__(self) -> None:
         if len(self.body) > LARGEST_BODY:
-            raise EnsembleError(
-                f"the request is {len(self.body) / 2**20:.1f} MiB, and InvokeEndpoint takes at most 6 MiB",
-                cure="send less at once, or smaller images",
-            )
+            message = f"the request is {len(self.body) / 2**20:.1f} MiB, and InvokeEndpoint takes at most 6 MiB"
+            raise EnsembleError(message, cure="send less at once, or smaller images")
 
 
 def binary(inputs: Sequence[http.InferInput], outputs: Sequence[http.InferRequestedOutput]) -> Payload:

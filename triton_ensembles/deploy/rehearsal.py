@@ -37,10 +37,8 @@ def image_for(python: str) -> str:
     matching = [release for release in releases().values() if release.python == python]
     if not matching:
         known = sorted({release.python for release in releases().values() if release.python}, key=version)
-        raise EnsembleError(
-            f"a step needs Python {python}, and no image of Triton has it",
-            cure=f"pack an environment for Python {server_python()}, or for that of an image ({', '.join(known)})",
-        )
+        cure = f"pack an environment for Python {server_python()}, or for that of an image ({', '.join(known)})"
+        raise EnsembleError(f"a step needs Python {python}, and no image of Triton has it", cure=cure)
     newest = max(matching, key=lambda release: version(release.release))
     return f"sagemaker-tritonserver:{newest.release}-py3-cpu"
 

@@ -85,9 +85,8 @@ def wait_until_settled(aws: Aws, endpoint: str, progress: Progress, timeout: flo
             progress(f"{endpoint}: {status} ({now - started:.0f} s)")
             reported = now
         if now - started > timeout:
-            raise EnsembleError(
-                f"the endpoint {endpoint} was still {status} after {timeout:.0f} s", cure="check it later with: status"
-            )
+            message = f"the endpoint {endpoint} was still {status} after {timeout:.0f} s"
+            raise EnsembleError(message, cure="check it later with: status")
         before = status
         time.sleep(pause)
         pause = min(pause * 1.5, _LONGEST_PAUSE)

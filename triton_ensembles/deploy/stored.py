@@ -29,10 +29,8 @@ def uploaded_etag(aws: Aws, place: S3Prefix, archive: Archive) -> str | None:
     if head is None:
         return None
     if head["Metadata"].get("sha256") != archive.sha256 or head["ContentLength"] != archive.size:
-        raise EnsembleError(
-            f"{place.url}{archive.key} is another file than {archive.path.name}",
-            cure="delete it, or use another --prefix",
-        )
+        message = f"{place.url}{archive.key} is another file than {archive.path.name}"
+        raise EnsembleError(message, cure="delete it, or use another --prefix")
     return str(head["ETag"])
 
 

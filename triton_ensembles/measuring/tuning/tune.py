@@ -147,9 +147,8 @@ def _without(keep: Sequence[str], knobs: Knobs, folder: Path) -> tuple[Setting, 
     known = {name for setting in knobs.settings for name in (setting.name, setting.key)}
     for name in keep:
         if name not in known:
-            raise EnsembleError(
-                f"there is no setting {name!r} to keep", path=folder, cure=f"there are {choices(known)}"
-            )
+            message = f"there is no setting {name!r} to keep"
+            raise EnsembleError(message, path=folder, cure=f"there are {choices(known)}")
     settings = tuple(setting for setting in knobs.settings if not {setting.name, setting.key} & set(keep))
     if not settings:
         raise EnsembleError("there is nothing to search: no setting has a second value", path=folder)
