@@ -80,11 +80,11 @@ class LoadGenerator:
         """
         return self._measured(self.arguments(concurrency, seconds), limit_seconds + 2 * seconds)
 
-    def measure_at(self, rate: float, seconds: float, limit_seconds: float = LIMIT_SECONDS) -> ClientTimes:
+    def measure_at(self, rate: float, seconds: float) -> ClientTimes:
         """Send ``rate`` requests a second, whether or not those before were answered, for as long as in ``measure``."""
         load = ["--request-rate-range", str(rate), "--request-distribution", "constant"]
         arguments = [*self._target(self.protocol), *load, *self._report(seconds, "rate")]
-        return self._measured(arguments, limit_seconds + 2 * seconds)
+        return self._measured(arguments, LIMIT_SECONDS + 2 * seconds)
 
     def arguments(self, concurrency: int, seconds: float) -> list[str]:
         """perf_analyzer's arguments for :meth:`measure`; the last one is the name of its CSV file."""

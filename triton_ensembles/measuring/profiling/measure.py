@@ -57,9 +57,9 @@ class Subject:
     archive: Path
     ensemble: str
     form: Literal["drawn", "fused"]
-    python: str = ""
-    completes: bool = True
-    examples: Examples = field(default_factory=Examples)
+    python: str
+    completes: bool
+    examples: Examples
 
 
 @dataclass
@@ -76,9 +76,7 @@ class _Copies:
     unloads: list[float] = field(default_factory=list)
 
 
-def measure(
-    subject: Subject, scratch: Path, *, copies: Sequence[int] = COPIES, load: Load | None = None, progress: Progress
-) -> Profile:
+def measure(subject: Subject, scratch: Path, *, copies: Sequence[int], load: Load, progress: Progress) -> Profile:
     """Measure ``subject`` on this machine.
 
     Args:
@@ -91,7 +89,6 @@ def measure(
     Raises:
         EnsembleError: the archive cannot be unpacked, Triton does not load it (its reason), or it answers with errors.
     """
-    load = load or Load()
     sha256 = file_digest(subject.archive)
     try:
         seen = asyncio.run(_copies(subject, scratch, sorted({1, *copies}), load, progress))

@@ -47,7 +47,7 @@ class Subject:
     files: Files
 
 
-def read_subject(folder: Path, target: Target, places: Places, goal: Goal, keep: Sequence[str] = ()) -> Subject:
+def read_subject(folder: Path, target: Target, places: Places, goal: Goal, keep: Sequence[str]) -> Subject:
     """The ensemble in ``folder``, before anything is built.
 
     Args:
