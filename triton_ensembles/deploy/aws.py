@@ -99,10 +99,7 @@ def aws_errors(action: str) -> Iterator[None]:
 
 def if_exists(operation: Callable[..., Any], **request: Any) -> dict[str, Any] | None:
     """The answer of an operation of boto3, or None where AWS answers that its subject does not exist.
-
-    Raises:
-        ClientError: every other error of AWS.
-    """
+    Raises :class:`ClientError`: every other error of AWS."""
     try:
         answer: dict[str, Any] = operation(**request)
     except exceptions.ClientError as error:

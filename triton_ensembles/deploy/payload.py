@@ -47,10 +47,7 @@ def payload_of(request: Request) -> Payload:
 
 def read_answer(body: bytes, content_type: str) -> http.InferResult:
     """The answer to any of these, all of whose outputs can be read.
-
-    Raises:
-        EnsembleError: it is none of Triton's; anything may answer in a container of one's own.
-    """
+    Raises :class:`EnsembleError`: it is none of Triton's; anything may answer in a container of one's own."""
     binary_form = content_type.startswith(BINARY)
     if not binary_form and not content_type.startswith("application/json"):
         raise EnsembleError(f"the endpoint answered with {content_type or 'no content type'}: {body[:200]!r}")

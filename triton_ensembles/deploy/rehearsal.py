@@ -28,10 +28,7 @@ _VALUES = {"BOOL": "False", "BYTES": '"text"', "FP16": "0.0", "FP32": "0.0", "FP
 
 def image_for(python: str) -> str:
     """The image of a container whose steps run ``python``, such as "3.10"; "" and the server's own: that of the wheel.
-
-    Raises:
-        EnsembleError: no release of Triton has this Python.
-    """
+    Raises :class:`EnsembleError`: no release of Triton has this Python."""
     if python in ("", server_python()):
         return PIP_SERVER
     matching = [release for release in releases().values() if release.python == python]

@@ -71,10 +71,7 @@ class Uploaded:
 
 def list_uploads(aws: Aws, place: S3Prefix, archives: Sequence[Archive], progress: Progress) -> UploadList:
     """Find out which of the archives are in S3, and what has to be sent of the others.
-
-    Raises:
-        EnsembleError: a key holds another file, or S3's reason.
-    """
+    Raises :class:`EnsembleError`: a key holds another file, or S3's reason."""
     unique = list({archive.key: archive for archive in archives}.values())
     with aws_errors(f"look for archives in {place.url}"), ThreadPoolExecutor(AT_ONCE) as pool:
         answers = list(pool.map(lambda archive: uploaded_etag(aws, place, archive), unique))

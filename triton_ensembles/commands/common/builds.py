@@ -79,10 +79,7 @@ def build_all(
 
 def pack_all(paths: Sequence[Path]) -> None:
     """Pack the repositories at ``paths`` into dist/ of the project, or of the current folder, and report that.
-
-    Raises:
-        EnsembleError: some failed; the message sums up which, after all have been tried.
-    """
+    Raises :class:`EnsembleError`: some failed; the message sums up which, after all have been tried."""
     failures = output.Failures(len(paths), "could not be packed", "repositories")
     places = options.places_if_any()
     dist = places.dist if places else Path("dist")
@@ -133,10 +130,7 @@ def serve_all(names: Chosen, weights: options.Weights, target: Target, scratch: 
 
 def server_for(all_served: Sequence[Served], ports: Ports | None = None, arguments: Sequence[str] = ()) -> TritonServer:
     """A server for them, not started yet, on free ports if none are given.
-
-    Raises:
-        EnsembleError: they are for different Pythons, or two have a model of one name.
-    """
+    Raises :class:`EnsembleError`: they are for different Pythons, or two have a model of one name."""
     say = output.progress()
     server = server_of(
         all_served,

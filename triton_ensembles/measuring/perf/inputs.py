@@ -81,10 +81,7 @@ def inputs_for(config: Mapping[str, Any], examples: Examples, batch: int, folder
 
 def refuse_unreadable(data: Path) -> None:
     """Refuse what perf_analyzer would wait for, crash on, or fill the memory with. Takes a file or a folder.
-
-    Raises:
-        EnsembleError: a file in it is no file, it is too long, or not JSON of this format.
-    """
+    Raises :class:`EnsembleError`: a file in it is no file, it is too long, or not JSON of this format."""
     files = list(islice(data.iterdir(), _MOST_FILES + 1)) if data.is_dir() else [data]
     if wrong := next((file for file in files if not file.is_file()), None):
         raise EnsembleError("this is not a file", path=wrong, cure=_FORMAT)

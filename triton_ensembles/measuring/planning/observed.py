@@ -45,10 +45,7 @@ class Seen:
 
 def _seen(aws: Aws, endpoint: str, variant: str, hours: float) -> dict[str, Seen]:
     """The metrics over the last hours, in CloudWatch's units; those without values have a count of 0.
-
-    Raises:
-        ClientError: AWS's reason.
-    """
+    Raises :class:`ClientError`: AWS's reason."""
     end = datetime.now(UTC) + timedelta(seconds=60)
     metrics: dict[str, Seen] = {}
     for name in _METRICS:

@@ -73,10 +73,7 @@ class RequestSender:
 
     def measure(self, target_model: str, load: Load, progress: Progress) -> tuple[Answers, ...]:
         """By batch, then by concurrency.
-
-        Raises:
-            EnsembleError: it answers with an error, or takes none of the batches.
-        """
+        Raises :class:`EnsembleError`: it answers with an error, or takes none of the batches."""
         batches = self._taken(target_model, load.batches)
         points = []
         for batch in batches:
