@@ -191,12 +191,12 @@ def measure(
     """
     with _with_extra("perf"):
         from triton_ensembles.measuring.perf.sweep import measure as measure_all
+        from triton_ensembles.project.examples.place import examples_folder
 
         built = build(folder, target=target, random=random, progress=progress)
         folder, places = _folder_and_places(folder)
         (report,) = measure_all(
-            {built.name: built.repository},
-            ensembles=folder.parent,
+            {built.name: (built.repository, examples_folder(folder).parent)},
             concurrencies=concurrencies,
             seconds=seconds,
             batch=batch,

@@ -9,7 +9,6 @@ from click.testing import CliRunner
 
 from checkout import ENSEMBLES, ROOT
 from tests.commands.projects import run_in
-from triton_ensembles.building.built import Built
 from triton_ensembles.commands.cli import COMMANDS, main
 from triton_ensembles.project.recipe.places import find_ensembles
 from triton_ensembles.version import __version__
@@ -45,16 +44,6 @@ def test_an_unknown_ensemble_is_one_line_and_exit_1() -> None:
 def test_wrong_usage_is_exit_2(arguments: list[str]) -> None:
     """A script can tell a misspelled option from a failure."""
     assert run_in(ROOT, *arguments).exit_code == 2
-
-
-def test_list_shows_steps_sizes_weights_environment_and_digest(built: dict[str, Built]) -> None:
-    """What was built, and from what, is visible at a glance."""
-    text = run_in(ROOT, "list").stdout
-    assert "steps: preprocess (python) -> bert-trt (tensorrt_plan) -> postprocess (python)" in text
-    for each in built.values():
-        assert each.sha256 in text
-        assert f"weights {each.manifest['weights']}" in text
-    assert "tokenizers 0.22.1" in text
 
 
 def test_make_without_a_target_prints_help() -> None:

@@ -57,7 +57,7 @@ def test_list_shows_what_is_in_it(fused_chain: Built, run: Run) -> None:
     shown = run("list", "--target", "fused").output
     assert "steps: first (python) -> second (python)" in shown
     assert "environment fused (wheels)" in shown and "numpy" in shown
-    assert fused_chain.sha256 in shown
+    assert f"weights {fused_chain.manifest['weights']}, sha256 {fused_chain.sha256}" in shown
     assert "not built, or the archive is damaged: build.py build --target gpu" in run("list", "--target", "gpu").output
 
 

@@ -16,6 +16,8 @@ from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.stored import delete_uploaded, stored_archives
 from triton_ensembles.deploy.uploads import Uploaded, upload_archives
+from triton_ensembles.endpoint.announcement import environment
+from triton_ensembles.endpoint.local import LocalEndpoint
 
 CONFIG = """name: "{name}"
 backend: "python"
@@ -67,6 +69,14 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+
+
+def export(local: LocalEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set the variables that the local endpoint prints, and nothing else that tells where commands run."""
+    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment(local.url, "us-east-1").items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture

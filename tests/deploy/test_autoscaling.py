@@ -4,17 +4,10 @@ from typing import Any
 
 import pytest
 
-from triton_ensembles.deploy.autoscaling import (
-    Metric,
-    ScalingPolicy,
-    autoscale_endpoint,
-    describe_scaling,
-    remove_scaling,
-)
+from triton_ensembles.deploy.autoscaling import Metric, ScalingPolicy, autoscale_endpoint, describe_scaling
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.deployment import deploy_endpoint
 from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
-from triton_ensembles.deploy.sagemaker_endpoint import tags_of
 from triton_ensembles.ground.errors import EnsembleError
 
 ROLE = "arn:aws:iam::123456789012:role/some-role"
@@ -80,14 +73,3 @@ def test_a_gpu_policy_is_refused_for_an_instance_without_gpu(aws: Aws) -> None:
     with pytest.raises(EnsembleError, match=r"ml\.c5\.xlarge has no GPU"):
         autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.GPU, 60, 1, 2), print)
     assert policies(aws) == []
-
-
-def test_scaling_is_removed_with_its_policy(aws: Aws) -> None:
-    """Removing it a second time is not an error."""
-    deployed(aws, "ml.c5.xlarge")
-    autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.INVOCATIONS, 70, 1, 2), print)
-    arn = aws.sagemaker.describe_endpoint(EndpointName="an-endpoint")["EndpointArn"]
-    assert tags_of(aws, arn)["triton-ensembles:autoscaled"] == "AllTraffic"
-    assert remove_scaling(aws, "an-endpoint", "AllTraffic", print) == 2
-    assert policies(aws) == []
-    assert remove_scaling(aws, "an-endpoint", "AllTraffic", print) == 0

@@ -87,17 +87,6 @@ def platform(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Platform:
     return Platform(aws, monkeypatch)
 
 
-def test_deploying_twice_creates_it_once(aws: Aws) -> None:
-    """The second time, nothing changes."""
-    assert deploy(aws) == "created"
-    before = parts(aws)
-    assert deploy(aws) == "unchanged"
-    assert parts(aws) == before == (["an-endpoint"], [DESIRED.config_name], [DESIRED.model_name])
-    made = aws.sagemaker.describe_model(ModelName=DESIRED.model_name)
-    assert made["PrimaryContainer"]["ModelDataUrl"] == "s3://some-bucket/an-endpoint/"
-    assert made["PrimaryContainer"]["Mode"] == "MultiModel"
-
-
 def test_an_update_deletes_the_old_model_and_configuration(aws: Aws, platform: Platform) -> None:
     """Otherwise old configurations would pile up. (Deleting one too early breaks the update.)"""
     deploy(aws)
@@ -118,15 +107,6 @@ def test_an_update_leaves_the_number_of_instances_to_auto_scaling(aws: Aws, plat
     aws.sagemaker.add_tags(ResourceArn=arn, Tags=[tag])
     deploy(aws, replace(DESIRED, count=2))
     assert platform.more == {"RetainAllVariantProperties": True}
-
-
-def test_a_failure_has_its_reason_and_leaves_nothing(aws: Aws, platform: Platform) -> None:
-    """Otherwise a broken endpoint would go on costing money."""
-    failed = {"EndpointStatus": "Failed", "FailureReason": "the ping failed"}
-    platform.states = [{"EndpointStatus": "Creating"}, {"EndpointStatus": "Creating"}, failed]
-    with pytest.raises(EnsembleError, match="did not get into service: the ping failed"):
-        deploy(aws)
-    assert parts(aws) == ([], [], [])
 
 
 @pytest.mark.parametrize("step", ["create_model", "create_endpoint_config", "create_endpoint"])
@@ -150,25 +130,6 @@ def test_ctrl_c_while_it_is_created_waits_and_deletes_it(aws: Aws, platform: Pla
     with pytest.raises(KeyboardInterrupt):
         deploy(aws)
     assert parts(aws) == ([], [], [])
-
-
-def test_an_update_that_fails_keeps_the_old_endpoint(aws: Aws, platform: Platform) -> None:
-    """Its model and its configuration are kept as well."""
-    deploy(aws)
-    before = parts(aws)
-    old = DESIRED.config_name
-
-    def roll_back(**_: Any) -> None:
-        platform.states = [
-            {"EndpointStatus": "Updating"},
-            {"EndpointStatus": "RollingBack"},
-            {"EndpointStatus": "InService", "EndpointConfigName": old, "FailureReason": "no capacity"},
-        ]
-
-    aws.sagemaker.update_endpoint = roll_back
-    with pytest.raises(EnsembleError, match="no capacity"):
-        deploy(aws, replace(DESIRED, instance="ml.p3.2xlarge"))
-    assert parts(aws) == before
 
 
 def test_a_failed_endpoint_is_recreated(aws: Aws, platform: Platform) -> None:

@@ -9,10 +9,10 @@ import pytest
 import tritonclient.http as http
 
 from tests.commands.projects import run_in
+from tests.deploy.conftest import export
 from tests.ensembles.clients import infer
 from tests.files import write_files
 from tests.starter.repositories import LABEL, TEXT, X, Y, tensors, write_ensemble, write_network, write_step
-from triton_ensembles.endpoint.announcement import environment
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.ground.files import file_digest
 from triton_ensembles.triton.interpreter import find_interpreter
@@ -58,8 +58,7 @@ def run(project: Path, *arguments: str | Path) -> None:
 @pytest.fixture
 def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalEndpoint]:
     with LocalEndpoint(tmp_path / "endpoint") as local:
-        for name, value in environment(local.url, "us-east-1").items():
-            monkeypatch.setenv(name, value)
+        export(local, monkeypatch)
         yield local
 
 

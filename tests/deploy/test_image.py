@@ -8,7 +8,7 @@ import pytest
 
 from checkout import ROOT
 from triton_ensembles.deploy import image
-from triton_ensembles.deploy.image import PIP_SERVER, image_to_check, image_uri
+from triton_ensembles.deploy.image import image_uri
 from triton_ensembles.deploy.placement import DEFAULTS
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.releases import instance_of, releases
@@ -54,14 +54,6 @@ def test_an_unknown_instance_needs_the_complete_tag() -> None:
     with pytest.raises(EnsembleError, match=r"--image 24\.09-py3 or 24\.09-py3-cpu"):
         image_uri("24.09", "us-east-1", "ml.z9.large")
     assert image_uri("24.09-py3", "us-east-1", "ml.z9.large").endswith(":24.09-py3")
-
-
-def test_archives_are_checked_against_an_image_whose_tag_names_a_release() -> None:
-    """What other images hold is unknown."""
-    known = "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:24.09-py3"
-    assert image_to_check(known) == known
-    assert image_to_check(PIP_SERVER) == ""
-    assert image_to_check("123456789012.dkr.ecr.us-east-1.amazonaws.com/mine:7") == ""
 
 
 def test_the_table_has_one_account_for_each_region_and_release() -> None:

@@ -13,12 +13,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from checkout import ENSEMBLES, ROOT
-from tests.deploy.conftest import MakeArchive
+from tests.deploy.conftest import MakeArchive, export
 from tests.triton.test_server import wait_until
 from triton_ensembles.building.built import Built
 from triton_ensembles.commands.autoscale import autoscale
 from triton_ensembles.commands.deploy import deploy
-from triton_ensembles.commands.endpoint import environment
 from triton_ensembles.commands.invoke import invoke
 from triton_ensembles.commands.status import status
 from triton_ensembles.commands.undeploy import undeploy
@@ -43,13 +42,10 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
 @pytest.fixture
 def run(local: LocalEndpoint, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     """Runs a command as people do: three exported variables, and nothing else that tells where it runs."""
-    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in environment(local.url, "us-east-1").items():
-        monkeypatch.setenv(name, value)
+    export(local, monkeypatch)
 
-    def call(wanted: click.Command, *arguments: str | Path) -> Result:
-        return CliRunner().invoke(wanted, [str(each) for each in arguments])
+    def call(command: click.Command, *arguments: str | Path) -> Result:
+        return CliRunner().invoke(command, list(map(str, arguments)))
 
     yield call
     call(undeploy, *NAME)
@@ -57,13 +53,9 @@ def run(local: LocalEndpoint, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
 
 def nothing_left(local: LocalEndpoint) -> bool:
     client = local.client("sagemaker")
-    found = [
-        *client.list_endpoints()["Endpoints"],
-        *client.list_endpoint_configs()["EndpointConfigs"],
-        *client.list_models()["Models"],
-        *local.client("s3").list_buckets()["Buckets"],
-    ]
-    return not found
+    lists = (client.list_endpoints, client.list_endpoint_configs, client.list_models, local.client("s3").list_buckets)
+    answers = [call() for call in lists]
+    return not any(resources for answer in answers for resources in answer.values() if isinstance(resources, list))
 
 
 def additional_arguments(local: LocalEndpoint) -> list[str]:
@@ -136,22 +128,6 @@ def test_a_changed_endpoint_is_updated_and_scaled(
     scaled = run(autoscale, *NAME, "--metric", "invocations", "--target-value", "70", "--min", "3", "--max", "3")
     assert scaled.exception is None, scaled.output
     wait_until(lambda: "AllTraffic: 3 of 3 ml.c5.xlarge" in run(status, *NAME).output)
-
-
-def test_a_fused_archive_is_deployed_without_options(
-    run: Run, local: LocalEndpoint, make_archive: MakeArchive, tmp_path: Path
-) -> None:
-    """Here also one that was built for no image, which AWS could not run."""
-    archive = make_archive("echo", target="fused", image="", instance="", python="")
-    assert run(upload, archive.path, *NAME).exit_code == 0
-    deployed = run(deploy, archive.path, *DEPLOY)
-    assert deployed.exit_code == 0, f"{deployed.output}{deployed.exception}"
-    (model,) = local.client("sagemaker").list_models()["Models"]
-    found = local.client("sagemaker").describe_model(ModelName=model["ModelName"])
-    assert "triton-ensembles/tritonserver:" in found["PrimaryContainer"]["Image"]
-    assert "AllTraffic: 1 of 1 ml.m5.xlarge" in run(status, *NAME).output
-    asked = run(invoke, archive.key, *NAME, "--body", request(tmp_path, 7))
-    assert asked.exit_code == 0, f"{asked.output}{asked.exception}"
 
 
 @pytest.fixture

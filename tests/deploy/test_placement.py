@@ -4,21 +4,10 @@ import pytest
 
 from tests.deploy.conftest import MakeArchive
 from triton_ensembles.deploy.image import PIP_SERVER
-from triton_ensembles.deploy.placement import chosen_image, chosen_instance, common_target, refuse_own_server
+from triton_ensembles.deploy.placement import chosen_image, chosen_instance, common_target
 from triton_ensembles.ground.errors import EnsembleError
 
 REGION = "us-east-1"
-
-
-def test_the_manifest_says_target_instance_and_image(make_archive: MakeArchive) -> None:
-    """Otherwise people have to repeat at deploy what they said at build, and may get it wrong."""
-    archive = make_archive(target="fused", image="25.09", instance="ml.c7i.xlarge", python="3.12")
-    assert (archive.target, archive.image) == ("fused", "25.09")
-    assert (archive.instance, archive.python) == ("ml.c7i.xlarge", "3.12")
-    assert common_target([archive], "cpu") == "fused"
-    assert chosen_instance([archive], "fused") == "ml.c7i.xlarge"
-    assert chosen_image([archive], "fused", REGION, "ml.c7i.xlarge").endswith("tritonserver:25.09-py3-cpu")
-    assert chosen_image([archive], "fused", REGION, "ml.g5.xlarge").endswith("tritonserver:25.09-py3")
 
 
 def test_what_archives_do_not_say_is_that_of_the_target(make_archive: MakeArchive) -> None:
@@ -51,12 +40,3 @@ def test_archives_of_several_targets_need_the_option(make_archive: MakeArchive) 
     with pytest.raises(EnsembleError, match="different targets: a for gpu, b for fused; choose one with --target"):
         common_target([gpu, fused], "cpu")
     assert common_target([gpu, fused], "gpu") == "gpu"
-
-
-def test_archives_for_this_machine_are_refused_by_name(make_archive: MakeArchive) -> None:
-    """No image of AWS has the Python of this machine."""
-    here = make_archive("here", target="fused", image="", python="3.11")
-    for_image = make_archive("there", target="fused", image="24.09", python="3.10")
-    with pytest.raises(EnsembleError, match=r"server on this machine \(Python 3\.11\): here; .*--image 24\.09"):
-        refuse_own_server([here, for_image])
-    refuse_own_server([for_image, make_archive("foreign", weights="")])

@@ -7,6 +7,8 @@ import pytest
 from triton_ensembles.deploy import target_model
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.bucket import S3Prefix
+from triton_ensembles.deploy.deployment import deploy_endpoint
+from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
 from triton_ensembles.deploy.target_model import find_target_model
 from triton_ensembles.ground.errors import EnsembleError
 
@@ -18,11 +20,7 @@ Store = Callable[..., None]
 def store(aws: Aws, place: S3Prefix) -> Store:
     """Puts objects into the bucket of an endpoint, one after the other."""
     aws.s3.create_bucket(Bucket=place.bucket, CreateBucketConfiguration={"LocationConstraint": aws.region})
-    container = {"Image": "some/image:1", "Mode": "MultiModel", "ModelDataUrl": place.url}
-    aws.sagemaker.create_model(ModelName="m", ExecutionRoleArn=ROLE, PrimaryContainer=container)
-    variant = {"VariantName": "AllTraffic", "ModelName": "m", "InitialInstanceCount": 1, "InstanceType": "ml.c5.large"}
-    aws.sagemaker.create_endpoint_config(EndpointConfigName="c", ProductionVariants=[variant])
-    aws.sagemaker.create_endpoint(EndpointName="e", EndpointConfigName="c")
+    deploy_endpoint(aws, DesiredEndpoint("e", ROLE, "some/image:1", "ml.c5.large", 1, place.url), print, 60)
 
     def put(*keys: str) -> None:
         for key in keys:
@@ -39,8 +37,8 @@ def test_the_only_one(aws: Aws, store: Store) -> None:
 
 def test_of_several_the_one_in_dist_or_the_newest(aws: Aws, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     store("bert_trt-000000000000.tar.gz", "bert_trt-ffffffffffff.tar.gz")
-    times = dict(zip(("bert_trt-ffffffffffff.tar.gz", "bert_trt-000000000000.tar.gz"), (1, 2), strict=True))
-    monkeypatch.setattr(target_model, "upload_times", lambda *_: times)
+    times = {"bert_trt-ffffffffffff.tar.gz": {"LastModified": 1}, "bert_trt-000000000000.tar.gz": {"LastModified": 2}}
+    monkeypatch.setattr(target_model, "stored_archives", lambda *_: times)
     assert find_target_model(aws, "e", "bert_trt") == "bert_trt-000000000000.tar.gz"
     built = "bert_trt-ffffffffffff.tar.gz"
     assert find_target_model(aws, "e", "bert_trt", built) == built

@@ -75,7 +75,7 @@ def test_no_more_is_evicted_than_is_needed() -> None:
 
 
 def test_unloads_overlap_that_begin_soon_after_the_first() -> None:
-    """Others wait until these have surely read the list of repositories and ended, or all that run have ended."""
+    """Others wait until these have certainly read the list of repositories and ended, or all that run have ended."""
     unloads = Unloads()
     assert unloads.pause(10.0) == 0
     unloads.begin(10.0)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import read_json
@@ -9,6 +10,15 @@ from triton_ensembles.ground.files import read_json
 MANIFEST = "manifest.json"
 FACTS = frozenset({"python", "weights", "artifacts", "environments"})
 """What commands read of a manifest."""
+
+
+def read_manifest(repository: Path) -> dict[str, Any]:
+    """The manifest of an unpacked archive; empty without one, and where the file is something else."""
+    try:
+        manifest = read_json(repository / MANIFEST)
+    except (OSError, ValueError):
+        return {}
+    return manifest if isinstance(manifest, dict) else {}
 
 
 def python_of(repositories: Mapping[str, Path]) -> str:

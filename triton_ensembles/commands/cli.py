@@ -134,7 +134,7 @@ def _temporary_files(signals: StopSignals) -> Iterator[None]:
     """A folder for all temporary files of the command and its children, removed at the end whatever happens.
 
     A signal in the middle of their own cleaning up would otherwise leave some behind. What a command that was killed
-    has left is removed, too: the kernel has released its lock.
+    has left is also removed: the kernel has released its lock.
     """
     try:
         folder = tempfile.mkdtemp(prefix=_TEMPORARY)

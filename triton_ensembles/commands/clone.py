@@ -168,15 +168,8 @@ class _Paced:
 
 
 def _report(done: _Done, folder: Path, seconds: float) -> None:
-    output_of.document(
-        {
-            "archives": done.archives,
-            "written": done.written,
-            "bytes": done.size,
-            "seconds": round(seconds, 3),
-            "failed": done.failed,
-        }
-    )
+    counts = {"archives": done.archives, "written": done.written, "bytes": done.size}
+    output_of.document(counts | {"seconds": round(seconds, 3), "failed": done.failed})
     unchanged = f", {done.archives - done.written} of them unchanged" if done.archives > done.written else ""
     written = f"{done.size / 1e9:.2f} GB in {seconds:.1f} s"
     output_of.result(f"{done.archives} archives in {shown(folder)}{unchanged}, {written}")
@@ -190,8 +183,6 @@ def _archive_of(ensemble: str, target: str) -> tuple[Path, bool]:
         return Path(ensemble), read_archive(Path(ensemble)).weights == "random"
     built = last_built(ensemble, target, options.current_places())
     if built is None:
-        raise EnsembleError(
-            f"there is no complete archive of {ensemble!r}",
-            cure=f"run: {COMMAND} build {ensemble} --target {target}, or name an archive",
-        )
+        message = f"there is no complete archive of {ensemble!r}"
+        raise EnsembleError(message, cure=f"run: {COMMAND} build {ensemble} --target {target}, or name an archive")
     return built.archive, built.random

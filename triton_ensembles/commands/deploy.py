@@ -12,7 +12,7 @@ from triton_ensembles.deploy.aws import Aws, aws_errors
 from triton_ensembles.deploy.bucket import S3Prefix, archive_prefix
 from triton_ensembles.deploy.deployment import deploy_endpoint
 from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
-from triton_ensembles.deploy.image import PIP_SERVER, image_to_check, image_uri
+from triton_ensembles.deploy.image import PIP_SERVER, image_uri
 from triton_ensembles.deploy.placement import DEFAULTS, chosen_image, chosen_instance, common_target, refuse_own_server
 from triton_ensembles.deploy.price import cost, hosting_price
 from triton_ensembles.deploy.stored import stored_archives, uploaded_etag
@@ -85,8 +85,9 @@ def deploy(
     uri = _chosen_image(image, image_uri, target, chosen, aws.region, instance)
     if uri == PIP_SERVER and aws.is_amazon:
         refuse_own_server(chosen)
-    click.echo(f"check: {refuse_faulty(chosen, Destination(target, instance, '' if uri == PIP_SERVER else uri))}")
-    if uri != PIP_SERVER and not image_to_check(uri):
+    destination = Destination(target, instance, "" if uri == PIP_SERVER else uri)
+    click.echo(f"check: {refuse_faulty(chosen, destination)}")
+    if uri != PIP_SERVER and not destination.image_names_release:
         click.echo(f"note: the image {uri} names no release, so the archives were not checked against its content")
     _refuse_missing(aws, place, chosen)
     variables = _variables(environment)

@@ -13,12 +13,12 @@ from triton_ensembles.triton.targets import CPU, NAMES, target_of
 
 
 @click.command("diff")
-@click.argument("one", type=click.Choice(NAMES))
-@click.argument("other", type=click.Choice(NAMES))
+@click.argument("old_name", type=click.Choice(NAMES))
+@click.argument("new_name", type=click.Choice(NAMES))
 @options.names
 @options.image
 @output.json_format
-def diff(one: str, other: str, names: tuple[str, ...], image: str) -> None:
+def diff(old_name: str, new_name: str, names: tuple[str, ...], image: str) -> None:
     """Show what differs between two targets: the servers, and the files that are staged for each of them.
 
     Nothing is built. Where there is no project, only the servers are compared. An ensemble that cannot be read has its
@@ -31,11 +31,11 @@ def diff(one: str, other: str, names: tuple[str, ...], image: str) -> None:
     \b
     --format json: {"servers": {property: {before, after}}, "ensembles": [{name, diff: [line]} or {name, error}]}
     """
-    if one == other:
-        raise EnsembleError(f"both targets are {one}", cure="run: diff cpu gpu --image 24.09")
-    old, new = (CPU if name == "cpu" else target_of(name, image) for name in (one, other))
+    if old_name == new_name:
+        raise EnsembleError(f"both targets are {old_name}", cure="run: diff cpu gpu --image 24.09")
+    old, new = (CPU if name == "cpu" else target_of(name, image) for name in (old_name, new_name))
     after = new.differences()
-    output.result(f"{one} -> {other}", bold=True)
+    output.result(f"{old_name} -> {new_name}", bold=True)
     for property_name, before in old.differences().items():
         change = "" if before == after[property_name] else f"  ->  {after[property_name]}"
         output.result(f"  {property_name:24} {before}{change}")

@@ -1,7 +1,6 @@
 """``endpoint`` on the command line."""
 
 import os
-import re
 import signal
 import tempfile
 import threading
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands.common import options, output
+from triton_ensembles.commands.common import option_values, options, output
 from triton_ensembles.commands.common.arguments import chosen
 from triton_ensembles.commands.common.hosted import hosted_of
 from triton_ensembles.deploy.rehearsal import ENDPOINT, create_endpoint, invocation
@@ -19,24 +18,6 @@ from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.ground.processes import StopSignals
-
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-_SIZE = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>[KMGT]?)(i?B)?", re.IGNORECASE)
-
-
-class Size(click.ParamType[int]):
-    """Bytes, such as 500M or 8G."""
-
-    name = "size"
-
-    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        match = _SIZE.fullmatch(value)
-        size = int(float(match["number"]) * _UNITS[match["unit"].upper()]) if match else 0
-        if size <= 0:
-            self.fail(f"{value!r} is not a valid size: write it as 500M or 8G", param, ctx)
-        return size
 
 
 @click.command()
@@ -53,19 +34,19 @@ class Size(click.ParamType[int]):
     help="Working folder; only the logs in it are kept when the server stops.  [default: build/endpoint "
     "of the project, or endpoint/ beside tritonserver if there is no project]",
 )
-@click.option(
+@option_values.option(
     "--memory-budget",
-    type=Size(),
-    default=Settings.memory_budget,
-    show_default=False,
-    help="Memory of each instance; beyond it, the least recently used model is unloaded.  [default: 8G]",
+    metavar="SIZE",
+    default="8G",
+    read=option_values.size,
+    help="Memory of each instance; beyond it, the least recently used model is unloaded.",
 )
-@click.option(
+@option_values.option(
     "--disk-budget",
-    type=Size(),
-    default=Settings.disk_budget,
-    show_default=False,
-    help="Disk space of each instance; beyond it, the least recently used model is deleted.  [default: 32G]",
+    metavar="SIZE",
+    default="32G",
+    read=option_values.size,
+    help="Disk space of each instance; beyond it, the least recently used model is deleted.",
 )
 @click.option("--s3-url", help="Download archives from this S3, with your own credentials, instead of serving S3.")
 @click.option("--region", default="us-east-1", envvar="AWS_DEFAULT_REGION", help="Region named in ARNs.")
@@ -93,9 +74,7 @@ def endpoint(
     if root is None:
         places = options.places_if_any()
         root = (places.build if places else user_folder()) / "endpoint"
-    settings = Settings(
-        root=root, port=port, memory_budget=memory_budget, disk_budget=disk_budget, s3_url=s3_url, region=region
-    )
+    settings = Settings(root, port, memory_budget, disk_budget, s3_url, region)
     if names and s3_url:
         raise click.UsageError("--s3-url is for archives that are in that S3: leave out the paths, or --s3-url")
     with tempfile.TemporaryDirectory(prefix="archives-") as scratch, StopSignals():

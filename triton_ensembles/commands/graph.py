@@ -54,7 +54,6 @@ def _format_of(file: Path | None) -> str:
     if file is None:
         return "mermaid"
     if file.suffix.lower() not in _FORMATS:
-        raise click.UsageError(
-            f"'{file}' has none of the suffixes {', '.join(_FORMATS)}: rename it, or choose a --format"
-        )
+        message = f"'{file}' has none of the suffixes {', '.join(_FORMATS)}: rename it, or choose a --format"
+        raise click.UsageError(message)
     return _FORMATS[file.suffix.lower()]

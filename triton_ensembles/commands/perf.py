@@ -15,8 +15,7 @@ from triton_ensembles.commands.common.arguments import Chosen, argument, chosen
 from triton_ensembles.commands.common.builds import serve_all, server_for
 from triton_ensembles.ground.errors import shown
 from triton_ensembles.measuring.perf.inputs import UserInputs
-from triton_ensembles.measuring.perf.report import tables
-from triton_ensembles.measuring.perf.report_files import SUFFIXES
+from triton_ensembles.measuring.perf.report import SUFFIXES, tables
 from triton_ensembles.measuring.perf.sweep import CONCURRENCIES, SECONDS, measure
 from triton_ensembles.project.examples.place import examples_folder
 from triton_ensembles.project.recipe.places import RECIPE
@@ -37,9 +36,8 @@ def _refuse_wrong_shapes(name: str, config: ModelConfig, shapes: Sequence[str]) 
             raise click.UsageError(f"--shape: {name} has no input '{input_name}'; it has {', '.join(inputs)}")
         sizes, dims = list(map(int, text.split(","))), inputs[input_name]
         if len(sizes) != len(dims) or any(dim not in (-1, size) for size, dim in zip(sizes, dims, strict=True)):
-            raise click.UsageError(
-                f"--shape: {input_name} has the dims {dims}, without the batch axis, and not {sizes}"
-            )
+            message = f"--shape: {input_name} has the dims {dims}, without the batch axis, and not {sizes}"
+            raise click.UsageError(message)
 
 
 def _refuse_wrong_inputs(selected: Chosen, shapes: Sequence[str]) -> None:
@@ -114,8 +112,7 @@ def perf(
             for name, (repository, _) in measured.items():
                 _refuse_wrong_shapes(name, read_models(repository)[name], user.shapes)
         reports = measure(
-            {name: repository for name, (repository, _) in measured.items()},
-            models={name: examples for name, (_, examples) in measured.items()},
+            measured,
             server=server_for(all_served),
             concurrencies=concurrencies,
             output=output,

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from triton_ensembles.archive.manifest import MANIFEST
+from triton_ensembles.archive.manifest import read_manifest
 from triton_ensembles.building.built import choose
 from triton_ensembles.commands.common import options, request_options
 from triton_ensembles.commands.common import output as output_of
@@ -16,7 +16,7 @@ from triton_ensembles.commands.common.arguments import Chosen, argument, chosen
 from triton_ensembles.commands.common.builds import timed_progress
 from triton_ensembles.commands.common.hosted import hosted_of
 from triton_ensembles.ground.errors import shown
-from triton_ensembles.ground.files import file_digest, read_json
+from triton_ensembles.ground.files import file_digest
 from triton_ensembles.measuring.perf.inputs import UserInputs
 from triton_ensembles.measuring.profiling.answers import Load
 from triton_ensembles.measuring.profiling.measure import COPIES, Subject, measure
@@ -136,7 +136,7 @@ def _profile(
         if not archive_file and not fresh and (known := _kept(archive, folder, copies, load)):
             return *known, False
         served = hosted.served[target_model]
-        manifest = _manifest(served.repository)
+        manifest = read_manifest(served.repository)
         subject = Subject(
             archive=archive,
             ensemble=str(manifest.get("ensemble") or served.tops[0]),
@@ -156,14 +156,7 @@ def _profile(
 def _kept(archive: Path, folder: Path, copies: Sequence[int], load: Load) -> tuple[Path, Profile] | None:
     sha256 = file_digest(archive)
     file = profile_file(folder, archive, sha256)
-    kept = kept_profile(
-        file,
-        sha256,
-        copies=copies,
-        concurrencies=load.concurrencies,
-        batches=load.batches,
-        progress=output_of.progress(),
-    )
+    kept = kept_profile(file, sha256, copies, load.concurrencies, load.batches, output_of.progress())
     return (file, kept) if kept else None
 
 
@@ -177,11 +170,3 @@ def _examples(served: Served, manifest: dict[str, Any]) -> Examples:
         if places and isinstance(name, str) and name and (places.ensembles / name / RECIPE).is_file():
             return read_examples(places.ensembles / name)
     return examples_of(served.repository / served.tops[0])
-
-
-def _manifest(repository: Path) -> dict[str, Any]:
-    try:
-        manifest = read_json(repository / MANIFEST)
-    except (OSError, ValueError):
-        return {}
-    return manifest if isinstance(manifest, dict) else {}

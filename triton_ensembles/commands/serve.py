@@ -36,7 +36,7 @@ _PORT = click.IntRange(1, 65535)
     "--watch",
     is_flag=True,
     help="Load again what changes: models whose files are edited, new ones and, of an ensemble, what depends on them. "
-    "A version that does not load is reported with Triton's reason, and the one before goes on serving.",
+    "A version that does not load is reported with Triton's reason, and the one before continues to serve.",
 )
 @click.option("--http-port", type=_PORT, default=DEFAULT_PORT, help="KServe v2 over HTTP.")
 @click.option("--grpc-port", type=_PORT, default=8001, help="KServe v2 over gRPC.")
@@ -125,7 +125,7 @@ def wait(signals: StopSignals, server: ServerProcess, watch: Watch | None = None
     """Wait for a signal. Raises :class:`EnsembleError` if the server ends before."""
     while not signals.received:
         if not server.alive():
-            raise EnsembleError("tritonserver ended by itself", path=server.log)
+            raise EnsembleError("tritonserver ended on its own", path=server.log)
         if watch and watch.failure:
             raise watch.failure
         time.sleep(0.2)

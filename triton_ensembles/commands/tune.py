@@ -11,7 +11,7 @@ from triton_ensembles.commands.common import output as output_of
 from triton_ensembles.commands.common.builds import build_all, timed_progress
 from triton_ensembles.ground.errors import shown
 from triton_ensembles.measuring.perf.inputs import UserInputs
-from triton_ensembles.measuring.perf.report_files import write_report
+from triton_ensembles.measuring.perf.report import write_report
 from triton_ensembles.measuring.tuning.bench import MOST, SECONDS, Load
 from triton_ensembles.measuring.tuning.goal import Goal
 from triton_ensembles.measuring.tuning.report import csv_rows, tables

@@ -60,21 +60,7 @@ def upload(
         uploaded = upload_archives(aws, place, chosen, say)
         count, size = uploaded.archives, uploaded.sent
         line = f"archives uploaded: {count}, {size / 1e6:.1f} MB sent"
-    output.document(
-        {
-            "prefix": place.url,
-            "uploaded": count,
-            "bytes_sent": size,
-            "archives": [
-                {
-                    "name": archive.name,
-                    "key": archive.key,
-                    "size": archive.size,
-                    "sha256": archive.sha256,
-                    "weights": archive.weights,
-                }
-                for archive in chosen
-            ],
-        }
-    )
+    keys = ("name", "key", "size", "sha256", "weights")
+    records = [{key: getattr(archive, key) for key in keys} for archive in chosen]
+    output.document({"prefix": place.url, "uploaded": count, "bytes_sent": size, "archives": records})
     output.result(line if count else "unchanged, nothing to do")

@@ -59,10 +59,7 @@ class Archive:
 
 def read_archive(path: Path) -> Archive:
     """The archive at ``path``.
-
-    Raises:
-        EnsembleError: the file does not exist, its name does not end with .tar.gz, or it cannot be read.
-    """
+    Raises :class:`EnsembleError`: the file does not exist, its name does not end with .tar.gz, or it cannot be read."""
     if path.exists() and not path.is_file():
         raise EnsembleError("this is not an archive", path=path, cure=f"name a file *{SUFFIX}, which build writes")
     if not path.is_file():
@@ -77,18 +74,12 @@ def read_archive(path: Path) -> Archive:
 
 def find_archives(folder: Path, ensembles: Iterable[str]) -> list[Archive]:
     """The archives of these ensembles in ``folder`` (dist/cpu); others there, such as clones, are ignored.
-
-    Raises:
-        EnsembleError: no ensemble has an archive here, or one cannot be read.
-    """
+    Raises :class:`EnsembleError`: no ensemble has an archive here, or one cannot be read."""
     paths = [folder / f"{name}{SUFFIX}" for name in ensembles]
     archives = [read_archive(path) for path in paths if path.is_file()]
     if not archives:
-        raise EnsembleError(
-            "no ensemble of this project has an archive here",
-            path=folder,
-            cure=f"run: {COMMAND} build, or name the archives",
-        )
+        message = "no ensemble of this project has an archive here"
+        raise EnsembleError(message, path=folder, cure=f"run: {COMMAND} build, or name the archives")
     return archives
 
 
@@ -105,10 +96,7 @@ def common_weights(archives: Sequence[Archive]) -> str:
 
 def refuse_random(archives: Sequence[Archive], *, allowed: bool) -> list[str]:
     """The names of the archives with random weights, whose answers look right and mean nothing.
-
-    Raises:
-        EnsembleError: there are any, and they are not ``allowed``.
-    """
+    Raises :class:`EnsembleError`: there are any, and they are not ``allowed``."""
     random = [archive.name for archive in archives if archive.weights == "random"]
     if random and not allowed:
         raise EnsembleError(
@@ -120,10 +108,7 @@ def refuse_random(archives: Sequence[Archive], *, allowed: bool) -> list[str]:
 
 def refuse_faulty(archives: Sequence[Archive], target: Destination) -> str:
     """Check archives for where they will run. The summary says ``no faults in 2 repositories``, or counts warnings.
-
-    Raises:
-        EnsembleError: ``check`` finds errors; the message has all of them, a line or more for each.
-    """
+    Raises :class:`EnsembleError`: ``check`` finds errors; the message has all of them, a line or more for each."""
     report = check([archive.path for archive in archives], target)
     errors = tuple(fault for fault in report.faults if fault.severity is Severity.ERROR)
     if errors:
@@ -142,9 +127,8 @@ def _manifest(path: Path) -> dict[str, Any]:
                 budget.take_entry(member.name)
                 if member.name.removeprefix("./") == MANIFEST and member.is_file:
                     if member.size > _LARGEST_MANIFEST:
-                        raise EnsembleError(
-                            f"its {MANIFEST} has {member.size} bytes, more than {_LARGEST_MANIFEST}", path=path
-                        )
+                        message = f"its {MANIFEST} has {member.size} bytes, more than {_LARGEST_MANIFEST}"
+                        raise EnsembleError(message, path=path)
                     manifest = parse_json(tar.content())
                     return manifest if isinstance(manifest, dict) else {}
     except (ArchiveError, OSError, ValueError) as error:

@@ -89,10 +89,8 @@ def autoscale_endpoint(aws: Aws, endpoint: str, policy: ScalingPolicy, progress:
         instance = instance_type(aws, endpoint)
         known = instance_of(instance)
         if policy.metric is Metric.GPU and known is not None and not known.gpus:
-            raise EnsembleError(
-                f"{instance} has no GPU, so it never reports GPUUtilization and the endpoint would never scale",
-                cure="use --metric invocations",
-            )
+            message = f"{instance} has no GPU, so it never reports GPUUtilization and the endpoint would never scale"
+            raise EnsembleError(message, cure="use --metric invocations")
         # The tag first: undeploy asks Application Auto Scaling only where it finds it.
         aws.sagemaker.add_tags(ResourceArn=description["EndpointArn"], Tags=write_tags({AUTOSCALED: VARIANT}))
         target = _target(endpoint, VARIANT)

@@ -88,24 +88,18 @@ def aws_errors(action: str) -> Iterator[None]:
         cure = next((cure for start, cure in _CURES.items() if code.startswith(start)), "")
         raise EnsembleError(f"could not {action}: {code}: {error_message(error)}", cure=cure) from error
     except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError) as error:
-        raise EnsembleError(
-            f"could not {action}: boto3 finds no credentials",
-            cure="export AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
-        ) from error
+        cure = "export AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
+        raise EnsembleError(f"could not {action}: boto3 finds no credentials", cure=cure) from error
     except (exceptions.EndpointConnectionError, exceptions.ConnectTimeoutError) as error:
-        raise EnsembleError(
-            f"could not {action}: {error}", cure="check the network, AWS_DEFAULT_REGION and AWS_ENDPOINT_URL"
-        ) from error
+        message = f"could not {action}: {error}"
+        raise EnsembleError(message, cure="check the network, AWS_DEFAULT_REGION and AWS_ENDPOINT_URL") from error
     except exceptions.BotoCoreError as error:
         raise EnsembleError(f"could not {action}: {error}") from error
 
 
 def if_exists(operation: Callable[..., Any], **request: Any) -> dict[str, Any] | None:
     """The answer of an operation of boto3, or None where AWS answers that its subject does not exist.
-
-    Raises:
-        ClientError: every other error of AWS.
-    """
+    Raises :class:`ClientError`: every other error of AWS."""
     try:
         answer: dict[str, Any] = operation(**request)
     except exceptions.ClientError as error:

@@ -1,5 +1,6 @@
 """The bucket of the archives, and the prefix in it that SageMaker calls ModelDataUrl."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -7,7 +8,6 @@ from botocore.exceptions import ClientError
 
 from triton_ensembles.deploy.aws import Aws, aws_errors, error_code, if_exists
 from triton_ensembles.deploy.resource_names import MADE_BY, OURS, read_tags, write_tags
-from triton_ensembles.deploy.rollback import Created
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 
@@ -52,8 +52,11 @@ def archive_prefix(aws: Aws, endpoint: str, bucket: str | None, prefix: str | No
     return S3Prefix(bucket, prefix or endpoint)
 
 
-def ensure_bucket(aws: Aws, bucket: str, progress: Progress, created: Created) -> None:
+def ensure_bucket(aws: Aws, bucket: str, progress: Progress, created: Callable[[Callable[[], object]], object]) -> None:
     """Create the bucket in the region of ``aws``, with this tool's tag, unless it exists.
+
+    Args:
+        created: takes what deletes the bucket, before it is requested.
 
     Raises:
         EnsembleError: the caller may not use it.
@@ -64,13 +67,11 @@ def ensure_bucket(aws: Aws, bucket: str, progress: Progress, created: Created) -
             return
     except ClientError as error:
         if error_code(error) in ("403", "AccessDenied", "Forbidden"):
-            raise EnsembleError(
-                f"the bucket {bucket} belongs to another account, or the caller may not use it",
-                cure="choose another --bucket",
-            ) from error
+            message = f"the bucket {bucket} belongs to another account, or the caller may not use it"
+            raise EnsembleError(message, cure="choose another --bucket") from error
         raise
     progress(f"creating the bucket {bucket} in {aws.region}")
-    created(f"bucket {bucket}", partial(aws.s3.delete_bucket, Bucket=bucket))
+    created(partial(aws.s3.delete_bucket, Bucket=bucket))
     # S3's API refuses us-east-1 as a location, which is its default.
     more = {} if aws.region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": aws.region}}
     aws.s3.create_bucket(Bucket=bucket, **more)

@@ -1,12 +1,13 @@
 """Model, endpoint configuration and endpoint: created or updated only where they differ from the desired endpoint."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists
 from triton_ensembles.deploy.desired_endpoint import CONFIG, MODEL, DesiredEndpoint, Kind
 from triton_ensembles.deploy.removal import delete_unused
 from triton_ensembles.deploy.resource_names import AUTOSCALED, UNKNOWN_WEIGHTS, WEIGHTS, write_tags
-from triton_ensembles.deploy.rollback import rollback
 from triton_ensembles.deploy.sagemaker_endpoint import Description, delete_endpoint, refuse_foreign, wait_until_settled
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
@@ -25,7 +26,7 @@ def deploy_endpoint(aws: Aws, desired: DesiredEndpoint, progress: Progress, time
         EnsembleError: another tool created the endpoint, or SageMaker's reason.
     """
     name = desired.name
-    with aws_errors(f"deploy {name}"), rollback(progress) as created:
+    with aws_errors(f"deploy {name}"), _rollback(progress) as created:
         existing = wait_until_settled(aws, name, progress, timeout)
         tags = refuse_foreign(aws, existing) if existing else {}
         if existing and existing["EndpointStatus"] in ("Failed", "OutOfService"):
@@ -63,6 +64,26 @@ def deploy_endpoint(aws: Aws, desired: DesiredEndpoint, progress: Progress, time
     with aws_errors(f"delete what {name} no longer uses"):
         delete_unused(aws, name, progress, keep=(desired.model_name, desired.config_name))
     return "created" if existing is None else "updated"
+
+
+@contextmanager
+def _rollback(progress: Progress) -> Iterator[Callable[[str, Callable[[], object]], None]]:
+    """Deletes what was created, the latest first, when the block ends with an exception (Ctrl-C also is one).
+
+    It gives a function for the name of a resource and what deletes it, also where it does not exist. That is called
+    before the resource is requested: a request may have succeeded although its answer was lost.
+    """
+    resources: list[tuple[str, Callable[[], object]]] = []
+    try:
+        yield lambda resource, delete: resources.append((resource, delete))
+    except BaseException:
+        for resource, delete in reversed(resources):
+            progress(f"rolling back: deleting the {resource}")
+            try:
+                delete()
+            except Exception as failure:  # the others are deleted
+                progress(f"could not delete the {resource}: {failure}")
+        raise
 
 
 def _refuse_broken(now: Description, desired: DesiredEndpoint) -> None:

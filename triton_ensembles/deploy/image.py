@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.home import VERSION
 from triton_ensembles.triton.releases import instance_of, tag_of
 
@@ -29,10 +28,8 @@ def image_uri(tag: str, region: str, instance: str) -> str:
     """
     match = _TAG.fullmatch(tag)
     if match is None:
-        raise EnsembleError(
-            f"'{tag}' is not a tag of SageMaker's Triton image",
-            cure="use a release, as --image 24.09, or give the complete --image-uri",
-        )
+        message = f"'{tag}' is not a tag of SageMaker's Triton image"
+        raise EnsembleError(message, cure="use a release, as --image 24.09, or give the complete --image-uri")
     release = match["release"]
     with _TABLE.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
@@ -51,14 +48,7 @@ def image_uri(tag: str, region: str, instance: str) -> str:
     if tag == release:
         machine = instance_of(instance)
         if machine is None:
-            raise EnsembleError(
-                f"it is unknown whether {instance} has a GPU", cure=f"use --image {release}-py3 or {release}-py3-cpu"
-            )
+            message = f"it is unknown whether {instance} has a GPU"
+            raise EnsembleError(message, cure=f"use --image {release}-py3 or {release}-py3-cpu")
         tag = tag_of(release, machine)
     return f"{owners[region]}.dkr.ecr.{region}.{domain}/sagemaker-tritonserver:{tag}"
-
-
-def image_to_check(image: str) -> str:
-    """The image that ``check`` checks archives against: "" for one whose tag names no release, so that what it holds
-    is unknown."""
-    return image if Destination(image=image).image_names_release else ""

@@ -67,10 +67,8 @@ def invoke_model(
             if code != _COLD_START and not isinstance(cause, ReadTimeoutError):
                 raise
             if waited + pause > patience:
-                raise EnsembleError(
-                    f"{model} was still being loaded after {waited:.0f} s and {tries} tries",
-                    cure="read the endpoint's log; a smaller archive loads faster",
-                ) from error
+                message = f"{model} was still being loaded after {waited:.0f} s and {tries} tries"
+                raise EnsembleError(message, cure="read the endpoint's log; a smaller archive loads faster") from error
         progress(f"{model} is being loaded (a cold start); trying again in {pause:.0f} s")
         # Random, so that the many clients of one cold model do not all return at the same moment.
         time.sleep(pause * random.uniform(0.8, 1.2))
@@ -82,7 +80,5 @@ def _model_error(error: ClientError, endpoint: str, model: str) -> EnsembleError
     status = error.response.get("OriginalStatusCode", "?")
     message = error.response.get("OriginalMessage") or error_message(error)
     log = error.response.get("LogStreamArn", "")
-    return EnsembleError(
-        f"{model} at {endpoint} answered {status}: {message}",
-        cure=f"the endpoint's log has the details: {log}" if log else "",
-    )
+    message = f"{model} at {endpoint} answered {status}: {message}"
+    return EnsembleError(message, cure=f"the endpoint's log has the details: {log}" if log else "")

@@ -10,10 +10,13 @@ after 5 MiB of anything, and copied from there on:
 
 from __future__ import annotations
 
+import base64
+import threading
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -22,11 +25,31 @@ from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.byte_ranges import LEAST_PART, ByteRange, FileRange, ObjectRange
 from triton_ensembles.deploy.keys import PARTS
-from triton_ensembles.deploy.multipart import Meter, Multipart, parts_of
+
+PART = 16 << 20  # bytes: what a part that is sent usually has
+_LARGEST_COPY = 5 << 30  # bytes: S3's limit of one UploadPartCopy
+_MOST_PARTS = 10_000
+# The checksum of the whole object, which S3 computes from those of its parts, also of copied ones.
+_CHECKSUM = {"ChecksumAlgorithm": "CRC32", "ChecksumType": "FULL_OBJECT"}
+
+
+class Meter:
+    """Counts the bytes that have been sent and copied. When ``stopping`` is set, nothing more is to be sent."""
+
+    def __init__(self) -> None:
+        self.sent = 0
+        self.copied = 0
+        self.stopping = threading.Event()
+        self._lock = threading.Lock()
+
+    def note(self, sent: int = 0, *, copied: int = 0) -> None:
+        with self._lock:
+            self.sent += sent
+            self.copied += copied
 
 
 class PartCopy:
-    """Makes one archive.
+    """Makes one archive. boto3's transfer manager cannot copy parts of several objects into one.
 
     Args:
         etags: of the archives that ranges are copied from, by their keys relative to ``place``.
@@ -103,14 +126,43 @@ class PartCopy:
     def _compose(
         self, key: str, ranges: Sequence[ByteRange], crc: int | None = None, **more: Any
     ) -> tuple[str, str | None]:
-        """Make an object of these ranges. Its ETag, and its version if the bucket keeps versions."""
-        upload = Multipart(self._s3, self._place.bucket, key, self._archive, self._meter, **more)
+        """Make an object of these ranges, which S3 compares with ``crc``, the CRC-32 of the whole.
+
+        Returns its ETag, and its version if the bucket keeps versions. After an error, S3 deletes the parts.
+        """
+        answer = self._s3.create_multipart_upload(Bucket=self._place.bucket, Key=key, **_CHECKSUM, **more)
+        upload = {"Bucket": self._place.bucket, "Key": key, "UploadId": answer["UploadId"]}
         try:
-            parts = [part for whole in ranges for part in parts_of(whole)]
-            return upload.complete([upload.add(number, part) for number, part in enumerate(parts, 1)], crc)
+            parts = [part for whole in ranges for part in _parts_of(whole)]
+            added = [self._add(upload, number, part) for number, part in enumerate(parts, 1)]
+            checksum = {} if crc is None else {"ChecksumCRC32": encoded(crc), "ChecksumType": "FULL_OBJECT"}
+            answer = self._s3.complete_multipart_upload(**upload, MultipartUpload={"Parts": added}, **checksum)
         except BaseException:
-            upload.abort()
+            with suppress(ClientError):
+                self._s3.abort_multipart_upload(**upload)
             raise
+        return answer["ETag"], answer.get("VersionId")
+
+    def _add(self, upload: Mapping[str, str], number: int, part: ByteRange) -> dict[str, Any]:
+        """Send or copy a part, and return what CompleteMultipartUpload needs of it."""
+        if self._meter.stopping.is_set():
+            raise _StoppedError("the upload was stopped")
+        if isinstance(part, FileRange):
+            with self._archive.path.open("rb") as file:
+                file.seek(part.start)
+                body = file.read(part.length)
+            answer = self._s3.upload_part(**upload, PartNumber=number, Body=body, ChecksumAlgorithm="CRC32")
+            self._meter.note(part.length)
+        else:
+            answer = self._s3.upload_part_copy(
+                **upload,
+                PartNumber=number,
+                CopySource={"Bucket": self._place.bucket, "Key": part.key},
+                CopySourceRange=f"bytes={part.start}-{part.start + part.length - 1}",
+                CopySourceIfMatch=part.etag,
+            )["CopyPartResult"]
+            self._meter.note(copied=part.length)
+        return {"PartNumber": number} | {name: answer[name] for name in ("ETag", "ChecksumCRC32") if name in answer}
 
     def _delete(self) -> None:
         """Delete the objects of the steps; in a bucket that keeps versions, for good."""
@@ -118,3 +170,27 @@ class PartCopy:
             with suppress(ClientError):
                 more = {"VersionId": version} if version else {}
                 self._s3.delete_object(Bucket=self._place.bucket, Key=key, **more)
+
+
+class _StoppedError(Exception):
+    """The upload is being stopped: nothing more is sent."""
+
+
+def encoded(crc: int) -> str:
+    """A CRC-32 as S3 writes it."""
+    return base64.b64encode(crc.to_bytes(4, "big")).decode()
+
+
+def _parts_of(part: ByteRange) -> list[ByteRange]:
+    """The range in parts that S3 takes: copies of at most 5 GiB each.
+
+    Those of a file all have one size, but the last may have up to 5 MiB more: other parts may follow.
+    """
+    if isinstance(part, FileRange):
+        size = max(PART, -(-part.length // (_MOST_PARTS // 2)))
+        count = max(1, part.length // size + (part.length % size >= LEAST_PART))
+        bounds = [*(number * size for number in range(count)), part.length]
+    else:
+        count = -(-part.length // _LARGEST_COPY)
+        bounds = [part.length * number // count for number in range(count + 1)]
+    return [replace(part, start=part.start + start, length=end - start) for start, end in pairwise(bounds)]

@@ -16,6 +16,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.examples.request import Request
 from triton_ensembles.sagemaker.contract import LARGEST_BODY
 
+_UNREADABLE = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError, struct.error)
 BINARY = "application/vnd.sagemaker-triton.binary+json;json-header-size="
 
 
@@ -26,10 +27,8 @@ class Payload:
 
     def __post_init__(self) -> None:
         if len(self.body) > LARGEST_BODY:
-            raise EnsembleError(
-                f"the request is {len(self.body) / 2**20:.1f} MiB, and InvokeEndpoint takes at most 6 MiB",
-                cure="send less at once, or smaller images",
-            )
+            message = f"the request is {len(self.body) / 2**20:.1f} MiB, and InvokeEndpoint takes at most 6 MiB"
+            raise EnsembleError(message, cure="send less at once, or smaller images")
 
 
 def binary(inputs: Sequence[http.InferInput], outputs: Sequence[http.InferRequestedOutput]) -> Payload:
@@ -48,10 +47,7 @@ def payload_of(request: Request) -> Payload:
 
 def read_answer(body: bytes, content_type: str) -> http.InferResult:
     """The answer to any of these, all of whose outputs can be read.
-
-    Raises:
-        EnsembleError: it is none of Triton's; anything may answer in a container of one's own.
-    """
+    Raises :class:`EnsembleError`: it is none of Triton's; anything may answer in a container of one's own."""
     binary_form = content_type.startswith(BINARY)
     if not binary_form and not content_type.startswith("application/json"):
         raise EnsembleError(f"the endpoint answered with {content_type or 'no content type'}: {body[:200]!r}")
@@ -63,13 +59,7 @@ def read_answer(body: bytes, content_type: str) -> http.InferResult:
                 raise ValueError("a name or datatype is not a text")
             if result.as_numpy(output["name"]).size != math.prod(output["shape"]):
                 raise ValueError(f"{output['name']} does not have the shape {output['shape']}")
-    except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError, struct.error) as error:
-        raise _unreadable(body, error) from None
-    except InferenceServerException as error:
-        raise _unreadable(body, error) from None
+    except (*_UNREADABLE, InferenceServerException) as error:
+        message = f"the answer is not one of KServe v2 ({f'{type(error).__name__}: {error}'[:200]}): {body[:100]!r}"
+        raise EnsembleError(message, cure="look at the model's log") from None
     return result
-
-
-def _unreadable(body: bytes, error: Exception) -> EnsembleError:
-    why = f"{type(error).__name__}: {error}"[:200]
-    return EnsembleError(f"the answer is not one of KServe v2 ({why}): {body[:100]!r}", cure="look at the model's log")

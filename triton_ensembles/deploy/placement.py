@@ -32,10 +32,7 @@ DEFAULTS = {
 
 def common_target(archives: Sequence[Archive], otherwise: str) -> str:
     """The target that all archives were built for; ``otherwise`` if they do not say it.
-
-    Raises:
-        EnsembleError: they were built for several targets, and ``otherwise`` is none of them.
-    """
+    Raises :class:`EnsembleError`: they were built for several targets, and ``otherwise`` is none of them."""
     targets = {archive.target for archive in archives if archive.target}
     if len(targets) > 1 and otherwise not in targets:
         raise _different("targets", {archive.name: archive.target for archive in archives}, "choose one with --target")
@@ -44,10 +41,7 @@ def common_target(archives: Sequence[Archive], otherwise: str) -> str:
 
 def chosen_instance(archives: Sequence[Archive], target: str) -> str:
     """The instance type that the archives were built for, or else that of the target.
-
-    Raises:
-        EnsembleError: they were built for several.
-    """
+    Raises :class:`EnsembleError`: they were built for several."""
     instances = {archive.name: archive.instance for archive in archives if archive.instance}
     if len(set(instances.values())) > 1:
         raise _different("instance types", instances, "choose one with --instance")
@@ -56,10 +50,7 @@ def chosen_instance(archives: Sequence[Archive], target: str) -> str:
 
 def chosen_image(archives: Sequence[Archive], target: str, region: str, instance: str) -> str:
     """The URI of the image that the archives were built for, or else that of the target.
-
-    Raises:
-        EnsembleError: they were built for several images, or as :func:`image_uri`.
-    """
+    Raises :class:`EnsembleError`: they were built for several images, or as :func:`image_uri`."""
     images = {archive.name: archive.image for archive in archives if archive.image or archive.is_for_own_server}
     if len(set(images.values())) > 1:
         cure = "build them all for one image, or choose one with --image"
@@ -71,11 +62,7 @@ def chosen_image(archives: Sequence[Archive], target: str, region: str, instance
 
 
 def refuse_own_server(archives: Sequence[Archive]) -> None:
-    """Refuse archives for the server on this machine.
-
-    Raises:
-        EnsembleError: there are any.
-    """
+    """Refuse archives for the server on this machine. Raises :class:`EnsembleError`: there are any."""
     own = [archive for archive in archives if archive.is_for_own_server]
     if own:
         python = f" (Python {own[0].python})" if own[0].python else ""

@@ -111,10 +111,8 @@ def price_of(instance: str, region: str, file: Path | None, ask: AskAws | None) 
         return Price(table[instance], _SOURCE)
     if estimate := _estimate(instance, table):
         return estimate
-    raise EnsembleError(
-        f"no price is known for {instance}: AWS's price list did not answer, and the table does not have it",
-        cure="give it with --prices FILE, or credentials for pricing:GetProducts",
-    )
+    message = f"no price is known for {instance}: AWS's price list did not answer, and the table does not have it"
+    raise EnsembleError(message, cure="give it with --prices FILE, or credentials for pricing:GetProducts")
 
 
 def _estimate(instance: str, table: dict[str, float]) -> Price | None:
@@ -157,17 +155,12 @@ def _in_file(path: Path, instance: str, region: str) -> Price:
             cure=f"add a line for {region}, or plan with AWS_DEFAULT_REGION={rows[0].region}",
         )
     if len(here) > 1:
-        raise EnsembleError(
-            f"it has two prices of {instance} in {region}", path=path, line=here[1].line, cure="leave one of them"
-        )
+        message = f"it has two prices of {instance} in {region}"
+        raise EnsembleError(message, path=path, line=here[1].line, cure="leave one of them")
     (row,) = here
     if row.currency != "USD":
-        raise EnsembleError(
-            f"its price of {instance} is in {row.currency}",
-            path=path,
-            line=row.line,
-            cure="give US dollars (USD): all sums are in them",
-        )
+        message = f"its price of {instance} is in {row.currency}"
+        raise EnsembleError(message, path=path, line=row.line, cure="give US dollars (USD): all sums are in them")
     return Price(row.dollars, f"{path.name}, {region}")
 
 
@@ -177,14 +170,12 @@ def _rows(path: Path) -> list[_Row]:
     try:
         table = list(csv.reader(lines[number - 1] for number in numbers))
     except csv.Error as error:
-        raise EnsembleError(
-            f"this is not a CSV: {error}", path=path, cure=f"begin it with {','.join(_COLUMNS)}"
-        ) from None
+        message = f"this is not a CSV: {error}"
+        raise EnsembleError(message, path=path, cure=f"begin it with {','.join(_COLUMNS)}") from None
     header = tuple(word.strip().lower() for word in (table[0] if table else ()))
     if header != _COLUMNS:
-        raise EnsembleError(
-            f"its first line is not {','.join(_COLUMNS)}", path=path, line=numbers[0] if numbers else 1, cure="write it"
-        )
+        message = f"its first line is not {','.join(_COLUMNS)}"
+        raise EnsembleError(message, path=path, line=numbers[0] if numbers else 1, cure="write it")
     return [_row(path, number, cells) for number, cells in zip(numbers[1:], table[1:], strict=False)]
 
 
@@ -198,7 +189,6 @@ def _row(path: Path, line: int, cells: list[str]) -> _Row:
     except ValueError:
         dollars = math.nan
     if not 0 < dollars <= _MOST:
-        raise EnsembleError(
-            f"'{price}' is not an hourly price", path=path, line=line, cure="write a number above 0, such as 0.94"
-        )
+        message = f"'{price}' is not an hourly price"
+        raise EnsembleError(message, path=path, line=line, cure="write a number above 0, such as 0.94")
     return _Row(name if name.startswith("ml.") else f"ml.{name}", dollars, currency.upper(), region, line)

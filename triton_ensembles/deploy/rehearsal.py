@@ -28,26 +28,19 @@ _VALUES = {"BOOL": "False", "BYTES": '"text"', "FP16": "0.0", "FP32": "0.0", "FP
 
 def image_for(python: str) -> str:
     """The image of a container whose steps run ``python``, such as "3.10"; "" and the server's own: that of the wheel.
-
-    Raises:
-        EnsembleError: no release of Triton has this Python.
-    """
+    Raises :class:`EnsembleError`: no release of Triton has this Python."""
     if python in ("", server_python()):
         return PIP_SERVER
     matching = [release for release in releases().values() if release.python == python]
     if not matching:
         known = sorted({release.python for release in releases().values() if release.python}, key=version)
-        raise EnsembleError(
-            f"a step needs Python {python}, and no image of Triton has it",
-            cure=f"pack an environment for Python {server_python()}, or for that of an image ({', '.join(known)})",
-        )
+        cure = f"pack an environment for Python {server_python()}, or for that of an image ({', '.join(known)})"
+        raise EnsembleError(f"a step needs Python {python}, and no image of Triton has it", cure=cure)
     newest = max(matching, key=lambda release: version(release.release))
     return f"sagemaker-tritonserver:{newest.release}-py3-cpu"
 
 
-def create_endpoint(
-    url: str, region: str, archives: Mapping[str, Path], image: str, *, completes: bool, bucket: str = _BUCKET
-) -> None:
+def create_endpoint(url: str, region: str, archives: Mapping[str, Path], image: str, *, completes: bool) -> None:
     """Upload ``archives`` (by TargetModel) to the platform at ``url``, and create the endpoint over them.
 
     Args:
@@ -63,11 +56,11 @@ def create_endpoint(
     running = RunningEndpoint(url, region)
     s3, sagemaker = running.client("s3"), running.client("sagemaker")
     where = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
-    s3.create_bucket(Bucket=bucket, **where)
+    s3.create_bucket(Bucket=_BUCKET, **where)
     for target_model, archive in archives.items():
-        s3.upload_file(str(archive), bucket, target_model)
+        s3.upload_file(str(archive), _BUCKET, target_model)
     variables = {} if completes else {_ADDITIONAL: "--disable-auto-complete-config"}
-    desired = DesiredEndpoint(ENDPOINT, _ROLE, image, _INSTANCE, 1, f"s3://{bucket}/", environment=variables)
+    desired = DesiredEndpoint(ENDPOINT, _ROLE, image, _INSTANCE, 1, f"s3://{_BUCKET}/", environment=variables)
     sagemaker.create_model(**desired.model)
     sagemaker.create_endpoint_config(**desired.config)
     sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName=desired.config_name)

@@ -24,10 +24,8 @@ _LONGEST = 63 - 1 - _DIGITS  # CreateModel and CreateEndpointConfig allow 63 cha
 def check_endpoint_name(name: str) -> str:
     """The name itself. Raises :class:`EnsembleError` if AWS would refuse it, or names derived from it."""
     if not re.fullmatch(r"[a-zA-Z0-9](-*[a-zA-Z0-9])*", name) or len(name) > _LONGEST:
-        raise EnsembleError(
-            f"'{name}' is not a valid endpoint name",
-            cure=f"use letters and digits with hyphens between them, at most {_LONGEST} characters",
-        )
+        cure = f"use letters and digits with hyphens between them, at most {_LONGEST} characters"
+        raise EnsembleError(f"'{name}' is not a valid endpoint name", cure=cure)
     return name
 
 

@@ -34,10 +34,7 @@ def existing_endpoint(aws: Aws, endpoint: str) -> Description:
 
 def instance_type(aws: Aws, endpoint: str) -> str:
     """The instance type of the endpoint's first variant, such as ``ml.g5.xlarge``; "?" when it has none.
-
-    Raises:
-        EnsembleError: there is no such endpoint, or AWS's reason.
-    """
+    Raises :class:`EnsembleError`: there is no such endpoint, or AWS's reason."""
     with aws_errors(f"describe {endpoint}"):
         name = existing_endpoint(aws, endpoint)["EndpointConfigName"]
         variants = aws.sagemaker.describe_endpoint_config(EndpointConfigName=name)["ProductionVariants"]
@@ -51,11 +48,8 @@ def tags_of(aws: Aws, arn: str) -> dict[str, str]:
 
 
 def refuse_foreign(aws: Aws, description: Description) -> dict[str, str]:
-    """The tags of the endpoint that DescribeEndpoint has ``found``.
-
-    Raises:
-        EnsembleError: this tool did not create the endpoint.
-    """
+    """The tags of the endpoint of which DescribeEndpoint has answered ``description``.
+    Raises :class:`EnsembleError`: this tool did not create the endpoint."""
     tags = tags_of(aws, description["EndpointArn"])
     if tags.get(MADE_BY) != OURS:
         raise EnsembleError(
@@ -67,10 +61,7 @@ def refuse_foreign(aws: Aws, description: Description) -> dict[str, str]:
 
 def wait_until_settled(aws: Aws, endpoint: str, progress: Progress, timeout: float) -> Description | None:
     """DescribeEndpoint's answer once the endpoint is in a state that lasts; None when it does not exist (any more).
-
-    Raises:
-        EnsembleError: it was still being created, updated or deleted after ``timeout`` seconds.
-    """
+    Raises :class:`EnsembleError`: it was still being created, updated or deleted after ``timeout`` seconds."""
     started = reported = time.monotonic()
     pause, before = _FIRST_PAUSE, ""
     while True:
@@ -85,9 +76,8 @@ def wait_until_settled(aws: Aws, endpoint: str, progress: Progress, timeout: flo
             progress(f"{endpoint}: {status} ({now - started:.0f} s)")
             reported = now
         if now - started > timeout:
-            raise EnsembleError(
-                f"the endpoint {endpoint} was still {status} after {timeout:.0f} s", cure="check it later with: status"
-            )
+            message = f"the endpoint {endpoint} was still {status} after {timeout:.0f} s"
+            raise EnsembleError(message, cure="check it later with: status")
         before = status
         time.sleep(pause)
         pause = min(pause * 1.5, _LONGEST_PAUSE)

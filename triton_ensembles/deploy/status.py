@@ -16,10 +16,7 @@ _SHOWN = 50  # archives; each costs a request
 
 def endpoint_status(aws: Aws, endpoint: str) -> tuple[bool, list[str]]:
     """Whether the endpoint is in service, and the lines that describe it.
-
-    Raises:
-        EnsembleError: AWS's reason.
-    """
+    Raises :class:`EnsembleError`: AWS's reason."""
     with aws_errors(f"describe {endpoint}"):
         description = find_endpoint(aws, endpoint)
         if description is None:
@@ -68,8 +65,8 @@ def _variant_lines(aws: Aws, variant: dict[str, Any], configured: dict[str, Any]
 
 def _archive_lines(aws: Aws, place: S3Prefix) -> Iterator[str]:
     archives = stored_archives(aws, place)
-    for key, size in list(archives.items())[:_SHOWN]:
+    for key, stored in list(archives.items())[:_SHOWN]:
         weights = weights_of(aws, place, key) or "not uploaded by this tool"
-        yield f"           {key}  {size / 1e6:.1f} MB, weights {weights}"
+        yield f"           {key}  {stored['Size'] / 1e6:.1f} MB, weights {weights}"
     if len(archives) > _SHOWN:
         yield f"           and {len(archives) - _SHOWN} more"

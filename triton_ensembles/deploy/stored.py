@@ -1,6 +1,5 @@
 """The archives that are in S3: which, since when, whose, and their deletion."""
 
-from datetime import datetime
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -30,24 +29,24 @@ def uploaded_etag(aws: Aws, place: S3Prefix, archive: Archive) -> str | None:
     if head is None:
         return None
     if head["Metadata"].get("sha256") != archive.sha256 or head["ContentLength"] != archive.size:
-        raise EnsembleError(
-            f"{place.url}{archive.key} is another file than {archive.path.name}",
-            cure="delete it, or use another --prefix",
-        )
+        message = f"{place.url}{archive.key} is another file than {archive.path.name}"
+        raise EnsembleError(message, cure="delete it, or use another --prefix")
     return str(head["ETag"])
 
 
-def stored_archives(aws: Aws, place: S3Prefix) -> dict[str, int]:
-    """The size in bytes of each archive under the prefix, by its key relative to it, as TargetModel takes it.
+def stored_archives(aws: Aws, place: S3Prefix) -> dict[str, Any]:
+    """The archives under the prefix as S3 lists them (Size, LastModified, …), by TargetModel: their relative keys.
 
     Empty when there is no such bucket. Raises :class:`ClientError` with any other reason of S3.
     """
-    return {key: stored["Size"] for key, stored in _objects(aws, place).items()}
-
-
-def upload_times(aws: Aws, place: S3Prefix) -> dict[str, datetime]:
-    """As :func:`stored_archives`, with the time of each archive's upload."""
-    return {key: stored["LastModified"] for key, stored in _objects(aws, place).items()}
+    pages = aws.s3.get_paginator("list_objects_v2").paginate(Bucket=place.bucket, Prefix=place.folder)
+    try:
+        archives = [stored for page in pages for stored in page.get("Contents", ()) if stored["Key"].endswith(SUFFIX)]
+    except ClientError as error:
+        if is_missing(error):
+            return {}
+        raise
+    return {stored["Key"].removeprefix(place.folder): stored for stored in archives}
 
 
 def weights_of(aws: Aws, place: S3Prefix, key: str) -> str:
@@ -97,17 +96,6 @@ def unfinished(aws: Aws, place: S3Prefix, prefix: str) -> list[dict[str, Any]]:
     pages = aws.s3.get_paginator("list_multipart_uploads").paginate(Bucket=place.bucket, Prefix=prefix)
     uploads = [upload for page in pages for upload in page.get("Uploads", ())]
     return sorted(uploads, key=lambda upload: str(upload.get("Initiated", "")))
-
-
-def _objects(aws: Aws, place: S3Prefix) -> dict[str, Any]:
-    pages = aws.s3.get_paginator("list_objects_v2").paginate(Bucket=place.bucket, Prefix=place.folder)
-    try:
-        archives = [stored for page in pages for stored in page.get("Contents", ()) if stored["Key"].endswith(SUFFIX)]
-    except ClientError as error:
-        if is_missing(error):
-            return {}
-        raise
-    return {stored["Key"].removeprefix(place.folder): stored for stored in archives}
 
 
 def _head(aws: Aws, place: S3Prefix, key: str) -> dict[str, Any] | None:

@@ -1,12 +1,10 @@
 """The TargetModel that a name without a digest stands for."""
 
-from datetime import datetime
-
 from triton_ensembles.deploy.aws import Aws, aws_errors
 from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.keys import archive_names
 from triton_ensembles.deploy.sagemaker_endpoint import existing_endpoint
-from triton_ensembles.deploy.stored import upload_times
+from triton_ensembles.deploy.stored import stored_archives
 from triton_ensembles.ground.errors import EnsembleError
 
 
@@ -24,22 +22,18 @@ def find_target_model(aws: Aws, endpoint: str, name: str, built: str = "") -> st
     """
     try:
         with aws_errors(f"list the models of {endpoint}"):
-            times = _archives(aws, endpoint)
+            config = existing_endpoint(aws, endpoint)["EndpointConfigName"]
+            variants = aws.sagemaker.describe_endpoint_config(EndpointConfigName=config)["ProductionVariants"]
+            model = aws.sagemaker.describe_model(ModelName=variants[0]["ModelName"])
+            stored = stored_archives(aws, S3Prefix.of_url(model["PrimaryContainer"].get("ModelDataUrl", "")))
     except EnsembleError:
         if built:
             return built
         raise
-    archives = {key: time for key, time in times.items() if name in archive_names(key)}
+    archives = [key for key in stored if name in archive_names(key)]
     if built in archives:
         return built
     if not archives:
-        known = ", ".join(sorted(times)[:5]) or "none"
+        known = ", ".join(sorted(stored)[:5]) or "none"
         raise EnsembleError(f"{endpoint} has no archive of {name!r}", cure=f"upload it; it has {known}")
-    return max(archives, key=lambda key: archives[key])
-
-
-def _archives(aws: Aws, endpoint: str) -> dict[str, datetime]:
-    config = existing_endpoint(aws, endpoint)["EndpointConfigName"]
-    variants = aws.sagemaker.describe_endpoint_config(EndpointConfigName=config)["ProductionVariants"]
-    model = aws.sagemaker.describe_model(ModelName=variants[0]["ModelName"])
-    return upload_times(aws, S3Prefix.of_url(model["PrimaryContainer"].get("ModelDataUrl", "")))
+    return max(archives, key=lambda key: stored[key]["LastModified"])

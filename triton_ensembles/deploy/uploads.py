@@ -21,8 +21,7 @@ from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.deploy.aws import Aws, aws_errors, error_code, error_message, is_missing
 from triton_ensembles.deploy.bucket import S3Prefix, ensure_bucket
 from triton_ensembles.deploy.byte_ranges import ByteRange, ObjectRange, SharedMembers, bytes_sent
-from triton_ensembles.deploy.multipart import PART, Meter, encoded
-from triton_ensembles.deploy.part_copy import PartCopy
+from triton_ensembles.deploy.part_copy import PART, Meter, PartCopy, encoded
 from triton_ensembles.deploy.stored import metadata_of, uploaded_etag
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
@@ -72,10 +71,7 @@ class Uploaded:
 
 def list_uploads(aws: Aws, place: S3Prefix, archives: Sequence[Archive], progress: Progress) -> UploadList:
     """Find out which of the archives are in S3, and what has to be sent of the others.
-
-    Raises:
-        EnsembleError: a key holds another file, or S3's reason.
-    """
+    Raises :class:`EnsembleError`: a key holds another file, or S3's reason."""
     unique = list({archive.key: archive for archive in archives}.values())
     with aws_errors(f"look for archives in {place.url}"), ThreadPoolExecutor(AT_ONCE) as pool:
         answers = list(pool.map(lambda archive: uploaded_etag(aws, place, archive), unique))
@@ -117,7 +113,7 @@ def upload_archives(aws: Aws, place: S3Prefix, archives: Sequence[Archive], prog
     with aws_errors(f"upload to {place.url}"):
         run = _Run(aws, place, uploads, progress)
         try:
-            ensure_bucket(aws, place.bucket, progress, lambda _, delete: undo.append(delete))
+            ensure_bucket(aws, place.bucket, progress, undo.append)
             run.run()
         except BaseException:
             if undo and not run.left_anything():

@@ -11,9 +11,8 @@ from typing import Self
 
 import pytest
 
-from triton_ensembles.archive.manifest import MANIFEST
+from triton_ensembles.archive.manifest import read_manifest
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.files import parse_json
 from triton_ensembles.serving.served import Served, served, server_of
 from triton_ensembles.triton.server import TritonServer
 
@@ -77,7 +76,6 @@ class Servers:
 
 
 def _warn_of_random_weights(source: Served) -> None:
-    manifest = source.repository / MANIFEST
-    if manifest.is_file() and parse_json(manifest.read_bytes()).get("weights") == "random":
+    if read_manifest(source.repository).get("weights") == "random":
         message = f"{source.name} has random weights, because its sources are not available: its answers mean nothing"
         warnings.warn(pytest.PytestWarning(message), stacklevel=4)

@@ -3,7 +3,7 @@
 import re
 
 # server r24.10 src/sagemaker_server.cc SageMakerMMELoadModel: RE2::PartialMatch of platform:(\s)*"ensemble" on the text
-# of config.pbtxt, so comments and strings count, too. RE2's \s is exactly these five characters: protobuf also skips a
+# of config.pbtxt, so comments and strings also count. RE2's \s is exactly these five characters: protobuf also skips a
 # vertical tab, and Python's \s matches Unicode spaces; the front end sees neither (measured on 2.51.0).
 ENSEMBLE = re.compile(r'platform:[\t\n\f\r ]*"ensemble"')
 

@@ -1,4 +1,4 @@
-"""Which model is evicted when there is not enough room for another one.
+"""The model that is evicted when there is not enough room for another one.
 
 AWS does not document its own rule (it unloads "unused" models and, when the disk is full, deletes unloaded ones). The
 rule here is:

@@ -19,9 +19,8 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from triton_ensembles.archive.manifest import FACTS, MANIFEST, one_python
+from triton_ensembles.archive.manifest import FACTS, one_python, read_manifest
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
@@ -31,7 +30,6 @@ from triton_ensembles.checking.repository import Repository, find_repositories, 
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.extras import require_engine
-from triton_ensembles.ground.files import read_json
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.spelling import listed
 from triton_ensembles.project.location import ENSEMBLES
@@ -216,7 +214,7 @@ def _served(name: str, path: Path, repository: Path, read: Sequence[Repository] 
     configs = [read_config(folder / CONFIG) for folder in folders if (folder / CONFIG).is_file()]
     steps = {step.model_name for config in configs for step in config.ensemble_scheduling.step}
     models = tuple(folder.name for folder in folders)
-    manifest = _manifest(repository)
+    manifest = read_manifest(repository)
     python = manifest.get("python")
     return Served(
         name,
@@ -244,15 +242,6 @@ def _folders(path: Path) -> list[str]:
 
 def _is_model(folder: Path) -> bool:
     return (folder / CONFIG).is_file() or any(name.isdecimal() for name in _folders(folder))
-
-
-def _manifest(repository: Path) -> dict[str, Any]:
-    """The manifest.json of an archive; empty without one, and where the file is something else."""
-    try:
-        manifest = read_json(repository / MANIFEST)
-    except (OSError, ValueError):
-        return {}
-    return manifest if isinstance(manifest, dict) else {}
 
 
 def _python_of_environments(repositories: Sequence[Repository]) -> str:

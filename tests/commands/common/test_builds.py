@@ -51,5 +51,4 @@ def test_several_pythons_are_refused_before_a_server_starts(tmp_path: Path) -> N
     with click.Context(click.Command("serve"), obj=tmp_path), pytest.raises(EnsembleError, match=words):
         server_for([of_built(each, tmp_path) for each in made])
     with pytest.raises(EnsembleError, match=words):
-        repositories = {each.name: each.repository for each in made}
-        measure(repositories, ensembles=tmp_path, output=tmp_path / "out", progress=print)
+        measure({each.name: (each.repository, tmp_path) for each in made}, output=tmp_path / "out", progress=print)

@@ -18,6 +18,7 @@ from triton_ensembles.measuring.perf.fused_steps import FusedSteps, planned_step
 from triton_ensembles.measuring.perf.report import tables
 from triton_ensembles.measuring.perf.steps import read_counters
 from triton_ensembles.measuring.perf.sweep import measure
+from triton_ensembles.project.examples.place import examples_folder
 from triton_ensembles.triton.server import TritonServer
 
 
@@ -56,9 +57,9 @@ def test_a_repository_that_is_not_fused_has_no_planned_steps(tmp_path: Path) -> 
 def swept(fused_chain: Built, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The folder of the reports of a short sweep, and its tables."""
     folder = tmp_path_factory.mktemp("reports")
+    examples = examples_folder(fused_chain.archive.parents[2] / "ensembles" / chain.NAME).parent
     (report,) = measure(
-        {chain.NAME: fused_chain.repository},
-        ensembles=fused_chain.archive.parents[2] / "ensembles",
+        {chain.NAME: (fused_chain.repository, examples)},
         concurrencies=(1, 4),
         output=folder,
         seconds=1.5,

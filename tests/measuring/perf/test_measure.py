@@ -35,16 +35,18 @@ STEPS = {
 
 def measure_bert_trt(built: dict[str, Built], output: Path, **options: Any) -> list[Report]:
     options = {"concurrencies": (1,), "progress": print} | options
-    return measure({"bert_trt": built["bert_trt"].repository}, ensembles=ENSEMBLES, output=output, **options)
+    return measure({"bert_trt": _sources(built)["bert_trt"]}, output=output, **options)
+
+
+def _sources(built: dict[str, Built]) -> dict[str, tuple[Path, Path]]:
+    """The repository and the folder with the examples of each ensemble."""
+    return {name: (built[name].repository, ENSEMBLES / name / "ensemble") for name in STEPS}
 
 
 def test_a_short_sweep_of_all(built: dict[str, Built], tmp_path: Path) -> None:
     """Otherwise `make perf` ends without a report, or with one that lacks a step."""
     said: list[str] = []
-    repositories = {name: built[name].repository for name in STEPS}
-    reports = measure(
-        repositories, ensembles=ENSEMBLES, concurrencies=(2, 1), output=tmp_path, seconds=3, progress=said.append
-    )
+    reports = measure(_sources(built), concurrencies=(2, 1), output=tmp_path, seconds=3, progress=said.append)
     assert [report.name for report in reports] == list(STEPS)
     for report in reports:
         name = report.name
@@ -72,8 +74,7 @@ def test_windows_are_lengthened_until_requests_are_answered(tmp_path: Path, prot
     models = archives.written(archives.model("slow", execute="time.sleep(0.5)"), tmp_path / "models")
     said: list[str] = []
     (report,) = measure(
-        {"slow": models},
-        ensembles=tmp_path / "no ensembles",
+        {"slow": (models, tmp_path / "no examples")},
         concurrencies=(1, 2),
         output=tmp_path / "out",
         seconds=0.3,

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.deploy.conftest import CONFIG, MODEL
-from triton_ensembles.archive.write import write_archive
+from tests.deploy.conftest import export
+from tests.endpoint.hosting import archives
 from triton_ensembles.commands.cli import main
-from triton_ensembles.commands.endpoint import environment
+from triton_ensembles.deploy.image import PIP_SERVER
+from triton_ensembles.deploy.rehearsal import ENDPOINT, create_endpoint
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.measuring.planning.observed import _Fit
 
@@ -30,45 +31,23 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
 def asked(local: LocalEndpoint, tmp_path_factory: pytest.TempPathFactory) -> str:
     """An endpoint with memory for a part of its models, after some requests."""
     folder = tmp_path_factory.mktemp("archives")
-    s3, sagemaker = local.client("s3"), local.client("sagemaker")
-    s3.create_bucket(Bucket="models")
-    for number in range(MODELS):
-        tree = folder / str(number)
-        (tree / f"echo{number}" / "1").mkdir(parents=True)
-        (tree / f"echo{number}" / "config.pbtxt").write_text(CONFIG.format(name=f"echo{number}"))
-        (tree / f"echo{number}" / "1" / "model.py").write_text(MODEL)
-        write_archive(tree, folder / f"{number}.tar.gz")
-        s3.upload_file(str(folder / f"{number}.tar.gz"), "models", f"all/{number}.tar.gz")
-    container = {"Image": "triton", "Mode": "MultiModel", "ModelDataUrl": "s3://models/all/"}
-    role = "arn:aws:iam::123456789012:role/some-role"
-    sagemaker.create_model(ModelName="m", ExecutionRoleArn=role, PrimaryContainer=container)
-    variant = {"VariantName": "v", "ModelName": "m", "InitialInstanceCount": 1, "InstanceType": "ml.c5.xlarge"}
-    sagemaker.create_endpoint_config(EndpointConfigName="c", ProductionVariants=[variant])
-    sagemaker.create_endpoint(EndpointName="asked", EndpointConfigName="c")
-    sagemaker.get_waiter("endpoint_in_service").wait(
-        EndpointName="asked", WaiterConfig={"Delay": 1, "MaxAttempts": 120}
-    )
+    packed = {f"{number}.tar.gz": folder / f"{number}.tar.gz" for number in range(MODELS)}
+    for number, archive in enumerate(packed.values()):
+        archive.write_bytes(archives.packed(archives.model(f"echo{number}")))
+    create_endpoint(local.url, "us-east-1", packed, PIP_SERVER, completes=True)
     runtime = local.client("sagemaker-runtime")
-    tensor = {"name": "IN", "datatype": "INT32", "shape": [1], "data": [1]}
     chance = random.Random(1)
     often = [0, 1]
+    request = {"EndpointName": ENDPOINT, "ContentType": "application/json", "Body": archives.body(1)}
     for number in range(REQUESTS):
         model = chance.randrange(MODELS) if number % 16 == 0 else often[number % 2]
-        runtime.invoke_endpoint(
-            EndpointName="asked",
-            TargetModel=f"{model}.tar.gz",
-            ContentType="application/json",
-            Body=json.dumps({"inputs": [tensor]}),
-        )
-    return "asked"
+        runtime.invoke_endpoint(TargetModel=f"{model}.tar.gz", **request)
+    return ENDPOINT
 
 
 @pytest.fixture
 def variables(local: LocalEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in environment(local.url, "us-east-1").items():
-        monkeypatch.setenv(name, value)
+    export(local, monkeypatch)
 
 
 def plan(*arguments: str) -> Result:
@@ -78,8 +57,8 @@ def plan(*arguments: str) -> Result:
 def test_what_an_endpoint_did_says_what_more_instances_would(asked: str, variables: None) -> None:
     done = plan(asked, "--count", "1..3", "--hours", "0.1", "--format", "json")
     assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
-    seen = found["observed"]
+    document = json.loads(done.stdout)
+    seen, counts = document["observed"], document["counts"]
     assert (seen["models"], seen["instances"], seen["instance"]) == (MODELS, 1, "ml.c5.xlarge")
     assert seen["requests_per_second"] == pytest.approx(REQUESTS / 360)
     assert 0 < seen["cold"] < 0.5
@@ -87,13 +66,12 @@ def test_what_an_endpoint_did_says_what_more_instances_would(asked: str, variabl
     assert seen["load_seconds"] > 0.05
     assert seen["unloads_per_second"] > 0
     assert seen["alpha"] > 0.5  # two of five were asked most of the time
-    counts = found["counts"]
-    assert [each["instances"] for each in counts] == [1, 2, 3]
+    assert [count["instances"] for count in counts] == [1, 2, 3]
     assert counts[0]["cold"] == pytest.approx(seen["cold"], abs=1e-3)
     assert counts[0]["cold"] > counts[1]["cold"] >= counts[2]["cold"] == 0
     assert counts[2]["dollars_a_month"] == pytest.approx(3 * 0.204 * 720)
     text = plan(asked, "--count", "2", "--hours", "0.1").output
-    assert f"asked: 1 x ml.c5.xlarge, {MODELS} models in S3" in text
+    assert f"{ENDPOINT}: 1 x ml.c5.xlarge, {MODELS} models in S3" in text
     assert "2 x ml.c5.xlarge: " in text and "$293.76 a month" in text
     assert "(now)" in text
 
@@ -108,5 +86,5 @@ def test_an_endpoint_that_is_not_there_or_has_no_requests_gives_no_numbers(asked
 def test_the_exponent_that_explains_a_share_of_hits_is_found() -> None:
     fitted = _Fit(500, 20.0, 0.8)
     for alpha in (0.3, 1.0, 1.4):
-        assert fitted.alpha(60.0, fitted.cold(alpha, 60.0)) == pytest.approx(alpha, abs=1e-6)
+        assert fitted.alpha(60.0, fitted.at(alpha, 60.0)[0]) == pytest.approx(alpha, abs=1e-6)
     assert fitted.alpha(60.0, 0.999) is None  # more than with all asked alike

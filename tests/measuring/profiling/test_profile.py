@@ -88,29 +88,20 @@ def _set(*keys: str | int, to: object) -> Callable[[Any], None]:
     ("change", "words"),
     [
         (_set("sha256", to="f" * 64), "this is the profile of another archive, of sha256 ffffffffffff…"),
-        (_set("sha256", to="F" * 64), "'sha256' is"),
         (_set("schema", to=1), "this profile has schema 1, and 3 is known here"),
-        (_set("schema", to=True), "this profile has schema true"),
         (lambda value: value.pop("schema"), "it has no 'schema'"),
-        (lambda value: value.pop("unload_seconds"), "it has no 'unload_seconds'"),
         (lambda value: value["answers"][1].pop("p95_seconds"), "it has no 'answers[1].p95_seconds'"),
         (_set("answers", to=[]), "'answers' is []"),
         (_set("loaded", 0, "memory", to=None), "'loaded[0].memory' is null"),
-        (_set("gpu_bytes", to=0), "it has an unknown key 'gpu_bytes'"),
         (_set("server", "swap", to=0), "it has an unknown key 'server.swap'"),
-        (_set("load_seconds", to=-1.0), "'load_seconds' is -1.0"),
         (_set("load_seconds", to=0), "'load_seconds' is 0"),
         (_set("packed_bytes", to=-5), "'packed_bytes' is -5"),
-        (_set("packed_bytes", to=1.5), "'packed_bytes' is 1.5"),
         (_set("packed_bytes", to=10**30), "'packed_bytes' is 1000"),
         (_set("packed_bytes", to=True), "'packed_bytes' is true"),
-        (_set("packed_bytes", to="12"), "'packed_bytes' is \"12\""),
         (_set("unpack_seconds", to=float("nan")), "'unpack_seconds' is NaN"),
-        (_set("unpack_seconds", to=float("inf")), "'unpack_seconds' is Infinity"),
         (_set("answers", 0, "requests_per_second", to=float("nan")), "'answers[0].requests_per_second' is NaN"),
         (_set("answers", 0, "p50_seconds", to=9.0), "'answers[0]': its percentiles do not ascend"),
         (_set("answers", 1, "concurrency", to=1), "'answers' has the same concurrency and batch twice"),
-        (_set("loaded", 0, "models", to=2), "'loaded' does not begin with 1 copy and ascend"),
         (_set("loaded", 1, "models", to=1), "'loaded' does not begin with 1 copy and ascend"),
         (_set("created", to="yesterday"), "'created'"),
         (_set("form", to="mixed"), "'form' is \"mixed\""),
@@ -133,11 +124,6 @@ def test_what_no_measurement_has_written_is_refused(change: Callable[[Any], None
 def test_what_is_no_profile_is_refused(text: str, tmp_path: Path) -> None:
     file = tmp_path / "profile.json"
     file.write_text(text)
-    with pytest.raises(EnsembleError, match="profile"):
-        read_profile(file)
-
-
-@pytest.mark.parametrize("name", ["none.json", ""])
-def test_a_profile_that_is_not_there_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(EnsembleError, match="profile"):
-        read_profile(tmp_path / name)
+    for path in (file, tmp_path, tmp_path / "none.json"):
+        with pytest.raises(EnsembleError, match="profile"):
+            read_profile(path)

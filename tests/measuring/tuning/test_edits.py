@@ -155,19 +155,15 @@ def test_an_error_in_the_middle_leaves_both_as_they_were(
     assert configs(folder) == before
 
 
-def test_a_step_without_instance_group_gets_one(folder: Path, tmp_path: Path) -> None:
-    """Otherwise the instances of most Python steps are never tried."""
+def test_a_step_without_instance_group_gets_one_and_one_with_several_keeps_them(folder: Path, tmp_path: Path) -> None:
+    """Otherwise the instances of most Python steps are never tried, or one group gets a count measured for all."""
     config = folder / "first" / "config.pbtxt"
+    written = config.read_text()
     config.write_text("".join(line for line in config.open() if "instance_group" not in line))
     files, knobs = of_chain(tmp_path)
     changed = candidate(knobs, {"first.instances": 2})
     assert "instance_group [\n  {\n    count: 2\n  }\n]\n" in files.edited(changed)[config]
-
-
-def test_a_step_with_several_groups_keeps_them(folder: Path, tmp_path: Path) -> None:
-    """Otherwise one group of several gets a count that was measured for all."""
-    config = folder / "first" / "config.pbtxt"
-    config.write_text(f"{config.read_text()}instance_group [ {{ count: 1 kind: KIND_CPU }} ]\n")
+    config.write_text(f"{written}instance_group [ {{ count: 1 kind: KIND_CPU }} ]\n")
     _, knobs = of_chain(tmp_path)
     assert "first.instances" not in values_of(knobs)
     assert any("it has 2 groups" in note for note in knobs.notes)

@@ -14,10 +14,7 @@ from triton_ensembles.project.recipe.places import find_ensembles
 
 def project_archives(target: str) -> list[Archive]:
     """The archives in dist/TARGET that the project's ensembles make.
-
-    Raises:
-        EnsembleError: there are none, or one cannot be read.
-    """
+    Raises :class:`EnsembleError`: there are none, or one cannot be read."""
     places = options.current_places()
     return find_archives(places.dist / target, [folder.name for folder in find_ensembles(places.ensembles)])
 

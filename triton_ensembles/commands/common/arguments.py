@@ -50,11 +50,10 @@ def chosen(arguments: Sequence[str]) -> Chosen:
     names: list[str] = []
     paths: list[Path] = []
     for argument in arguments:
-        own = next((name for name, folder in known.items() if _same(folder, argument)), None)
-        if "/" not in argument and argument in known:
-            names.append(argument)
-        elif own:
-            names.append(own)
+        path = os.path.realpath(argument) if "/" in argument else ""
+        own = next((name for name, folder in known.items() if path and path == os.path.realpath(folder)), None)
+        if own or ("/" not in argument and argument in known):
+            names.append(own or argument)
         elif Path(argument).exists():
             paths.append(Path(argument))
         else:
@@ -73,10 +72,6 @@ def log_of(port: int | None = None) -> Path:
     places = options.places_if_any()
     name = "tritonserver.log" if port in (None, DEFAULT_PORT) else f"tritonserver-{port}.log"
     return (places.build if places else user_folder() / "logs") / name
-
-
-def _same(folder: Path, argument: str) -> bool:
-    return "/" in argument and os.path.realpath(argument) == os.path.realpath(folder)
 
 
 def _neither(argument: str, known: Mapping[str, Path], places: Places | None) -> EnsembleError:

@@ -43,43 +43,35 @@ def build_all(
     """
     places = options.current_places()
     folders = choose(places.ensembles, names, leading=True)
-    sources, failures = (
-        Sources(weights.weights_dir, places.downloads),
-        output.Failures(len(folders), "could not be built"),
-    )
+    sources = Sources(weights.weights_dir, places.downloads)
+    failures = output.Failures(len(folders), "could not be built")
     report = output.result if is_result else output.progress()
-
     for folder in folders:
         with failures.of(folder.name):
             progress = timed_progress(folder.name)
             ask_sources(folder, target, places, sources, allow_random=weights.allow_random, progress=progress)
-
-    def make(folder: Path) -> Built:
-        started = time.monotonic()
-        built = build(
-            folder,
-            target,
-            places,
-            allow_random=weights.allow_random,
-            weights_dir=weights.weights_dir,
-            engines_from=engines_from,
-            sources=sources,
-            prove=prove,
-            keep_locks=keep_locks,
-            progress=timed_progress(folder.name),
-        )
-        size = built.archive.stat().st_size / 1e6
-        result = f"built in {time.monotonic() - started:.1f} s" if built.changed else "unchanged, nothing to do"
-        report(f"{shown(built.archive)}  {size:.1f} MB  sha256 {built.sha256[:12]}…  {result}")
-        warn_of_random_weights(built.name, random=built.random)
-        return built
-
     results: list[Built] = []
     for folder in [ensemble for ensemble in folders if ensemble.name not in failures.errors]:
         with failures.of(folder.name):
-            results.append(make(folder))
+            started = time.monotonic()
+            built = build(
+                folder,
+                target,
+                places,
+                allow_random=weights.allow_random,
+                weights_dir=weights.weights_dir,
+                engines_from=engines_from,
+                sources=sources,
+                prove=prove,
+                keep_locks=keep_locks,
+                progress=timed_progress(folder.name),
+            )
+            result = f"built in {time.monotonic() - started:.1f} s" if built.changed else "unchanged, nothing to do"
+            report(_line(built, result))
+            warn_of_random_weights(built.name, random=built.random)
+            results.append(built)
     if is_result:
-        records = [_record(built.name, built.archive, built, built.manifest["weights"]) for built in results]
+        records = [_record(built.name, built, built.manifest["weights"]) for built in results]
         output.document({"archives": records, "failed": failures.records()})
     failures.raise_any()
     return results
@@ -87,38 +79,35 @@ def build_all(
 
 def pack_all(paths: Sequence[Path]) -> None:
     """Pack the repositories at ``paths`` into dist/ of the project, or of the current folder, and report that.
-
-    Raises:
-        EnsembleError: some failed; the message sums up which, after all have been tried.
-    """
+    Raises :class:`EnsembleError`: some failed; the message sums up which, after all have been tried."""
     failures = output.Failures(len(paths), "could not be packed", "repositories")
     places = options.places_if_any()
     dist = places.dist if places else Path("dist")
-
-    def make(path: Path) -> Packed:
-        if path.is_file():
-            raise EnsembleError("this is an archive already", path=path, cure="name the folder that it was packed from")
-        started, progress = time.monotonic(), timed_progress(path.name)
-        with tempfile.TemporaryDirectory(prefix="pack-") as scratch:
-            source = served(path, Path(scratch), progress)
-            packed = pack(source, dist / f"{source.name}.tar.gz", progress, proof_log=log_of())
-        size = packed.archive.stat().st_size / 1e6
-        result = f"proven in {time.monotonic() - started:.1f} s" + ("" if packed.changed else ", unchanged")
-        output.result(f"{shown(packed.archive)}  {size:.1f} MB  sha256 {packed.sha256[:12]}…  {result}")
-        return packed
-
     records = []
     for path in paths:
         with failures.of(path.name):
-            packed = make(path)
-            records.append(_record(packed.archive.name.removesuffix(".tar.gz"), packed.archive, packed, ""))
+            if path.is_file():
+                cure = "name the folder that it was packed from"
+                raise EnsembleError("this is an archive already", path=path, cure=cure)
+            started, progress = time.monotonic(), timed_progress(path.name)
+            with tempfile.TemporaryDirectory(prefix="pack-") as scratch:
+                source = served(path, Path(scratch), progress)
+                packed = pack(source, dist / f"{source.name}.tar.gz", progress, proof_log=log_of())
+            unchanged = "" if packed.changed else ", unchanged"
+            output.result(_line(packed, f"proven in {time.monotonic() - started:.1f} s{unchanged}"))
+            records.append(_record(packed.archive.name.removesuffix(".tar.gz"), packed, ""))
     output.document({"archives": records, "failed": failures.records()})
     failures.raise_any()
 
 
-def _record(name: str, archive: Path, made: Built | Packed, weights: str) -> dict[str, object]:
-    facts = {"name": name, "archive": str(archive), "size": archive.stat().st_size}
-    return facts | {"sha256": made.sha256, "weights": weights, "changed": made.changed}
+def _line(packed: Built | Packed, result: str) -> str:
+    size = packed.archive.stat().st_size / 1e6
+    return f"{shown(packed.archive)}  {size:.1f} MB  sha256 {packed.sha256[:12]}…  {result}"
+
+
+def _record(name: str, packed: Built | Packed, weights: str) -> dict[str, object]:
+    facts = {"name": name, "archive": str(packed.archive), "size": packed.archive.stat().st_size}
+    return facts | {"sha256": packed.sha256, "weights": weights, "changed": packed.changed}
 
 
 def timed_progress(name: str) -> Callable[[str], None]:
@@ -141,10 +130,7 @@ def serve_all(names: Chosen, weights: options.Weights, target: Target, scratch: 
 
 def server_for(all_served: Sequence[Served], ports: Ports | None = None, arguments: Sequence[str] = ()) -> TritonServer:
     """A server for them, not started yet, on free ports if none are given.
-
-    Raises:
-        EnsembleError: they are for different Pythons, or two have a model of one name.
-    """
+    Raises :class:`EnsembleError`: they are for different Pythons, or two have a model of one name."""
     say = output.progress()
     server = server_of(
         all_served,

@@ -1,4 +1,4 @@
-"""The values of options as text: times, shares, numbers, bursts."""
+"""The values of options as text: times, sizes, shares, numbers, bursts."""
 
 import math
 import re
@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+_BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _MOST_INSTANCES = 1000
 
 
@@ -32,6 +33,15 @@ def seconds(text: str) -> float:
     if not time or not float(time[1]):
         raise ValueError(f"{text!r} is not a time above 0 such as 50ms or 1.5s")
     return float(time[1]) * _UNITS[time[2]]
+
+
+def size(text: str) -> int:
+    """Bytes, such as 500M or 8G."""
+    number = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?B)?", text, re.IGNORECASE)
+    value = int(float(number[1]) * _BYTES[number[2].upper()]) if number else 0
+    if value <= 0:
+        raise ValueError(f"{text!r} is not a valid size: write it as 500M or 8G")
+    return value
 
 
 def share(text: str) -> float:

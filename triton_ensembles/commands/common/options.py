@@ -138,9 +138,8 @@ class BuildTarget:
     def served_here(self) -> Target:
         """The target that they name. Raises :class:`click.UsageError` for one that this machine cannot serve."""
         if self.target == "gpu":
-            raise click.UsageError(
-                "--target gpu is served by NVIDIA's image, not by the server on this machine: use cpu or fused"
-            )
+            message = "--target gpu is served by NVIDIA's image, not by the server on this machine: use cpu or fused"
+            raise click.UsageError(message)
         return self.built()
 
 

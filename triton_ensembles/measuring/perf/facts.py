@@ -8,8 +8,6 @@ from typing import Any
 
 import tritonclient.http as http
 
-from triton_ensembles.archive.manifest import MANIFEST
-from triton_ensembles.ground.files import read_json
 from triton_ensembles.triton.home import WHEELS
 
 
@@ -32,15 +30,6 @@ def versions(client: http.InferenceServerClient) -> dict[str, str]:
         "perf_analyzer": f"wheel tritonclient {wheel}",
         "python": platform.python_version(),
     }
-
-
-def built_as(repository: Path) -> tuple[str, str]:
-    """From the build's manifest: the target, and "pretrained", "provided" or "random"; "unknown" without one."""
-    try:
-        manifest = read_json(repository / MANIFEST)
-        return str(manifest["target"]), str(manifest["weights"])
-    except (OSError, ValueError, LookupError, TypeError):
-        return "unknown", "unknown"
 
 
 def _first(pattern: str, path: Path) -> str:

@@ -1,10 +1,7 @@
 """The time of every step of a fused ensemble, from the counters of its runtime at Triton's ``GET /metrics``.
 
-For every step the runtime counts requests, rows, executions and microseconds (runtime/fused/counters.py), the
-latter summed over the requests as Triton does for a model. So
-
-    average time of a request = difference of the microseconds / difference of the requests
-    average batch             = difference of the rows / difference of the executions
+For every step the runtime counts requests, rows, executions and microseconds (runtime/fused/counters.py), summed as
+Triton does for a model, so that the averages are those of steps.py.
 
 The counters arrive a few tenths of a second after the answers: each reading waits until the steps have counted every
 request that Triton has counted for the ensemble. The runtime sends the requests last.
@@ -33,7 +30,6 @@ _COUNTERS = {
     "fused_step_executions_total": "executions",
     "fused_step_duration_us_total": "microseconds",
 }
-
 
 StepCounters = Counter[str]
 """The counters of one step (_COUNTERS), summed over the versions and instances of its ensemble."""

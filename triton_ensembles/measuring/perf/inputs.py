@@ -74,28 +74,20 @@ def inputs_for(config: Mapping[str, Any], examples: Examples, batch: int, folder
     if batch > 1 and len({tuple(values.shape for values in row.values()) for row in rows}) > 1:
         rows = rows[:1]
     path = folder / f"{config['name']}.json"
-    path.write_text(input_data(rows), encoding="utf-8")
+    entries = [{name: _entry(values) for name, values in row.items()} for row in rows]
+    path.write_text(json.dumps({"data": entries}), encoding="utf-8")
     return Inputs(("--input-data", str(path.resolve())), len(rows), _about(rows))
-
-
-def input_data(rows: Sequence[Mapping[str, Array]]) -> str:
-    """These rows in perf_analyzer's format."""
-    return json.dumps({"data": [{name: _entry(values) for name, values in row.items()} for row in rows]})
 
 
 def refuse_unreadable(data: Path) -> None:
     """Refuse what perf_analyzer would wait for, crash on, or fill the memory with. Takes a file or a folder.
-
-    Raises:
-        EnsembleError: a file in it is no file, it is too long, or not JSON of this format.
-    """
+    Raises :class:`EnsembleError`: a file in it is no file, it is too long, or not JSON of this format."""
     files = list(islice(data.iterdir(), _MOST_FILES + 1)) if data.is_dir() else [data]
     if wrong := next((file for file in files if not file.is_file()), None):
         raise EnsembleError("this is not a file", path=wrong, cure=_FORMAT)
     if len(files) > _MOST_FILES or sum(file.stat().st_size for file in files) > _LARGEST:
-        message = (
-            f"this input has more than {_LARGEST >> 20} MiB or {_MOST_FILES} files, all of which are kept in memory"
-        )
+        limits = f"{_LARGEST >> 20} MiB or {_MOST_FILES} files"
+        message = f"this input has more than {limits}, all of which are kept in memory"
         raise EnsembleError(message, path=data, cure="send fewer rows: they are repeated")
     if data.is_dir():
         return

@@ -68,7 +68,8 @@ class LoadGenerator:
         Over gRPC in any case: with --request-count and HTTP, perf_analyzer hangs when the last request is answered
         before it looks for the first time (8 of 60 runs of 64 short requests, over gRPC none).
         """
-        arguments = [*self._arguments("grpc", concurrency), "--request-count", str(requests)]
+        load = ["--concurrency-range", str(concurrency), "--request-count", str(requests)]
+        arguments = [*self._target("grpc"), *load]
         run_analyzer(self.home, arguments, self.folder, limit_seconds)
 
     def measure(self, concurrency: int, seconds: float, limit_seconds: float = LIMIT_SECONDS) -> ClientTimes:
@@ -79,15 +80,16 @@ class LoadGenerator:
         """
         return self._measured(self.arguments(concurrency, seconds), limit_seconds + 2 * seconds)
 
-    def measure_at(self, rate: float, seconds: float, limit_seconds: float = LIMIT_SECONDS) -> ClientTimes:
+    def measure_at(self, rate: float, seconds: float) -> ClientTimes:
         """Send ``rate`` requests a second, whether or not those before were answered, for as long as in ``measure``."""
         load = ["--request-rate-range", str(rate), "--request-distribution", "constant"]
         arguments = [*self._target(self.protocol), *load, *self._report(seconds, "rate")]
-        return self._measured(arguments, limit_seconds + 2 * seconds)
+        return self._measured(arguments, LIMIT_SECONDS + 2 * seconds)
 
     def arguments(self, concurrency: int, seconds: float) -> list[str]:
         """perf_analyzer's arguments for :meth:`measure`; the last one is the name of its CSV file."""
-        return [*self._arguments(self.protocol, concurrency), *self._report(seconds, str(concurrency))]
+        load = ["--concurrency-range", str(concurrency)]
+        return [*self._target(self.protocol), *load, *self._report(seconds, str(concurrency))]
 
     def _measured(self, arguments: Sequence[str], limit_seconds: float) -> ClientTimes:
         file = self.folder / arguments[-1]
@@ -105,9 +107,6 @@ class LoadGenerator:
         window = round(seconds * 1000 / WINDOWS)
         windows = ["--measurement-mode", "time_windows", "-p", str(window), "-r", str(WINDOWS), "-s", "1000"]
         return [*windows, "--verbose-csv", "-f", f"{name}.csv"]
-
-    def _arguments(self, protocol: str, concurrency: int) -> list[str]:
-        return [*self._target(protocol), "--concurrency-range", str(concurrency)]
 
     def _target(self, protocol: str) -> list[str]:
         url = self.server.grpc_url if protocol == "grpc" else self.server.http_url

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure  # without pyplot: no global state, no display
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from triton_ensembles.measuring.perf.report import Conditions, Point, Report
+from triton_ensembles.measuring.perf.report import Conditions, Report
 
 INK = "#333333"
 GRAY = "#c8c8c8"
@@ -121,7 +121,7 @@ def _parts(report: Report) -> Iterator[tuple[list[float], dict[str, Any]]]:
 
 
 def _label_axes(axes: Axes, report: Report, title: str) -> None:
-    points: tuple[Point, ...] = report.points
+    points = report.points
     axes.set_xticks(range(len(points)), [str(point.client.concurrency) for point in points])
     axes.set_xlim(-0.6, len(points) - 0.4)
     axes.set_xlabel("concurrent requests")

@@ -1,11 +1,18 @@
-"""The measurements of a sweep: for people, and as the rows of its CSV file."""
+"""The measurements of a sweep, for people and as CSV; and what all reports share: aligned tables, and three files."""
 
+import csv
+import json
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import astuple, dataclass, fields
+from pathlib import Path
 from typing import Any
 
+from triton_ensembles.ground.files import write_whole
 from triton_ensembles.measuring.perf.analyzer import ClientTimes
-from triton_ensembles.measuring.perf.report_files import aligned
 from triton_ensembles.measuring.perf.steps import StepTimes
+
+SUFFIXES = (".csv", ".json", ".png")
 
 
 @dataclass(frozen=True)
@@ -130,3 +137,38 @@ def tables(report: Report) -> str:
 def _step_cell(step: StepTimes) -> str:
     queue = "" if step.queue_ms is None else f"{step.queue_ms:.1f} + "
     return f"{queue}{step.compute_ms:.1f} ({step.batch:.1f})"
+
+
+def aligned(rows: Sequence[Sequence[str]], *, first_is_text: bool = False, last_is_text: bool = False) -> str:
+    """Rows of equal length, a line each, their cells to the right; those of a column of text to the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    if last_is_text:
+        widths[-1] = 0
+    lines = []
+    for row in rows:
+        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
+        if first_is_text:
+            cells[0] = row[0].ljust(widths[0])
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def write_report(
+    name: str, output: Path, rows: Sequence[Sequence[str]], document: dict[str, Any], draw: Callable[[Path], None]
+) -> list[Path]:
+    """Write the three files into the folder ``output``; each replaces its predecessor when all are complete.
+
+    Args:
+        rows: of the CSV file, the header first.
+        document: what the JSON file holds.
+        draw: writes the plot to a path.
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    paths = [output / f"{name}{suffix}" for suffix in SUFFIXES]
+    with ExitStack() as files:
+        table, facts, plot = (files.enter_context(write_whole(path)) for path in paths)
+        with table.open("w", newline="", encoding="utf-8") as stream:
+            csv.writer(stream, lineterminator="\n").writerows(rows)
+        facts.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        draw(plot)
+    return paths

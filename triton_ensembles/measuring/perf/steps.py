@@ -16,7 +16,7 @@ The steps of a fused ensemble are no models for Triton: fused_steps.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -103,7 +103,7 @@ class DrawnSteps:
 
     def read(self) -> dict[str, Counters]:
         """By model."""
-        return read_all(self._client, self._models)
+        return {model: read_counters(self._client, model) for model in self._models}
 
     def times(self, before: Mapping[str, Counters], after: Mapping[str, Counters]) -> tuple[StepTimes, ...]:
         return tuple(step_times(self._name, model, after[model] - before[model]) for model in self._models)
@@ -152,8 +152,3 @@ def step_times(ensemble: str, model: str, spent: Counters) -> StepTimes:
         batch=spent.rows / spent.executions if spent.executions else 0.0,
         executions=spent.executions,
     )
-
-
-def read_all(client: http.InferenceServerClient, models: Iterable[str]) -> dict[str, Counters]:
-    """The present counters of each of ``models``."""
-    return {model: read_counters(client, model) for model in models}

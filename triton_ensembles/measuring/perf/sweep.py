@@ -1,4 +1,4 @@
-"""The sweep: one server for all ensembles, one run of perf_analyzer per concurrency, one report per ensemble."""
+"""The sweep: one server for all models, one run of perf_analyzer per concurrency, one report per model."""
 
 import math
 import tempfile
@@ -7,22 +7,22 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
-from triton_ensembles.archive.manifest import python_of
+from triton_ensembles.archive.manifest import python_of, read_manifest
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.measuring.perf.analyzer import ClientTimes
-from triton_ensembles.measuring.perf.facts import built_as, machine, versions
+from triton_ensembles.measuring.perf.facts import machine, versions
 from triton_ensembles.measuring.perf.fused_steps import FusedSteps, planned_steps
 from triton_ensembles.measuring.perf.inputs import Inputs, UserInputs, inputs_for
 from triton_ensembles.measuring.perf.load_generator import LIMIT_SECONDS, LoadGenerator, in_windows
-from triton_ensembles.measuring.perf.report import Point, Report, csv_rows
-from triton_ensembles.measuring.perf.report_files import write_report
+from triton_ensembles.measuring.perf.report import Point, Report, csv_rows, write_report
 from triton_ensembles.measuring.perf.steps import Counters, DrawnSteps, Steps, StepTimes, read_counters
-from triton_ensembles.project.examples.folder import Examples, examples_of, read_examples
+from triton_ensembles.project.examples.folder import examples_of
 from triton_ensembles.triton.home import find_home
 from triton_ensembles.triton.server import TritonServer
 
@@ -31,10 +31,8 @@ SECONDS = 6.0
 
 
 def measure(
-    repositories: Mapping[str, Path],
+    models: Mapping[str, tuple[Path, Path]],
     *,
-    ensembles: Path | None = None,
-    models: Mapping[str, Path] | None = None,
     server: TritonServer | None = None,
     concurrencies: Sequence[int] = CONCURRENCIES,
     output: Path,
@@ -43,37 +41,33 @@ def measure(
     batch: int = 1,
     user: UserInputs | None = None,
     progress: Callable[[str], None],
-    log: Path | None = None,
     failed: dict[str, EnsembleError] | None = None,
 ) -> list[Report]:
-    """Serve the ensembles, load one after the other with perf_analyzer, and write NAME.csv, NAME.json and NAME.png.
+    """Serve models, load one after the other with perf_analyzer, and write NAME.csv, NAME.json and NAME.png.
 
     Args:
-        repositories: the model repository of each ensemble, by its name.
-        ensembles: the folder with the sources of the ensembles, which hold their example requests.
-        models: the folder of a model, by its name, where ``examples/`` is looked for instead.
+        models: the model repository, and the folder that may have ``examples/`` in it, by the name of the model.
         server: one for the repositories, not started yet; by default, one on free ports.
         concurrencies: numbers of concurrent requests, one point of the sweep each.
-        output: the folder for the reports. An ensemble's three files are written when its sweep is complete.
+        output: the folder for the reports. The three files of a model are written when its sweep is complete.
         seconds: the duration of a point, which takes about a fifth more. It is lengthened, up to three windows of
             LONGEST_WINDOW, where no request is answered within one window.
         protocol: "grpc" or "http".
         batch: rows in a request.
         user: what to send instead of the example requests.
         progress: called with a line for each step of the work.
-        log: the file for tritonserver's log; by default a temporary one.
-        failed: takes the error of an ensemble that cannot be measured, while the server still runs, so that the others
+        failed: takes the error of a model that cannot be measured, while the server still runs, so that the others
             are measured; by default it is raised.
 
     Raises:
-        EnsembleError: perf_analyzer is missing, the server does not start, the ensembles are for different Pythons, or
-            one answers with errors.
+        EnsembleError: perf_analyzer is missing, the server does not start, the models are for different Pythons, or one
+            answers with errors.
     """
     home = find_home()
     reports = []
+    repositories = {name: repository for name, (repository, _) in models.items()}
     own = server or TritonServer(
         list(repositories.values()),
-        log=log,
         python=python_of(repositories),
         progress=lambda waited: progress(f"loading, {waited:.0f} s"),
     )
@@ -82,43 +76,32 @@ def measure(
         own as server,
         http.InferenceServerClient(server.http_url) as client,
     ):
-        for name, repository in repositories.items():
+        for name, (repository, source) in models.items():
             try:
-                examples, config = _examples(name, ensembles, models or {}), client.get_model_config(name)
+                examples, config = examples_of(source), client.get_model_config(name)
                 inputs = inputs_for(config, examples, batch, Path(folder), user or UserInputs())
                 generator = LoadGenerator(home, server, Path(folder), name, protocol, batch, inputs.arguments)
-                points = sorted(set(concurrencies))
-                planned = planned_steps(repository, name)
-                steps: Steps = (
-                    FusedSteps(client, server.metrics_url, name, planned) if planned else DrawnSteps(client, name)
-                )
-                report = _sweep(generator, client, steps, inputs, built_as(repository), points, seconds, progress)
+                steps: Steps = DrawnSteps(client, name)
+                if planned := planned_steps(repository, name):
+                    steps = FusedSteps(client, server.metrics_url, name, planned)
+                manifest, points = read_manifest(repository), sorted(set(concurrencies))
+                report = _sweep(generator, client, steps, inputs, manifest, points, seconds, progress)
             except (EnsembleError, InferenceServerException, OSError) as error:
                 if not server.alive():
-                    raise EnsembleError(f"tritonserver ended on its own under load of {name}", path=log) from error
+                    raise EnsembleError(f"tritonserver ended on its own under load of {name}") from error
                 known = error
                 if not isinstance(known, EnsembleError):
-                    known = EnsembleError(f"the server does not answer for {name}: {error}", path=log)
+                    known = EnsembleError(f"the server does not answer for {name}: {error}")
                 if failed is None:
                     raise known from error
                 failed[name] = known
                 progress(f"[{name}] error: {known}")
                 continue
-            write_report(name, output, csv_rows(report), asdict(report), partial(_draw, report))
+            from triton_ensembles.measuring.perf.plot import draw  # matplotlib takes a second to load
+
+            write_report(name, output, csv_rows(report), asdict(report), partial(draw, report))
             reports.append(report)
     return reports
-
-
-def _draw(report: Report, path: Path) -> None:
-    from triton_ensembles.measuring.perf.plot import draw  # matplotlib takes a second to load
-
-    draw(report, path)
-
-
-def _examples(name: str, ensembles: Path | None, models: Mapping[str, Path]) -> Examples:
-    if name in models:
-        return examples_of(models[name])
-    return read_examples(ensembles / name) if ensembles else Examples()
 
 
 def _sweep(
@@ -126,7 +109,7 @@ def _sweep(
     client: http.InferenceServerClient,
     steps: Steps,
     inputs: Inputs,
-    built: tuple[str, str],
+    manifest: Mapping[str, Any],
     concurrencies: Sequence[int],
     seconds: float,
     progress: Progress,
@@ -144,8 +127,8 @@ def _sweep(
         progress(f"[{name}] {points[-1].summary()}")
     return Report(
         name=name,
-        target=built[0],
-        weights=built[1],
+        target=str(manifest.get("target", "unknown")),
+        weights=str(manifest.get("weights", "unknown")),
         date=date.isoformat(timespec="seconds"),
         input=inputs.about,
         protocol=generator.protocol,

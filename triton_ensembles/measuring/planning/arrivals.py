@@ -42,13 +42,13 @@ def sample(traffic: Traffic, requests: int) -> Sample:
     return Sample(Recorded(times[part] - times[first], models[part]), factor)
 
 
-def drawn(traffic: Traffic, requests: int, phases: Sequence[Phase] = (), seed: int = 0) -> Recorded:
+def drawn(traffic: Traffic, requests: int, phases: Sequence[Phase] = ()) -> Recorded:
     """Poisson arrivals, ``requests`` of them; the last phase continues to the end.
 
     Args:
         phases: of the rate, one after the other; () for the average all the time.
     """
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     steps = random.exponential(1.0, requests).cumsum()  # in units of expected requests
     rate = traffic.rate
     ends, counts = [0.0], [0.0]

@@ -12,6 +12,7 @@ from triton_ensembles.measuring.profiling.profile import Answers, Profile
 
 Floats = NDArray[np.float64]
 _CORE_BOUND = 0.9  # of the profiled machine's cores: more instances of the model's steps would not have answered more
+_QUANTILES = 64
 _TAIL = 0.25  # of the way from p95 to p99, beyond which no request is taken to go
 
 
@@ -55,7 +56,7 @@ class Demand:
         return float(self.answer_seconds.mean())
 
 
-def demand_of(profile: Profile, host: Host, batch: int = 0, quantiles: int = 64, *, rested: bool = False) -> Demand:
+def demand_of(profile: Profile, host: Host, batch: int = 0, *, rested: bool = False) -> Demand:
     """The demand of the profile's archive on ``host``.
 
     Processor time stays as it was measured: a faster core is not known to be one. So does time on the clock; where
@@ -71,9 +72,9 @@ def demand_of(profile: Profile, host: Host, batch: int = 0, quantiles: int = 64,
     """
     answers = _answers(profile, batch)
     alone, least = answers[0], _answers(profile, 0)[0]  # the first answer and rested ones are of the fewest rows
-    seconds = _quantiles(alone, quantiles)
+    seconds = _quantiles(alone)
     if rested:
-        seconds = seconds + np.maximum(0.0, _quantiles(profile.rested, quantiles) - _quantiles(least, quantiles))
+        seconds = seconds + np.maximum(0.0, _quantiles(profile.rested) - _quantiles(least))
         least = profile.rested
     memory = [(loaded.models, float(loaded.memory.bytes)) for loaded in profile.loaded]
     (_, first), (count, last) = memory[0], memory[-1]
@@ -113,7 +114,7 @@ def _answers(profile: Profile, batch: int) -> list[Answers]:
     return measured
 
 
-def _quantiles(answers: Answers, count: int) -> Floats:
+def _quantiles(answers: Answers) -> Floats:
     """Evenly spaced quantiles through p50, p95 and p99. The least is such that the mean is what was measured: one
     request at a time, back to back."""
     p50, p95, p99 = answers.p50_seconds, answers.p95_seconds, answers.p99_seconds
@@ -122,7 +123,7 @@ def _quantiles(answers: Answers, count: int) -> Floats:
     above = sum((q - p) * (a + b) / 2 for (p, q), (a, b) in zip(pairwise(shares), pairwise(values), strict=True))
     least = 4 * (answers.concurrency / answers.requests_per_second - above) - p50
     least = min(max(least, 0.2 * p50), p50)
-    places = (np.arange(count) + 0.5) / count
+    places = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
     return np.interp(places, [0.0, *shares], [least, *values])
 
 

@@ -22,6 +22,13 @@ from triton_ensembles.sagemaker.metric_names import METRICS
 
 _MOST_POINTS = 1440  # of one answer
 _STATISTICS = ("Sum", "SampleCount")
+_METRICS = (
+    *("Invocations", "ModelCacheHit", "LoadedModelCount", "ModelLoadingTime", "ModelLoadingWaitTime"),
+    *("ModelUnloadingTime", "ModelLatency"),
+)
+_LEAST = 100  # requests, from which a share can be told
+_STEEPEST = 5.0  # exponent
+_MICRO = 1e-6
 
 
 @dataclass(frozen=True)
@@ -36,41 +43,24 @@ class Seen:
         return self.total / self.count if self.count else None
 
 
-def seen(aws: Aws, endpoint: str, variant: str, hours: float, names: Sequence[str]) -> dict[str, Seen]:
-    """The metrics of ``names`` over the last hours, in CloudWatch's units; those without values have a count of 0.
-
-    Raises:
-        ClientError: AWS's reason.
-    """
-    period = 60 * max(1, math.ceil(hours * 60 / _MOST_POINTS))
+def _seen(aws: Aws, endpoint: str, variant: str, hours: float) -> dict[str, Seen]:
+    """The metrics over the last hours, in CloudWatch's units; those without values have a count of 0.
+    Raises :class:`ClientError`: AWS's reason."""
     end = datetime.now(UTC) + timedelta(seconds=60)
-    return {
-        name: _seen(aws.cloudwatch, endpoint, variant, name, end - timedelta(hours=hours), end, period)
-        for name in names
-    }
-
-
-def _seen(cloudwatch: Any, endpoint: str, variant: str, name: str, begin: datetime, end: datetime, period: int) -> Seen:
-    points = cloudwatch.get_metric_statistics(
-        Namespace=METRICS[name].namespace,
-        MetricName=name,
-        Dimensions=[{"Name": "EndpointName", "Value": endpoint}, {"Name": "VariantName", "Value": variant}],
-        StartTime=begin,
-        EndTime=end,
-        Period=period,
-        Statistics=list(_STATISTICS),
-    )["Datapoints"]
-    total, count = (sum(float(point[key]) for point in points) for key in _STATISTICS)
-    return Seen(count, total)
-
-
-_METRICS = (
-    *("Invocations", "ModelCacheHit", "LoadedModelCount", "ModelLoadingTime", "ModelLoadingWaitTime"),
-    *("ModelUnloadingTime", "ModelDownloadingTime", "ModelLatency", "MemoryUtilization"),
-)
-_LEAST = 100  # requests, from which a share can be told
-_STEEPEST = 5.0  # exponent
-_MICRO = 1e-6
+    metrics: dict[str, Seen] = {}
+    for name in _METRICS:
+        points = aws.cloudwatch.get_metric_statistics(
+            Namespace=METRICS[name].namespace,
+            MetricName=name,
+            Dimensions=[{"Name": "EndpointName", "Value": endpoint}, {"Name": "VariantName", "Value": variant}],
+            StartTime=end - timedelta(hours=hours),
+            EndTime=end,
+            Period=60 * max(1, math.ceil(hours * 60 / _MOST_POINTS)),
+            Statistics=list(_STATISTICS),
+        )["Datapoints"]
+        total, count = (sum(float(point[key]) for point in points) for key in _STATISTICS)
+        metrics[name] = Seen(count, total)
+    return metrics
 
 
 @dataclass(frozen=True)
@@ -166,7 +156,7 @@ def observe(aws: Aws, endpoint: str, hours: float, counts: Sequence[int], price:
         variants = {settings["VariantName"]: settings for settings in config["ProductionVariants"]}
         configured = variants[variant["VariantName"]]
         models = _models(aws, endpoint, configured.get("ModelName"))
-        values = seen(aws, endpoint, variant["VariantName"], hours, _METRICS)
+        values = _seen(aws, endpoint, variant["VariantName"], hours)
     instances = max(1, int(variant.get("CurrentInstanceCount", 1)))
     requests, hits, loaded = values["Invocations"].total, values["ModelCacheHit"], values["LoadedModelCount"].mean
     if requests < _LEAST or not hits.count or loaded is None:

@@ -97,8 +97,8 @@ def plan(
     goal: Goal,
     price: Callable[[str], Price],
     requests: int,
-    batch: int = 0,
-    progress: Callable[[str], None] = lambda _: None,
+    batch: int,
+    progress: Callable[[str], None],
 ) -> Plan:
     """Simulate all choices.
 

@@ -65,16 +65,14 @@ class Simulated:
     seconds: Floats
 
 
-def simulate(
-    work: Workload, host: Host, count: int, requests: Recorded, *, empty: bool = False, seed: int = 0
-) -> Simulated:
+def simulate(work: Workload, host: Host, count: int, requests: Recorded, *, empty: bool = False) -> Simulated:
     """Simulate the requests.
 
     Args:
         empty: begin as after a deploy, with nothing loaded and nothing on the disk, and count all requests. Otherwise
             begin with what the traffic's rates would have left there, and leave the first tenth uncounted.
     """
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     instances = [SimulatedInstance(work.demands, work.overhead_bytes, host) for _ in range(count)]
     if not empty:
         _preload(instances, work, random)

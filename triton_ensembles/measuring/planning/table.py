@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from triton_ensembles.deploy.price import HOURS, HOURS_OF_YEAR
-from triton_ensembles.measuring.perf.report_files import aligned
+from triton_ensembles.measuring.perf.report import aligned
 from triton_ensembles.measuring.planning.plan import Choice, Dedicated, Plan
 from triton_ensembles.measuring.planning.prediction import Latency
 from triton_ensembles.measuring.planning.transients import Burst, Deploy

@@ -73,12 +73,9 @@ class RequestSender:
 
     def measure(self, target_model: str, load: Load, progress: Progress) -> tuple[Answers, ...]:
         """By batch, then by concurrency.
-
-        Raises:
-            EnsembleError: it answers with an error, or takes none of the batches.
-        """
+        Raises :class:`EnsembleError`: it answers with an error, or takes none of the batches."""
         batches = self._taken(target_model, load.batches)
-        found = []
+        points = []
         for batch in batches:
             generator, inputs = self._generator(target_model, batch)
             progress(f"sending {inputs.about}" + (f", {batch} at a time" if batch > 1 else ""))
@@ -86,32 +83,26 @@ class RequestSender:
             generator.warm_up(most, max(2 * most, inputs.entries))
             seconds = load.seconds
             for concurrency in sorted(set(load.concurrencies)):
-                ask = partial(generator.measure, concurrency)
-                answers, seconds = in_windows(partial(self._point, generator, ask), seconds, progress)
-                found.append(answers)
-                progress(
-                    f"{concurrency} under way, {batch} row{'s' if batch > 1 else ''} each: "
-                    f"{answers.requests_per_second:.1f} requests/s, p50 {answers.p50_seconds * 1000:.1f} ms, "
-                    f"p99 {answers.p99_seconds * 1000:.1f} ms, {answers.core_seconds * 1000:.1f} core-ms a request"
-                )
-        return tuple(found)
+                send = partial(generator.measure, concurrency)
+                answers, seconds = in_windows(partial(self._point, generator, send), seconds, progress)
+                points.append(answers)
+                rows, rate = f"{batch} row{'s' if batch > 1 else ''}", f"{answers.requests_per_second:.1f} requests/s"
+                progress(f"{concurrency} under way, {rows} each: {rate}, {_summary(answers)}")
+        return tuple(points)
 
     def rested(self, target_model: str, answers: Sequence[Answers], load: Load, progress: Progress) -> Answers:
         """Requests that come seldom. ``answers`` is what :meth:`measure` has found. Raises as that does."""
-        often = min(answers, key=lambda each: (each.batch, each.concurrency))
+        often = min(answers, key=lambda point: (point.batch, point.concurrency))
         rate = min(RESTED_PER_SECOND, often.requests_per_second / 2)
         generator, _ = self._generator(target_model, often.batch)
 
-        def ask(seconds: float) -> ClientTimes:
+        def send(seconds: float) -> ClientTimes:
             times = generator.measure_at(rate, seconds)
             return replace(times, concurrency=1, throughput=generator.rows * 1000 / times.avg_ms)
 
-        found, _ = in_windows(partial(self._point, generator, ask), _RESTED_TIMES * load.seconds, progress)
-        progress(
-            f"{rate:.1f} requests/s: p50 {found.p50_seconds * 1000:.1f} ms, p99 {found.p99_seconds * 1000:.1f} ms, "
-            f"{found.core_seconds * 1000:.1f} core-ms a request"
-        )
-        return found
+        point, _ = in_windows(partial(self._point, generator, send), _RESTED_TIMES * load.seconds, progress)
+        progress(f"{rate:.1f} requests/s: {_summary(point)}")
+        return point
 
     def _generator(self, target_model: str, batch: int) -> tuple[LoadGenerator, Inputs]:
         with http.InferenceServerClient(self._host.server.http_url) as client:
@@ -130,24 +121,25 @@ class RequestSender:
             raise EnsembleError(f"the model takes at most {most} rows in a request", cure=f"use --batch {most}")
         return taken
 
-    def _point(self, generator: LoadGenerator, ask: Callable[[float], ClientTimes], seconds: float) -> Answers:
+    def _point(self, generator: LoadGenerator, send: Callable[[float], ClientTimes], seconds: float) -> Answers:
         with http.InferenceServerClient(self._host.server.http_url) as client:
             before, processor = read_counters(client, generator.model), self._host.processor_seconds()
-            times = ask(seconds)
+            times = send(seconds)
             used = self._host.processor_seconds() - processor
             spent = read_counters(client, generator.model) - before
         if spent.failures:
             raise EnsembleError(f"{spent.failures} of {spent.requests} requests were answered with an error")
-        return _answers(times, generator.rows, used / max(1, spent.requests))
+        return Answers(
+            concurrency=times.concurrency,
+            batch=generator.rows,
+            requests_per_second=times.throughput / generator.rows,
+            p50_seconds=times.p50_ms / 1000,
+            p95_seconds=times.p95_ms / 1000,
+            p99_seconds=times.p99_ms / 1000,
+            core_seconds=used / max(1, spent.requests),
+        )
 
 
-def _answers(times: ClientTimes, batch: int, core_seconds: float) -> Answers:
-    return Answers(
-        concurrency=times.concurrency,
-        batch=batch,
-        requests_per_second=times.throughput / batch,
-        p50_seconds=times.p50_ms / 1000,
-        p95_seconds=times.p95_ms / 1000,
-        p99_seconds=times.p99_ms / 1000,
-        core_seconds=core_seconds,
-    )
+def _summary(answers: Answers) -> str:
+    p50, p99, cores = (1000 * value for value in (answers.p50_seconds, answers.p99_seconds, answers.core_seconds))
+    return f"p50 {p50:.1f} ms, p99 {p99:.1f} ms, {cores:.1f} core-ms a request"

@@ -35,6 +35,9 @@ from triton_ensembles.version import __version__
 COPIES = (1, 4, 16)
 _FIRST_ANSWERS = 4  # copies
 _LAST = 8  # copies, whose loads and unloads count: while the others are loaded
+_MEMORY_LEFT = 1 << 30  # bytes for the rest of the machine
+_DISK_LEFT = 2 << 30
+_MARGIN = 1.25  # a copy may take this much more than the one before
 _CURE = f"make it load first: {COMMAND} check and {COMMAND} serve take the same argument"
 
 
@@ -54,9 +57,9 @@ class Subject:
     archive: Path
     ensemble: str
     form: Literal["drawn", "fused"]
-    python: str = ""
-    completes: bool = True
-    examples: Examples = field(default_factory=Examples)
+    python: str
+    completes: bool
+    examples: Examples
 
 
 @dataclass
@@ -73,9 +76,7 @@ class _Copies:
     unloads: list[float] = field(default_factory=list)
 
 
-def measure(
-    subject: Subject, scratch: Path, *, copies: Sequence[int] = COPIES, load: Load | None = None, progress: Progress
-) -> Profile:
+def measure(subject: Subject, scratch: Path, *, copies: Sequence[int], load: Load, progress: Progress) -> Profile:
     """Measure ``subject`` on this machine.
 
     Args:
@@ -88,7 +89,6 @@ def measure(
     Raises:
         EnsembleError: the archive cannot be unpacked, Triton does not load it (its reason), or it answers with errors.
     """
-    load = load or Load()
     sha256 = file_digest(subject.archive)
     try:
         seen = asyncio.run(_copies(subject, scratch, sorted({1, *copies}), load, progress))
@@ -101,7 +101,7 @@ def measure(
         if error.path is None:
             error.path = subject.archive
         raise
-    facts = machine()
+    facts, memory = machine(), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     # An endpoint loads and unloads beside many others. The first load brings in what all share, such as the backend's
     # library.
     loads, unloads, firsts = seen.loads[-_LAST:], seen.unloads[:_LAST], seen.firsts[1:] or seen.firsts
@@ -124,11 +124,7 @@ def measure(
         loaded=tuple(seen.loaded),
         rested=rested,
         answers=answers,
-        machine=Machine(
-            facts["processor"] or platform.machine(),
-            facts["cores"],
-            os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        ),
+        machine=Machine(facts["processor"] or platform.machine(), facts["cores"], memory),
         versions=Versions(VERSION, __version__, subject.python or server_python()),
     )
 
@@ -140,7 +136,7 @@ async def _copies(subject: Subject, scratch: Path, counts: Sequence[int], load: 
         requests = RequestSender(host, subject.examples, load.user, scratch)
         archives = _archives(subject, scratch, counts[-1])
         while len(models) < counts[-1]:
-            if models and (why := _room(scratch, subject, seen)):
+            if models and (why := _lacks_room(scratch, subject, seen)):
                 progress(f"memory is measured with at most {seen.loaded[-1].models} loaded: {why}")
                 break
             try:
@@ -162,8 +158,10 @@ async def _copies(subject: Subject, scratch: Path, counts: Sequence[int], load: 
             if len(models) == 1:
                 seen.unpacked_bytes, seen.temporary_bytes = model.disk_bytes, await host.temporary_bytes()
             if len(models) in counts:
-                seen.loaded.append(Loaded(len(models), _less(after, before)))
-                size = seen.loaded[-1].memory.bytes / 2**20
+                anonymous = max(0, after.anonymous_bytes - before.anonymous_bytes)
+                memory = Memory(anonymous, max(0, after.mapped_bytes - before.mapped_bytes))
+                seen.loaded.append(Loaded(len(models), memory))
+                size = memory.bytes / 2**20
                 progress(f"{len(models)} loaded: {size:.0f} MiB, each loaded in {loaded.seconds:.2f} s")
         await _unload(host, models, seen)
     return seen
@@ -186,10 +184,15 @@ async def _unload(host: Host, models: Sequence[Model], seen: _Copies) -> None:
         await host.delete(model)
 
 
-def _room(scratch: Path, subject: Subject, seen: _Copies) -> str:
+def _lacks_room(scratch: Path, subject: Subject, seen: _Copies) -> str:
     """Why one more copy does not fit; "" when it does. It takes at most as much as the first one."""
-    packed = subject.archive.stat().st_size
-    return lacks_room(scratch, seen.loaded[0].memory.bytes, seen.unpacked_bytes + 2 * packed)
+    needed, free = round(_MARGIN * seen.loaded[0].memory.bytes) + _MEMORY_LEFT, available_memory()
+    if needed > free:
+        return f"the next one may need {_gib(needed)} GiB of memory with what is left free, and {_gib(free)} are free"
+    needed = seen.unpacked_bytes + 2 * subject.archive.stat().st_size + _DISK_LEFT
+    if needed > (free := shutil.disk_usage(scratch).free):
+        return f"the next one needs {_gib(needed)} GiB of disk with what is left free, and {_gib(free)} are free"
+    return ""
 
 
 async def _answers(
@@ -203,32 +206,6 @@ async def _answers(
         requests = RequestSender(host, subject.examples, load.user, scratch)
         answers = await asyncio.to_thread(requests.measure, model.target_model, load, progress)
         return await asyncio.to_thread(requests.rested, model.target_model, answers, load, progress), answers
-
-
-def _less(memory: Memory, server: Memory) -> Memory:
-    return Memory(
-        max(0, memory.anonymous_bytes - server.anonymous_bytes), max(0, memory.mapped_bytes - server.mapped_bytes)
-    )
-
-
-_MEMORY_LEFT = 1 << 30  # bytes for the rest of the machine
-_DISK_LEFT = 2 << 30
-_MARGIN = 1.25  # a copy may take so much more than the one before
-
-
-def lacks_room(folder: Path, memory_bytes: int, disk_bytes: int) -> str:
-    """Why there is no room for one more copy, which takes about so much; "" where there is.
-
-    Args:
-        folder: on the file system of the copies.
-    """
-    needed, free = round(_MARGIN * memory_bytes) + _MEMORY_LEFT, available_memory()
-    if needed > free:
-        return f"the next one may need {_gib(needed)} GiB of memory with what is left free, and {_gib(free)} are free"
-    needed, free = disk_bytes + _DISK_LEFT, shutil.disk_usage(folder).free
-    if needed > free:
-        return f"the next one needs {_gib(needed)} GiB of disk with what is left free, and {_gib(free)} are free"
-    return ""
 
 
 def available_memory() -> int:

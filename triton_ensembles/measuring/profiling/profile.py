@@ -236,8 +236,10 @@ def _unusable(message: str, path: Path) -> EnsembleError:
 
 def _first_fault(error: ValidationError) -> str:
     """The place of the first fault and its kind. An unknown key is the cause where another is missing."""
-    fault = min(error.errors(include_url=False), key=lambda each: each["type"] not in _UNKNOWN_KEY)
-    place, kind, message = _place(fault["loc"]), fault["type"], fault["msg"].removeprefix("Value error, ")
+    fault = min(error.errors(include_url=False), key=lambda fault: fault["type"] not in _UNKNOWN_KEY)
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"])
+    place = "".join(parts).removeprefix(".")
+    kind, message = fault["type"], fault["msg"].removeprefix("Value error, ")
     if kind in _MISSING_KEY:
         return f"it has no '{place}'"
     if kind in _UNKNOWN_KEY:
@@ -245,11 +247,6 @@ def _first_fault(error: ValidationError) -> str:
     if kind == "value_error":
         return f"'{place}': {message}" if place else message
     return f"'{place}' is {_short(fault['input'])}: {message[:1].lower()}{message[1:]}"
-
-
-def _place(parts: Sequence[int | str]) -> str:
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
-    return text.removeprefix(".")
 
 
 def _short(value: object) -> str:
@@ -269,7 +266,6 @@ def profile_file(folder: Path, archive: Path, sha256: str) -> Path:
 def kept_profile(
     file: Path,
     sha256: str,
-    *,
     copies: Sequence[int],
     concurrencies: Sequence[int],
     batches: Sequence[int],

@@ -38,7 +38,7 @@ def answers(client: http.InferenceServerClient, model: str, rows: Sequence[Row],
 
 
 def difference(answered: Sequence[Row], present: Sequence[Row]) -> str:
-    """How ``found`` differs from ``wanted`` beyond the tolerance of the accuracy checks, in one line; "" if nowhere.
+    """How ``answered`` differs from ``present`` beyond the tolerance of accuracy checks, in one line; "" if nowhere.
 
     Floating-point tensors may differ by MOST_DIFFERENCE, others not at all.
     """

@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,6 +59,7 @@ class ServedBench:
     Attributes:
         about: what is sent, in words.
         compared: whether answers are compared with those of the present settings.
+        server: the one that runs now.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class ServedBench:
         self._scratch, self._log, self._python, self._progress = scratch, log, python, progress
         self._requests, self.seconds = load, load.seconds
         self._rows: Sequence[Row] = list(examples.rows())
-        self._wanted: list[Row] = []
+        self._present: list[Row] = []
         self._generators: dict[Candidate, LoadGenerator] = {}
         self._running = contextlib.ExitStack()
         self.about, self.compared = "", bool(self._rows)
@@ -88,10 +89,6 @@ class ServedBench:
 
     def __exit__(self, *_: object) -> None:
         self._running.close()
-
-    @property
-    def server(self) -> TritonServer:
-        return self._server
 
     def load(self, candidate: Candidate) -> None:
         """Stage, load, warm up, and compare the answers. Raises :class:`RejectedError`."""
@@ -104,15 +101,8 @@ class ServedBench:
                     self._compare(client, name, candidate, batched=int(config.get("max_batch_size", 0)) > 0)
             load = self._requests
             inputs = inputs_for(config, self._examples, load.batch, self._scratch, load.user)
-            generator = LoadGenerator(
-                find_home(),
-                self._server,
-                self._scratch,
-                name,
-                self._requests.protocol,
-                self._requests.batch,
-                inputs.arguments,
-            )
+            home, server, arguments = find_home(), self.server, inputs.arguments
+            generator = LoadGenerator(home, server, self._scratch, name, load.protocol, load.batch, arguments)
             generator.warm_up(_AT_ONCE, max(2 * _AT_ONCE, inputs.entries), self._limit())
         except (InferenceServerException, OSError, EnsembleError) as error:
             raise self._rejected(error, "it does not answer") from error
@@ -121,7 +111,7 @@ class ServedBench:
 
     def release(self, candidate: Candidate) -> None:
         """Unload it, and wait until that is done: 2.51.0 may crash when it loads beside an unload."""
-        if self._generators.pop(candidate, None) is None or not self._server.alive():
+        if self._generators.pop(candidate, None) is None or not self.server.alive():
             return
         name = self._variants.name(candidate)
         with contextlib.suppress(InferenceServerException, OSError), self._client(_UNLOAD_SECONDS) as client:
@@ -136,20 +126,16 @@ class ServedBench:
         """One run of perf_analyzer. Raises :class:`RejectedError`: requests failed, or the server ended."""
         if candidate not in self._generators:  # the server ended meanwhile
             self.load(candidate)
+        generator = self._generators[candidate]
+
+        def measure(seconds: float) -> ClientTimes:
+            return generator.measure(concurrency, seconds, self._limit())
+
         try:
-            times = self._times(self._generators[candidate], concurrency)
+            times, self.seconds = in_windows(measure, self.seconds, self._progress, LONGEST_WINDOW)
         except (EnsembleError, OSError) as error:
             raise self._rejected(error, "it failed under load") from error
         return Point(concurrency, times.throughput, times.p50_ms, times.p99_ms)
-
-    def _times(self, generator: LoadGenerator, concurrency: int) -> ClientTimes:
-        times, self.seconds = in_windows(
-            lambda seconds: generator.measure(concurrency, seconds, self._limit()),
-            self.seconds,
-            self._progress,
-            LONGEST_WINDOW,
-        )
-        return times
 
     def _load(self, name: str) -> None:
         start = self._log.stat().st_size
@@ -157,23 +143,23 @@ class ServedBench:
             with self._client(self._limit(_LONGEST_LOAD)) as client:
                 client.load_model(name)
         except (InferenceServerException, OSError) as error:
-            reasons = "; ".join(self._server.reasons(start)) or str(error)
+            reasons = "; ".join(self.server.reasons(start)) or str(error)
             raise self._rejected(error, "it does not load", reasons) from error
 
     def _compare(self, client: http.InferenceServerClient, name: str, candidate: Candidate, *, batched: bool) -> None:
         outputs = answers(client, name, self._rows, batched=batched)
         if candidate != PRESENT:
-            if differs := difference(outputs, self._wanted):
+            if differs := difference(outputs, self._present):
                 raise RejectedError(f"its answers differ: {differs}")
         elif difference(answers(client, name, self._rows, batched=batched), outputs):
             self.compared = False
             self._progress("answers are not compared: the present settings answer one request in two ways")
         else:
-            self._wanted = outputs
+            self._present = outputs
 
     def _rejected(self, error: Exception, failure: str, reason: str = "") -> RejectedError:
         """The rejection for an error; a server that ended with it is started again."""
-        ended = not self._server.alive() or self._server.crashed()
+        ended = not self.server.alive() or self.server.crashed()
         stuck = isinstance(error, OSError | TimeoutError) or "timed out" in str(error)
         if ended or stuck:
             self._progress("tritonserver is started again")
@@ -184,25 +170,17 @@ class ServedBench:
 
     def _start(self) -> None:
         self._generators.clear()
-        self._server = self._running.enter_context(
-            TritonServer(
-                [self._variants.repository],
-                arguments=["--model-control-mode=explicit"],
-                log=self._log,
-                python=self._python,
-            )
-        )
+        explicit = ["--model-control-mode=explicit"]
+        server = TritonServer([self._variants.repository], arguments=explicit, log=self._log, python=self._python)
+        self.server = self._running.enter_context(server)
 
     def _limit(self, longest: float = 120.0) -> float:
         """Seconds that the next thing may take."""
         return max(_LEAST_LIMIT, min(self._budget.left, longest))
 
-    @contextlib.contextmanager
-    def _client(self, seconds: float) -> Iterator[http.InferenceServerClient]:
-        with http.InferenceServerClient(
-            self._server.http_url, concurrency=_AT_ONCE, network_timeout=seconds, connection_timeout=seconds
-        ) as client:
-            yield client
+    def _client(self, seconds: float) -> http.InferenceServerClient:
+        limits = {"network_timeout": seconds, "connection_timeout": seconds}
+        return http.InferenceServerClient(self.server.http_url, concurrency=_AT_ONCE, **limits)
 
 
 def _is_loaded(entry: dict[str, str], ensemble: str) -> bool:

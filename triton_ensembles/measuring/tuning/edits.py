@@ -40,10 +40,7 @@ class Files:
 
     def edited(self, candidate: Candidate) -> dict[Path, str]:
         """The new text of each file that the candidate changes.
-
-        Raises:
-            EnsembleError: an edit cannot be made.
-        """
+        Raises :class:`EnsembleError`: an edit cannot be made."""
         recipe: dict[Keys, str | int] = {}
         configs: dict[str, dict[FieldPath, Scalar]] = {}
         for name, value in candidate.changes:
@@ -73,10 +70,7 @@ class Files:
 
     def write(self, candidate: Candidate) -> list[Path]:
         """Write the candidate's settings: into all files, or after an error into none.
-
-        Raises:
-            EnsembleError: a file has changed since the search began, or an edit cannot be made.
-        """
+        Raises :class:`EnsembleError`: a file has changed since the search began, or an edit cannot be made."""
         edited = self.edited(candidate)
         for path, text in self._texts.items():
             if read_text(path, _LONGEST) != text:

@@ -50,11 +50,11 @@ class Goal:
         return point.throughput >= self.throughput
 
     def is_met(self, point: Point) -> bool:
-        """Whether there is nothing left to search for: a latency and a throughput are asked for, and there."""
+        """Whether there is nothing left to search for: a latency and a throughput are required, and reached."""
         return self.p99_ms is not None and self.throughput is not None and self.reached(point)
 
     def reached(self, point: Point) -> bool:
-        """Whether the point has all that is asked for."""
+        """Whether the point has all that is required."""
         return self.holds(point) and point.throughput >= (self.throughput or 0)
 
     def score(self, point: Point) -> tuple[bool, float]:

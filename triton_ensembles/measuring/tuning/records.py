@@ -19,7 +19,7 @@ class Trial(NamedTuple):
 def front(trials: Iterable[Trial]) -> list[Trial]:
     """The trials of which none has more throughput at no more p99, by throughput."""
     ahead: list[Trial] = []
-    for trial in sorted(trials, key=lambda each: (-each.point.throughput, each.point.p99_ms)):
+    for trial in sorted(trials, key=lambda trial: (-trial.point.throughput, trial.point.p99_ms)):
         if not ahead or trial.point.p99_ms < ahead[-1].point.p99_ms:
             ahead.append(trial)
     return ahead[::-1]

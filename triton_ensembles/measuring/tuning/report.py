@@ -3,8 +3,7 @@
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from triton_ensembles.measuring.perf.report import Conditions
-from triton_ensembles.measuring.perf.report_files import aligned
+from triton_ensembles.measuring.perf.report import Conditions, aligned
 from triton_ensembles.measuring.tuning.goal import Goal, median_point
 from triton_ensembles.measuring.tuning.search import Outcome
 from triton_ensembles.measuring.tuning.space import PRESENT, Setting
@@ -112,11 +111,11 @@ def _verdict(report: TuningReport) -> list[str]:
     lines = [f"goal: {goal}; {spent}", f"best: {outcome.best}, at concurrency {outcome.concurrency}"]
     if final is not None:
         held = goal.measures_throughput(final.points)
-        what = "the throughput of" if held else "as low a p99 as with"
+        ratio_of = "the throughput of" if held else "as low a p99 as with"
         ours, theirs = median_point(final.points), median_point(final.references)
         low, high = min(final.ratios), max(final.ratios)
         lines.append(
-            f"{'' if outcome.proven else f'{outcome.challenger}: '}{final.ratio:.2f} times {what} the present "
+            f"{'' if outcome.proven else f'{outcome.challenger}: '}{final.ratio:.2f} times {ratio_of} the present "
             f"settings, {low:.2f} to {high:.2f} in {len(final.ratios)} rounds in turn: {ours.throughput:.1f} "
             f"instead of {theirs.throughput:.1f} inferences/s, p99 {ours.p99_ms:.1f} instead of {theirs.p99_ms:.1f} ms"
         )

@@ -62,10 +62,10 @@ class Bench(Protocol):
     """Where candidates are measured."""
 
     def load(self, candidate: Candidate) -> None:
-        """Make it ready. Raises :class:`RejectedError`."""
+        """Make a candidate ready. Raises :class:`RejectedError`."""
 
     def release(self, candidate: Candidate) -> None:
-        """It will not be measured again soon."""
+        """Free what a candidate takes that will not be measured again soon."""
 
     def measure(self, candidate: Candidate, concurrency: int) -> Point:
         """Raises :class:`RejectedError`."""
@@ -225,7 +225,8 @@ class Search:
     def _wins(self, candidate: Candidate) -> bool:
         """A duel with the best; if the latency was out of bounds, another one rung lower."""
         concurrency = self.records.best_concurrency(candidate, self._goal)
-        self._compare_at(concurrency, self._best)
+        if all(trial.point.concurrency != concurrency for trial in self.records.of(self._best)):
+            self._measure_in_time(self._best, concurrency)  # so that not the concurrency alone wins
         self._concurrency = self.records.best_concurrency(self._best, self._goal)
         for _ in range(2):
             duel = self._duel(candidate, concurrency)
@@ -239,11 +240,6 @@ class Search:
                 break
             concurrency = lower
         return False
-
-    def _compare_at(self, concurrency: int, candidate: Candidate) -> None:
-        """Let the other one show what it does at this concurrency, so that not the concurrency alone wins."""
-        if all(trial.point.concurrency != concurrency for trial in self.records.of(candidate)):
-            self._measure_in_time(candidate, concurrency)
 
     def _duel(self, candidate: Candidate, concurrency: int) -> Duel:
         """Rounds of the candidate and the best in turn; it ends early when it is decided."""

@@ -47,7 +47,7 @@ class Subject:
     files: Files
 
 
-def read_subject(folder: Path, target: Target, places: Places, goal: Goal, keep: Sequence[str] = ()) -> Subject:
+def read_subject(folder: Path, target: Target, places: Places, goal: Goal, keep: Sequence[str]) -> Subject:
     """The ensemble in ``folder``, before anything is built.
 
     Args:
@@ -113,7 +113,10 @@ def tune(
         ) as bench:
             with http.InferenceServerClient(bench.server.http_url) as client:
                 server_versions = versions(client)
-            timed = _timed(progress, budget)
+
+            def timed(line: str) -> None:
+                progress(f"[{budget.spent / 60:4.1f} min] {line}")
+
             try:
                 outcome = Search(settings, goal, bench, budget, load.most, timed).run()
             except RejectedError as error:
@@ -144,17 +147,12 @@ def _without(keep: Sequence[str], knobs: Knobs, folder: Path) -> tuple[Setting, 
     known = {name for setting in knobs.settings for name in (setting.name, setting.key)}
     for name in keep:
         if name not in known:
-            raise EnsembleError(
-                f"there is no setting {name!r} to keep", path=folder, cure=f"there are {choices(known)}"
-            )
+            message = f"there is no setting {name!r} to keep"
+            raise EnsembleError(message, path=folder, cure=f"there are {choices(known)}")
     settings = tuple(setting for setting in knobs.settings if not {setting.name, setting.key} & set(keep))
     if not settings:
         raise EnsembleError("there is nothing to search: no setting has a second value", path=folder)
     return settings
-
-
-def _timed(progress: Progress, budget: Budget) -> Progress:
-    return lambda line: progress(f"[{budget.spent / 60:4.1f} min] {line}")
 
 
 @contextlib.contextmanager

@@ -48,10 +48,7 @@ class Variants:
 
     def stage(self, candidate: Candidate) -> str:
         """The name of the ensemble that has the candidate's settings, staged once.
-
-        Raises:
-            RejectedError: its files cannot be edited that way, or the build refuses them.
-        """
+        Raises :class:`RejectedError`: its files cannot be edited that way, or the build refuses them."""
         if candidate not in self._names:
             name = f"{self._ensemble.name}_{len(self._names)}"
             self._names[candidate] = name
