@@ -85,6 +85,22 @@ def with_environment(name: str, content: bytes) -> Files:
     return {**members(name, "$$TRITON_MODEL_DIRECTORY/env.tar.gz"), f"{name}.step/env.tar.gz": content}
 
 
+def test_an_import_that_the_environment_lacks(endpoint: Endpoint, built: dict[str, Built], tmp_path: Path) -> None:
+    """Otherwise the rule about imports looks for packages in the wrong place.
+
+    Before the archives that are refused: the server loads no environment after one that it could not extract.
+    """
+    write_archive(built["bert_trt"].repository / "bert_trt.preprocess" / "environment", tmp_path / "env.tar.gz")
+    environment = (tmp_path / "env.tar.gz").read_bytes()
+    rules = {"environment-python-of-no-image", "environment-tar"}
+    good, bad = with_environment("env", environment), with_environment("env2", environment)
+    assert endpoint.load("env", {**good, "env.step/1/model.py": "import tokenizers\n" + MODEL_PY})[0] == 200
+    assert endpoint.rules <= rules
+    status, body = endpoint.load("env2", {**bad, "env2.step/1/model.py": "import pandas\n" + MODEL_PY})
+    assert status == 400 and "No module named 'pandas'" in body
+    assert endpoint.rules | rules == {*rules, "environment-import-missing"}
+
+
 NO_VERSION = "at least one version must be available under the version policy"
 NO_ACTIVATE = packed({"lib/python3.11/os.py": ""})
 HALF = packed({"bin/activate": "x" * 9999})[:60]
@@ -204,16 +220,3 @@ def test_one_target_model_twice_is_refused(endpoint: Endpoint) -> None:
     assert endpoint.load("same", members("same1"))[0] == 200
     status, body = endpoint.load("same", members("same2"))
     assert status == 409 and "conflicting mapping" in body
-
-
-def test_an_import_that_the_environment_lacks(endpoint: Endpoint, built: dict[str, Built], tmp_path: Path) -> None:
-    """Otherwise the rule about imports looks for packages in the wrong place."""
-    write_archive(built["bert_trt"].repository / "bert_trt.preprocess" / "environment", tmp_path / "env.tar.gz")
-    environment = (tmp_path / "env.tar.gz").read_bytes()
-    rules = {"environment-python-of-no-image", "environment-tar"}
-    good, bad = with_environment("env", environment), with_environment("env2", environment)
-    assert endpoint.load("env", {**good, "env.step/1/model.py": "import tokenizers\n" + MODEL_PY})[0] == 200
-    assert endpoint.rules <= rules
-    status, body = endpoint.load("env2", {**bad, "env2.step/1/model.py": "import pandas\n" + MODEL_PY})
-    assert status == 400 and "No module named 'pandas'" in body
-    assert endpoint.rules | rules == {*rules, "environment-import-missing"}
