@@ -20,7 +20,6 @@ PLAN: Files = {
     "one/config.pbtxt": f'platform: "tensorrt_plan"\nmax_batch_size: 8\n{IO}{GPU}',
     "one/1/model.plan": b"ptrt",
 }
-RUST: Files = {"one/config.pbtxt": f'backend: "rust_tokens"\n{IO}', "one/1": None}
 TENSORFLOW: Files = {
     "one/config.pbtxt": f'platform: "tensorflow_graphdef"\n{IO}',
     "one/1/model.graphdef": GRAPH_IDENTITY,
@@ -104,10 +103,7 @@ def _pipeline(version: str, **record: object) -> Files:
         (members(), {"instance": "ml.g55.xlarge"}, {"instance-unknown"}),
         (members(), {"image": "latest"}, {"image-unknown"}),
         (members(), {"image": "24.06"}, {"image-not-on-sagemaker"}),
-        (RUST, {"image": "24.09"}, {"image-backend-unknown"}),
-        ({**RUST, "one/libtriton_rust_tokens.so": b""}, {"image": "24.09"}, set()),
         (TENSORFLOW, {"image": "25.02"}, {"image-not-on-sagemaker"}),
-        (TENSORFLOW, {"image": "25.04"}, {"image-backend"}),
         (DALI, {"image": "24.09-py3-cpu"}, {"image-backend"}),
         (DALI, {"image": f"{AWS}:24.09-py3-cpu@sha256:0a1b"}, {"image-backend"}),
         (DALI, {"image": "24.09-py3-cpu", "instance": "ml.g5.xlarge"}, {"image-backend"}),
@@ -207,7 +203,6 @@ def test_the_gateways_archive_has_several_ensembles(tmp_path: Path) -> None:
         "[]",
         "{",
         "[" * 5000,
-        '{"artifacts": []}',
         '{"artifacts": {"one/1/model.plan": 3}, "target": 7, "triton": null}',
         '{"artifacts": {"one/1/model.plan": {"facts": [], "made_from": {"tools": 1}}}}',
         '{"artifacts": {"one/1/model.plan": {"facts": {"tensorrt": {}, "compute_capability": 8.6}}}}',

@@ -88,7 +88,7 @@ def with_environment(name: str, content: bytes) -> Files:
 def test_an_import_that_the_environment_lacks(endpoint: Endpoint, built: dict[str, Built], tmp_path: Path) -> None:
     """Otherwise the rule about imports looks for packages in the wrong place.
 
-    Before the archives that are refused: the server loads no environment after one that it could not extract.
+    It comes before the archives that are refused: after their environments, the server refuses this one (measured).
     """
     write_archive(built["bert_trt"].repository / "bert_trt.preprocess" / "environment", tmp_path / "env.tar.gz")
     environment = (tmp_path / "env.tar.gz").read_bytes()
@@ -134,9 +134,11 @@ class TritonPythonModel:
         message = inner.exec().error().message()
         return [pb_utils.InferenceResponse(error=pb_utils.TritonError(message)) for _ in requests]
 """
-WRONG = MODEL_PY.replace('"Y"', '"y"')
+WRONG, ALONE = MODEL_PY.replace('"Y"', '"y"'), MODEL_PY.replace("self, requests", "self")
+MISSPELLED = MODEL_PY.replace("execute", "exectue")
 NEXT = 'value: "T" } }, { model_name: "mid.next" model_version: -1 input_map { key: "X" value: "T" }'
-MIDDLE = ensemble_of("mid.step").replace('value: "Y" }', f'{NEXT} output_map {{ key: "Y" value: "Y" }}')
+CHAIN = ensemble_of("mid.step").replace('value: "Y" }', f'{NEXT} output_map {{ key: "Y" value: "Y" }}')
+MIDDLE = {**ensemble("mid", model_py=WRONG), **below("mid.next"), "mid/config.pbtxt": CHAIN}
 STREAM = python_step() + "model_transaction_policy { decoupled: true }\n"
 DATA = '"data":[1.0,2.0,3.0,4.0]'
 BESIDE: Files = {".git/HEAD": "x", "docs/README.md": "x", "empty": None}
@@ -146,27 +148,12 @@ LOADED: dict[str, tuple[str, Files, int, str]] = {
     "good": ("", members("good"), 200, DATA),
     "tidy": ("sagemaker-folder-not-a-model", members("tidy") | BESIDE, 200, DATA),
     "last": ("model-py-output-dropped", ensemble("last", model_py=WRONG), 200, '"outputs":[]'),
-    "mid": (
-        "model-py-output-name",
-        {**ensemble("mid", model_py=WRONG), **below("mid.next"), "mid/config.pbtxt": MIDDLE},
-        400,
-        "expected 1 inputs but got 0 inputs for model 'mid.next'",
-    ),
+    "mid": ("model-py-output-name", MIDDLE, 400, "expected 1 inputs but got 0 inputs for model 'mid.next'"),
     "stream": ("sagemaker-decoupled", ensemble("stream", step=STREAM), 400, NO_MORE),
     "bls": ("sagemaker-bls", ensemble("bls", model_py=CALLS) | below("helper"), 400, "Model 'helper' is not ready"),
     "input": ("model-py-input-name", ensemble("input", model_py=MODEL_PY.replace('"X"', '"x"')), 400, NO_INPUT),
-    "alone": (
-        "model-py-execute-arguments",
-        ensemble("alone", model_py=MODEL_PY.replace("self, requests", "self")),
-        400,
-        "TypeError",
-    ),
-    "none": (
-        "model-py-no-execute",
-        ensemble("none", model_py=MODEL_PY.replace("execute", "exectue")),
-        400,
-        "does not implement `execute` method",
-    ),
+    "alone": ("model-py-execute-arguments", ensemble("alone", model_py=ALONE), 400, "TypeError"),
+    "none": ("model-py-no-execute", ensemble("none", model_py=MISSPELLED), 400, "does not implement `execute` method"),
 }
 
 
