@@ -87,11 +87,11 @@ def test_a_folder_whose_only_config_has_another_name_is_no_riddle(tmp_path: Path
 LOST = "in its default mode the server does not start, so the other 2 models are also lost"
 
 
-@pytest.mark.parametrize(("instance", "said"), [("", True), ("ml.c5.xlarge", False)])
-def test_one_bad_model_is_said_to_cost_all(instance: str, said: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("instance", "costs_all"), [("", True), ("ml.c5.xlarge", False)])
+def test_one_bad_model_is_said_to_cost_all(instance: str, costs_all: bool, tmp_path: Path) -> None:
     """Otherwise people deploy the good ones beside it, and nothing is served. SageMaker loads them one by one."""
     bad = {"bad/config.pbtxt": python_step().replace("max_batch_size: 8", "max_batch_size: -8"), "bad/1/model.py": ""}
     lay(tmp_path, {**bad, "fine/config.pbtxt": ensemble_of("step"), "fine/1": None})
     faults = check([tmp_path], Destination(instance=instance)).faults
     effect = next(fault.effect for fault in faults if fault.rule == "max-batch-size-negative")
-    assert effect.endswith(LOST) is said
+    assert effect.endswith(LOST) is costs_all

@@ -13,7 +13,7 @@ SOURCE = (
     "core r24.10 repo_agent.cc TritonRepoAgentManager::CreateAgent, model_repository_manager.cc; measured on 2.51.0"
 )
 GOOD = python_model()
-_items = items("model_repository_agents.agents")
+_used_agents = items("model_repository_agents.agents")
 CHECKSUM = "checksum"  # server r22.07 … r26.08 build.py enable_all: the only one of the images
 
 
@@ -32,7 +32,7 @@ def _parameter(key: str) -> str:
     words="unable to find 'libtritonrepoagent_decrypt.so' for repo agent",
 )
 def repository_agent_unknown(model: Model) -> Iterator[Finding]:
-    for path, agent in _items(model):
+    for path, agent in _used_agents(model):
         if agent.name != CHECKSUM:
             meant = nearest(agent.name, [CHECKSUM])
             message = f"no image of Triton that NVIDIA publishes has a repository agent '{agent.name}'"
@@ -47,7 +47,7 @@ def repository_agent_unknown(model: Model) -> Iterator[Finding]:
     words="unable to find 'libtritonrepoagent_checksum.so' for repo agent",
 )
 def repository_agent_here(model: Model, destination: Destination) -> Iterator[Finding]:
-    for path, agent in _items(model):
+    for path, agent in _used_agents(model):
         if agent.name == CHECKSUM and not destination.image:
             message = "NVIDIA's images have the repository agent checksum, and this project's own server does not"
             cure = "delete it: the manifest of an archive has the sha256 of its files"
@@ -64,7 +64,7 @@ def repository_agent_here(model: Model, destination: Destination) -> Iterator[Fi
     good_loads=False,
 )
 def repository_agent_checksum(model: Model) -> Iterator[Finding]:
-    for path, agent in _items(model):
+    for path, agent in _used_agents(model):
         for key in sorted(agent.parameters) if agent.name == CHECKSUM else ():
             algorithm, colon, name = key.partition(":")
             file, value = posixpath.normpath(name), agent.parameters[key]

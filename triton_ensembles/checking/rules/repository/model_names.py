@@ -1,4 +1,4 @@
-"""Names of models: Python stubs are started by a shell command that has them, and HTTP clients ask by them."""
+"""Names of models: Python stubs are started by a shell command that has them, and HTTP clients request models by them."""
 
 import re
 from collections.abc import Iterator
