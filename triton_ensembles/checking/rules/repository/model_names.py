@@ -1,4 +1,4 @@
-"""Names of models: Python stubs are started by a shell command that has them, and HTTP clients request models by them."""
+"""Names of models: a shell command that starts a Python stub has them, and so do the URLs of HTTP clients."""
 
 import re
 from collections.abc import Iterator
