@@ -25,7 +25,6 @@ def faults(tmp_path: Path, config: str) -> list[Fault]:
     ("old", "new", "rule", "cure"),
     [
         ('key: "A", value: "scaled"', 'key: "A", value: "scaledd"', "ensemble-tensor-not-written", "'scaled'?"),
-        ('key: "X", value: "X"', 'key: "X", value: "x"', "ensemble-tensor-not-written", "'X'?"),
         ('key: "MEAN", value: "Z"', 'key: "MEAN", value: "z"', "ensemble-output-not-written", "'z'?"),
         ('model_name: "join"', 'model_name: "joins"', "step-model-missing", '"join"'),
         ('key: "B", value: "X"', 'key: "b", value: "X"', "step-input-unknown", 'key: "B"'),
@@ -34,7 +33,6 @@ def faults(tmp_path: Path, config: str) -> list[Fault]:
         ("model_version: -1", "", "step-version-not-served", "model_version: -1"),
         ("max_batch_size: 8", "max_batch_size: 32", "ensemble-batch-size", "max_batch_size: 8"),
         ("platform:", "platfrom:", "config-unknown-field", "'platform'?"),
-        ("input_map", "input_maps", "config-unknown-field", "'input_map'?"),
         ("data_type: TYPE_FP32", "data_type: FP32", "config-unknown-enum", "TYPE_FP32"),
     ],
 )

@@ -47,8 +47,8 @@ def project(folder: Path, recipe: str, environment: str = ENVIRONMENT) -> Path:
 
 
 def recipe_faults(folder: Path) -> list[tuple[str, int, str]]:
-    found = check([folder]).faults
-    return [(each.rule, each.place.line, each.cure) for each in found if each.rule.startswith("recipe")]
+    faults = check([folder]).faults
+    return [(fault.rule, fault.place.line, fault.cure) for fault in faults if fault.rule.startswith("recipe")]
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,7 @@ def recipe_faults(folder: Path) -> list[tuple[str, int, str]]:
         ("pipelines/mine.py", "pipelines/other.py", "recipe-file-missing", 12, "relative to the project"),
         ("0" * 64, "0f3", "recipe-unreadable", 5, "The sha256 of each file"),
         ('description = "An example"\n', "", "recipe-unreadable", 0, "add it. A line about the ensemble"),
-        ("maker =", "makr =", "recipe-unreadable", 9, "correct the line"),
         ('maker = "copy"', 'maker = "copi"', "recipe-unreadable", 9, "did you mean 'copy'?"),
-        ('source = "weights"', 'source = "wheights"', "recipe-unreadable", 10, "did you mean 'weights'?"),
         ('file = "labels.txt"', 'file = "label.txt"', "recipe-unreadable", 11, "did you mean 'labels.txt'?"),
         ('["scale"]', '["scale"]\nkind = "wheel"', "recipe-unreadable", 17, "did you mean 'wheels'?"),
         ('file = "labels.txt"\n', "", "recipe-maker-files", 8, 'write file = "labels.txt"'),
@@ -81,15 +79,10 @@ def test_what_the_build_refuses_is_a_fault(old: str, new: str, rule: str, line: 
     assert (found, at) == (rule, line) and cure in cured
 
 
-@pytest.mark.parametrize(("python", "known"), [("3.7", False), ("3.14", False), ("3.8", True), ("3.13", True)])
-def test_a_python_that_no_stub_exists_for_is_a_fault(python: str, known: bool, tmp_path: Path) -> None:
-    """Otherwise a build of minutes ends in: Triton has no stub for Python 3.7."""
-    found = recipe_faults(project(tmp_path, RECIPE, ENVIRONMENT.replace("3.10", python)))
-    assert [(rule, line) for rule, line, _ in found] == ([] if known else [("recipe-environment-python", 3)])
-
-
-def test_the_pythons_with_a_stub_are_those_of_the_wheel() -> None:
-    """Otherwise the rule refuses a Python that Triton runs."""
+def test_a_python_that_no_stub_exists_for_is_a_fault(tmp_path: Path) -> None:
+    """Otherwise a build of minutes ends in: Triton has no stub for Python 3.7; or one that Triton runs is refused."""
+    found = recipe_faults(project(tmp_path, RECIPE, ENVIRONMENT.replace("3.10", "3.7")))
+    assert [(rule, line) for rule, line, _ in found] == [("recipe-environment-python", 3)]
     stubs = find_home().stub("3.10").parents[1]
     assert {folder.name for folder in stubs.iterdir()} == set(STUB_PYTHONS)
 
@@ -126,6 +119,7 @@ LABELS = '[[artifacts]]\npath = "scale/1/x"\nmaker = "numbered_labels"\noptions 
         (LABELS.replace("1/x", "1/" + "x" * 256), "recipe-unreadable", 3),
         (LABELS.replace("1/x", "2/x"), "model-file-missing", 0),
         ('[parameters.scale]\nFORCE_CPU_ONLY_INPUT_TENSORS = "maybe"\n', "force-cpu-only-value", 3),
+        ("# long\n" * 100_000, "recipe-unreadable", 0),
         ('[sources."../x"]\nfrom = [{ url = "https://x/" }]\nfiles = {}\n', "recipe-unreadable", 2),
         ('[sources.x]\nfrom = [{ url = "http://x:99999/" }]\nfiles = {}\n', "recipe-unreadable", 3),
     ],
@@ -133,7 +127,7 @@ LABELS = '[[artifacts]]\npath = "scale/1/x"\nmaker = "numbered_labels"\noptions 
 def test_what_the_build_would_stop_at_later_is_a_fault(recipe: str, rule: str, line: int, tmp_path: Path) -> None:
     """Otherwise check says 'no faults', and the build ends in an error, or writes into its own store."""
     faults = check([project(tmp_path, f'description = "An example"\n{recipe}')]).faults
-    assert (rule, line) in [(each.rule, each.place.line) for each in faults]
+    assert (rule, line) in [(fault.rule, fault.place.line) for fault in faults]
 
 
 def test_a_folder_has_one_ensemble_and_nothing_that_no_archive_can_hold(tmp_path: Path) -> None:
@@ -169,9 +163,3 @@ def test_files_that_only_this_machine_could_have_are_missed(tmp_path: Path) -> N
     assert recipe_faults(mine) == []
     (mine / "ensemble.toml").write_text(recipe.replace('"weights" },', '"nowhere" }, { url = "s3://bucket/" },'))
     assert recipe_faults(mine) == []
-
-
-def test_of_a_recipe_that_is_too_long_to_be_read_nothing_is_said_to_be_missing(tmp_path: Path) -> None:
-    mine = project(tmp_path, 'description = "x"\n' + "# long\n" * 100_000)
-    (fault,) = (each for each in check([mine]).faults if each.rule == "recipe-unreadable")
-    assert "longer than a recipe may be" in fault.message

@@ -10,12 +10,6 @@ from triton_ensembles.checking.examples import GRAPH_IDENTITY
 ENV = "$$TRITON_MODEL_DIRECTORY/env.tar.gz"
 
 
-def test_unique_names_are_not_a_fault(tmp_path: Path) -> None:
-    """Otherwise a good endpoint is reported."""
-    paths = [write(tmp_path / f"{name}.tar.gz", members(name)) for name in ("a", "b", "c")]
-    assert faults(*paths) == []
-
-
 def test_shared_steps_are_named_with_both_places(tmp_path: Path) -> None:
     """Otherwise loading one archive reloads the Python steps of another, and nobody knows why."""
     paths = [write(tmp_path / f"{name}.tar.gz", members("same")) for name in ("a", "b", "c")]
@@ -27,10 +21,10 @@ def test_shared_steps_are_named_with_both_places(tmp_path: Path) -> None:
 
 def test_the_name_of_the_ensemble_may_be_the_same(tmp_path: Path) -> None:
     """Otherwise archives cannot all call their ensemble 'ensemble', as AWS's examples do."""
-    archives = [
-        {path.replace(f"{name}/", "ensemble/", 1): text for path, text in members(name).items()} for name in ("x", "y")
-    ]
-    assert not rules(*(write(tmp_path / f"{number}.tar.gz", files) for number, files in enumerate(archives)))
+    for name in ("x", "y"):
+        files = {path.replace(f"{name}/", "ensemble/", 1): text for path, text in members(name).items()}
+        write(tmp_path / f"{name}.tar.gz", files)
+    assert not rules(*tmp_path.iterdir())
 
 
 def test_one_name_in_two_folders(tmp_path: Path) -> None:
@@ -59,10 +53,9 @@ def test_an_environment_twice_in_one_archive(tmp_path: Path) -> None:
 
 def test_mixed_targets(tmp_path: Path) -> None:
     """Otherwise an archive for CPUs is deployed beside one for GPUs."""
-    manifests = {"cpu": '{"target": "cpu"}', "gpu": '{"target": "gpu"}'}
     one, two = (
-        write(tmp_path / f"{name}.tar.gz", {**members(name), "manifest.json": manifest})
-        for name, manifest in manifests.items()
+        write(tmp_path / f"{name}.tar.gz", {**members(name), "manifest.json": f'{{"target": "{name}"}}'})
+        for name in ("cpu", "gpu")
     )
     assert rules(one, two) == {"endpoint-mixed-targets"}
     assert rules(one) == set()

@@ -20,7 +20,6 @@ PLAN: Files = {
     "one/config.pbtxt": f'platform: "tensorrt_plan"\nmax_batch_size: 8\n{IO}{GPU}',
     "one/1/model.plan": b"ptrt",
 }
-RUST: Files = {"one/config.pbtxt": f'backend: "rust_tokens"\n{IO}', "one/1": None}
 TENSORFLOW: Files = {
     "one/config.pbtxt": f'platform: "tensorflow_graphdef"\n{IO}',
     "one/1/model.graphdef": GRAPH_IDENTITY,
@@ -36,9 +35,9 @@ def test_the_release_table_is_complete() -> None:
     table = releases()
     assert list(table) == sorted(table)
     assert table["24.10"].triton == "2.51.0"
-    assert len({each.triton for each in table.values()}) == len(table)
-    assert [each.release for each in table.values() if each.tensorflow == "yes"][-1] == "25.02"
-    assert all(each.python in ("3.8", "3.10", "3.12") for each in table.values())
+    assert len({release.triton for release in table.values()}) == len(table)
+    assert [release.release for release in table.values() if release.tensorflow == "yes"][-1] == "25.02"
+    assert all(release.python in ("3.8", "3.10", "3.12") for release in table.values())
 
 
 @pytest.mark.parametrize(
@@ -59,25 +58,18 @@ def test_an_image_is_named_in_many_ways(image: str, release: str | None) -> None
 
 
 def test_instances() -> None:
-    """Otherwise a plan is compared with the wrong GPU."""
+    """Otherwise a plan is compared with the wrong GPU, or deploy cannot tell which image an instance gets."""
     g5 = instance_of("ml.g5.xlarge")
     assert g5 and (g5.gpu, g5.compute_capability, g5.gpus) == ("A10G", "8.6", 1)
-    c5 = instance_of("ml.c5.xlarge")
-    assert c5 and (c5.gpu, c5.gpus) == ("", 0)
-    assert instance_of("ml.z9.xlarge") is None and instance_of("") is None
-
-
-def test_every_cpu_instance_of_sagemaker_is_known() -> None:
-    """Otherwise deploy cannot tell which image it gets. boto3 knows the types of endpoints."""
     client = boto3.client("sagemaker", region_name="us-east-1")
     types = client.meta.service_model.shape_for("ProductionVariantInstanceType").enum
-    without_gpu = [each for each in types if re.match(r"ml\.[cmrt]\d", each)]
+    without_gpu = [name for name in types if re.match(r"ml\.[cmrt]\d", name)]
     assert {"ml.m5.xlarge", "ml.r5.xlarge", "ml.c7i.xlarge"} <= set(without_gpu)
-    for each in without_gpu:
-        known = instance_of(each)
-        assert known and not known.gpus, each
+    for name in without_gpu:
+        known = instance_of(name)
+        assert known and not known.gpus, name
         # Amazon's own processors have a g after the generation.
-        assert known.architecture == ("aarch64" if re.match(r"ml\.\w\dg", each) else "x86_64"), each
+        assert known.architecture == ("aarch64" if re.match(r"ml\.\w\dg", name) else "x86_64"), name
 
 
 DALI: Files = {
@@ -93,6 +85,11 @@ def _built_for(target: str, image: str, files: Files, **more: str) -> Files:
     return {**files, "manifest.json": json.dumps({"target": target, "image": image, **more})}
 
 
+def _pipeline(version: str, **record: object) -> Files:
+    made_by = {"made_from": {"tools": {"nvidia-dali-cuda130": version}}, **record}
+    return {**DALI, "manifest.json": json.dumps({"ensemble": "one", "artifacts": {"images/1/model.dali": made_by}})}
+
+
 @pytest.mark.parametrize(
     ("files", "target", "expected"),
     [
@@ -106,10 +103,7 @@ def _built_for(target: str, image: str, files: Files, **more: str) -> Files:
         (members(), {"instance": "ml.g55.xlarge"}, {"instance-unknown"}),
         (members(), {"image": "latest"}, {"image-unknown"}),
         (members(), {"image": "24.06"}, {"image-not-on-sagemaker"}),
-        (RUST, {"image": "24.09"}, {"image-backend-unknown"}),
-        ({**RUST, "one/libtriton_rust_tokens.so": b""}, {"image": "24.09"}, set()),
         (TENSORFLOW, {"image": "25.02"}, {"image-not-on-sagemaker"}),
-        (TENSORFLOW, {"image": "25.04"}, {"image-backend"}),
         (DALI, {"image": "24.09-py3-cpu"}, {"image-backend"}),
         (DALI, {"image": f"{AWS}:24.09-py3-cpu@sha256:0a1b"}, {"image-backend"}),
         (DALI, {"image": "24.09-py3-cpu", "instance": "ml.g5.xlarge"}, {"image-backend"}),
@@ -129,6 +123,19 @@ def _built_for(target: str, image: str, files: Files, **more: str) -> Files:
         (members(), {"image": "mine/tritonserver:24.09-arm64", "instance": "ml.c7g.large"}, set()),
         (PLAN, {"image": "24.09-py3-cpu"}, {"instance-without-gpu", "plan-unknown"}),
         (PLAN, {"image": "24.09", "instance": "ml.m5.xlarge"}, {"instance-without-gpu", "plan-unknown"}),
+        # Python code for another stub: numpy cannot be imported there.
+        (_built_for("fused", "24.09", members(), python="3.11"), {"image": "24.09"}, {"archive-python"}),
+        (_built_for("fused", "24.09", members(), python="3.10"), {"image": "24.09-py3-cpu"}, set()),
+        (_built_for("fused", "24.09", members(), python=""), {"image": "25.04"}, set()),
+        (_pipeline("2.4.0"), {"image": "24.09"}, {"pipeline-dali"}),
+        # The installed one only started the one that wrote it.
+        (_pipeline("2.4.0", facts={"dali": "1.39.0"}), {"image": "24.09"}, set()),
+        (_pipeline("1.36.0"), {"image": "24.09"}, set()),
+        (_plan(tensorrt="10.4.0.26"), {"image": "24.09"}, set()),
+        (_plan(tensorrt="10.4.0"), {"image": "24.09"}, set()),  # as tensorrt.__version__ says it
+        (_plan(tensorrt="10.8.0.43"), {"image": "24.09"}, {"plan-tensorrt"}),
+        # Another build is enough: server issue #5975.
+        (_plan(tensorrt="8.6.3.2"), {"image": "24.04"}, {"plan-tensorrt", "image-not-on-sagemaker"}),
     ],
 )
 def test_image_and_instance(files: Files, target: dict[str, str], expected: set[str], tmp_path: Path) -> None:
@@ -139,13 +146,16 @@ def test_image_and_instance(files: Files, target: dict[str, str], expected: set[
     assert rules(write(tmp_path / "a.tar.gz", files), **target) == expected
 
 
-@pytest.mark.parametrize("backend", ["onnxruntime", "openvino", "pytorch", "fil", "identity", "python", "tensorflow"])
-def test_the_image_for_cpu_instances_has_the_other_backends(backend: str, tmp_path: Path) -> None:
+def test_the_image_for_cpu_instances_has_the_other_backends(tmp_path: Path) -> None:
     """Otherwise good archives are refused."""
-    files: Files = {"one/config.pbtxt": f'backend: "{backend}"\n{IO}', "one/1": None}
-    assert "image-backend" not in rules(write(tmp_path / "a.tar.gz", files), image="25.02-py3-cpu")
-    lacking = "image-backend" in rules(write(tmp_path / "b.tar.gz", files), image="25.04", instance="ml.m5.xlarge")
-    assert lacking == (backend == "tensorflow")
+    backends = ("onnxruntime", "openvino", "pytorch", "fil", "identity", "python", "tensorflow")
+    files: Files = {f"{backend}/config.pbtxt": f'backend: "{backend}"\n{IO}' for backend in backends}
+    path = write(tmp_path / "a.tar.gz", {**files, **{f"{backend}/1": None for backend in backends}})
+    assert "image-backend" not in rules(path, image="25.02-py3-cpu")
+    (lacking,) = (
+        fault for fault in faults(path, image="25.04", instance="ml.m5.xlarge") if fault.rule == "image-backend"
+    )
+    assert "tensorflow" in lacking.message
 
 
 def test_the_fault_names_step_backend_and_image(tmp_path: Path) -> None:
@@ -156,49 +166,8 @@ def test_the_fault_names_step_backend_and_image(tmp_path: Path) -> None:
     assert fault.effect.startswith("AWS's SDK picks that image for ml.m5.xlarge, which has no GPU")
     assert fault.cure.endswith("--image 24.09-py3")
     assert fault.place.path.endswith("one.images/config.pbtxt") and fault.place.line == 1
-    (plan,) = [each for each in faults(write(tmp_path / "b.tar.gz", PLAN), image="24.09-py3-cpu") if each.place.line]
+    (plan,) = [fault for fault in faults(write(tmp_path / "b.tar.gz", PLAN), image="24.09-py3-cpu") if fault.place.line]
     assert plan.message == "'one' is a TensorRT plan, and the image 24.09-py3-cpu is built without GPUs"
-
-
-@pytest.mark.parametrize(
-    ("python", "image", "faulty"),
-    [("3.11", "24.09", True), ("3.10", "24.09-py3-cpu", False), ("3.10", "25.04", True), ("", "25.04", False)],
-)
-def test_python_code_for_another_stub(python: str, image: str, faulty: bool, tmp_path: Path) -> None:
-    """Otherwise numpy cannot be imported there, which is seen at the first request."""
-    files = _built_for("fused", "24.09", members(), python=python)
-    assert rules(write(tmp_path / "a.tar.gz", files), image=image) == ({"archive-python"} if faulty else set())
-
-
-@pytest.mark.parametrize(
-    ("built", "image", "faulty"),
-    [
-        ("10.4.0.26", "24.09", False),
-        ("10.4.0", "24.09", False),  # as tensorrt.__version__ says it
-        ("10.8.0.43", "24.09", True),
-        ("8.6.3.2", "24.04", True),  # another build is enough: server issue #5975
-    ],
-)
-def test_a_plan_of_another_tensorrt(built: str, image: str, faulty: bool, tmp_path: Path) -> None:
-    """Otherwise plans are deployed that the image's TensorRT refuses, or good ones are reported."""
-    assert ("plan-tensorrt" in rules(write(tmp_path / "a.tar.gz", _plan(tensorrt=built)), image=image)) is faulty
-
-
-@pytest.mark.parametrize(
-    ("record", "faulty"),
-    [
-        ({"made_from": {"tools": {"nvidia-dali-cuda130": "2.4.0"}}}, True),
-        # the installed one only started the one that wrote it
-        ({"made_from": {"tools": {"nvidia-dali-cuda130": "2.4.0"}}, "facts": {"dali": "1.39.0"}}, False),
-        ({"made_from": {"tools": {"nvidia-dali-cuda130": "1.36.0"}}}, False),
-    ],
-)
-def test_a_pipeline_of_a_newer_dali(record: dict[str, object], faulty: bool, tmp_path: Path) -> None:
-    """Otherwise the image's DALI fails on unknown operators."""
-    manifest = json.dumps({"ensemble": "one", "artifacts": {"images/1/model.dali": record}})
-    found = faults(write(tmp_path / "a.tar.gz", {**DALI, "manifest.json": manifest}), image="24.09")
-    assert [fault.rule for fault in found] == ["pipeline-dali"] * faulty
-    assert all(fault.place.path.endswith("one.images/1/model.dali") for fault in found)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +185,7 @@ def test_the_plan_of_every_version_that_is_served(policy: str, expected: list[st
     files = {**PLAN, "one/2/model.plan": b"plan", "manifest.json": json.dumps({"artifacts": artifacts})}
     files["one/config.pbtxt"] = f"{PLAN['one/config.pbtxt']}version_policy {{ {policy} }}"
     found = faults(write(tmp_path / "a.tar.gz", files), image="24.09", instance="ml.g5.xlarge")
-    named = [str(each.place) for each in found if each.rule == "plan-compute-capability"]
+    named = [str(fault.place) for fault in found if fault.rule == "plan-compute-capability"]
     assert [name.partition("!")[2] for name in named] == expected
 
 
@@ -231,11 +200,9 @@ def test_the_gateways_archive_has_several_ensembles(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
         "[]",
         "{",
         "[" * 5000,
-        '{"artifacts": []}',
         '{"artifacts": {"one/1/model.plan": 3}, "target": 7, "triton": null}',
         '{"artifacts": {"one/1/model.plan": {"facts": [], "made_from": {"tools": 1}}}}',
         '{"artifacts": {"one/1/model.plan": {"facts": {"tensorrt": {}, "compute_capability": 8.6}}}}',

@@ -10,14 +10,15 @@ import pytest
 from tests.checking.packing import MODEL_PY, Content, ensemble_of, faults, link, members, python_step, rules, write
 
 SPACE = 'platform : "ensemble"'
+ENSEMBLE: dict[str, Content] = {"one/config.pbtxt": ensemble_of("one.step"), "one/1": None}
 STEP: dict[str, Content] = {"step/config.pbtxt": python_step(), "step/1/model.py": MODEL_PY}
 
 
 @pytest.mark.parametrize(
     ("files", "rule"),
     [
-        ({"notes/README.md": "nothing"}, "sagemaker-no-model"),
-        ({**members(), "docs/README.md": "x"}, "sagemaker-folder-not-a-model"),
+        ({**ENSEMBLE, "one.step/README.md": "x"}, "step-not-a-model"),
+        ({**ENSEMBLE, "one.step/1": None}, "step-not-a-model"),
         ({"config.pbtxt": ensemble_of("step"), "1/README.md": "keep", **STEP}, "sagemaker-root-config"),
         ({**STEP, ".ipynb_checkpoints/x": "left behind"}, "sagemaker-no-ensemble"),
         ({**STEP, "e/config.pbtxt": ensemble_of("step", SPACE), "e/1": None}, "sagemaker-ensemble-not-seen"),
@@ -33,13 +34,6 @@ STEP: dict[str, Content] = {"step/config.pbtxt": python_step(), "step/1/model.py
 def test_each_fault_of_an_archive_is_named(files: dict[str, Content], rule: str, tmp_path: Path) -> None:
     """Otherwise a quarter of an hour later SageMaker refuses the archive, or serves another model."""
     assert rule in rules(write(tmp_path / "bad.tar.gz", files))
-
-
-def test_two_faults_do_not_hide_each_other(tmp_path: Path) -> None:
-    """Otherwise people fix their archive one upload at a time."""
-    files = {**members(), "link": link("link", "one"), "two/config.pbtxt": ensemble_of("one.step"), "two/1": None}
-    found = rules(write(tmp_path / "a.tar.gz", files))
-    assert {"sagemaker-symbolic-link", "sagemaker-several-ensembles"} <= found
 
 
 @pytest.mark.parametrize(
@@ -94,10 +88,3 @@ def test_junk_is_a_fault_and_does_not_crash(tmp_path: Path) -> None:
         path = tmp_path / f"{number}.tar.gz"
         path.write_bytes(data)
         assert not any("this rule itself failed" in fault.message for fault in faults(path))
-
-
-@pytest.mark.parametrize("files", [{"one.step/README.md": "x"}, {"one.step/1": None}])
-def test_a_step_that_is_not_a_model_is_a_fault(files: dict[str, Content], tmp_path: Path) -> None:
-    """Otherwise it counts as a folder that SageMaker ignores."""
-    kept = {path: text for path, text in members().items() if not path.startswith("one.step/")}
-    assert rules(write(tmp_path / "one.tar.gz", {**kept, **files})) == {"step-not-a-model"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tarfile
 import urllib.error
 import urllib.request
@@ -17,7 +18,9 @@ from triton_ensembles.building.built import Built
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 
 TARGET = "X-Amzn-SageMaker-Target-Model"
-MODEL: dict[str, Content] = {"config.pbtxt": python_step(), "1/model.py": MODEL_PY}
+PLATFORM = 'platform: "ensemble"'
+Files = dict[str, Content]
+MODEL: Files = {"config.pbtxt": python_step(), "1/model.py": MODEL_PY}
 
 
 class Endpoint:
@@ -69,94 +72,59 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
         yield Endpoint(server, folder)
 
 
-def test_a_good_archive_is_served(endpoint: Endpoint) -> None:
-    """Otherwise the other tests of this file prove nothing."""
-    assert endpoint.load("good", members("good"))[0] == 200
-    assert endpoint.rules == set()
-    status, body = endpoint.invoke()
-    assert status == 200 and json.loads(body)["outputs"][0]["data"] == [1, 2, 3, 4]
+def ensemble(name: str, platform: str = PLATFORM, step: str = python_step(), model_py: str = MODEL_PY) -> Files:
+    config = {f"{name}/config.pbtxt": ensemble_of(f"{name}.step", platform), f"{name}.step/config.pbtxt": step}
+    return {**members(name, model_py=model_py), **config}
 
 
-def test_a_wrapped_archive_is_refused(endpoint: Endpoint) -> None:
-    """Otherwise the rule about wrapping folders is wrong."""
-    status, body = endpoint.load("wrapped", {f"repository/{name}": text for name, text in members("wr").items()})
-    assert status == 400 and "at least one version must be available under the version policy" in body
-    assert "sagemaker-wrapped-archive" in endpoint.rules
+def below(folder: str, files: Files = MODEL) -> Files:
+    return {f"{folder}/{path}": text for path, text in files.items()}
 
 
-def test_other_folders_beside_an_ensemble_are_ignored(endpoint: Endpoint) -> None:
-    """Otherwise a warning about them is an error, or should be one."""
-    files = {**members("tidy"), ".git/HEAD": "x", "docs/README.md": "x", "empty": None}
-    assert endpoint.load("tidy", files)[0] == 200
-    assert endpoint.rules == {"sagemaker-folder-not-a-model"}
-    assert endpoint.invoke()[0] == 200
+def with_environment(name: str, content: bytes) -> Files:
+    return {**members(name, "$$TRITON_MODEL_DIRECTORY/env.tar.gz"), f"{name}.step/env.tar.gz": content}
 
 
-def test_a_blank_in_the_name_of_a_single_python_model_is_refused(endpoint: Endpoint) -> None:
-    """Otherwise the rule about names of archives is wrong: the stub gets two words for its name."""
-    status, body = endpoint.load("my model", {f"blank/{file}": text for file, text in MODEL.items()})
-    assert status == 400 and "No module named 'model'" in body
-    assert endpoint.rules == {"sagemaker-stub-name-in-shell"}
+def test_an_import_that_the_environment_lacks(endpoint: Endpoint, built: dict[str, Built], tmp_path: Path) -> None:
+    """Otherwise the rule about imports looks for packages in the wrong place.
+
+    It comes before the archives that are refused: after their environments, the server refuses this one (measured).
+    """
+    write_archive(built["bert_trt"].repository / "bert_trt.preprocess" / "environment", tmp_path / "env.tar.gz")
+    environment = (tmp_path / "env.tar.gz").read_bytes()
+    rules = {"environment-python-of-no-image", "environment-tar"}
+    good, bad = with_environment("env", environment), with_environment("env2", environment)
+    assert endpoint.load("env", {**good, "env.step/1/model.py": "import tokenizers\n" + MODEL_PY})[0] == 200
+    assert endpoint.rules <= rules
+    status, body = endpoint.load("env2", {**bad, "env2.step/1/model.py": "import pandas\n" + MODEL_PY})
+    assert status == 400 and "No module named 'pandas'" in body
+    assert endpoint.rules | rules == {*rules, "environment-import-missing"}
 
 
-def test_of_two_ensembles_one_is_served(endpoint: Endpoint) -> None:
-    """Otherwise the rule about several ensembles is wrong."""
-    files = {**members("two"), "two_more/config.pbtxt": ensemble_of("two.step"), "two_more/1/README.md": ""}
-    assert endpoint.load("two", files)[0] == 200
-    assert endpoint.rules == {"sagemaker-several-ensembles"}
-    for folder in ("two", "two_more"):
-        assert endpoint.said(f"detected an Ensemble config at path: {endpoint.url}/{folder}/config.pbtxt")
+NO_VERSION = "at least one version must be available under the version policy"
+NO_ACTIVATE = packed({"lib/python3.11/os.py": ""})
+HALF = packed({"bin/activate": "x" * 9999})[:60]
+# The rule, what is in the archive, and what the server says.
+REFUSED: dict[str, tuple[str, Files, str]] = {
+    "empty": ("sagemaker-no-model", {"README.md": "nothing"}, NO_VERSION),
+    "wrapped": ("sagemaker-wrapped-archive", below("w", members("wrapped")), NO_VERSION),
+    "my model": ("sagemaker-stub-name-in-shell", below("blank"), "No module named 'model'"),  # two words for a name
+    "bare": ("environment-no-activate", with_environment("bare", NO_ACTIVATE), "/bin/activate does not exist"),
+    "junk": ("environment-format", with_environment("junk", b"junk" * 100), "archive_read_open_filename() failed"),
+    "half": ("environment-format", with_environment("half", HALF), "failed"),
+}
 
 
-def test_without_an_ensemble_one_of_the_models_is_served(endpoint: Endpoint) -> None:
-    """Otherwise the rule about archives without an ensemble is wrong."""
-    files = {f"{name}/{file}": text for name in ("uno", "due") for file, text in MODEL.items()}
-    assert endpoint.load("none", files)[0] == 200
-    assert endpoint.rules == {"sagemaker-no-ensemble"}
+@pytest.mark.parametrize("name", REFUSED)
+def test_an_archive_is_refused(endpoint: Endpoint, name: str) -> None:
+    """Otherwise the rule reports what SageMaker loads."""
+    rule, files, words = REFUSED[name]
+    status, body = endpoint.load(name, files)
+    assert status == 400 and words in body, body
+    assert rule in endpoint.rules
 
 
-def test_single_quotes_hide_the_ensemble(endpoint: Endpoint) -> None:
-    """Otherwise the checker insists on a spelling that the front end does not need."""
-    files = members("quoted")
-    files["quoted/config.pbtxt"] = ensemble_of("quoted.step", "platform: 'ensemble'")
-    endpoint.load("quoted", files)
-    assert endpoint.rules == {"sagemaker-ensemble-not-seen"}
-    assert not endpoint.said(f"detected an Ensemble config at path: {endpoint.url}")
-
-
-@pytest.mark.parametrize(("space", "seen"), [("\n\t\r\f ", True), ("\v", False)])
-def test_the_front_end_skips_five_characters_before_the_platform(endpoint: Endpoint, space: str, seen: bool) -> None:
-    """Otherwise the checker and the endpoint see another ensemble than SageMaker: protobuf skips \\v, RE2 does not."""
-    name = "spaced" if seen else "vertical"
-    files = members(name)
-    files[f"{name}/config.pbtxt"] = ensemble_of(f"{name}.step", f'platform:{space}"ensemble"')
-    endpoint.load(name, files)
-    assert bool(endpoint.said(f"detected an Ensemble config at path: {endpoint.url}")) is seen
-    assert endpoint.rules == (set() if seen else {"sagemaker-ensemble-not-seen"})
-
-
-def test_a_comment_is_taken_for_an_ensemble(endpoint: Endpoint) -> None:
-    """Otherwise the checker reports a harmless comment."""
-    files = members("comment")
-    files["comment.step/config.pbtxt"] = f'# a step of a platform: "ensemble" model\n{python_step()}'
-    endpoint.load("comment", files)
-    assert endpoint.rules == {"sagemaker-ensemble-mistaken"}
-    assert endpoint.said(f"detected an Ensemble config at path: {endpoint.url}/comment.step/config.pbtxt")
-
-
-def test_requests_to_a_decoupled_step_are_refused(endpoint: Endpoint) -> None:
-    """Otherwise the rule about decoupled models is wrong."""
-    files = members("stream")
-    files["stream.step/config.pbtxt"] = python_step() + "model_transaction_policy { decoupled: true }\n"
-    assert endpoint.load("stream", files)[0] == 200
-    status, body = endpoint.invoke()
-    assert status == 400 and "doesn't support models with decoupled transaction policy" in body
-    assert endpoint.rules == {"sagemaker-decoupled"}
-
-
-def test_a_model_that_model_py_calls_is_not_loaded(endpoint: Endpoint) -> None:
-    """Otherwise the checker reports a call of a model that is loaded."""
-    code = """\
+CALLS = """\
 import triton_python_backend_utils as pb_utils
 
 
@@ -166,11 +134,61 @@ class TritonPythonModel:
         message = inner.exec().error().message()
         return [pb_utils.InferenceResponse(error=pb_utils.TritonError(message)) for _ in requests]
 """
-    helper = {f"helper/{file}": text for file, text in MODEL.items()}
-    assert endpoint.load("bls", {**members("bls", model_py=code), **helper})[0] == 200
+WRONG, ALONE = MODEL_PY.replace('"Y"', '"y"'), MODEL_PY.replace("self, requests", "self")
+MISSPELLED = MODEL_PY.replace("execute", "exectue")
+NEXT = 'value: "T" } }, { model_name: "mid.next" model_version: -1 input_map { key: "X" value: "T" }'
+CHAIN = ensemble_of("mid.step").replace('value: "Y" }', f'{NEXT} output_map {{ key: "Y" value: "Y" }}')
+MIDDLE = {**ensemble("mid", model_py=WRONG), **below("mid.next"), "mid/config.pbtxt": CHAIN}
+STREAM = python_step() + "model_transaction_policy { decoupled: true }\n"
+DATA = '"data":[1.0,2.0,3.0,4.0]'
+BESIDE: Files = {".git/HEAD": "x", "docs/README.md": "x", "empty": None}
+NO_MORE = "doesn't support models with decoupled transaction policy"
+NO_INPUT = "'NoneType' object has no attribute 'as_numpy'"
+LOADED: dict[str, tuple[str, Files, int, str]] = {
+    "good": ("", members("good"), 200, DATA),
+    "tidy": ("sagemaker-folder-not-a-model", members("tidy") | BESIDE, 200, DATA),
+    "last": ("model-py-output-dropped", ensemble("last", model_py=WRONG), 200, '"outputs":[]'),
+    "mid": ("model-py-output-name", MIDDLE, 400, "expected 1 inputs but got 0 inputs for model 'mid.next'"),
+    "stream": ("sagemaker-decoupled", ensemble("stream", step=STREAM), 400, NO_MORE),
+    "bls": ("sagemaker-bls", ensemble("bls", model_py=CALLS) | below("helper"), 400, "Model 'helper' is not ready"),
+    "input": ("model-py-input-name", ensemble("input", model_py=MODEL_PY.replace('"X"', '"x"')), 400, NO_INPUT),
+    "alone": ("model-py-execute-arguments", ensemble("alone", model_py=ALONE), 400, "TypeError"),
+    "none": ("model-py-no-execute", ensemble("none", model_py=MISSPELLED), 400, "does not implement `execute` method"),
+}
+
+
+@pytest.mark.parametrize("name", LOADED)
+def test_an_archive_loads_and_answers(endpoint: Endpoint, name: str) -> None:
+    """Otherwise the rule quotes words that the server does not use, or reports an archive that answers."""
+    rule, files, *answer = LOADED[name]
+    assert endpoint.load(name, files)[0] == 200
     status, body = endpoint.invoke()
-    assert status == 400 and "Model 'helper' is not ready" in body
-    assert endpoint.rules == {"sagemaker-bls"}
+    assert status == answer[0] and answer[1] in body, body
+    assert endpoint.rules == {rule} - {""}
+
+
+COMMENT = f"# a step of a {PLATFORM} model\n{python_step()}"
+TWO: Files = {"two_more/config.pbtxt": ensemble_of("two.step"), "two_more/1/README.md": ""}
+# The rule, what is in the archive, and the folders that the front end takes for ensembles.
+ENSEMBLES: dict[str, tuple[str, Files, set[str]]] = {
+    "two": ("sagemaker-several-ensembles", members("two") | TWO, {"two", "two_more"}),
+    "models": ("sagemaker-no-ensemble", below("uno") | below("due"), set()),
+    "quoted": ("sagemaker-ensemble-not-seen", ensemble("quoted", "platform: 'ensemble'"), set()),
+    "spaced": ("", ensemble("spaced", 'platform:\n\t\r\f "ensemble"'), {"spaced"}),
+    # Protobuf skips \v, RE2 does not.
+    "vertical": ("sagemaker-ensemble-not-seen", ensemble("vertical", 'platform:\v"ensemble"'), set()),
+    "comment": ("sagemaker-ensemble-mistaken", ensemble("comment", step=COMMENT), {"comment", "comment.step"}),
+}
+
+
+@pytest.mark.parametrize("name", ENSEMBLES)
+def test_the_front_end_looks_for_ensembles(endpoint: Endpoint, name: str) -> None:
+    """Otherwise the checker and the endpoint see another ensemble than SageMaker."""
+    rule, files, folders = ENSEMBLES[name]
+    endpoint.load(name, files)
+    assert endpoint.rules == {rule} - {""}
+    log = endpoint.server.log.read_text(errors="replace")
+    assert set(re.findall(f"detected an Ensemble config at path: {endpoint.url}/(.*)/config.pbtxt", log)) == folders
 
 
 def test_shared_steps_are_loaded_again(endpoint: Endpoint, tmp_path: Path) -> None:
@@ -189,70 +207,3 @@ def test_one_target_model_twice_is_refused(endpoint: Endpoint) -> None:
     assert endpoint.load("same", members("same1"))[0] == 200
     status, body = endpoint.load("same", members("same2"))
     assert status == 409 and "conflicting mapping" in body
-
-
-@pytest.mark.parametrize(
-    ("model_py", "rule", "words"),
-    [
-        (MODEL_PY.replace("execute", "exectue"), "model-py-no-execute", "does not implement `execute` method"),
-        (MODEL_PY.replace("self, requests", "self"), "model-py-execute-arguments", "TypeError"),
-        (MODEL_PY.replace('"X"', '"x"'), "model-py-input-name", "'NoneType' object has no attribute 'as_numpy'"),
-    ],
-)
-def test_a_model_loads_and_fails_for_each_request(endpoint: Endpoint, model_py: str, rule: str, words: str) -> None:
-    """Otherwise the rule quotes words that the server does not use."""
-    assert endpoint.load(rule, members(rule, model_py=model_py))[0] == 200
-    status, body = endpoint.invoke()
-    assert status == 400 and words in body, body
-    assert endpoint.rules == {rule}
-
-
-def test_an_output_of_another_name_is_dropped(endpoint: Endpoint) -> None:
-    """Otherwise the rule about outputs that the config does not have is wrong."""
-    wrong = MODEL_PY.replace('"Y"', '"y"')
-    assert endpoint.load("last", members("last", model_py=wrong))[0] == 200
-    status, body = endpoint.invoke()
-    assert status == 200 and json.loads(body)["outputs"] == []
-    assert endpoint.rules == {"model-py-output-dropped"}
-
-    files = members("mid", model_py=wrong) | {f"mid.next/{file}": text for file, text in MODEL.items()}
-    second = 'value: "T" } }, { model_name: "mid.next" model_version: -1 input_map { key: "X" value: "T" }'
-    text = ensemble_of("mid.step").replace('value: "Y" }', f'{second} output_map {{ key: "Y" value: "Y" }}')
-    assert endpoint.load("mid", {**files, "mid/config.pbtxt": text})[0] == 200
-    status, body = endpoint.invoke()
-    assert status == 400 and "expected 1 inputs but got 0 inputs for model 'mid.next'" in body
-    assert endpoint.rules == {"model-py-output-name"}
-
-
-def test_an_archive_without_a_model_is_refused(endpoint: Endpoint) -> None:
-    """Otherwise the rule about empty archives is wrong."""
-    status, body = endpoint.load("empty", {"README.md": "nothing"})
-    assert status == 400 and "at least one version must be available under the version policy" in body
-    assert endpoint.rules == {"sagemaker-no-model"}
-
-
-def test_an_import_that_the_environment_lacks(endpoint: Endpoint, built: dict[str, Built], tmp_path: Path) -> None:
-    """Otherwise the rule about imports looks for packages in the wrong place."""
-    write_archive(built["bert_trt"].repository / "bert_trt.preprocess" / "environment", tmp_path / "env.tar.gz")
-    environment = (tmp_path / "env.tar.gz").read_bytes()
-    place = "$$TRITON_MODEL_DIRECTORY/env.tar.gz"
-    good = {**members("env", place, "import tokenizers\n" + MODEL_PY), "env.step/env.tar.gz": environment}
-    assert endpoint.load("env", good)[0] == 200
-    assert endpoint.rules <= {"environment-python-of-no-image", "environment-tar"}
-    bad = {**members("env2", place, "import pandas\n" + MODEL_PY), "env2.step/env.tar.gz": environment}
-    status, body = endpoint.load("env2", bad)
-    assert status == 400 and "No module named 'pandas'" in body
-    assert endpoint.rules - {"environment-python-of-no-image"} == {"environment-import-missing", "environment-tar"}
-
-
-def test_an_environment_without_activate(endpoint: Endpoint) -> None:
-    """Otherwise the checker reports environments without bin/activate that Triton accepts."""
-    place = "$$TRITON_MODEL_DIRECTORY/env.tar.gz"
-    for name, content, words, rule in (
-        ("bare", packed({"lib/python3.11/os.py": ""}), "/bin/activate does not exist", "environment-no-activate"),
-        ("junk", b"junk" * 100, "archive_read_open_filename() failed", "environment-format"),
-        ("half", packed({"bin/activate": "x" * 9999})[:60], "failed", "environment-format"),
-    ):
-        status, body = endpoint.load(name, {**members(name, place), f"{name}.step/env.tar.gz": content})
-        assert status == 400 and words in body, body
-        assert rule in endpoint.rules

@@ -28,17 +28,14 @@ _CORRID = "{ kind: CONTROL_SEQUENCE_CORRID, data_type: TYPE_UINT64 }"
 GOOD = _sequence(_control(_START))
 
 
-def _controls(model: Model) -> Iterator[tuple[Path, Any, Any]]:
-    """(path, control_input, control) of every control."""
+def _controls(model: Model) -> Iterator[tuple[Path, Any]]:
     for number, tensor in enumerate(model.config.sequence_batching.control_input):
         for index, control in enumerate(tensor.control):
-            yield ("sequence_batching", "control_input", number, "control", index), tensor, control
+            yield ("sequence_batching", "control_input", number, "control", index), control
 
 
 def _correlation_ids(model: Model) -> Iterator[tuple[Path, Any]]:
-    for path, _, control in _controls(model):
-        if control.kind == control.CONTROL_SEQUENCE_CORRID:
-            yield path, control
+    return (item for item in _controls(model) if item[1].kind == item[1].CONTROL_SEQUENCE_CORRID)
 
 
 def _kind(control: Any) -> str:
@@ -53,7 +50,7 @@ def _kind(control: Any) -> str:
 )
 def sequence_control_kind_twice(model: Model) -> Iterator[Finding]:
     seen: set[str] = set()
-    for path, _, control in _controls(model):
+    for path, control in _controls(model):
         kind = _kind(control)
         if kind in seen:
             yield Finding(model.at(*path, "kind"), f"{kind} is given twice", cure="keep one of the two")
@@ -66,7 +63,7 @@ def sequence_control_kind_twice(model: Model) -> Iterator[Finding]:
     words="must have exactly 2 entries",
 )
 def sequence_control_values(model: Model) -> Iterator[Finding]:
-    for path, _, control in _controls(model):
+    for path, control in _controls(model):
         values = [name for name in _VALUES if len(getattr(control, name))]
         if control.kind not in (0, 1, 2):  # START, READY, END: the true-or-false kinds
             continue

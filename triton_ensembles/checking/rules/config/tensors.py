@@ -7,7 +7,7 @@ from triton_ensembles.checking.completed import CompletedModel, completed
 from triton_ensembles.checking.examples import COMPLETING, X, Y, io_tensor, plan_model, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule, namesakes
 from triton_ensembles.checking.rule import Example, Finding, Model, Severity, note, rule, warning
-from triton_ensembles.checking.tensors import VARIABLE, element_count, tensors
+from triton_ensembles.checking.tensors import VARIABLE, tensors
 from triton_ensembles.ground.spelling import listed
 from triton_ensembles.triton.backends import TENSORRT_PLATFORM
 from triton_ensembles.triton.model_config import CONFIG, DataType
@@ -91,22 +91,14 @@ def reshape_size_differs(model: Model) -> Iterator[Finding]:
             continue
         if any(dim < 1 and dim != VARIABLE for dim in (*tensor.dims, *shape)):
             continue
-        if not reshapes(list(tensor.dims), shape):
+        if _chunks(tensor.dims) != _chunks(shape):
             message = f"{kind} '{tensor.name}' has dims {list(tensor.dims)} and is reshaped to {shape}"
             cure = "make the products equal, also those of the parts between axes of variable size"
             yield Finding(model.at(kind, index, "reshape", "shape"), message, cure=cure)
 
 
-def reshapes(dims: list[int], shape: list[int]) -> bool:
-    """Whether core accepts ``shape`` as a reshape of ``dims``: [2, 4, -1, 6] and [8, -1, 1, 6] match."""
-    count, new = element_count(dims), element_count(shape)
-    if count != new and not (new == 0 and count == 1):
-        return False
-    return count != VARIABLE or _chunks(dims) == _chunks(shape)
-
-
-def _chunks(dims: list[int]) -> list[int]:
-    """Products of the parts that the variable axes leave."""
+def _chunks(dims: Iterable[int]) -> list[int]:
+    """Products of the parts between variable axes, which a reshape keeps: [2, 4, -1, 6] and [8, -1, 1, 6] match."""
     products = [1]
     for dim in dims:
         if dim == VARIABLE:

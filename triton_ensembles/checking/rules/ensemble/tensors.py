@@ -58,6 +58,9 @@ class Node(NamedTuple):
     def full_dims(self) -> list[int]:
         return [-1, *self.dims] if self.batching else self.dims
 
+    def fits(self, node: "Node") -> bool:
+        return same_shape(self.dims, node.dims) or same_shape(self.full_dims, node.full_dims)
+
 
 def edges(model: Model) -> Iterator[tuple[str, Node, Node]]:
     """(tensor, its first declaration, a later one), in the order in which core compares them.
@@ -107,12 +110,10 @@ def ensemble_data_type_clash(model: Model) -> Iterator[Finding]:
             types = (first.data_type, second.data_type)
             if types[0] != types[1] and DataType.TYPE_INVALID not in types and (name, *types) not in seen:
                 seen.add((name, *types))
-                yield Finding(
-                    second.at,
-                    f"the tensor '{name}' is {type_name(first.data_type)} for {first.who}, "
-                    f"but {type_name(second.data_type)} for {second.who}",
-                    cure="make them agree, or add a step between them that converts the tensor",
-                )
+                first_type, second_type = map(type_name, types)
+                message = f"the tensor '{name}' is {first_type} for {first.who}, but {second_type} for {second.who}"
+                cure = "make them agree, or add a step between them that converts the tensor"
+                yield Finding(second.at, message, cure=cure)
 
 
 @rule(
@@ -124,25 +125,21 @@ def ensemble_shape_clash(model: Model) -> Iterator[Finding]:
     seen: set[tuple[str, str]] = set()
     for name, first, second in edges(model):
         with suppress(UnknownValueError):
-            if same_shape(first.dims, second.dims) or same_shape(first.full_dims, second.full_dims):
+            if first.fits(second):
                 continue
             shapes = (name, f"{first.full_dims} {second.full_dims}")
             invalid = any(dim < 1 and dim != VARIABLE for dim in (*first.dims, *second.dims))  # tensor-dim-invalid
             if first.dims and second.dims and not invalid and shapes not in seen:
                 seen.add(shapes)
-                yield Finding(
-                    second.at,
+                message = (
                     f"the tensor '{name}' has the shape {first.full_dims} for {first.who}, "
-                    f"but {second.full_dims} for {second.who}{_batch_note(first, second)}",
-                    cure="make them agree; -1 means any length, and dims do not include the batch axis",
+                    f"but {second.full_dims} for {second.who}"
                 )
-
-
-def _batch_note(first: Node, second: Node) -> str:
-    if first.batching == second.batching:
-        return ""
-    who = first.who if first.batching else second.who
-    return f" (only {who} batches, which puts -1 in front)"
+                if first.batching != second.batching:
+                    batching = first if first.batching else second
+                    message += f" (only {batching.who} batches, which puts -1 in front)"
+                cure = "make them agree; -1 means any length, and dims do not include the batch axis"
+                yield Finding(second.at, message, cure=cure)
 
 
 @warning(
@@ -214,20 +211,16 @@ def ensemble_batch_too_large(model: Model) -> Iterator[Finding]:
 def ensemble_shape_clash_hidden(model: Model) -> Iterator[Finding]:
     seen: dict[str, dict[tuple[object, ...], Node]] = defaultdict(dict)  # of each tensor, by shape
     for name, first, now in known_edges(model):
-        if not same_shape(first.dims, now.dims) and not same_shape(first.full_dims, now.full_dims):
+        if not first.fits(now):
             continue  # ensemble-shape-clash reports it
-        for before in seen[name].values():
-            fits = same_shape(before.dims, now.dims) or same_shape(before.full_dims, now.full_dims)
-            if not fits and before.batching == now.batching:
-                yield Finding(
-                    now.at,
-                    f"the tensor '{name}' has the shape {before.full_dims} for {before.who}, "
-                    f"but {now.full_dims} for {now.who}",
-                    "Triton loads it, because the ensemble leaves the length open; then one of the two models "
-                    "refuses every request",
-                    "make them agree",
-                )
-                break
+        clashing = (node for node in seen[name].values() if not node.fits(now) and node.batching == now.batching)
+        if before := next(clashing, None):
+            shapes = f"{before.full_dims} for {before.who}, but {now.full_dims} for {now.who}"
+            effect = (
+                "Triton loads it, because the ensemble leaves the length open; then one of the two models refuses "
+                "every request"
+            )
+            yield Finding(now.at, f"the tensor '{name}' has the shape {shapes}", effect, "make them agree")
         seen[name].setdefault((*now.dims, now.batching), now)
 
 

@@ -31,13 +31,8 @@ def recipe_maker_options(repository: Repository) -> Iterator[Finding]:
         for name in unknown:
             meant = nearest(name, known)
             message = f"{path}: the maker {maker} has no option '{name}'"
-            cure = (
-                f"did you mean '{meant}'?"
-                if meant
-                else f"its options are {listed(list(known))}"
-                if known
-                else "delete it"
-            )
+            options_known = f"its options are {listed(list(known))}" if known else "delete it"
+            cure = f"did you mean '{meant}'?" if meant else options_known
             yield Finding(repository.recipe_place(name), message, "the build ignores it", cure)
         for name, kind in known.items():
             if name in options and type(options[name]) is not kind:

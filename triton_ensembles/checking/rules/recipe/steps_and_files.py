@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from triton_ensembles.archive.tree import Entry, Kind
+from triton_ensembles.archive.tree import Kind
 from triton_ensembles.artifacts.environment.pins import LINE, LONGEST_LOCK
 from triton_ensembles.checking.recipe_files import environment_file, environment_files, project_of, recipe_of
 from triton_ensembles.checking.rule import Destination, Finding, Place, Repository, rule, warning
@@ -37,16 +37,12 @@ def recipe_ensemble(repository: Repository) -> Iterator[Finding]:
     models = [model for model in repository.models if model.has_config]
     ensembles = [model.folder for model in models if model.is_ensemble]
     if models and len(ensembles) != 1:
-        yield Finding(
-            repository.place(RECIPE),
-            f"exactly one model must be an ensemble, and here {listed(ensembles)} are"
-            if ensembles
-            else "none of the models here is an ensemble",
-            "the build refuses it",
-            "write the steps of the inner ensemble into the outer one, or give each a folder of ensembles/"
-            if ensembles
-            else 'write ensemble/config.pbtxt with platform: "ensemble"',
-        )
+        message = "none of the models here is an ensemble"
+        cure = 'write ensemble/config.pbtxt with platform: "ensemble"'
+        if ensembles:
+            message = f"exactly one model must be an ensemble, and here {listed(ensembles)} are"
+            cure = "write the steps of the inner ensemble into the outer one, or give each a folder of ensembles/"
+        yield Finding(repository.place(RECIPE), message, "the build refuses it", cure)
 
 
 @rule("Everything in a folder of ensembles/ can be put into an archive")
@@ -58,18 +54,16 @@ def recipe_link(repository: Repository) -> Iterator[Finding]:
             # Editors lock a file by a hidden link that leads nowhere; the requests of examples/ are not staged.
             if any(part.startswith(".") for part in inner) or inner[:1] == ["examples"]:
                 continue
-            if entry.kind is Kind.SYMLINK and entry.is_folder:
-                yield _not_staged(repository, entry, "links to a folder")
+            if entry.kind is Kind.OTHER:
+                message = f"'{entry.path}' is neither a file nor a folder"
+            elif entry.kind is Kind.SYMLINK and entry.is_folder:
+                message = f"'{entry.path}' links to a folder ('{entry.target}')"
             elif entry.kind is Kind.SYMLINK and not (repository.path / entry.path).exists():
-                yield _not_staged(repository, entry, "links to something that is not there")
-            elif entry.kind is Kind.OTHER:
-                yield _not_staged(repository, entry, "is neither a file nor a folder")
-
-
-def _not_staged(repository: Repository, entry: Entry, why: str) -> Finding:
-    leads = f" ('{entry.target}')" if entry.target else ""
-    cure = "put the file or folder itself here, or remove it"
-    return Finding(repository.place(entry.path), f"'{entry.path}' {why}{leads}", "the archive would lack it", cure)
+                message = f"'{entry.path}' links to something that is not there ('{entry.target}')"
+            else:
+                continue
+            cure = "put the file or folder itself here, or remove it"
+            yield Finding(repository.place(entry.path), message, "the archive would lack it", cure)
 
 
 @rule("The files of the project that a recipe names exist")
@@ -116,12 +110,9 @@ def recipe_environment_python(repository: Repository, destination: Destination) 
             message = f"this requires Python {spec.python}, and Triton has no stub for it"
             effect = f"{listed(steps)} would not start: the build refuses it, or takes another Python"
             cure = f"write one of python={', '.join(STUB_PYTHONS)}"
-            yield Finding(Place(path, _line_of_python(spec.text)), message, effect, cure)
-
-
-def _line_of_python(text: str) -> int:
-    lines = text.splitlines()
-    return next((number for number, line in enumerate(lines, 1) if re.search(r"\bpython\s*[=<>]", line)), 0)
+            lines = enumerate(spec.text.splitlines(), 1)
+            number = next((number for number, line in lines if re.search(r"\bpython\s*[=<>]", line)), 0)
+            yield Finding(Place(path, number), message, effect, cure)
 
 
 @rule("Every line of a lock is that of a package")
@@ -186,9 +177,6 @@ def _steps(repository: Repository) -> list[str]:
     recipe = recipe_of(repository)
     if recipe is None:
         return []
-    named = {artifact.step for artifact in recipe.artifacts} | {*recipe.engines, *recipe.parameters}
-    named |= {
-        *recipe.gpu.parameters,
-        *(step for environment in recipe.environments.values() for step in environment.steps),
-    }
-    return sorted(named)
+    named = {artifact.step for artifact in recipe.artifacts}
+    named.update(recipe.engines, recipe.parameters, recipe.gpu.parameters)
+    return sorted(named.union(*(environment.steps for environment in recipe.environments.values())))

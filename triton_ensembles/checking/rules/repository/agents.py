@@ -5,14 +5,15 @@ import re
 from collections.abc import Iterator
 
 from triton_ensembles.checking.examples import python_model
-from triton_ensembles.checking.field_rule import field_rule
-from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Server, note, rule, warning
+from triton_ensembles.checking.field_rule import field_rule, items
+from triton_ensembles.checking.rule import Destination, Finding, Model, Server, note, rule, warning
 from triton_ensembles.ground.spelling import nearest
 
 SOURCE = (
     "core r24.10 repo_agent.cc TritonRepoAgentManager::CreateAgent, model_repository_manager.cc; measured on 2.51.0"
 )
 GOOD = python_model()
+_used_agents = items("model_repository_agents.agents")
 CHECKSUM = "checksum"  # server r22.07 … r26.08 build.py enable_all: the only one of the images
 
 
@@ -31,13 +32,13 @@ def _parameter(key: str) -> str:
     words="unable to find 'libtritonrepoagent_decrypt.so' for repo agent",
 )
 def repository_agent_unknown(model: Model) -> Iterator[Finding]:
-    for index, agent in enumerate(model.config.model_repository_agents.agents):
+    for path, agent in _used_agents(model):
         if agent.name != CHECKSUM:
             meant = nearest(agent.name, [CHECKSUM])
             message = f"no image of Triton that NVIDIA publishes has a repository agent '{agent.name}'"
             effect = f"a server without it refuses the model: unable to find 'libtritonrepoagent_{agent.name}.so'"
             cure = f'did you mean name: "{meant}"?' if meant else "delete it, or make sure that the server has it"
-            yield Finding(_place(model, index, "name"), message, effect, cure)
+            yield Finding(model.at(*path, "name"), message, effect, cure)
 
 
 @note(
@@ -46,11 +47,11 @@ def repository_agent_unknown(model: Model) -> Iterator[Finding]:
     words="unable to find 'libtritonrepoagent_checksum.so' for repo agent",
 )
 def repository_agent_here(model: Model, destination: Destination) -> Iterator[Finding]:
-    for index, agent in enumerate(model.config.model_repository_agents.agents):
+    for path, agent in _used_agents(model):
         if agent.name == CHECKSUM and not destination.image:
             message = "NVIDIA's images have the repository agent checksum, and this project's own server does not"
             cure = "delete it: the manifest of an archive has the sha256 of its files"
-            yield Finding(_place(model, index, "name"), message, "the model loads in the image only", cure)
+            yield Finding(model.at(*path, "name"), message, "the model loads in the image only", cure)
 
 
 @rule(
@@ -63,15 +64,15 @@ def repository_agent_here(model: Model, destination: Destination) -> Iterator[Fi
     good_loads=False,
 )
 def repository_agent_checksum(model: Model) -> Iterator[Finding]:
-    for index, agent in enumerate(model.config.model_repository_agents.agents):
+    for path, agent in _used_agents(model):
         for key in sorted(agent.parameters) if agent.name == CHECKSUM else ():
-            algorithm, colon, path = key.partition(":")
-            file, value = posixpath.normpath(path), agent.parameters[key]
+            algorithm, colon, name = key.partition(":")
+            file, value = posixpath.normpath(name), agent.parameters[key]
             if not colon or algorithm.lower() != "md5":
                 words = "Unsupported checksum algorithm" if colon else "failed to parse key"
-                message, cure = f"'{key}' is not MD5:<path of a file>", f'write key: "MD5:{path or key}"'
+                message, cure = f"'{key}' is not MD5:<path of a file>", f'write key: "MD5:{name or key}"'
             elif not file.startswith(("/", "..")) and not model.is_made(file) and not model.get(file):
-                words, message = "failed to open text file for read", f"there is no file '{path}' in the model's folder"
+                words, message = "failed to open text file for read", f"there is no file '{name}' in the model's folder"
                 cure = "name a file by its path from the model's folder, such as MD5:1/model.onnx"
             elif not re.fullmatch("[0-9a-f]{32}", value):
                 words, message = "Mismatched MD5 hash for file", f"'{value}' is no MD5, which has 32 of 0-9 and a-f"
@@ -79,11 +80,7 @@ def repository_agent_checksum(model: Model) -> Iterator[Finding]:
             else:
                 continue
             effect = f"Triton does not load the model: {words}"
-            yield Finding(_place(model, index, "parameters", key), message, effect, cure)
-
-
-def _place(model: Model, index: int, *field: str) -> Place:
-    return model.at("model_repository_agents", "agents", index, *field)
+            yield Finding(model.at(*path, "parameters", key), message, effect, cure)
 
 
 # fmt: off

@@ -1,4 +1,4 @@
-"""Names of models: Python stubs are started by a shell command that has them, and HTTP clients ask by them."""
+"""Names of models: a shell command that starts a Python stub has them, and so do the URLs of HTTP clients."""
 
 import re
 from collections.abc import Iterator
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from triton_ensembles.checking.ensemble_steps import step_names
 from triton_ensembles.checking.examples import IDENTITY, ensemble, python_model, step
 from triton_ensembles.checking.rule import Destination, Example, Finding, Form, Model, Repository, Server, rule, warning
+from triton_ensembles.checking.rules.repository.versions import WAITS
 from triton_ensembles.checking.sagemaker import served_models
 from triton_ensembles.checking.shell_syntax import SHELL_SYNTAX
 from triton_ensembles.sagemaker.contract import SHELL_CHARACTERS
@@ -13,7 +14,7 @@ from triton_ensembles.sagemaker.contract import SHELL_CHARACTERS
 SOURCE = 'python_backend r24.10 stub_launcher.cc: bash -c "exec <stub> <path> … <name>"; measured on 2.51.0'
 STUBS_WITHOUT_SHELL = (25, 8)
 _SAFE = "use letters, digits, '.', '-' and '_'"
-_WAITS = "loading the model never ends, and other models wait for it"
+_RENAME = f"rename the folder (and model_name in ensembles): {_SAFE}"
 
 
 def _named(name: str) -> Example:
@@ -40,8 +41,8 @@ def _shell_syntax(model: Model) -> re.Match[str] | None:
 def python_model_name(model: Model) -> Iterator[Finding]:
     if match := _shell_syntax(model):
         message = f"the name of this Python model contains {match.group()!r}"
-        effect = f"Triton starts its stub by a shell command that has the name in it: {_WAITS}"
-        yield Finding(model.place(), message, effect, f"rename the folder (and model_name in ensembles): {_SAFE}")
+        effect = f"Triton starts its stub by a shell command that has the name in it: {WAITS}"
+        yield Finding(model.place(), message, effect, _RENAME)
 
 
 @rule(
@@ -55,7 +56,7 @@ def python_model_name_ascii(model: Model) -> Iterator[Finding]:
     strange = next((letter for letter in model.folder if not letter.isascii()), None)
     if strange and _is_named_python(model) and not _shell_syntax(model):
         message = f"the name of this Python model contains {strange!r}, which is not ASCII"
-        yield Finding(model.place(), message, cure=f"rename the folder (and model_name in ensembles): {_SAFE}")
+        yield Finding(model.place(), message, cure=_RENAME)
 
 
 @warning(
@@ -72,7 +73,7 @@ def python_model_name_future(model: Model, destination: Destination) -> Iterator
         older = ", and for older ones it is a pattern that may match other folders" if match.group() in "*?[" else ""
         message = f"the name of this Python model contains {match.group()!r}"
         effect = f"Triton refuses it{since} (Invalid stub name){older}"
-        yield Finding(model.place(), message, effect, f"rename the folder (and model_name in ensembles): {_SAFE}")
+        yield Finding(model.place(), message, effect, _RENAME)
 
 
 @warning(
@@ -86,7 +87,9 @@ def model_name_in_url(model: Model) -> Iterator[Finding]:
     strange = re.search(r"[^A-Za-z0-9_.~-]", model.folder)
     if not strange or model.repository.form is not Form.FOLDER or model.repository.is_one_model:
         return
-    if model.is_python and (_shell_syntax(model) or not _is_stub_name(model.folder)):
+    if model.is_python and (
+        not model.folder.isascii() or SHELL_CHARACTERS.search(model.folder) or _shell_syntax(model)
+    ):
         return  # the rules above report it
     if model.folder in step_names(model.repository):
         return
@@ -109,7 +112,7 @@ def repository_path_in_shell(repository: Repository) -> Iterator[Finding]:
     if match:
         message = f"the path of this repository contains {match.group()!r}: {folder}"
         effect = (
-            f"Triton starts the stubs of Python models by a shell command that has the path in it: {_WAITS}"
+            f"Triton starts the stubs of Python models by a shell command that has the path in it: {WAITS}"
             if match.group().isascii()
             else "the stubs of Python models do not start: UnicodeEncodeError: 'ascii' codec can't encode character"
         )
@@ -123,27 +126,41 @@ def ensemble_folder_name(repository: Repository) -> Iterator[Finding]:
     match = SHELL_SYNTAX.search(name) or re.search(r"[^\x00-\x7f]", name)
     if match and repository.builds and _has_python(repository):
         message = f"the name of this ensemble contains {match.group()!r}, and the build calls its steps {name}.<step>"
-        effect = f"no Python step with such a name starts: {_WAITS}"
+        effect = f"no Python step with such a name starts: {WAITS}"
         yield Finding(repository.place(), message, effect, f"rename the folder: {_SAFE}")
+
+
+def _served_python(repository: Repository) -> bool:
+    """Whether it is an archive whose model, a Python model, gets the archive's name on SageMaker."""
+    models = served_models(repository) if repository.is_archive else ()
+    return any(model.is_python and not model.is_ensemble for model in models)
+
+
+@warning(
+    "The name of an archive with a single Python model has no special characters of the shell",
+    source="python_backend r25.08 stub_launcher.cc: Invalid stub name",
+    since="25.08",
+)
+def sagemaker_stub_name(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    name = repository.path.name
+    match = SHELL_CHARACTERS.search(name)
+    if match and not SHELL_SYNTAX.search(name) and _served_python(repository):
+        since = "" if destination.release >= STUBS_WITHOUT_SHELL else " since release 25.08"
+        message = f"the name of this archive contains {match.group()!r}, and its model is a Python model"
+        effect = "SageMaker names the model after the archive, and its stub after the model; Triton refuses it"
+        yield Finding(repository.place(), message, f"{effect}{since}: Invalid stub name", _SAFE)
 
 
 @rule("The name of an archive with a single Python model has no blanks or other syntax of a shell")
 def sagemaker_stub_name_in_shell(repository: Repository) -> Iterator[Finding]:
-    name = repository.path.name
-    match = SHELL_SYNTAX.search(name)
-    if not match or not repository.is_archive:
-        return
-    if any(model.is_python and not model.is_ensemble for model in served_models(repository)):
+    match = SHELL_SYNTAX.search(repository.path.name)
+    if match and _served_python(repository):
         message = f"the name of this archive contains {match.group()!r}, and its model is a Python model"
         effect = (
             "SageMaker names the model after the archive, and Triton starts its stub by a shell command that has "
             "the name in it: the model never loads"
         )
         yield Finding(repository.place(), message, effect, _SAFE)
-
-
-def _is_stub_name(name: str) -> bool:
-    return name.isascii() and not SHELL_CHARACTERS.search(name)
 
 
 def _has_python(repository: Repository) -> bool:

@@ -61,12 +61,11 @@ def platform_backend_clash(model: Model) -> Iterator[Finding]:
     allowed = PLATFORM_OF.get(backend.name)
     if model.config.platform == ENSEMBLE or not allowed or backend.platform in allowed:
         return
-    present = f"platform '{backend.platform}'" if backend.platform else "no platform"
+    field, present, cure = "backend", "no platform", f'write platform: "{allowed[0]}"'
+    if backend.platform:
+        field, present, cure = "platform", f"platform '{backend.platform}'", f"{cure}, or delete platform"
     message = f"backend '{backend.name}' requires platform {choices(allowed)}, and here is {present}"
-    cure = (
-        f'write platform: "{allowed[0]}", or delete platform' if backend.platform else f'write platform: "{allowed[0]}"'
-    )
-    yield Finding(model.at("platform") if backend.platform else model.at("backend"), message, cure=cure)
+    yield Finding(model.at(field), message, cure=cure)
 
 
 @rule(
@@ -118,16 +117,14 @@ def runtime_missing(model: Model) -> Iterator[Finding]:
     runtime = model.config.runtime
     if not runtime or model.is_ensemble:
         return
-    python_itself = runtime == "model.py" and model.is_python
-    if not python_itself and (runtime == "model.py" or _LIBRARY.fullmatch(runtime) or model.has_library(runtime)):
+    if runtime == "model.py" and model.is_python:
+        message = 'runtime: "model.py" is for other backends that are written in Python'
+    elif runtime == "model.py" or _LIBRARY.fullmatch(runtime) or model.has_library(runtime):
         return
-    yield Finding(
-        model.at("runtime"),
-        'runtime: "model.py" is for other backends that are written in Python'
-        if python_itself
-        else f"there is no library '{runtime}' for the backend",
-        cure="delete the line; default_model_filename names the model's own file",
-    )
+    else:
+        message = f"there is no library '{runtime}' for the backend"
+    cure = "delete the line; default_model_filename names the model's own file"
+    yield Finding(model.at("runtime"), message, cure=cure)
 
 
 @rule(
@@ -140,12 +137,10 @@ def runtime_missing(model: Model) -> Iterator[Finding]:
 def ensemble_platform(model: Model) -> Iterator[Finding]:
     config = model.config
     if config.HasField("ensemble_scheduling") and config.platform != ENSEMBLE:
-        yield Finding(
-            model.at("platform") if config.platform else model.at("ensemble_scheduling"),
-            f'an ensemble needs platform: "ensemble", and here it is {config.platform or "missing"}',
-            "Triton refuses it, and SageMaker's front end does not recognize it as the ensemble",
-            'write platform: "ensemble"',
-        )
+        place = model.at("platform" if config.platform else "ensemble_scheduling")
+        message = f'an ensemble needs platform: "ensemble", and here it is {config.platform or "missing"}'
+        effect = "Triton refuses it, and SageMaker's front end does not recognize it as the ensemble"
+        yield Finding(place, message, effect, 'write platform: "ensemble"')
 
 
 @rule(
@@ -170,13 +165,9 @@ def ensemble_backend(model: Model) -> Iterator[Finding]:
 )
 def ensemble_scheduling_missing(model: Model) -> Iterator[Finding]:
     config = model.config
-    missing = config.platform == ENSEMBLE and not config.HasField("ensemble_scheduling")
-    if missing:
-        scheduling = config.WhichOneof("scheduling_choice")
-        yield Finding(
-            model.at(scheduling) if scheduling else model.at("platform"),
-            f"an ensemble needs ensemble_scheduling, not {scheduling}"
-            if scheduling
-            else "this ensemble has no ensemble_scheduling",
-            cure="write ensemble_scheduling { step [ … ] }; batching belongs to the steps",
-        )
+    if config.platform == ENSEMBLE and not config.HasField("ensemble_scheduling"):
+        message, scheduling = "this ensemble has no ensemble_scheduling", config.WhichOneof("scheduling_choice")
+        if scheduling:
+            message = f"an ensemble needs ensemble_scheduling, not {scheduling}"
+        cure = "write ensemble_scheduling { step [ … ] }; batching belongs to the steps"
+        yield Finding(model.at(scheduling or "platform"), message, cure=cure)

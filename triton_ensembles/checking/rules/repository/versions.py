@@ -11,6 +11,7 @@ from triton_ensembles.triton.backends import FALLBACK_FILES, LOADS_FILE
 
 GOOD = python_model()
 SOURCE = "core r24.10 model_lifecycle.cc VersionsToLoad"
+WAITS = "loading the model never ends, and other models wait for it"
 NO_VERSION = "at least one version must be available under the version policy of model"
 
 
@@ -102,8 +103,7 @@ def version_folder_unreadable(model: Model) -> Iterator[Finding]:
         name = model.versions[number]
         if (name != str(number) or number < 0) and not model.is_ensemble:
             message = f"Triton takes the folder '{name}' for version {number} and then looks for a folder '{number}'"
-            effect = "loading the model never ends, and other models wait for it"
-            yield Finding(model.place(name), message, effect, f"rename it to {abs(number)}")
+            yield Finding(model.place(name), message, WAITS, f"rename it to {abs(number)}")
 
 
 @rule(
@@ -144,10 +144,8 @@ def version_missing(model: Model) -> Iterator[Finding]:
     server=Server.DIES,
 )
 def model_file_missing(model: Model) -> Iterator[Finding]:
-    backend = model.backend
-    recipe = model.repository.recipe
-    config = model.config
-    if not model.has_config or not backend.file or model.is_ensemble or config.cc_model_filenames:
+    backend, recipe = model.backend, model.repository.recipe
+    if not model.has_config or not backend.file or model.is_ensemble or model.config.cc_model_filenames:
         return
     if backend.name not in LOADS_FILE:
         return
@@ -158,9 +156,8 @@ def model_file_missing(model: Model) -> Iterator[Finding]:
             continue
         if recipe and recipe.makes_file_to_load(model.folder, folder, backend.name, files):
             continue
-        waits = "loading the model never ends, and other models wait for it"
         message = f"version {number} has no {backend.file}, which the {backend.name} backend loads"
-        effect = waits if backend.name == "python" else "Triton does not load the model"
+        effect = WAITS if backend.name == "python" else "Triton does not load the model"
         cure = f"put {backend.file} there, or name the file that is there: {_filename_cure(model, folder)}"
         yield Finding(model.place(folder), message, effect, cure)
 

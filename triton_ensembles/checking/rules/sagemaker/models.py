@@ -40,21 +40,17 @@ def sagemaker_gpus(model: Model, destination: Destination) -> Iterator[Finding]:
     if not for_sagemaker(model.repository, destination):
         return
     instance = instance_of(destination.instance)
+    available = instance.gpus if instance and instance.gpus else 1
+    gpus = "one GPU, with the id 0" if available == 1 else f"{available} GPUs, with the ids 0 to {available - 1}"
+    has = f"{destination.instance if instance else 'an instance of a multi-model endpoint'} has {gpus}"
     for number, group in enumerate(model.config.instance_group):
         ids = [gpu for gpu in group.gpus if gpu >= 0]  # instance-group-gpu-negative reports the others
-        if not ids:
+        if max(ids, default=-1) < available:
             continue
-        available = instance.gpus if instance and instance.gpus else 1
-        if max(ids) < available:
-            continue
-        yield Finding(
-            model.at("instance_group", number, "gpus", 0),
-            f"the instance group is bound to GPU {', '.join(map(str, ids[:8]))}",
-            f"{destination.instance if instance else 'an instance of a multi-model endpoint'} has "
-            + ("one GPU, with the id 0" if available == 1 else f"{available} GPUs, with the ids 0 to {available - 1}")
-            + "; for any other Triton refuses the model: specifies invalid or unsupported gpu id",
-            "delete gpus: Triton then uses every available GPU",
-        )
+        message = f"the instance group is bound to GPU {', '.join(map(str, ids[:8]))}"
+        effect = f"{has}; for any other Triton refuses the model: specifies invalid or unsupported gpu id"
+        cure = "delete gpus: Triton then uses every available GPU"
+        yield Finding(model.at("instance_group", number, "gpus", 0), message, effect, cure)
 
 
 @rule(
@@ -70,18 +66,15 @@ def sagemaker_decoupled(model: Model, destination: Destination) -> Iterator[Find
     steps = [model.repository.model(step.model_name) for step in model.config.ensemble_scheduling.step]
     for decoupled in (model, *(step for step in steps if step)):
         if decoupled.config.model_transaction_policy.decoupled:
-            subject = (
-                "this model"
-                if decoupled is model
-                else f"'{decoupled.folder}', a step of the ensemble '{model.folder}',"
-            )
-            yield Finding(
-                decoupled.at("model_transaction_policy", "decoupled"),
-                f"{subject} is decoupled: it may send any number of responses to a request",
+            step = f"'{decoupled.folder}', a step of the ensemble '{model.folder}',"
+            subject = "this model" if decoupled is model else step
+            message = f"{subject} is decoupled: it may send any number of responses to a request"
+            effect = (
                 "SageMaker's route refuses every request with 400: HTTP end point doesn't support models with "
-                "decoupled transaction policy",
-                "delete model_transaction_policy, and return one response for each request",
+                "decoupled transaction policy"
             )
+            cure = "delete model_transaction_policy, and return one response for each request"
+            yield Finding(decoupled.at("model_transaction_policy", "decoupled"), message, effect, cure)
 
 
 @rule(
@@ -140,8 +133,8 @@ def sagemaker_batch_too_large(repository: Repository, destination: Destination) 
     for model, size in _rows(repository, destination):
         most = model.config.max_batch_size
         if 0 < size <= LARGEST_BODY < size * most:
-            characters = _json(model)
-            as_json = f" (as JSON about {math.floor(LARGEST_BODY / characters)})" if characters else ""
+            is_bytes = all(type_name(tensor.data_type) == "TYPE_UINT8" for tensor in model.config.input)
+            as_json = f" (as JSON about {math.floor(LARGEST_BODY / (size * JSON_PER_BYTE))})" if is_bytes else ""
             yield Finding(
                 model.at("max_batch_size"),
                 f"a batch of {most} rows is {_mb(size * most)} in binary form, and a request to SageMaker is "
@@ -152,11 +145,9 @@ def sagemaker_batch_too_large(repository: Repository, destination: Destination) 
 
 
 def _rows(repository: Repository, destination: Destination) -> Iterator[tuple[Model, int]]:
-    """The models that clients invoke and the bytes of one row of their inputs, where that is a fixed number."""
-    if not for_sagemaker(repository, destination):
-        return
-    models = served_models(repository)
-    if repository.builds and (written := repository.model(ENSEMBLE_FOLDER)):
+    """The model that clients invoke and the bytes of one row of its inputs, where that is a fixed number."""
+    models = served_models(repository) if for_sagemaker(repository, destination) else []
+    if models and repository.builds and (written := repository.model(ENSEMBLE_FOLDER)):
         models = [written]
     for model in models if len(models) == 1 else ():
         size = sum(_size(tensor) for tensor in model.config.input if not tensor.optional)
@@ -175,13 +166,6 @@ def _size(tensor: Any) -> int:
         if size > _ENDLESS:
             return _ENDLESS
     return size
-
-
-def _json(model: Model) -> float:
-    """Characters of JSON of one row, for inputs of bytes only; 0 when the length of the numbers is unknown."""
-    sizes = [_size(tensor) for tensor in model.config.input if not tensor.optional]
-    is_bytes = all(type_name(tensor.data_type) == "TYPE_UINT8" for tensor in model.config.input)
-    return sum(sizes) * JSON_PER_BYTE if is_bytes else 0
 
 
 def _mb(size: int) -> str:
