@@ -15,15 +15,12 @@ from triton_ensembles.triton.model_config import ModelConfig
 
 @dataclass(frozen=True)
 class Backend:
-    """``file`` is what each version folder must have, "" when that is not known (custom backends).
-
-    ``inferred``: the config names no backend, and the files of the version folder determined it.
-    """
+    """The backend of a model."""
 
     name: str
     platform: str
-    file: str
-    inferred: bool = False
+    file: str  # what each version folder must have; "" when that is not known (custom backends)
+    inferred: bool = False  # the config names no backend, and the files of the version folder determined it
 
 
 def choose_backend(config: ModelConfig, tree: Tree, root: str, folder: str, is_ensemble: Callable[[], bool]) -> Backend:

@@ -29,10 +29,8 @@ def completes(config: ModelConfig, backend: Backend, tree: Tree, root: str) -> b
 
 
 def left_out(config: ModelConfig, backend: Backend) -> Iterator[Path]:
-    """The paths of the config that are not given and that Triton may complete, of a model that it asks for them.
-
-    A max_batch_size of 0 is among them: Triton may set it to its default of 4.
-    """
+    """The paths of the config that are not given and that Triton may complete, of a model whose backend it calls for
+    them; also a max_batch_size of 0, which Triton may set to its default of 4."""
     if config.max_batch_size == 0:
         yield ("max_batch_size",)
     partly = backend.name != "onnxruntime"  # which completes whole lists only

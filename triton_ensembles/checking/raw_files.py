@@ -21,9 +21,6 @@ def missing_or_short(
             effect = f"Triton refuses it: failed to open text file for read {path}: No such file or directory"
             yield Finding(place, f"there is no file {path}", effect, f"put it into {model.folder}/{folder}/")
     elif entry.size < needed and data_type != DataType.TYPE_STRING:
-        yield Finding(
-            place,
-            f"{path} has {entry.size} bytes, and the tensor needs {needed}",
-            f"Triton refuses it: expects {needed} bytes, but the data provided from {name} only has {entry.size} bytes",
-            "write a longer file",
-        )
+        effect = f"expects {needed} bytes, but the data provided from {name} only has {entry.size} bytes"
+        message = f"{path} has {entry.size} bytes, and the tensor needs {needed}"
+        yield Finding(place, message, f"Triton refuses it: {effect}", "write a longer file")

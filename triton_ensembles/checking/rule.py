@@ -47,19 +47,15 @@ class Server(StrEnum):
 class Example:
     """A model for the tests and for ``check --explain``.
 
-    Args:
-        config: its config.pbtxt. Leave ``name`` out, so that it can be staged under any folder name. Steps may be
-            those of :mod:`triton_ensembles.checking.examples`.
-        files: what else is in its folder: path to text, None for an empty folder. By default what the config needs:
-            ``1/`` for an ensemble, else ``1/model.py`` of an identity model.
-        beside: further files of the repository, by path (``other/config.pbtxt``); give them unique names.
-        folder: the name of the model's folder, when it matters.
+    ``config`` is its config.pbtxt, without ``name``, so that it can be staged under any folder name; steps may be those
+    of :mod:`triton_ensembles.checking.examples`. ``files`` are the others in its folder, path to text, None for an
+    empty folder; by default ``1/`` for an ensemble, else ``1/model.py`` of an identity model.
     """
 
     config: str | None
     files: Mapping[str, str | None] | None = None
-    beside: Mapping[str, str | None] = field(default_factory=dict)
-    folder: str = ""
+    beside: Mapping[str, str | None] = field(default_factory=dict)  # further files of the repository, by unique paths
+    folder: str = ""  # the name of the model's folder, when it matters
 
 
 @dataclass(frozen=True)

@@ -53,10 +53,8 @@ def element_count(dims: Sequence[int]) -> int:
 
 
 def named_indexes(names: Sequence[str]) -> list[int] | None:
-    """The index of each name when all are ``NAME__INDEX``, else None: Triton then goes by their order.
-
-    As libtorch.cc reads them: from the first ``__`` on, all digits; none are 0.
-    """
+    """The index of each name when all are ``NAME__INDEX``, else None: Triton then goes by their order. As libtorch.cc
+    reads them: from the first ``__`` on, all digits; none are 0."""
     matches = [re.search(r"__([0-9]*)\Z", name) for name in names if name.find("__") == name.rfind("__")]
     indexes = [int(match[1][:9] or 0) for match in matches if match]
     return indexes if len(indexes) == len(names) else None

@@ -32,13 +32,9 @@ _MOST_WEIGHTS = 20  # lines
 def write_from_repository(root: Path, name: str, source: Path, model: str, *, whole: bool) -> tuple[Written, Notes]:
     """Import ``source``, a model repository, a model or an archive, into the project ``root`` as the ensemble ``name``.
 
-    Args:
-        model: the ensemble of the repository, or the single model that becomes an ensemble of one step; "" where there
-            is only one that it can be.
-        whole: also write the files of a project.
-
-    Raises:
-        EnsembleError: it cannot be imported. Nothing was written.
+    ``model`` is the ensemble of the repository, or the single model that becomes an ensemble of one step; "" where it
+    can only be one. ``whole``: also write the files of a project. Raises :class:`EnsembleError`: it cannot be imported.
+    Nothing was written.
     """
     check_name(name)
     environment, notes = f"envs/{name}.yml", Notes()

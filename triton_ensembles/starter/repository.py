@@ -41,15 +41,8 @@ class ModelRepository:
 
 
 def find_repository(path: Path, model: str, name: str) -> ModelRepository:
-    """The repository at ``path`` or in a folder below it.
-
-    Args:
-        model: the one that the user names, or "".
-        name: what a model is called that is given without a folder of its own.
-
-    Raises:
-        EnsembleError: there is none, or there are several that it may be.
-    """
+    """The repository at ``path`` or in a folder below it, with the ``model`` that the user names, or "". A model
+    without a folder of its own is called ``name``. Raises :class:`EnsembleError`: there is none, or more than one."""
     if (path / RECIPE).is_file():
         message = f"this is an ensemble of a project already: it has an {RECIPE}"
         cure = "copy the folder, and what its recipe names, into the other project"

@@ -52,11 +52,8 @@ class Settings:
 
     @classmethod
     def of(cls, paths: Iterable[Path], rules: Mapping[str, object]) -> Self:
-        """The nearest pyproject.toml with the table, in each path or above it, within its git repository.
-
-        Raises:
-            EnsembleError: one of them is not TOML, or the table has what check does not know.
-        """
+        """The nearest pyproject.toml with the table, in each path or above it, within its git repository. Raises
+        :class:`EnsembleError`: one of them is not TOML, or the table has what check does not know."""
         tables: dict[Path, _Table | None] = {}
         for path in paths:
             for folder in _upward(path.resolve()):
