@@ -97,12 +97,3 @@ def test_annotations_are_escaped() -> None:
         "50%25%0D%0A::error::x, y: z%0Aeffect%0Afix: cure"
     )
     assert last.startswith("1 warning in 1 repository")
-
-
-def test_annotations_are_relative_to_the_git_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise GitHub shows none of a job that runs in a folder of the repository."""
-    write_model(tmp_path / "serving" / "models", NEGATIVE)
-    monkeypatch.chdir(tmp_path / "serving")
-    annotations = run("models", "--image=23.04", "--format=github").stdout
-    assert "::error file=serving/models/scale/config.pbtxt,line=2," in annotations
-    assert "::notice file=serving/models,title=image-not-on-sagemaker::" in annotations

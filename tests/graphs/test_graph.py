@@ -49,13 +49,6 @@ def test_mermaid_names_every_step_and_edge(bert: Graph) -> None:
     assert 's2 -->|"SENT_EMBED"| t' in text
 
 
-def test_mermaid_escapes_characters_with_a_meaning() -> None:
-    """Otherwise a tensor with an odd name breaks the drawing."""
-    config = ensemble(step("scale", {"X": 'a\\"b|<c>'}, {"Y": "Y"}))
-    text = mermaid(graph_of("odd", parse_config(config, ""), {}))
-    assert "a#34;b#124;#60;c#62;" in text
-
-
 def test_a_picture_holds_all_names(bert: Graph) -> None:
     """Otherwise a name is missing in the picture."""
     root = ElementTree.fromstring(picture(bert, "svg"))
@@ -163,11 +156,13 @@ def test_names_are_drawn_escaped(format: str) -> None:
     names = ["$x$ $\\alpha$", "a\x1b[31m\nb", "\u202eevil\u200b\ufeff", "<b>&amp;|`c`](x)%", "日本語", "n" * 400_000]
     steps = (step("m", {"X": f"t{number}"}, {"Y": f"t{number + 1}"}) for number in range(len(names)))
     config = parse_config(ensemble(*steps), "")
-    for each, name in zip(config.ensemble_scheduling.step, names, strict=True):
-        each.model_name = name
+    for scheduled, name in zip(config.ensemble_scheduling.step, names, strict=True):
+        scheduled.model_name = name
     found = graph_of("\udcff\x1b", config, {})
     drawn = mermaid(found).encode() if format == "mermaid" else picture(found, format)
     assert len(drawn) < 1_000_000
+    if format == "mermaid":
+        assert b"#60;b#62;#38;amp#59;#124;#96;c#96;" in drawn
     if format in ("svg", "mermaid"):
         text = drawn.decode()
         assert not set("\x1b\u202e\u200b\ufeff") & set(text)
