@@ -101,7 +101,7 @@ def test_a_fault_in_an_archive_is_at_the_archive_and_names_the_member() -> None:
     write_model(Path("models"), NEGATIVE)
     with tarfile.open("a b.tar.gz", "w:gz") as archive:
         archive.add("models", ".")
-    (result,) = [found for found in results("a b.tar.gz") if found["ruleId"] == "max-batch-size-negative"]
+    (result,) = [fault for fault in results("a b.tar.gz") if fault["ruleId"] == "max-batch-size-negative"]
     (location,) = result["locations"]
     assert uri_of(result) == "a%20b.tar.gz" and location["physicalLocation"]["region"] == {"startLine": 1}
     assert location["logicalLocations"][0]["fullyQualifiedName"] == "a b.tar.gz!scale/config.pbtxt:2:17"
@@ -146,9 +146,9 @@ def test_accepted_faults_are_suppressed_results() -> None:
     write_model(Path("models"), python_model(f"# check: ignore[version-missing] next week\n{MISSING}"))
     Path("pyproject.toml").write_text('[tool.triton-ensembles.check]\nignore = ["max-batch-size-negative"]\n')
     write_model(Path("models"), NEGATIVE, "negative")
-    found = {result["ruleId"]: result["suppressions"] for result in results("models")}
-    assert found["version-missing"] == [{"kind": "inSource", "status": "accepted", "justification": "next week"}]
-    (external,) = found["max-batch-size-negative"]
+    reasons = {result["ruleId"]: result["suppressions"] for result in results("models")}
+    assert reasons["version-missing"] == [{"kind": "inSource", "status": "accepted", "justification": "next week"}]
+    (external,) = reasons["max-batch-size-negative"]
     assert external["kind"] == "external" and "pyproject.toml" in external["justification"]
 
 

@@ -116,5 +116,5 @@ def test_what_the_backend_completes_is_a_note(tmp_path: Path, config: str, file:
     assert {fault.rule for fault in check([tmp_path]).faults} & (NOTE | ERROR) == expected
     # The build writes the configs of ensembles/, and its servers complete none.
     (tmp_path / "ensemble.toml").touch()
-    found = {fault.rule for fault in check([tmp_path]).faults} & (NOTE | ERROR)
-    assert found == (ERROR if HALF in config else set())
+    rules = {fault.rule for fault in check([tmp_path]).faults} & (NOTE | ERROR)
+    assert rules == (ERROR if HALF in config else set())

@@ -87,9 +87,9 @@ def test_invoke_sends_the_example_to_an_endpoint(sagemaker_endpoint: Rehearsal, 
     assert run("upload").exit_code == 0
     deployed = run("deploy", "--role", "arn:aws:iam::123456789012:role/some-role")
     assert deployed.exit_code == 0, deployed.output
-    asked = run("invoke", "doubler")
-    assert asked.exit_code == 0, asked.output
-    assert re.search(r"rows\.json in \d+ ms.*\n  Y FP32 \[2, 4\]\n    twice 6\.0 is 12\.0\n", asked.output)
+    invoked = run("invoke", "doubler")
+    assert invoked.exit_code == 0, invoked.output
+    assert re.search(r"rows\.json in \d+ ms.*\n  Y FP32 \[2, 4\]\n    twice 6\.0 is 12\.0\n", invoked.output)
     (answer,) = json.loads(run("invoke", "doubler", "--format", "json").stdout)["answers"]
     (output,) = answer["outputs"]
     assert output == {"name": "Y", "datatype": "FP32", "shape": [2, 4], "data": [2, 4, 6, 0, 8, 10, 13, 0]}
@@ -119,7 +119,7 @@ def test_check_without_paths_checks_the_project_and_its_environment_files(tmp_pa
     write_folder(tmp_path, {"ensembles/packed/ensemble.toml": RECIPE})
     write_folder(tmp_path, {"envs/processing.yml": "dependencies:\n  - python=3.9\n  - numpy=1.26.4\n"})
     model.write_text("import tokenizers\n" + MODEL_PY)
-    found = run_in(tmp_path, "check", "--image", "24.09")
-    assert f"{model}:1:1: note[environment-import-unnamed]: {file} does not name 'tokenizers'" in found.output
-    assert f"{file}: warning[environment-file-python]: this requires Python 3.9" in found.output
-    assert "bert_trt" not in found.output
+    checked = run_in(tmp_path, "check", "--image", "24.09")
+    assert f"{model}:1:1: note[environment-import-unnamed]: {file} does not name 'tokenizers'" in checked.output
+    assert f"{file}: warning[environment-file-python]: this requires Python 3.9" in checked.output
+    assert "bert_trt" not in checked.output

@@ -110,18 +110,18 @@ def test_each_is_built_served_and_answers_its_example(project: Path, tmp_path: P
     assert run_in(project, "check", "--strict").exit_code == 0
     places = Places.of(project)
     built = [build(places.ensembles / name, CPU, places, allow_random=False, progress=print) for name in REPOSITORIES]
-    assert {each.manifest["weights"] for each in built if each.name != "pictures"} == {"provided"}
+    assert {packed.manifest["weights"] for packed in built if packed.name != "pictures"} == {"provided"}
     one_by_one = ["--model-control-mode=explicit"]  # many Python steps at once are too much for a busy machine
     with (
-        TritonServer([each.repository for each in built], log=tmp_path / "log", arguments=one_by_one) as server,
+        TritonServer([packed.repository for packed in built], log=tmp_path / "log", arguments=one_by_one) as server,
         http.InferenceServerClient(server.http_url, network_timeout=300, connection_timeout=300) as client,
     ):
-        for each in built:
-            for model in sorted((path.parent.name for path in each.repository.glob(f"*/{CONFIG}")), reverse=True):
+        for packed in built:
+            for model in sorted((path.parent.name for path in packed.repository.glob(f"*/{CONFIG}")), reverse=True):
                 client.load_model(model)
-            (request,) = read_examples(places.ensembles / each.name).requests
-            result = client.infer(each.name, request.infer_inputs())
-            for tensor in client.get_model_metadata(each.name)["outputs"]:
+            (request,) = read_examples(places.ensembles / packed.name).requests
+            result = client.infer(packed.name, request.infer_inputs())
+            for tensor in client.get_model_metadata(packed.name)["outputs"]:
                 assert result.as_numpy(tensor["name"]) is not None
 
 

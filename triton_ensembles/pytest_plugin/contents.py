@@ -16,7 +16,7 @@ _DIMENSION = {"ServiceNamespace": "sagemaker", "ScalableDimension": "sagemaker:v
 
 Listed = Mapping[str, frozenset[Any]]
 Keys = tuple[tuple[str, str], ...]
-"""What S3 is told of an upload, or of a version of an object: the names and values of arguments."""
+"""The arguments of S3's API for an upload in parts, or a version of an object: their names and values."""
 
 
 class Contents:

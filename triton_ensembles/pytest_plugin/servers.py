@@ -1,4 +1,4 @@
-"""The tritonservers of a test run: one for what it is asked for, kept until the end."""
+"""The tritonservers of a test run: one for the paths that a test names, kept until the end."""
 
 from __future__ import annotations
 

@@ -12,10 +12,11 @@ from triton_ensembles.project.examples.place import examples_folder
 from triton_ensembles.project.location import ENSEMBLES
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.sagemaker.extraction import ExtractionError, extract
+from triton_ensembles.starter.copying import SKIPPED
 from triton_ensembles.starter.draft import draft, refuse_existing, write_texts
 from triton_ensembles.starter.example import NAME as EXAMPLE
 from triton_ensembles.starter.example import write_example
-from triton_ensembles.starter.models import copy_environments, copy_models, files_beside
+from triton_ensembles.starter.models import copy_environments, copy_models
 from triton_ensembles.starter.names import check_name
 from triton_ensembles.starter.project import Written, project_texts, rendered, test_of
 from triton_ensembles.starter.recipe import backend_of, environment_text, recipe_text, weights_in
@@ -77,7 +78,8 @@ def _copied(source: Path, model: str, inner: Path, notes: Notes) -> tuple[dict[s
             notes.assumed.append(f"{chosen} is the ensemble; its steps are {steps}")
         configs = copy_models(repository, chosen, inner, notes)
         copy_environments(repository, configs, inner, notes)
-        beside = [name for name in files_beside(repository) if not (inner / name).exists()]
+        names = {path.name for path in repository.folder.iterdir()} - {*repository.configs, *SKIPPED}
+        beside = sorted(name for name in names if not (inner / name).exists())
         if beside and not repository.is_model:
             notes.assumed.append(f"left out, for they are no models: {most_of(beside)}")
     return configs, required

@@ -35,9 +35,10 @@ class ModelRepository:
     def place(self, model: str) -> Path:
         return self.folder if self.is_model else self.folder / model
 
-    def steps_of(self, ensemble: str) -> list[str]:
-        """The models that an ensemble names, each once."""
-        return list(dict.fromkeys(step.model_name for step in self.configs[ensemble].ensemble_scheduling.step))
+    def steps_of(self, model: str) -> list[str]:
+        """The models that an ensemble names, each once; [] for any other model."""
+        steps = self.configs[model].ensemble_scheduling.step if model in self.ensembles else ()
+        return list(dict.fromkeys(step.model_name for step in steps))
 
 
 def find_repository(path: Path, model: str, name: str) -> ModelRepository:
