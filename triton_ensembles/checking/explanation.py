@@ -12,8 +12,7 @@ from triton_ensembles.checking.checker import check_repositories
 from triton_ensembles.checking.formats.text import fault_lines
 from triton_ensembles.checking.registry import RULES, RULES_BY_ID
 from triton_ensembles.checking.repository import Form, Repository
-from triton_ensembles.checking.rule import Example, Rule, Server
-from triton_ensembles.checking.rule_names import cure_for
+from triton_ensembles.checking.rule import Example, Rule, Server, cure_for
 from triton_ensembles.checking.staging_example import stage
 from triton_ensembles.ground.errors import EnsembleError, escaped
 from triton_ensembles.triton.model_config import CONFIG

@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 from triton_ensembles.archive.folder import read_folder
 from triton_ensembles.archive.tar import read_archive
 from triton_ensembles.archive.tree import Entry, Problem, Tree, is_archive, join
-from triton_ensembles.checking.backend import Backend, choose_backend
-from triton_ensembles.checking.completion import completes, left_out
+from triton_ensembles.checking.backend import Backend, choose_backend, completes, left_out
 from triton_ensembles.checking.config_file import ConfigFile
 from triton_ensembles.checking.fault import Place
 from triton_ensembles.checking.model_files.read import FileReader

@@ -14,6 +14,7 @@ from typing import Any
 from triton_ensembles.checking.fault import Fault, Finding, Place, Severity
 from triton_ensembles.checking.repository import Form, Model, Repository
 from triton_ensembles.checking.text.unknown import UnknownValueError
+from triton_ensembles.ground.spelling import nearest
 from triton_ensembles.triton.destination import Destination
 
 __all__ = [
@@ -21,6 +22,13 @@ __all__ = [
     "Scope", "Server", "Severity", "note", "rule", "warning",
 ]  # fmt: skip
 ANYWHERE = Destination()
+# Rules that became part of another one, which gives such findings a lower severity.
+_MERGED = {
+    "environment-import-later": "environment-import-missing",
+    "model-py-call-arguments-later": "model-py-call-arguments",
+    "model-py-object-use-later": "model-py-object-use",
+    "model-py-undefined-name-later": "model-py-undefined-name",
+}
 Finder = Callable[..., Iterator[Finding]]
 
 
@@ -175,3 +183,12 @@ note = partial(rule, severity=Severity.NOTE)
 
 def _example(value: str | Example | None) -> Example | None:
     return Example(value) if isinstance(value, str) else value
+
+
+def cure_for(name: str) -> str:
+    """The advice to somebody who wrote ``name``, which no rule has, in a comment, in pyproject.toml or a command."""
+    if name in _MERGED:
+        return f"it is a part of '{_MERGED[name]}' now"
+    begins = next((id for id in REGISTERED if len(name) > 3 and id.startswith(name)), None)
+    meant = begins or nearest(name, [id for id in REGISTERED if abs(len(id) - len(name)) < 6])
+    return f"did you mean '{meant}'?" if meant else "check --explain lists the rules"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from triton_ensembles.checking.fault import Fault
-from triton_ensembles.checking.rule_names import cure_for
+from triton_ensembles.checking.rule import cure_for
 from triton_ensembles.checking.suppression.accepted import Accepted
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.spelling import choices, nearest
