@@ -28,7 +28,6 @@ class Backend:
     name: str
     platform: str
     file: str  # what each version folder must have; "" when that is not known (custom backends)
-    inferred: bool = False  # the config names no backend, and the files of the version folder determined it
 
 
 def choose_backend(config: ModelConfig, tree: Tree, root: str, folder: str, is_ensemble: Callable[[], bool]) -> Backend:
@@ -37,26 +36,25 @@ def choose_backend(config: ModelConfig, tree: Tree, root: str, folder: str, is_e
     name, platform, file = config.backend, config.platform, config.default_model_filename
     content = _first_version(tree, root)
     open_choice = not platform and not file
-    inferred = not name
     if not platform and name in ("", "tensorflow"):
         for candidate, known in TENSORFLOW_FILES.items():
             if file == known or (not file and known in content and content[known] == (known == "model.savedmodel")):
                 platform = candidate
     if platform in TENSORFLOW_FILES:
-        return Backend(name or "tensorflow", platform, file or TENSORFLOW_FILES[platform], inferred)
+        return Backend(name or "tensorflow", platform, file or TENSORFLOW_FILES[platform])
     if not name:
         name = next((candidate for candidate in KNOWN if _fits(candidate, platform, file, open_choice, content)), "")
     if name in KNOWN and name != "tensorflow":
         platforms, known = KNOWN[name]
         script = name == "pytorch" and config.runtime == "model.py"
         platform = platform or (platforms[0] if platforms else "")
-        return Backend(name, platform, file or ("" if script else known), inferred)
+        return Backend(name, platform, file or ("" if script else known))
     if not name and open_choice and not is_ensemble():
         name = folder.partition(".")[2]  # model.identity: the narrow case of a custom backend
         file = f"model.{name}" if name else ""
     if name == "dali":
         file = file or "model.dali"
-    return Backend(name, platform, file, inferred)
+    return Backend(name, platform, file)
 
 
 def _fits(candidate: str, platform: str, file: str, open_choice: bool, content: dict[str, bool]) -> bool:

@@ -15,7 +15,7 @@ from triton_ensembles.checking.repository import Form, Model, Repository, find_r
 from triton_ensembles.checking.rule import ANYWHERE, Rule, Scope, Server
 from triton_ensembles.checking.sources import Sources, suppressions_of
 from triton_ensembles.checking.suppression.accepted import Accepted, split
-from triton_ensembles.checking.suppression.settings import Settings
+from triton_ensembles.checking.suppression.settings import split_ignored
 from triton_ensembles.ground.errors import EnsembleError, escaped, shown
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import CONFIG
@@ -49,7 +49,7 @@ def check(paths: Sequence[Path], destination: Destination = ANYWHERE) -> Report:
 def report_on(repositories: Sequence[Repository], paths: Sequence[Path], destination: Destination) -> Report:
     """As :func:`check`, of repositories that were read; the pyproject.toml nearest to ``paths`` counts."""
     faults, accepted = _examine(repositories, destination, RULES)
-    faults, ignored = Settings.of(paths, RULES_BY_ID).split(faults)
+    faults, ignored = split_ignored(faults, paths, RULES_BY_ID)
     sources = Sources(repositories)
 
     def with_line(fault: Fault) -> Fault:

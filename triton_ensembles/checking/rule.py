@@ -123,30 +123,27 @@ def rule(
     """Make a :class:`Rule` of a function that yields a :class:`Finding` for each fault, and register it.
 
     The name of the function is the id of the rule, ``tensor_dims_missing`` for ``tensor-dims-missing``; it never
-    changes, because people write it down. The function asks by the names of its parameters for what it looks at:
-    first ``model``, ``repository``, ``repositories``, ``destination`` or ``found`` (see :class:`Scope`), then
-    ``destination`` if its findings also depend on it. A finding without an effect gets "Triton refuses it: " and
-    ``words``.
+    changes, because people write it down. The names of its parameters say what it looks at: first a :class:`Scope`,
+    then ``destination`` if its findings also depend on it. A finding without an effect gets "Triton refuses it: " and
+    ``words``. What all rules of a module have in common is its ``SOURCE``, ``GOOD``, ``SERVER``, ``DESTINATION`` or
+    ``GOOD_LOADS``.
 
     Args:
         title: the rule in one line, for docs/rules.md.
         severity: ERROR; :data:`warning` and :data:`note` make rules of the other two.
         id: only for a function that makes several rules.
-        source: where the rule comes from: a function of core at r24.10, an AWS page, a measurement. By default what
-            the rule's module has as ``SOURCE``.
+        source: where the rule comes from: a function of core at r24.10, an AWS page, a measurement.
         bad, good: examples; a string is the config.pbtxt of an :class:`Example`. The bad one gets exactly this fault,
-            the good one (by default the module's ``GOOD``) none at all, and the real server refuses or loads them
-            accordingly. A rule about archives, endpoints or environments may describe them in examples.toml instead.
+            the good one none at all, and the real server refuses or loads them accordingly. A rule about archives,
+            endpoints or environments may describe them in examples.toml instead.
         lower: the severity that some of its findings have instead, which say so.
         server: what the real server does with ``bad``. By default it refuses it when there are ``words``, and
-            accepts it when there are none; without ``bad`` it is untested. A module whose rules have another one in
-            common has it as ``SERVER``.
+            accepts it when there are none; without ``bad`` it is untested.
         words: what the real server says when it refuses ``bad``, or a part of it; "…" stands for anything.
         since: the first release of Triton that has the rule, when 24.10 does not.
-        destination: what the examples are checked for, when the rule depends on it. By default the module's
-            ``DESTINATION``.
+        destination: what the examples are checked for, when the rule depends on it.
         good_loads: false when the good example needs what a laptop lacks (a GPU, TensorRT), so that only the checker
-            can be held to it; for all rules of a module its ``GOOD_LOADS``.
+            can be held to it.
     """
     default = Server.REFUSES if words else Server.ACCEPTS if bad else Server.UNTESTED
 
