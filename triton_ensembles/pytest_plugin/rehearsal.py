@@ -129,10 +129,8 @@ class Rehearsal:
 def rehearsal(
     endpoint: OwnEndpoint | SharedEndpoint, root: Path, scratch: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Rehearsal]:
-    """The endpoint for one test. What the test creates is removed at the end.
-
-    Until ``monkeypatch`` is undone, every client of boto3 that is made goes to this endpoint: also one that the code
-    under test makes, or a program that it starts.
+    """The endpoint for one test. What the test creates is removed at the end. Until ``monkeypatch`` is undone, every
+    client of boto3 that is made goes to this endpoint: also one of the code under test, or of a program that it starts.
     """
     __tracebackhide__ = True
     with endpoint.emptied():

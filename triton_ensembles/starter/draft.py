@@ -1,7 +1,5 @@
-"""New files of a project: written into a hidden folder beside their places, and moved there all at once, or not at all.
-
-Nothing is overwritten: a file that appeared in the meantime ends the move, and what was moved is taken back.
-"""
+"""New files of a project: written into a hidden folder beside their places, and moved there all at once, or not at all:
+nothing is overwritten, and a file that appeared in the meantime ends the move."""
 
 import os
 from collections.abc import Iterator, Mapping
