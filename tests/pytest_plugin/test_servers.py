@@ -39,7 +39,7 @@ class TritonPythonModel:
             raise ValueError("no weights here")
 
     def execute(self, requests):
-        return []
+        raise pb_utils.TritonModelException("never called")
 """
 
 
