@@ -89,12 +89,12 @@ def packed(files: Mapping[str, Content]) -> bytes:
 
 def folder(path: str, archive: bytes) -> dict[str, Content]:
     """The members of a repository that has what is in ``archive`` as the folder ``path``."""
-    found: dict[str, Content] = {}
+    contents: dict[str, Content] = {}
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         for item in tar:
             name, file = f"{path}/{item.name}", tar.extractfile(item) if item.isreg() else None
-            found[name] = file.read() if file else link(name, item.linkname)
-    return found
+            contents[name] = file.read() if file else link(name, item.linkname)
+    return contents
 
 
 def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tarfile.TarInfo:

@@ -71,8 +71,8 @@ class ModelLoader:
             return LoadResult(False, f"the server hung or died:\n{words}", survived=False)
         if reply.status == 200:
             return LoadResult(True, "")
-        said = json.loads(body or b"{}").get("error", "")
-        return LoadResult(False, f"{said}\n{_said_of(name, server.log)}")
+        error = json.loads(body or b"{}").get("error", "")
+        return LoadResult(False, f"{error}\n{_said_of(name, server.log)}")
 
     def load_all(self, names: Sequence[str]) -> dict[str, LoadResult]:
         """What the server says about each: what is on file about it (verdicts.py), or else by loading it."""
@@ -107,7 +107,7 @@ class ModelLoader:
         log = self._logs / f"triton-{self._servers}.log"
         server = TritonServer([self._repository], log=log, arguments=["--model-control-mode=explicit"])
         if self._completes:
-            kept = [each for each in server.command.arguments if each != "--disable-auto-complete-config"]
+            kept = [flag for flag in server.command.arguments if flag != "--disable-auto-complete-config"]
             kept.append(f"--backend-directory={self._python_backend_only()}")
             server.command = replace(server.command, arguments=tuple(kept))
         self._server = server.start()

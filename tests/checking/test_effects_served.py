@@ -11,21 +11,13 @@ from http.client import HTTPException
 
 import pytest
 
+from tests.checking.packing import MODEL_PY
 from tests.checking.served import ModelLoader
 from triton_ensembles.checking.examples import SCALE, ensemble, python_model, step
 from triton_ensembles.checking.registry import RULES
 from triton_ensembles.checking.rule import Example
 from triton_ensembles.checking.staging_example import stage
 
-DOUBLE = """\
-import triton_python_backend_utils as pb_utils
-
-
-class TritonPythonModel:
-    def execute(self, requests):
-        read = [pb_utils.get_input_tensor_by_name(request, "X").as_numpy() for request in requests]
-        return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", values * 2)]) for values in read]
-"""
 # Rules, the shape of a request, and what the server says to it.
 ANSWERS = {
     "ensemble-batch-of-one": ([2, 3, 4], "unexpected shape for input 'X' for model 'whole'"),
@@ -43,7 +35,9 @@ ENDING = {"state-input-name-missing": 1, "instance-groups-passive": 0}  # by the
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelLoader]:
     folder = tmp_path_factory.mktemp("effects")
-    stage(Example(python_model(), {"1/model.py": DOUBLE}), folder / "models", "double")
+    stage(
+        Example(python_model(), {"1/model.py": MODEL_PY.replace('"Y", x', '"Y", x * 2')}), folder / "models", "double"
+    )
     stage(Example(ensemble(SCALE, size=0)), folder / "models", "no-batching")
     over = ensemble(step("double", {"X": "X"}, {"Y": "X"}), step("double", {"X": "X"}, {"Y": "Y"}))
     stage(Example(over), folder / "models", "overwritten")

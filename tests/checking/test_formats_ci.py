@@ -25,22 +25,22 @@ def suite(*arguments: object) -> Element:
 def test_an_error_is_a_failed_test() -> None:
     """Otherwise GitLab and Jenkins show a green job."""
     write_model(Path("models"), NEGATIVE)
-    found = suite("models")
-    (case,) = found.findall("testcase")
+    report = suite("models")
+    (case,) = report.findall("testcase")
     assert (case.get("classname"), case.get("file"), case.get("line")) == (*["models/scale/config.pbtxt"] * 2, "2")
     assert case.get("name") == "max-batch-size-negative: max_batch_size is -1"
     failure = case.find("failure")
     assert failure is not None and failure.get("message") == "max_batch_size is -1"
     assert failure.text and failure.text.startswith("models/scale/config.pbtxt:2:17\nTriton refuses it")
-    assert (found.get("tests"), found.get("failures"), found.get("skipped")) == ("1", "1", "0")
+    assert (report.get("tests"), report.get("failures"), report.get("skipped")) == ("1", "1", "0")
 
 
 def test_a_warning_is_a_failed_test_with_strict_only() -> None:
     """Otherwise the report and the exit code contradict each other."""
     write_model(Path("models"), python_model(MISSING))
-    found = suite("models")
-    assert found.get("failures") == "0"
-    names = [case.get("name") for case in found.findall("testcase") if len(case)]
+    report = suite("models")
+    assert report.get("failures") == "0"
+    names = [case.get("name") for case in report.findall("testcase") if len(case)]
     assert names == ["version-missing: there is no version 2"]
     assert suite("models", "--strict").get("failures") == "1"
 
@@ -58,10 +58,10 @@ def test_accepted_and_known_faults_are_skipped_tests() -> None:
     write_model(Path("models"), NEGATIVE)
     run("models", "--write-baseline", "known.json")
     write_model(Path("models"), python_model(f"# check: ignore[version-missing] next week\n{MISSING}"), "later")
-    found = suite("models", "--baseline", "known.json")
-    messages = {skipped.get("message") for skipped in found.findall("testcase/skipped")}
+    report = suite("models", "--baseline", "known.json")
+    messages = {skipped.get("message") for skipped in report.findall("testcase/skipped")}
     assert messages == {"known: it is in the baseline", "suppressed: next week"}
-    assert found.get("failures") == "0" and found.get("skipped") == "2"
+    assert report.get("failures") == "0" and report.get("skipped") == "2"
 
 
 def test_the_names_of_tests_do_not_change_when_lines_move() -> None:
@@ -97,12 +97,3 @@ def test_annotations_are_escaped() -> None:
         "50%25%0D%0A::error::x, y: z%0Aeffect%0Afix: cure"
     )
     assert last.startswith("1 warning in 1 repository")
-
-
-def test_annotations_are_relative_to_the_git_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise GitHub shows none of a job that runs in a folder of the repository."""
-    write_model(tmp_path / "serving" / "models", NEGATIVE)
-    monkeypatch.chdir(tmp_path / "serving")
-    annotations = run("models", "--image=23.04", "--format=github").stdout
-    assert "::error file=serving/models/scale/config.pbtxt,line=2," in annotations
-    assert "::notice file=serving/models,title=image-not-on-sagemaker::" in annotations

@@ -77,11 +77,11 @@ def test_the_server_agrees_on_changed_models(configs: st.SearchStrategy[Message]
             shutil.rmtree(tmp_path / "alone", ignore_errors=True)
             stage(Example(printed), tmp_path / "alone", name)
             faults = folder_faults(tmp_path / "alone", TARGET)
-            said = {BY_ID[fault.rule].server for fault in faults}
-            if Server.DIES in said:
+            expected = {BY_ID[fault.rule].server for fault in faults}
+            if Server.DIES in expected:
                 return
             stage(Example(printed), models, name)
             result = server.load_surely(name)
-            assert result.loaded == (Server.REFUSES not in said), (printed, faults, result.words)
+            assert result.loaded == (Server.REFUSES not in expected), (printed, faults, result.words)
 
         compare()

@@ -57,8 +57,8 @@ def test_the_checker_finds_the_bad_one_and_nothing_in_the_good_one(tmp_path: Pat
             if example:
                 folder = tmp_path / f"{rule.id}-{len(expected)}"
                 stage(example, folder, "model")
-                found = folder_faults(folder, rule.destination)
-                assert {fault.rule for fault in found} == expected, (rule.id, found)
+                findings = folder_faults(folder, rule.destination)
+                assert {fault.rule for fault in findings} == expected, (rule.id, findings)
         text = explain(rule.id)
         assert text.startswith(f"{rule.id} ({rule.severities})\n{rule.title}\n")
         assert all(f"\n{part}" in text for part in ("\nBad:\n", "\nGood:\n", f"Source: {rule.source}"))

@@ -31,8 +31,7 @@ def test_two_rules_cannot_have_the_same_name() -> None:
 
 def test_every_rule_has_a_bad_and_a_good_example() -> None:
     """Otherwise --explain has nothing to show. An example is a model that the tests can load, or a text, never both."""
-    for each in RULES:
-        texts = text_examples().get(each.id, {})
-        assert (each.bad is None) == ("bad" in texts), each.id
-        assert (each.good is None) == ("good" in texts), each.id
-    assert set(text_examples()) <= {each.id for each in RULES}
+    for known in RULES:
+        texts = text_examples().get(known.id, {})
+        assert (known.bad is None, known.good is None) == ("bad" in texts, "good" in texts), known.id
+    assert set(text_examples()) <= {known.id for known in RULES}

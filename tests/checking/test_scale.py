@@ -160,9 +160,9 @@ def test_a_hundred_thousand_are_read_in_proportion(made: Callable[[int], list[st
 def test_a_thousand_nested_ensembles_break_no_rule(tmp_path: Path) -> None:
     """Otherwise rules run out of the stack."""
     path = write(tmp_path / "a.tar.gz", _ring(990))
-    found = faults(path)
-    assert not [fault for fault in found if "this rule itself failed" in fault.message]
-    assert "ensemble-of-itself" in {fault.rule for fault in found}
+    findings = faults(path)
+    assert not [fault for fault in findings if "this rule itself failed" in fault.message]
+    assert "ensemble-of-itself" in {fault.rule for fault in findings}
 
 
 def test_of_many_models_nothing_is_concluded_and_one_line_says_why(tmp_path: Path) -> None:
@@ -184,6 +184,6 @@ def test_a_config_of_many_brackets_is_not_read(item: str, tmp_path: Path) -> Non
 def test_a_name_of_a_megabyte_is_cut(tmp_path: Path) -> None:
     """Otherwise a line of the report is a megabyte long."""
     files: dict[str, Content] = {"m/config.pbtxt": python_step().replace('"X"', f'"{"x" * 900_000}"')}
-    found = check([write(tmp_path / "a.tar.gz", files | {"m/1/model.py": MODEL_PY})]).faults
-    assert found
-    assert max(len(fault.message) for fault in found) < 3000
+    findings = check([write(tmp_path / "a.tar.gz", files | {"m/1/model.py": MODEL_PY})]).faults
+    assert findings
+    assert max(len(fault.message) for fault in findings) < 3000

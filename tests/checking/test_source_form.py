@@ -43,19 +43,20 @@ def rules(tmp_path: Path, recipe: str | None, target: str = "") -> set[str]:
 GROUP_1 = ("model", "version", "instance-group", "recipe", "platform", "backend", "step", "ensemble", "config")
 
 
-def test_a_file_that_the_recipe_makes_may_be_missing(tmp_path: Path) -> None:
-    """Otherwise every fresh clone of this project is full of faults."""
-    assert rules(tmp_path, RECIPE, "cpu") == set()
-
-
-def test_without_a_recipe_a_missing_file_is_a_fault(tmp_path: Path) -> None:
-    """Otherwise a repository without its model files passes."""
-    assert rules(tmp_path, None, "cpu") == {"version-not-available", "instance-group-gpu-on-cpu"}
-
-
-def test_a_recipe_for_another_step_does_not_count(tmp_path: Path) -> None:
-    """Otherwise a step passes although nothing makes its file."""
-    assert rules(tmp_path, RECIPE.replace("detect/", "other/")) == {"version-not-available", "recipe-step-unknown"}
+@pytest.mark.parametrize(
+    ("recipe", "target", "expected"),
+    [
+        (RECIPE, "cpu", set()),
+        (None, "cpu", {"version-not-available", "instance-group-gpu-on-cpu"}),
+        (RECIPE.replace("detect/", "other/"), "", {"version-not-available", "recipe-step-unknown"}),
+    ],
+    ids=["made", "no recipe", "another step"],
+)
+def test_only_a_file_that_the_recipe_makes_may_be_missing(
+    tmp_path: Path, recipe: str | None, target: str, expected: set[str]
+) -> None:
+    """Otherwise every fresh clone is full of faults, or a step passes although nothing makes its file."""
+    assert rules(tmp_path, recipe, target) == expected
 
 
 @pytest.mark.parametrize(

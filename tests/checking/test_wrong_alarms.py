@@ -42,25 +42,26 @@ def test_the_file_that_a_backend_loads(tmp_path: Path, config: str, file: str, w
     assert [fault.rule for fault in faults(tmp_path)] == ([wrong] if wrong else [])
 
 
-def test_an_ensemble_given_by_itself_knows_nothing_of_its_steps(tmp_path: Path) -> None:
+def test_an_ensemble_given_on_its_own_knows_nothing_of_its_steps(tmp_path: Path) -> None:
     """Otherwise every step of it is missing, although it lies beside it."""
     stage(Example(ensemble(step("a", {"X": "X"}, {"Y": "T"}), step("b", {"X": "T"}, {"Y": "Y"}))), tmp_path, "whole")
     assert not faults(tmp_path / "whole")
     assert {fault.rule for fault in faults(tmp_path)} == {"step-model-missing"}
 
 
-def test_a_model_without_a_config_given_by_itself_is_one_model(tmp_path: Path) -> None:
-    """Otherwise there is "no model here", in a folder that Triton loads."""
-    stage(Example(None, {"1/model.py": IDENTITY}), tmp_path, "model")
-    (fault,) = faults(tmp_path / "model")
-    assert fault.rule == "model-without-config"
-
-
-def test_a_renamed_model_folder_given_by_itself_is_a_warning(tmp_path: Path) -> None:
-    """Otherwise a clone of somebody's model in a folder of another name is broken."""
-    stage(Example('name: "resnet"\n' + python_model()), tmp_path, "resnet-main")
+@pytest.mark.parametrize(
+    ("example", "rule"),
+    [
+        (Example(None, {"1/model.py": IDENTITY}), "model-without-config"),
+        (Example('name: "resnet"\n' + python_model()), "model-folder-renamed"),  # a clone
+        (Example('backend: "stateful"\n' + TENSORS, {"1": None}), "backend-unknown"),
+    ],
+)
+def test_a_model_given_on_its_own_has_a_warning(tmp_path: Path, example: Example, rule: str) -> None:
+    """Otherwise there is "no model here" in a folder that Triton loads, or what people build themselves is an error."""
+    stage(example, tmp_path, "resnet-main")
     (fault,) = faults(tmp_path / "resnet-main")
-    assert (fault.severity, fault.rule) == (Severity.WARNING, "model-folder-renamed")
+    assert (fault.severity, fault.rule) == (Severity.WARNING, rule)
 
 
 @pytest.mark.parametrize(
@@ -80,14 +81,6 @@ def test_a_config_that_is_not_read_is_unknown_to_its_ensemble(tmp_path: Path) ->
     stage(Example(python_model() + "# a line of a comment\n" * (LARGEST_CONFIG // 22 + 1)), tmp_path, "model")
     stage(Example(ensemble(step("model", {"X": "X"}, {"Y": "Y"}))), tmp_path, "user")
     assert [fault.rule for fault in faults(tmp_path)] == ["config-too-large"]
-
-
-def test_a_backend_that_people_build_is_a_warning_that_says_so(tmp_path: Path) -> None:
-    """Otherwise check claims that NVIDIA never published it."""
-    stage(Example('backend: "stateful"\n' + TENSORS, {"1": None}), tmp_path, "model")
-    (fault,) = faults(tmp_path)
-    assert (fault.severity, fault.rule) == (Severity.WARNING, "backend-unknown")
-    assert fault.message == "no image of Triton that NVIDIA publishes has a backend 'stateful'"
 
 
 def test_nothing_is_said_of_what_comes_after_a_break(tmp_path: Path) -> None:
@@ -123,5 +116,5 @@ def test_what_the_backend_completes_is_a_note(tmp_path: Path, config: str, file:
     assert {fault.rule for fault in check([tmp_path]).faults} & (NOTE | ERROR) == expected
     # The build writes the configs of ensembles/, and its servers complete none.
     (tmp_path / "ensemble.toml").touch()
-    found = {fault.rule for fault in check([tmp_path]).faults} & (NOTE | ERROR)
-    assert found == (ERROR if HALF in config else set())
+    rules = {fault.rule for fault in check([tmp_path]).faults} & (NOTE | ERROR)
+    assert rules == (ERROR if HALF in config else set())

@@ -88,7 +88,7 @@ def digest_of(repository: Path, name: str, completes: bool) -> str:
         texts = [path.read_bytes() for path in _files(folder) if path.stat().st_size <= _LARGEST_TEXT]
         if any(_ENGINE.search(text) for text in texts):
             content.update(_engines())
-        named = sorted(other for other in others if any(other.encode() in text for text in texts))
+        named = sorted(model for model in others if any(model.encode() in text for text in texts))
         others.difference_update(named)
         waiting += named
     return content.hexdigest()[:32]

@@ -43,7 +43,7 @@ def test_a_bad_recipe_does_not_end_the_list(project: Path) -> None:
     result = run_in(project, "list")
     assert result.exit_code == 1
     assert "unread/ensemble.toml:1: this is not TOML" in result.stdout
-    assert "\nwhole  Three numbers" in result.stdout
+    assert "\nwhole  Four numbers" in result.stdout
     assert result.stderr.startswith("error: 1 of 3 ensembles cannot be read:\n  unread: ")
 
 

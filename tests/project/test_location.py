@@ -12,44 +12,14 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from tests.checking.packing import write_folder
+from tests.checking.packing import MODEL_PY, ensemble_of, python_step, write_folder
 from tests.commands.projects import run_in
 from triton_ensembles.project.examples.place import examples_folder
 from triton_ensembles.pytest_plugin.rehearsal import Rehearsal
 
-TENSORS = """max_batch_size: 8
-input [ { name: "NUMBERS" data_type: TYPE_FP32 dims: [ 3 ] } ]
-output [ { name: "DOUBLED" data_type: TYPE_FP32 dims: [ 3 ] } ]
-"""
-ENSEMBLE = f"""name: "ensemble"
-platform: "ensemble"
-{TENSORS}
-ensemble_scheduling {{
-  step [
-    {{ model_name: "double" model_version: -1
-      input_map {{ key: "NUMBERS" value: "NUMBERS" }} output_map {{ key: "DOUBLED" value: "DOUBLED" }} }}
-  ]
-}}
-"""
-STEP = f"""name: "double"
-backend: "python"
-{TENSORS}
-instance_group [ {{ count: 1 kind: KIND_CPU }} ]
-"""
-MODEL = """import triton_python_backend_utils as pb_utils
-
-
-class TritonPythonModel:
-    def execute(self, requests):
-        responses = []
-        for request in requests:
-            numbers = pb_utils.get_input_tensor_by_name(request, "NUMBERS").as_numpy()
-            responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("DOUBLED", numbers * 2)]))
-        return responses
-"""
-REQUEST = {"inputs": [{"name": "NUMBERS", "datatype": "FP32", "shape": [2, 3], "data": [[1, 2, 3], [4, 5, 6.5]]}]}
+REQUEST = {"inputs": [{"name": "X", "datatype": "FP32", "shape": [2, 4], "data": [[1, 2, 3, 0], [4, 5, 6.5, 0]]}]}
 SHOW = """def show(inputs, outputs):
-    for row, doubled in zip(inputs["NUMBERS"], outputs["DOUBLED"]):
+    for row, doubled in zip(inputs["X"], outputs["Y"]):
         yield f"twice {row.sum()} is {doubled.sum()}"
 """
 RECIPE = 'description = "one"\n[environments.own]\nfile = "envs/processing.yml"\nsteps = ["double"]\n'
@@ -58,9 +28,9 @@ Run = Callable[..., Result]
 
 def write_ensemble(project: Path, name: str) -> Path:
     """An ensemble of one Python step, without examples; returns the folder for them."""
-    files = {"ensemble/1/README.md": "No files of its own.\n", "ensemble/config.pbtxt": ENSEMBLE}
-    files |= {"double/1/model.py": MODEL, "double/config.pbtxt": STEP}
-    files["ensemble.toml"] = 'description = "Three numbers to twice their values"\n'
+    files = {"ensemble/1/README.md": "No files of its own.\n", "ensemble/config.pbtxt": ensemble_of("double")}
+    files |= {"double/1/model.py": MODEL_PY.replace('"Y", x', '"Y", 2 * x'), "double/config.pbtxt": python_step()}
+    files["ensemble.toml"] = 'description = "Four numbers to twice their values"\n'
     return examples_folder(write_folder(project / "ensembles" / name, files))
 
 
@@ -95,10 +65,10 @@ def test_a_changed_example_builds_nothing(project: Path, run: Run) -> None:
     assert "unchanged, nothing to do" in run("build", "doubler").output
 
 
-def test_demo_sends_the_example_and_goes_on_where_there_is_none(run: Run) -> None:
+def test_demo_sends_the_example_and_continues_where_there_is_none(run: Run) -> None:
     shown = run("demo")
     assert shown.exit_code == 0, shown.output
-    assert "rows.json\n  DOUBLED FP32 [2, 3]\n    twice 6.0 is 12.0\n    twice 15.5 is 31.0\n" in shown.output
+    assert "rows.json\n  Y FP32 [2, 4]\n    twice 6.0 is 12.0\n    twice 15.5 is 31.0\n" in shown.output
     assert re.search(r"silent\nthere are no example requests in .*silent/ensemble/examples", shown.output)
 
 
@@ -107,7 +77,7 @@ def test_perf_sends_the_rows_of_the_example_or_random_data(project: Path, run: R
     assert measured.exit_code == 0, measured.output
     reports = json.loads(measured.stdout)["reports"]
     assert [(report["name"], len(report["points"])) for report in reports] == [("doubler", 1), ("silent", 1)]
-    assert "[doubler] sending 2 example rows: NUMBERS FP32 [3]" in measured.output
+    assert "[doubler] sending 2 example rows: X FP32 [4]" in measured.output
     assert "[silent] sending random data" in measured.output
     assert (project / "reports" / "perf" / "doubler.csv").is_file()
 
@@ -117,12 +87,12 @@ def test_invoke_sends_the_example_to_an_endpoint(sagemaker_endpoint: Rehearsal, 
     assert run("upload").exit_code == 0
     deployed = run("deploy", "--role", "arn:aws:iam::123456789012:role/some-role")
     assert deployed.exit_code == 0, deployed.output
-    asked = run("invoke", "doubler")
-    assert asked.exit_code == 0, asked.output
-    assert re.search(r"rows\.json in \d+ ms.*\n  DOUBLED FP32 \[2, 3\]\n    twice 6\.0 is 12\.0\n", asked.output)
+    invoked = run("invoke", "doubler")
+    assert invoked.exit_code == 0, invoked.output
+    assert re.search(r"rows\.json in \d+ ms.*\n  Y FP32 \[2, 4\]\n    twice 6\.0 is 12\.0\n", invoked.output)
     (answer,) = json.loads(run("invoke", "doubler", "--format", "json").stdout)["answers"]
     (output,) = answer["outputs"]
-    assert output == {"name": "DOUBLED", "datatype": "FP32", "shape": [2, 3], "data": [2, 4, 6, 8, 10, 13]}
+    assert output == {"name": "Y", "datatype": "FP32", "shape": [2, 4], "data": [2, 4, 6, 0, 8, 10, 13, 0]}
     refused = run("invoke", "silent")
     assert refused.exit_code == 1
     assert "there are no example requests for silent; give the request with --body FILE" in refused.output
@@ -148,8 +118,8 @@ def test_check_without_paths_checks_the_project_and_its_environment_files(tmp_pa
     file = tmp_path / "envs" / "processing.yml"  # this checkout has one of the same name, with tokenizers
     write_folder(tmp_path, {"ensembles/packed/ensemble.toml": RECIPE})
     write_folder(tmp_path, {"envs/processing.yml": "dependencies:\n  - python=3.9\n  - numpy=1.26.4\n"})
-    model.write_text("import tokenizers\n" + MODEL)
-    found = run_in(tmp_path, "check", "--image", "24.09")
-    assert f"{model}:1:1: note[environment-import-unnamed]: {file} does not name 'tokenizers'" in found.output
-    assert f"{file}: warning[environment-file-python]: this requires Python 3.9" in found.output
-    assert "bert_trt" not in found.output
+    model.write_text("import tokenizers\n" + MODEL_PY)
+    checked = run_in(tmp_path, "check", "--image", "24.09")
+    assert f"{model}:1:1: note[environment-import-unnamed]: {file} does not name 'tokenizers'" in checked.output
+    assert f"{file}: warning[environment-file-python]: this requires Python 3.9" in checked.output
+    assert "bert_trt" not in checked.output

@@ -24,9 +24,9 @@ import pytest
 import tritonclient.http as http
 
 def ask(server, shape=(1, 3)):
-    given = http.InferInput("X", shape, "FP32").set_data_from_numpy(np.ones(shape, np.float32))
+    tensor = http.InferInput("X", shape, "FP32").set_data_from_numpy(np.ones(shape, np.float32))
     with http.InferenceServerClient(server.http_url) as client:
-        return client.infer("chain", [given]).as_numpy("Y").tolist()
+        return client.infer("chain", [tensor]).as_numpy("Y").tolist()
 """
 _PYTEST = ("pytest", "pytest-xdist", "pytest-timeout", "anyio", "hypothesis")  # what registers with pytest here
 _BROKEN = """
@@ -39,8 +39,7 @@ class TritonPythonModel:
             raise ValueError("no weights here")
 
     def execute(self, requests):
-        tensors = [pb_utils.Tensor("Y", pb_utils.get_input_tensor_by_name(each, "X").as_numpy()) for each in requests]
-        return [pb_utils.InferenceResponse([tensor]) for tensor in tensors]
+        raise pb_utils.TritonModelException("never called")
 """
 
 
@@ -105,24 +104,24 @@ def test_a_failed_test_shows_what_the_server_wrote_meanwhile_and_no_more(project
     assert "tritonserver log" not in failures["reason"]
     assert "ValueError: no weights here" in failures["broken"].partition("tritonserver log")[0]
     assert "tritonserver log" not in failures["again"]  # it was not tried again
-    for each in ("broken", "again"):
-        assert 'triton_server("ensembles/broken")' in failures[each]
-        assert "def _start" not in failures[each]
+    for name in ("broken", "again"):
+        assert 'triton_server("ensembles/broken")' in failures[name]
+        assert "def _start" not in failures[name]
 
 
 def test_settings_come_from_the_factory_else_the_command_line_else_the_file(project: Path, run: Run) -> None:
     settings = "[pytest]\ntriton_server_arguments = --id=file\nsagemaker_endpoint_region = eu-west-1\n"
     (project / "pytest.ini").write_text(settings)
     code = """
-        from triton_ensembles.pytest_plugin.settings import flags, setting
+        from triton_ensembles.pytest_plugin.settings import setting
 
         def test_order(pytestconfig):
-            assert flags(pytestconfig, "triton_server_arguments", None) == ("--id=a line", "--exit-timeout-secs=3")
-            assert flags(pytestconfig, "triton_server_arguments", ["--id=factory"]) == ("--id=factory",)
+            assert setting(pytestconfig, "triton_server_arguments", "--id=factory") == "--id=factory"
+            assert setting(pytestconfig, "triton_server_arguments") == "--id=line"
             assert setting(pytestconfig, "sagemaker_endpoint_region") == "eu-west-1"
             assert setting(pytestconfig, "sagemaker_endpoint_memory_budget") == "8G"
     """
-    run(dedent(code), "--triton-server-arguments=--id='a line' --exit-timeout-secs=3").assert_outcomes(passed=1)
+    run(dedent(code), "--triton-server-arguments=--id=line").assert_outcomes(passed=1)
 
 
 def test_a_server_of_a_factory_ends_with_its_scope_and_one_that_runs_already_is_asked(project: Path, run: Run) -> None:
@@ -130,7 +129,7 @@ def test_a_server_of_a_factory_ends_with_its_scope_and_one_that_runs_already_is_
         import json, urllib.request
         from triton_ensembles.pytest_plugin import factories
 
-        own = factories.triton_server(arguments=["--id=own"], scope="class")
+        own = factories.triton_server(scope="class")
         absent = factories.triton_server_noproc(url="127.0.0.1:1")
 
         class TestOwn:
@@ -139,7 +138,7 @@ def test_a_server_of_a_factory_ends_with_its_scope_and_one_that_runs_already_is_
                 pytestconfig.option.triton_server_url = server.http_url
                 triton_server_noproc = request.getfixturevalue("triton_server_noproc")
                 with urllib.request.urlopen(f"http://{server.http_url}/v2") as reply:
-                    assert json.load(reply)["name"] == "own"
+                    assert json.load(reply)["name"] == "our own"
                 assert ask(triton_server_noproc("ensembles/chain")) == [[3, 3, 3]]
                 with pytest.raises(Exception, match="has no model 'other' that is ready"):
                     triton_server_noproc("ensembles/other")
@@ -152,7 +151,7 @@ def test_a_server_of_a_factory_ends_with_its_scope_and_one_that_runs_already_is_
             with pytest.raises(Exception, match="no tritonserver answers at 127.0.0.1:1"):
                 absent("ensembles/chain")
     """
-    run(_ASK + dedent(code)).assert_outcomes(passed=3)
+    run(_ASK + dedent(code), "--triton-server-arguments=--id='our own' --exit-timeout-secs=3").assert_outcomes(passed=3)
 
 
 def test_without_the_extra_it_names_the_line_that_installs_it(

@@ -31,16 +31,16 @@ def write(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def tensors(taken: Tensor, given: Tensor) -> str:
+def tensors(taken: Tensor, written: Tensor) -> str:
     lines = ['{} [ {{ name: "{}" data_type: TYPE_{} dims: [ {} ] }} ]\n'.format(kind, *tensor) for kind, tensor in
-             (("input", taken), ("output", given))]  # fmt: skip
+             (("input", taken), ("output", written))]  # fmt: skip
     return "max_batch_size: 8\n" + "".join(lines)
 
 
-def write_step(model: Path, taken: Tensor, given: Tensor, answer: str, *, imports: str = "", more: str = "") -> None:
-    code = _STEP.format(input=taken[0], output=given[0], answer=answer, imports=imports)
+def write_step(model: Path, taken: Tensor, written: Tensor, answer: str, *, imports: str = "", more: str = "") -> None:
+    code = _STEP.format(input=taken[0], output=written[0], answer=answer, imports=imports)
     write(model / "1" / "model.py", code)
-    write(model / "config.pbtxt", f'name: "{model.name}"\nbackend: "python"\n{tensors(taken, given)}{more}')
+    write(model / "config.pbtxt", f'name: "{model.name}"\nbackend: "python"\n{tensors(taken, written)}{more}')
 
 
 def write_network(file: Path) -> None:
@@ -56,9 +56,9 @@ def write_network(file: Path) -> None:
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), file)
 
 
-def write_ensemble(model: Path, taken: Tensor, given: Tensor, *steps: str) -> None:
+def write_ensemble(model: Path, taken: Tensor, written: Tensor, *steps: str) -> None:
     """An ensemble of steps that are in a row; each is ``MODEL INPUT OUTPUT``."""
-    wires = [taken[0], *(f"t{number}" for number in range(1, len(steps))), given[0]]
+    wires = [taken[0], *(f"t{number}" for number in range(1, len(steps))), written[0]]
     uses = []
     for number, step in enumerate(steps):
         name, key_in, key_out = step.split()
@@ -66,7 +66,7 @@ def write_ensemble(model: Path, taken: Tensor, given: Tensor, *steps: str) -> No
                 f'output_map {{ key: "{key_out}" value: "{wires[number + 1]}" }}')  # fmt: skip
         uses.append(f'{{ model_name: "{name}" model_version: -1 {maps} }}')
     scheduling = f"ensemble_scheduling {{ step [ {', '.join(uses)} ] }}\n"
-    write(model / "config.pbtxt", f'name: "{model.name}"\nplatform: "ensemble"\n{tensors(taken, given)}{scheduling}')
+    write(model / "config.pbtxt", f'name: "{model.name}"\nplatform: "ensemble"\n{tensors(taken, written)}{scheduling}')
     (model / "1").mkdir()
 
 

@@ -21,8 +21,8 @@ def test_what_links_lead_to_is_copied(tmp_path: Path) -> None:
     os.mkfifo(model / "1" / "pipe")
     copied = Copied()
     copy_tree(model, tmp_path / "copy", copied)
-    found = sorted(path.relative_to(tmp_path / "copy").as_posix() for path in (tmp_path / "copy").rglob("*"))
-    assert found == ["1", "1/model.onnx", "1/more", "1/more/labels.txt"]
+    files = sorted(path.relative_to(tmp_path / "copy").as_posix() for path in (tmp_path / "copy").rglob("*"))
+    assert files == ["1", "1/model.onnx", "1/more", "1/more/labels.txt"]
     assert not any(path.is_symlink() for path in (tmp_path / "copy").rglob("*"))
     (tmp_path / "store" / "blob").write_text("other")
     assert (tmp_path / "copy" / "1" / "model.onnx").read_text() == "weights"

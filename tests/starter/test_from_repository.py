@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import tritonclient.http as http
 
-from tests.checking.packing import write_folder
+from tests.checking.packing import Content, write_folder
 from tests.commands.projects import run_in
 from tests.starter.repositories import LABEL, TEXT, X, write_ensemble, write_network, write_repository, write_step
 from triton_ensembles.building.build import build
@@ -110,18 +110,18 @@ def test_each_is_built_served_and_answers_its_example(project: Path, tmp_path: P
     assert run_in(project, "check", "--strict").exit_code == 0
     places = Places.of(project)
     built = [build(places.ensembles / name, CPU, places, allow_random=False, progress=print) for name in REPOSITORIES]
-    assert {each.manifest["weights"] for each in built if each.name != "pictures"} == {"provided"}
+    assert {packed.manifest["weights"] for packed in built if packed.name != "pictures"} == {"provided"}
     one_by_one = ["--model-control-mode=explicit"]  # many Python steps at once are too much for a busy machine
     with (
-        TritonServer([each.repository for each in built], log=tmp_path / "log", arguments=one_by_one) as server,
+        TritonServer([packed.repository for packed in built], log=tmp_path / "log", arguments=one_by_one) as server,
         http.InferenceServerClient(server.http_url, network_timeout=300, connection_timeout=300) as client,
     ):
-        for each in built:
-            for model in sorted((path.parent.name for path in each.repository.glob(f"*/{CONFIG}")), reverse=True):
+        for packed in built:
+            for model in sorted((path.parent.name for path in packed.repository.glob(f"*/{CONFIG}")), reverse=True):
                 client.load_model(model)
-            (request,) = read_examples(places.ensembles / each.name).requests
-            result = client.infer(each.name, request.infer_inputs())
-            for tensor in client.get_model_metadata(each.name)["outputs"]:
+            (request,) = read_examples(places.ensembles / packed.name).requests
+            result = client.infer(packed.name, request.infer_inputs())
+            for tensor in client.get_model_metadata(packed.name)["outputs"]:
                 assert result.as_numpy(tensor["name"]) is not None
 
 
@@ -146,7 +146,7 @@ def test_what_was_assumed_is_said_line_by_line(project: Path) -> None:
 def test_a_single_model_becomes_an_ensemble_of_one_step_with_the_tensors_of_its_file(project: Path) -> None:
     folder = project / "ensembles" / "network"
     config = read_config(folder / "ensemble" / CONFIG)
-    assert [(each.name, list(each.dims)) for each in (*config.input, *config.output)] == [("X", [4]), ("Y", [3])]
+    assert [(tensor.name, list(tensor.dims)) for tensor in (*config.input, *config.output)] == [("X", [4]), ("Y", [3])]
     assert read_config(folder / "net" / CONFIG).backend == "onnxruntime"
     assumed = "assumed: net is a single model: it is the only step of a new ensemble with the same tensors"
     assert assumed in said(project, "network")
@@ -200,20 +200,8 @@ def _two_models(folder: Path) -> Path:
     return folder
 
 
-def _no_tensors(folder: Path) -> Path:
-    return write_folder(folder, {"a/1/model.py": "", f"a/{CONFIG}": 'backend: "python"'})
-
-
-def _broken(folder: Path) -> Path:
-    return write_folder(folder, {f"a/{CONFIG}": 'platform: "ensemble"\nmax_batch_size: ${size}\n'})
-
-
 def _text_file(folder: Path) -> Path:
     return write_folder(folder, {"model.zip": "PK"}) / "model.zip"
-
-
-def _empty(folder: Path) -> Path:
-    return write_folder(folder, {".": None})
 
 
 def _two_repositories(folder: Path) -> Path:
@@ -225,20 +213,29 @@ def _two_repositories(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (_empty, "there is no model here: neither in this folder nor below it is a config.pbtxt; name the folder"),
+        ({".": None}, "there is no model here: neither in this folder nor below it is a config.pbtxt; name the folder"),
         (_two_models, "none of the 2 models here is an ensemble: 'a' and 'b'; choose the one that becomes"),
         (one_of_several, "there are 2 ensembles here: 'lengths' and 'pipeline'; choose one: --model lengths"),
         (_nested, "the ensemble 'outer' has ensembles as steps ('pipeline'), and a build takes one ensemble"),
-        (_no_tensors, "'a' is no ensemble, and its config.pbtxt has no input and output"),
-        (_broken, "config.pbtxt:2: 'max_batch_size: ${size}': Couldn't parse integer"),
+        (
+            {"a/1/model.py": "", f"a/{CONFIG}": 'backend: "python"'},
+            "'a' is no ensemble, and its config.pbtxt has no input and output",
+        ),
+        (
+            {f"a/{CONFIG}": 'platform: "ensemble"\nmax_batch_size: ${size}\n'},
+            "config.pbtxt:2: 'max_batch_size: ${size}': Couldn't parse integer",
+        ),
         (_text_file, "model.zip: "),
         (_two_repositories, "there are 2 model repositories here: "),
     ],
 )
-def test_what_cannot_be_imported_is_refused(tmp_path: Path, make: Callable[[Path], Path], message: str) -> None:
+def test_what_cannot_be_imported_is_refused(
+    tmp_path: Path, make: Callable[[Path], Path] | dict[str, Content], message: str
+) -> None:
     """In one line, and nothing is written."""
-    project = empty_project(tmp_path)
-    result = run_in(project, "new", "x", "--from", make(tmp_path / "source"))
+    project, folder = empty_project(tmp_path), tmp_path / "source"
+    source = write_folder(folder, make) if isinstance(make, dict) else make(folder)
+    result = run_in(project, "new", "x", "--from", source)
     assert result.exit_code == 1
     (line,) = result.stderr.splitlines()
     assert message in line and "; " in line

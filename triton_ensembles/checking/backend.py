@@ -1,29 +1,33 @@
-"""The backend and the file of the version folder that Triton will use for a model.
+"""The backend and the file of the version folder that Triton will use for a model, and what the backend completes.
 
 After core r24.10 model_config_utils.cc AutoCompleteBackendFields, which runs whether auto-completion is on or off.
+Backends complete configs by default, but not those of ensembles/ (Form.SOURCE): such a value is as unknown as one that
+cannot be read, because what the model's file says is not read here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from triton_ensembles.archive.tree import Tree, join
+from triton_ensembles.checking.text.parsed import Path
 from triton_ensembles.triton.backends import KNOWN, TENSORFLOW_FILES
-from triton_ensembles.triton.model_config import ModelConfig
+from triton_ensembles.triton.model_config import DataType, ModelConfig
+
+# Backends of r24.10 that complete nothing: pytorch_backend libtorch.cc AutoCompleteConfig ("skipping model
+# configuration auto-complete"), tensorflow.cc for a graphdef, and identity, repeat and square, which have no such code.
+_NEVER = ("pytorch", "identity", "repeat", "square")
+_METHOD = b"auto_complete_config"
 
 
 @dataclass(frozen=True)
 class Backend:
-    """``file`` is what each version folder must have, "" when that is not known (custom backends).
-
-    ``inferred``: the config names no backend, and the files of the version folder determined it.
-    """
+    """The backend of a model."""
 
     name: str
     platform: str
-    file: str
-    inferred: bool = False
+    file: str  # what each version folder must have; "" when that is not known (custom backends)
 
 
 def choose_backend(config: ModelConfig, tree: Tree, root: str, folder: str, is_ensemble: Callable[[], bool]) -> Backend:
@@ -32,26 +36,25 @@ def choose_backend(config: ModelConfig, tree: Tree, root: str, folder: str, is_e
     name, platform, file = config.backend, config.platform, config.default_model_filename
     content = _first_version(tree, root)
     open_choice = not platform and not file
-    inferred = not name
     if not platform and name in ("", "tensorflow"):
         for candidate, known in TENSORFLOW_FILES.items():
             if file == known or (not file and known in content and content[known] == (known == "model.savedmodel")):
                 platform = candidate
     if platform in TENSORFLOW_FILES:
-        return Backend(name or "tensorflow", platform, file or TENSORFLOW_FILES[platform], inferred)
+        return Backend(name or "tensorflow", platform, file or TENSORFLOW_FILES[platform])
     if not name:
         name = next((candidate for candidate in KNOWN if _fits(candidate, platform, file, open_choice, content)), "")
     if name in KNOWN and name != "tensorflow":
         platforms, known = KNOWN[name]
         script = name == "pytorch" and config.runtime == "model.py"
         platform = platform or (platforms[0] if platforms else "")
-        return Backend(name, platform, file or ("" if script else known), inferred)
+        return Backend(name, platform, file or ("" if script else known))
     if not name and open_choice and not is_ensemble():
         name = folder.partition(".")[2]  # model.identity: the narrow case of a custom backend
         file = f"model.{name}" if name else ""
     if name == "dali":
         file = file or "model.dali"
-    return Backend(name, platform, file, inferred)
+    return Backend(name, platform, file)
 
 
 def _fits(candidate: str, platform: str, file: str, open_choice: bool, content: dict[str, bool]) -> bool:
@@ -68,3 +71,42 @@ def _first_version(tree: Tree, root: str) -> dict[str, bool]:
     folders = tree.folders(root)
     first = join(root, folders[0]) if folders else ""
     return {name: tree.is_folder(join(first, name)) for name in tree.children(first)} if folders else {}
+
+
+def completes(config: ModelConfig, backend: Backend, tree: Tree, root: str) -> bool:
+    """Whether the backend of the model at ``root``, which is no ensemble, may add inputs, outputs and max_batch_size;
+    unknown backends may."""
+    if backend.platform == "tensorflow_graphdef":
+        return False
+    if backend.name == "python" or config.runtime == "model.py":
+        return _has_method(tree, root)
+    # onnxruntime.cc AutoCompleteConfig: "inputs and outputs already specified"
+    has_tensors = (len(config.input) or len(config.batch_input)) and len(config.output)
+    return backend.name not in _NEVER and not (backend.name == "onnxruntime" and has_tensors)
+
+
+def left_out(config: ModelConfig, backend: Backend) -> Iterator[Path]:
+    """The paths of the config that are not given and that Triton may complete, of a model whose backend it calls for
+    them; also a max_batch_size of 0, which Triton may set to its default of 4."""
+    if config.max_batch_size == 0:
+        yield ("max_batch_size",)
+    partly = backend.name != "onnxruntime"  # which completes whole lists only
+    for kind in ("input", "output"):
+        tensors = getattr(config, kind)
+        if not tensors:
+            yield (kind,)
+        for index, tensor in enumerate(tensors if partly else ()):
+            if not tensor.dims:
+                yield (kind, index, "dims")
+            if tensor.data_type == DataType.TYPE_INVALID:
+                yield (kind, index, "data_type")
+
+
+def _has_method(tree: Tree, root: str) -> bool:
+    """Whether a model.py may have auto_complete_config: its own text, or that of a module beside it."""
+    for folder in (root, *(join(root, name) for name in tree.folders(root))):
+        for name in tree.children(folder):
+            entry = tree.get(join(folder, name)) if name.endswith(".py") else None
+            if entry is not None and (entry.data is None or _METHOD in entry.data):
+                return True
+    return False

@@ -71,10 +71,8 @@ class Baseline:
     def write(self, path: Path) -> None:
         """Raises :class:`EnsembleError` when ``path`` is a file of another kind, or cannot be written."""
         head = json.dumps({"kind": _KIND, "format": _FORMAT, "destination": self.destination}, ensure_ascii=False)
-        rows = (
-            json.dumps(_record(entry) | {"count": count}, ensure_ascii=False)
-            for entry, count in sorted(self.counts.items())
-        )
+        records = (_record(entry) | {"count": count} for entry, count in sorted(self.counts.items()))
+        rows = (json.dumps(record, ensure_ascii=False) for record in records)
         try:
             if path.exists() and not _may_replace(path):
                 cure = "name another one"
@@ -98,11 +96,8 @@ class Baseline:
     def gone(
         self, faults: Iterable[Fault], places: FilePlaces, roots: Iterable[str], destination: Destination
     ) -> list[Entry]:
-        """The entries whose faults are gone, once for each fault.
-
-        Only in the repositories at ``roots``, and only for the destination that the baseline was written for: other
-        rules apply to others.
-        """
+        """The entries whose faults are gone, once for each fault: only in the repositories at ``roots``, and only for
+        the destination that the baseline was written for, because other rules apply to others."""
         if _words(destination) != self.destination:
             return []
         looked_at = [escaped(places.relative(root)) for root in roots]

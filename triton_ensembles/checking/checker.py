@@ -15,7 +15,7 @@ from triton_ensembles.checking.repository import Form, Model, Repository, find_r
 from triton_ensembles.checking.rule import ANYWHERE, Rule, Scope, Server
 from triton_ensembles.checking.sources import Sources, suppressions_of
 from triton_ensembles.checking.suppression.accepted import Accepted, split
-from triton_ensembles.checking.suppression.settings import Settings
+from triton_ensembles.checking.suppression.settings import split_ignored
 from triton_ensembles.ground.errors import EnsembleError, escaped, shown
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import CONFIG
@@ -25,10 +25,8 @@ _LONGEST_TEXT = 2000  # characters of a fault's message, effect or cure: a name 
 
 
 def check(paths: Sequence[Path], destination: Destination = ANYWHERE) -> Report:
-    """Every fault of the repositories at ``paths``. Nothing is executed, imported or unpacked.
-
-    Faults that a comment accepts, or the nearest pyproject.toml, do not count; see
-    :mod:`triton_ensembles.checking.suppression`.
+    """Every fault of the repositories at ``paths``. Nothing is executed, imported or unpacked. Faults that a comment
+    accepts, or the nearest pyproject.toml, do not count.
 
     Args:
         paths: model repositories, folders of such, or .tar.gz archives (several: the members of one endpoint).
@@ -51,15 +49,17 @@ def check(paths: Sequence[Path], destination: Destination = ANYWHERE) -> Report:
 def report_on(repositories: Sequence[Repository], paths: Sequence[Path], destination: Destination) -> Report:
     """As :func:`check`, of repositories that were read; the pyproject.toml nearest to ``paths`` counts."""
     faults, accepted = _examine(repositories, destination, RULES)
-    faults, ignored = Settings.of(paths, RULES_BY_ID).split(faults)
+    faults, ignored = split_ignored(faults, paths, RULES_BY_ID)
     sources = Sources(repositories)
+
+    def with_line(fault: Fault) -> Fault:
+        return replace(fault, line_text=sources.line(fault.place))
+
+    apart = sorted([*accepted, *ignored], key=lambda acceptance: acceptance.fault.sort_key())
     return Report(
-        tuple(replace(fault, line_text=sources.line(fault.place)) for fault in sorted(faults, key=Fault.sort_key)),
+        tuple(with_line(fault) for fault in sorted(faults, key=Fault.sort_key)),
         tuple(repository.shown for repository in repositories),
-        tuple(
-            replace(acceptance, fault=replace(acceptance.fault, line_text=sources.line(acceptance.fault.place)))
-            for acceptance in sorted([*accepted, *ignored], key=lambda acceptance: acceptance.fault.sort_key())
-        ),
+        tuple(replace(acceptance, fault=with_line(acceptance.fault)) for acceptance in apart),
     )
 
 
@@ -106,13 +106,10 @@ def _found(repositories: Sequence[Repository], destination: Destination, rules: 
 
 def _no_model(path: Path) -> EnsembleError:
     near = [file for pattern in ("*", "*/*") for file in sorted(path.glob(pattern)) if is_near_config(file.name)]
-    return EnsembleError(
-        f"there is no model here: neither this folder nor one in it has a {CONFIG}",
-        path=path,
-        cure=f"rename {shown(near[0])} to {CONFIG}"
-        if near
-        else "name the model repository (the folder whose folders are the models) or a .tar.gz",
-    )
+    name_one = "name the model repository (the folder whose folders are the models) or a .tar.gz"
+    cure = f"rename {shown(near[0])} to {CONFIG}" if near else name_one
+    message = f"there is no model here: neither this folder nor one in it has a {CONFIG}"
+    return EnsembleError(message, path=path, cure=cure)
 
 
 def _guarded(rule: Rule, subject: Any, destination: Destination, place: Place) -> Sequence[Fault]:

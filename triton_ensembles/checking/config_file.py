@@ -17,18 +17,12 @@ from triton_ensembles.triton.model_config import CONFIG, ModelConfig
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """The content of a config.pbtxt, whose path is shown as ``shown``.
+    """The content of a config.pbtxt. ``config`` is as complete as the text allows: see
+    :mod:`triton_ensembles.checking.text.parser` for the recovery."""
 
-    Args:
-        shown: the path that people see.
-        content: "" when there is no such file, None when it could not be read.
-        added: parameters that are added to those of the text, and the places where they are written.
-
-    ``config`` is as complete as the text allows: see :mod:`triton_ensembles.checking.text.parser` for the recovery.
-    """
-
-    shown: str
-    content: str | None
+    shown: str  # the path that people see
+    content: str | None  # "" when there is no such file, None when it could not be read
+    # parameters that are added to those of the text, and the places where they are written
     added: Mapping[str, tuple[str, Place]] = field(default_factory=dict)
 
     @property
@@ -42,8 +36,7 @@ class ConfigFile:
         return self._parsed.message
 
     def known(self, unknown: Set[Path] = frozenset()) -> ModelConfig:
-        """``config`` for rules: reading ``unknown`` or what could not be parsed raises
-        :class:`UnknownValueError`."""
+        """``config`` for rules: reading ``unknown`` or what could not be parsed raises UnknownValueError."""
         return cast(ModelConfig, view(self.config, self._parsed.damaged | unknown))
 
     @property

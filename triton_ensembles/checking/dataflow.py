@@ -102,11 +102,8 @@ class Dataflow:
 
     @cached_property
     def beside(self) -> tuple[int, int] | None:
-        """Two steps that do not wait for each other, if there are any in a flow that Triton loads.
-
-        In any order in which the steps can run, two neighbors without a tensor between them have no path between
-        them either.
-        """
+        """Two steps that do not wait for each other, if there are any in a flow that Triton loads. In any order in
+        which the steps can run, two neighbors without a tensor between them have no path between them either."""
         lacking = [set(reads.difference(self.inputs)) for reads in self.reads]
         waiting = set(range(len(self.reads)))
         order = self._settle(deque(step for step in waiting if not lacking[step]), waiting, lacking, set())

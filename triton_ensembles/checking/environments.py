@@ -23,7 +23,7 @@ PARAMETER = "EXECUTION_ENV_PATH"
 MODEL_FOLDER = "$$TRITON_MODEL_DIRECTORY"
 _PYTHON = re.compile(r"lib/python(3\.\d+)$")
 _DIST = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._]*?)-(?P<version>[^-]+)\.(?:dist|egg)-info$")
-_CONDA = re.compile(r"conda-meta/(?P<name>.+)-(?P<version>[^-]+)-[^-]+\.json$")
+_CONDA = re.compile(r"(?P<name>.+)-(?P<version>[^-]+)-[^-]+\.json$")
 
 
 class Location(Enum):
@@ -77,10 +77,8 @@ def may_run_python(model: Model) -> bool:
 
 @dataclass(frozen=True)
 class Environment:
-    """A packed environment: ``tree`` is what is in it, ``path`` where it is in the repository.
-
-    ``size`` is that of the .tar.gz in bytes; 0 for a folder, which Triton does not extract.
-    """
+    """A packed environment: ``tree`` is what is in it, ``path`` where it is in the repository; ``size`` is that of the
+    .tar.gz in bytes, 0 for a folder, which Triton does not extract."""
 
     path: str
     tree: Tree
@@ -116,12 +114,9 @@ class Environment:
     def versions(self) -> dict[str, str]:
         """Installed distributions, names in lower case with ``-`` for ``_``."""
         versions: dict[str, str] = {}
-        for name in self.tree.children("conda-meta"):
-            if match := _CONDA.fullmatch(f"conda-meta/{name}"):
-                versions[normal_name(match["name"])] = match["version"]
-        for folder in self.site_packages:
+        for folder, pattern in (("conda-meta", _CONDA), *((folder, _DIST) for folder in self.site_packages)):
             for name in self.tree.children(folder):
-                if match := _DIST.fullmatch(name):
+                if match := pattern.fullmatch(name):
                     versions[normal_name(match["name"])] = match["version"]
         return versions
 

@@ -98,10 +98,8 @@ def with_environment(
     library: bool = True,
     numpy: bool = True,
 ) -> Example:
-    """A Python model with an unpacked environment in its folder, which Triton accepts since 23.07.
-
-    ``python`` is its version, and ``site`` the content of its site-packages, beside a numpy that has no code.
-    """
+    """A Python model with an unpacked environment in its folder, which Triton accepts since 23.07. ``python`` is its
+    version, and ``site`` the content of its site-packages, beside a numpy that has no code."""
     folder = f"env/lib/python{python}"
     files: dict[str, str | None] = {"1/model.py": imports + IDENTITY, "env/bin/activate": ""}
     files |= {f"{folder}/os.py": "", f"{folder}/json/__init__.py": ""} if library else {f"{folder}/site.txt": ""}

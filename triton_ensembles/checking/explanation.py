@@ -12,10 +12,9 @@ from triton_ensembles.checking.checker import check_repositories
 from triton_ensembles.checking.formats.text import fault_lines
 from triton_ensembles.checking.registry import RULES, RULES_BY_ID
 from triton_ensembles.checking.repository import Form, Repository
-from triton_ensembles.checking.rule import Example, Rule, Server
-from triton_ensembles.checking.rule_names import cure_for
+from triton_ensembles.checking.rule import Example, Rule, Server, cure_for
 from triton_ensembles.checking.staging_example import stage
-from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError, escaped
 from triton_ensembles.triton.model_config import CONFIG
 
 _TEXT_EXAMPLES = Path(__file__).parent / "rules" / "examples.toml"
@@ -77,21 +76,8 @@ def _example(example: Example) -> str:
     files: dict[str, str | None] = {} if example.config is None else {f"{name}/{CONFIG}": example.config}
     files |= {f"{name}/{path}": text for path, text in (example.files or {}).items()}
     files |= example.beside
-    return "\n".join(
-        f"{path}:\n{indent(_printable(text), '    ')}" if text else f"{path}{'/' if text is None else ''} (empty)"
-        for path, text in files.items()
-    )
-
-
-def _printable(text: str) -> str:
-    """Bytes that are not UTF-8 as ``\\xE9``, control characters as ``\\x00``, odd spaces as ``\\u00A0``."""
-    shown = []
-    for letter in text.rstrip():
-        code = ord(letter)
-        if 0xDC80 <= code <= 0xDCFF:
-            shown.append(f"\\x{code - 0xDC00:02X}")
-        elif not letter.isprintable() and letter != "\n":
-            shown.append(f"\\x{code:02X}" if code < 128 else f"\\u{code:04X}")
-        else:
-            shown.append(letter)
-    return "".join(shown)
+    lines = []
+    for path, text in files.items():
+        empty = f"{path}{'/' if text is None else ''} (empty)"
+        lines.append(f"{path}:\n{indent(escaped(text.rstrip(), lines=True), '    ')}" if text else empty)
+    return "\n".join(lines)

@@ -16,11 +16,8 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """A file, as people write it (``a.tar.gz!step/config.pbtxt`` inside an archive), and a position in it.
-
-    ``path`` is as the disk or the archive has it: as text, odd letters are escaped. ``line`` and ``column`` count from
-    1; 0 means the file (or folder) as a whole.
-    """
+    """A file, as people write it (``a.tar.gz!step/config.pbtxt`` inside an archive; as text, odd letters are escaped),
+    and a position in it. ``line`` and ``column`` count from 1; 0 means the file (or folder) as a whole."""
 
     path: str
     line: int = 0
@@ -32,30 +29,20 @@ class Place:
 
 @dataclass(frozen=True)
 class Finding:
-    """A fault as a rule's function yields it; the rule itself adds its id.
+    """A fault as a rule's function yields it; the rule itself adds its id."""
 
-    Args:
-        place: where to apply the cure.
-        message: what is wrong, one sentence without a full stop.
-        effect: what Triton or SageMaker does with it, in the server's own words where they are known. By default
-            the words of the rule.
-        cure: what to write instead.
-        severity: where it is not that of the rule.
-    """
-
-    place: Place
-    message: str
+    place: Place  # where to apply the cure
+    message: str  # what is wrong, one sentence without a full stop
+    # What Triton or SageMaker does with it, in the server's own words where they are known; by default the rule's words
     effect: str = ""
-    cure: str = ""
-    severity: Severity | None = None
+    cure: str = ""  # what to write instead
+    severity: Severity | None = None  # where it is not that of the rule
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A :class:`Finding` with the rule that found it.
-
-    ``line_text`` is the line that the place is in, without the blanks around it; "" for a file as a whole.
-    """
+    """A :class:`Finding` with the rule that found it. ``line_text`` is the line that the place is in, without the
+    blanks around it; "" for a file as a whole."""
 
     severity: Severity
     rule: str

@@ -14,17 +14,11 @@ _QUOTED = re.compile(r"(?<!\w)'([^']*)'(?!\w)")  # not the apostrophes of "the m
 
 @dataclass(frozen=True, order=True)
 class Fingerprint:
-    """The identity of a fault within its file; several faults may share it.
+    """The identity of a fault within its file; several faults may share it."""
 
-    Args:
-        rule: its id.
-        line: the text of its line, with single blanks; "" for a file as a whole.
-        names: what the message has in quotes, such as tensors and steps.
-    """
-
-    rule: str
-    line: str
-    names: tuple[str, ...]
+    rule: str  # its id
+    line: str  # the text of its line, with single blanks; "" for a file as a whole
+    names: tuple[str, ...]  # what the message has in quotes, such as tensors and steps
 
     @property
     def digest(self) -> str:

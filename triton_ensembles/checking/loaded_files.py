@@ -15,10 +15,8 @@ ONNX_IN_FOLDER = "model.onnx"  # onnxruntime_backend r24.10 onnxruntime.cc LoadM
 
 
 def loaded_files(model: Model) -> Iterator[tuple[str, Entry]]:
-    """The path, within the model's folder, of the file that the backend loads of each version that is served.
-
-    A file that is not there is left out, another rule is about it, and so is one that the build makes.
-    """
+    """The path, within the model's folder, of the file that the backend loads of each version that is served. A file
+    that is not there is left out, another rule is about it, and so is one that the build makes."""
     config, backend = model.config, model.backend
     if not model.has_config or not backend.file or model.is_ensemble or config.cc_model_filenames:
         return

@@ -10,15 +10,11 @@ from triton_ensembles.checking.fault import Fault
 
 @dataclass(frozen=True)
 class FilePlace:
-    """Args:
-    path: of a file or folder on disk, relative to the root of the git repository; absolute outside it.
-    member: the path inside it when it is an archive, or what the fault is about when that is no file; else "".
-    line, column: from 1; 0 for a file as a whole, and inside an archive.
-    """
+    """A place on disk, or inside an archive."""
 
-    path: str
-    member: str
-    line: int
+    path: str  # of a file or folder on disk, relative to the root of the git repository; absolute outside it
+    member: str  # the path inside of an archive, or what the fault is about when that is no file; else ""
+    line: int  # from 1; 0 for a file as a whole, and inside an archive
     column: int
 
 

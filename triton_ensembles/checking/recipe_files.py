@@ -18,10 +18,8 @@ _MOST_BYTES = 1 << 17  # of all environment files of a recipe
 
 
 def packed_files(repository: Repository, wheels: bool = False) -> Iterator[tuple[str, EnvironmentSpec, list[str]]]:
-    """The files of environments that bring a Python and numpy of their own, or with ``wheels`` all.
-
-    Wheels beside model.py use the server's.
-    """
+    """The files of environments that bring a Python and numpy of their own, or with ``wheels`` also those of wheels
+    beside model.py, which use the server's."""
     recipe = recipe_of(repository)
     own = [env.steps for env in recipe.environments.values() if env.kind == "wheels"] if recipe else []
     return (file for file in environment_files(repository) if wheels or tuple(file[2]) not in own)
@@ -29,9 +27,7 @@ def packed_files(repository: Repository, wheels: bool = False) -> Iterator[tuple
 
 def environment_files(repository: Repository) -> Iterator[tuple[str, EnvironmentSpec, list[str]]]:
     """The environment files that a recipe names, with the steps that get them; the build judges those with faults.
-
-    Their paths are relative to the project, whose folder ensembles/ holds the repository.
-    """
+    Their paths are relative to the project, whose folder ensembles/ holds the repository."""
     recipe = recipe_of(repository)
     project = repository.path.resolve().parent.parent
     for environment in recipe.environments.values() if recipe else ():

@@ -9,23 +9,14 @@ from triton_ensembles.checking.suppression.accepted import Accepted
 
 @dataclass(frozen=True)
 class Report:
-    """The faults, sorted by place.
+    """The faults, sorted by place."""
 
-    Args:
-        faults: those that count.
-        roots: the paths of the repositories that were looked at, as people see them.
-        accepted: faults that a comment or pyproject.toml accepts.
-        known: faults that the baseline has; None without a baseline.
-        gone: what the baseline has and this check did not find.
-        strict: whether warnings also fail.
-    """
-
-    faults: tuple[Fault, ...]
-    roots: tuple[str, ...]
-    accepted: tuple[Accepted, ...] = ()
-    known: tuple[Fault, ...] | None = None
-    gone: tuple[Entry, ...] = ()
-    strict: bool = False
+    faults: tuple[Fault, ...]  # those that count
+    roots: tuple[str, ...]  # the paths of the repositories that were looked at, as people see them
+    accepted: tuple[Accepted, ...] = ()  # faults that a comment or pyproject.toml accepts
+    known: tuple[Fault, ...] | None = None  # faults that the baseline has; None without a baseline
+    gone: tuple[Entry, ...] = ()  # what the baseline has and this check did not find
+    strict: bool = False  # whether warnings also fail
 
     @property
     def repositories(self) -> int:

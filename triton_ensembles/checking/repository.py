@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 from triton_ensembles.archive.folder import read_folder
 from triton_ensembles.archive.tar import read_archive
 from triton_ensembles.archive.tree import Entry, Problem, Tree, is_archive, join
-from triton_ensembles.checking.backend import Backend, choose_backend
-from triton_ensembles.checking.completion import completes, left_out
+from triton_ensembles.checking.backend import Backend, choose_backend, completes, left_out
 from triton_ensembles.checking.config_file import ConfigFile
 from triton_ensembles.checking.fault import Place
 from triton_ensembles.checking.model_files.read import FileReader
@@ -66,11 +65,8 @@ class Model:
 
     @cached_property
     def config(self) -> ModelConfig:
-        """The ModelConfig that Triton uses, empty when there is no config.pbtxt (see :attr:`has_config`).
-
-        Reading a part that could not be parsed, or that Triton completes, raises :class:`UnknownValueError`, which
-        ends the rule.
-        """
+        """The ModelConfig that Triton uses, empty when there is no config.pbtxt (see :attr:`has_config`). Reading a
+        part that could not be parsed, or that Triton completes, raises UnknownValueError, which ends the rule."""
         return self.file.known(set(self.left_out))
 
     @cached_property
@@ -87,15 +83,11 @@ class Model:
         entry = self.tree.get(join(self.root, CONFIG))
         missing = "" if self.tree.complete else None
         content = entry.text if entry else missing
-        return ConfigFile(f"{self.shown}/{CONFIG}", content, self._added_parameters() if content else {})
-
-    def _added_parameters(self) -> dict[str, tuple[str, Place]]:
-        """Parameters that the build adds to config.pbtxt, with the place in the recipe that says so."""
-        recipe = self.repository.recipe
-        return {
-            key: (value, self.repository.recipe_place(key))
-            for key, value in (recipe.parameters_of(self.folder) if recipe else {}).items()
-        }
+        source = self.repository.recipe
+        # Parameters that the build adds for every target.
+        added = source.recipe.parameters.get(self.folder, {}) if content and source and source.recipe else {}
+        places = {key: (value, self.repository.recipe_place(key)) for key, value in added.items()}
+        return ConfigFile(f"{self.shown}/{CONFIG}", content, places)
 
     def at(self, *path: str | int | bool) -> Place:
         """The place of a field of config.pbtxt; see :meth:`ConfigFile.at`."""
@@ -133,10 +125,8 @@ class Model:
 
     @cached_property
     def versions(self) -> dict[int, str]:
-        """Version numbers and the names of their folders, as core r24.10 VersionsToLoad finds them.
-
-        In ensembles/ those that the build makes also count. Raises UnknownValueError when not all were read.
-        """
+        """Version numbers and the names of their folders, as core r24.10 VersionsToLoad finds them; in ensembles/ those
+        that the build makes also count. Raises UnknownValueError when not all were read."""
         if not self.tree.complete:
             raise UnknownValueError
         versions: dict[int, str] = {}
@@ -171,8 +161,8 @@ class Model:
     @property
     def is_version_made(self) -> bool:
         """Whether the build puts a file into a version folder of the model."""
-        recipe = self.repository.recipe
-        return recipe is not None and recipe.makes_version_of(self.folder)
+        source = self.repository.recipe
+        return source is not None and (source.recipe is None or bool(source.versions_of(self.folder)))
 
     @cached_property
     def served_versions(self) -> list[int]:
@@ -299,11 +289,8 @@ class Repository:
 
 
 def find_repositories(path: Path) -> Iterator[Repository]:
-    """The repositories at ``path``.
-
-    A file is an archive. A folder is one repository when it, or a folder in it, has a config.pbtxt; otherwise each
-    folder in it that does is one, and so is each .tar.gz in it.
-    """
+    """The repositories at ``path``. A file is an archive. A folder is one repository when it, or a folder in it, has a
+    config.pbtxt; otherwise each folder in it that does is one, and so is each .tar.gz in it."""
     if not path.is_dir() or is_repository(path):
         yield _repository(path)
         return

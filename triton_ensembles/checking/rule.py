@@ -14,6 +14,7 @@ from typing import Any
 from triton_ensembles.checking.fault import Fault, Finding, Place, Severity
 from triton_ensembles.checking.repository import Form, Model, Repository
 from triton_ensembles.checking.text.unknown import UnknownValueError
+from triton_ensembles.ground.spelling import nearest
 from triton_ensembles.triton.destination import Destination
 
 __all__ = [
@@ -21,6 +22,13 @@ __all__ = [
     "Scope", "Server", "Severity", "note", "rule", "warning",
 ]  # fmt: skip
 ANYWHERE = Destination()
+# Rules that became part of another one, which gives such findings a lower severity.
+_MERGED = {
+    "environment-import-later": "environment-import-missing",
+    "model-py-call-arguments-later": "model-py-call-arguments",
+    "model-py-object-use-later": "model-py-object-use",
+    "model-py-undefined-name-later": "model-py-undefined-name",
+}
 Finder = Callable[..., Iterator[Finding]]
 
 
@@ -47,19 +55,15 @@ class Server(StrEnum):
 class Example:
     """A model for the tests and for ``check --explain``.
 
-    Args:
-        config: its config.pbtxt. Leave ``name`` out, so that it can be staged under any folder name. Steps may be
-            those of :mod:`triton_ensembles.checking.examples`.
-        files: what else is in its folder: path to text, None for an empty folder. By default what the config needs:
-            ``1/`` for an ensemble, else ``1/model.py`` of an identity model.
-        beside: further files of the repository, by path (``other/config.pbtxt``); give them unique names.
-        folder: the name of the model's folder, when it matters.
+    ``config`` is its config.pbtxt, without ``name``, so that it can be staged under any folder name; steps may be those
+    of :mod:`triton_ensembles.checking.examples`. ``files`` are the others in its folder, path to text, None for an
+    empty folder; by default ``1/`` for an ensemble, else ``1/model.py`` of an identity model.
     """
 
     config: str | None
     files: Mapping[str, str | None] | None = None
-    beside: Mapping[str, str | None] = field(default_factory=dict)
-    folder: str = ""
+    beside: Mapping[str, str | None] = field(default_factory=dict)  # further files of the repository, by unique paths
+    folder: str = ""  # the name of the model's folder, when it matters
 
 
 @dataclass(frozen=True)
@@ -119,30 +123,27 @@ def rule(
     """Make a :class:`Rule` of a function that yields a :class:`Finding` for each fault, and register it.
 
     The name of the function is the id of the rule, ``tensor_dims_missing`` for ``tensor-dims-missing``; it never
-    changes, because people write it down. The function asks by the names of its parameters for what it looks at:
-    first ``model``, ``repository``, ``repositories``, ``destination`` or ``found`` (see :class:`Scope`), then
-    ``destination`` if its findings also depend on it. A finding without an effect gets "Triton refuses it: " and
-    ``words``.
+    changes, because people write it down. The names of its parameters say what it looks at: first a :class:`Scope`,
+    then ``destination`` if its findings also depend on it. A finding without an effect gets "Triton refuses it: " and
+    ``words``. What all rules of a module have in common is its ``SOURCE``, ``GOOD``, ``SERVER``, ``DESTINATION`` or
+    ``GOOD_LOADS``.
 
     Args:
         title: the rule in one line, for docs/rules.md.
         severity: ERROR; :data:`warning` and :data:`note` make rules of the other two.
         id: only for a function that makes several rules.
-        source: where the rule comes from: a function of core at r24.10, an AWS page, a measurement. By default what
-            the rule's module has as ``SOURCE``.
+        source: where the rule comes from: a function of core at r24.10, an AWS page, a measurement.
         bad, good: examples; a string is the config.pbtxt of an :class:`Example`. The bad one gets exactly this fault,
-            the good one (by default the module's ``GOOD``) none at all, and the real server refuses or loads them
-            accordingly. A rule about archives, endpoints or environments may describe them in examples.toml instead.
+            the good one none at all, and the real server refuses or loads them accordingly. A rule about archives,
+            endpoints or environments may describe them in examples.toml instead.
         lower: the severity that some of its findings have instead, which say so.
         server: what the real server does with ``bad``. By default it refuses it when there are ``words``, and
-            accepts it when there are none; without ``bad`` it is untested. A module whose rules have another one in
-            common has it as ``SERVER``.
+            accepts it when there are none; without ``bad`` it is untested.
         words: what the real server says when it refuses ``bad``, or a part of it; "…" stands for anything.
         since: the first release of Triton that has the rule, when 24.10 does not.
-        destination: what the examples are checked for, when the rule depends on it. By default the module's
-            ``DESTINATION``.
+        destination: what the examples are checked for, when the rule depends on it.
         good_loads: false when the good example needs what a laptop lacks (a GPU, TensorRT), so that only the checker
-            can be held to it; for all rules of a module its ``GOOD_LOADS``.
+            can be held to it.
     """
     default = Server.REFUSES if words else Server.ACCEPTS if bad else Server.UNTESTED
 
@@ -179,3 +180,12 @@ note = partial(rule, severity=Severity.NOTE)
 
 def _example(value: str | Example | None) -> Example | None:
     return Example(value) if isinstance(value, str) else value
+
+
+def cure_for(name: str) -> str:
+    """The advice to somebody who wrote ``name``, which no rule has, in a comment, in pyproject.toml or a command."""
+    if name in _MERGED:
+        return f"it is a part of '{_MERGED[name]}' now"
+    begins = next((id for id in REGISTERED if len(name) > 3 and id.startswith(name)), None)
+    meant = begins or nearest(name, [id for id in REGISTERED if abs(len(id) - len(name)) < 6])
+    return f"did you mean '{meant}'?" if meant else "check --explain lists the rules"

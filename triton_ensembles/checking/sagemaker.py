@@ -42,12 +42,10 @@ def _loaded(repository: Repository) -> list[Model]:
     waiting = list(served_models(repository))
     while waiting:
         model = waiting.pop()
-        if model.folder in models:
-            continue
-        models[model.folder] = model
-        for step in model.config.ensemble_scheduling.step:
-            if below := repository.model(step.model_name):
-                waiting.append(below)
+        if model.folder not in models:
+            models[model.folder] = model
+            below = (repository.model(step.model_name) for step in model.config.ensemble_scheduling.step)
+            waiting += [step_model for step_model in below if step_model]
     return list(models.values())
 
 

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -41,24 +41,12 @@ class SourceRecipe:
         ``names``, or a model file of another engine, to which the build changes it."""
         if self.recipe is None:
             return True
-        from triton_ensembles.project.recipe.artifact import (
-            MODEL_FILES,  # a recipe was read, so this is imported already
-        )
+        # As a recipe was read, this is imported already.
+        from triton_ensembles.project.recipe.artifact import MODEL_FILES
 
-        folder = f"{model}/{version}/"
+        folder, changes = f"{model}/{version}/", backend in MODEL_FILES
         inside = [artifact for artifact in self.recipe.artifacts if artifact.path.startswith(folder)]
-        changes = backend in MODEL_FILES
-        return any(
-            (changes and artifact.is_model) or artifact.path.removeprefix(folder) in names for artifact in inside
-        )
-
-    def parameters_of(self, model: str) -> Mapping[str, str]:
-        """The parameters that the build adds to the config.pbtxt of ``model`` for every target."""
-        return self.recipe.parameters.get(model, {}) if self.recipe else {}
-
-    def makes_version_of(self, model: str) -> bool:
-        """Whether the build puts a file into a version folder of ``model``."""
-        return self.recipe is None or bool(self.versions_of(model))
+        return any((changes and artifact.is_model) or artifact.path[len(folder) :] in names for artifact in inside)
 
     def makes(self, path: str) -> bool:
         """Whether the build makes the file, or something in the folder, at ``path`` (``dali/1/model.dali``)."""

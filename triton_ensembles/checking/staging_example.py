@@ -12,10 +12,8 @@ _MODEL_NAME = re.compile(r'model_name:\s*"([\w-]+)"')
 
 
 def stage(example: Example, repository: Path, folder: str) -> str:
-    """Write ``example`` as the model ``folder`` (or the folder that it requires) with the steps it uses.
-
-    Returns the name of the model's folder. Existing files stay, so many examples can share a repository.
-    """
+    """Write ``example`` as the model ``folder`` (or the folder that it requires) with the steps it uses. Returns the
+    name of the model's folder. Existing files stay, so many examples can share a repository."""
     name = example.folder or folder
     files = default_files(example) if example.files is None else example.files
     _write(repository / name, files if example.config is None else {CONFIG: example.config, **files})

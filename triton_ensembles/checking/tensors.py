@@ -1,4 +1,4 @@
-"""The inputs and outputs of a config, and shapes and types as Triton compares them."""
+"""The inputs and outputs of a config, shapes and types as Triton compares them, and files of their raw data."""
 
 import math
 import re
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
+from triton_ensembles.checking.fault import Finding, Place
 from triton_ensembles.checking.repository import Model
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.triton.model_config import DataType
@@ -53,10 +54,26 @@ def element_count(dims: Sequence[int]) -> int:
 
 
 def named_indexes(names: Sequence[str]) -> list[int] | None:
-    """The index of each name when all are ``NAME__INDEX``, else None: Triton then goes by their order.
-
-    As libtorch.cc reads them: from the first ``__`` on, all digits; none are 0.
-    """
+    """The index of each name when all are ``NAME__INDEX``, else None: Triton then goes by their order. As libtorch.cc
+    reads them: from the first ``__`` on, all digits; none are 0."""
     matches = [re.search(r"__([0-9]*)\Z", name) for name in names if name.find("__") == name.rfind("__")]
     indexes = [int(match[1][:9] or 0) for match in matches if match]
     return indexes if len(indexes) == len(names) else None
+
+
+def missing_or_short(
+    model: Model, place: Place, folder: str, name: str, data_type: int, dims: Sequence[int]
+) -> Iterator[Finding]:
+    """The fault of a file of raw data that ``place`` names: shared by initial states and warm-up samples."""
+    path = f"{folder}/{name}"
+    entry = model.get(path)
+    # As triton/common counts them: text and unknown types as 4 bytes for each element.
+    needed = ELEMENT_BYTES.get(type_name(data_type), 4) * element_count(dims)
+    if entry is None or entry.is_folder:
+        if not model.is_made(path):
+            effect = f"Triton refuses it: failed to open text file for read {path}: No such file or directory"
+            yield Finding(place, f"there is no file {path}", effect, f"put it into {model.folder}/{folder}/")
+    elif entry.size < needed and data_type != DataType.TYPE_STRING:
+        effect = f"expects {needed} bytes, but the data provided from {name} only has {entry.size} bytes"
+        message = f"{path} has {entry.size} bytes, and the tensor needs {needed}"
+        yield Finding(place, message, f"Triton refuses it: {effect}", "write a longer file")

@@ -85,15 +85,9 @@ class Graph:
 
 
 def graph_of(name: str, config: ModelConfig, models: Mapping[str, ModelConfig]) -> Graph:
-    """The graph of the ensemble ``config``.
-
-    Args:
-        name: the title.
-        models: the configurations of its steps' models by name; types of missing ones stay unknown.
-
-    Raises:
-        EnsembleError: ``config`` is not an ensemble, or its steps form a cycle.
-    """
+    """The graph of the ensemble ``config``, with the title ``name``. ``models`` are the configurations of its steps'
+    models by name; types of missing ones stay unknown. Raises :class:`EnsembleError`: ``config`` is not an ensemble, or
+    its steps form a cycle."""
     if not config.ensemble_scheduling.step:
         raise EnsembleError(f"'{name}' is not an ensemble: it has no steps", cure="name an ensemble; `list` shows them")
     steps, edges = [], []

@@ -1,5 +1,7 @@
 """A graph as mermaid, which GitHub and many editors draw."""
 
+import re
+
 from triton_ensembles.graphs.dag import Graph, Role, label
 
 _STYLES = """\
@@ -10,11 +12,9 @@ _STYLES = """\
 
 
 def mermaid(graph: Graph) -> str:
-    """A flowchart: rounded boxes are the ensemble's inputs and outputs, square ones its steps.
-
-    Arrows between steps are labeled with the tensor's names (in the writing model, the ensemble and the reading model),
-    data type and dims; other arrows with the model's name for the tensor if it differs.
-    """
+    """A flowchart: rounded boxes are the ensemble's inputs and outputs, square ones its steps. Arrows between steps are
+    labeled with the tensor's names (in the writing model, the ensemble and the reading model), data type and dims;
+    other arrows with the model's name for the tensor if it differs."""
     lines = ["flowchart LR"]
     ids = {name: f"t{number}" for number, name in enumerate(graph.tensors)}
     writers = {edge.tensor: edge for edge in reversed(graph.edges) if edge.writes}
@@ -42,9 +42,5 @@ def _arrow(start: str, end: str, *lines: str) -> str:
 
 def _text(*lines: str) -> str:
     """Quoted, with characters that have a meaning in mermaid as entities."""
-    escaped = [
-        "".join(letter if letter.isalnum() or letter in " _-.,→≤/:[]" else f"#{ord(letter)};" for letter in line)
-        for line in lines
-        if line
-    ]
+    escaped = (re.sub(r"[^\w .,→≤/:\[\]-]", lambda letter: f"#{ord(letter[0])};", line) for line in lines if line)
     return '"' + "<br/>".join(escaped) + '"'

@@ -73,8 +73,7 @@ def _plan(model: Model) -> str:
 
 
 def _graph_of_plan(name: str, config: ModelConfig, plan: str) -> Graph:
-    """The graph of the fused ensemble whose config.pbtxt is ``config`` and whose plan.json is ``plan``. Raises
-    :class:`EnsembleError`: it is no plan."""
+    """The graph of the fused ensemble with this config.pbtxt and plan.json. Raises EnsembleError: it is no plan."""
     ensemble, models = ModelConfig(), {}
     ensemble.CopyFrom(config)
     try:

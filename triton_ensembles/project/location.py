@@ -22,10 +22,8 @@ def find_project(start: Path) -> Path | None:
         [tool.triton-ensembles]
         project = "serving"    # relative to the file
 
-    Where both are in one folder, the file decides.
-
-    Raises:
-        EnsembleError: such a file cannot be read, or names a folder without ensembles/.
+    Where both are in one folder, the file decides. Raises :class:`EnsembleError`: such a file cannot be read, or names
+    a folder without ensembles/.
     """
     start = start.absolute()
     for folder in (start, *start.parents):

@@ -2,38 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from contextlib import suppress
+from typing import Any
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import WaiterError
 
 from triton_ensembles.endpoint.running import RunningEndpoint
-from triton_ensembles.ground.errors import EnsembleError
 
-_SETTLED = ("InService", "Failed")
-_WAIT_SECONDS = 60.0  # until an endpoint has settled, and until it is gone
-_PAUSE = 0.02
+_WAITING = {"Delay": 0.02, "MaxAttempts": 3000}  # seconds; until an endpoint is in service, and until it is gone
 _DIMENSION = {"ServiceNamespace": "sagemaker", "ScalableDimension": "sagemaker:variant:DesiredInstanceCount"}
 
 
-class Stored(NamedTuple):
-    """An object in S3, or one version of it."""
-
-    bucket: str
-    key: str
-    version: str
-
-
-class Upload(NamedTuple):
-    """An upload in parts that is not complete."""
-
-    bucket: str
-    key: str
-    id: str
-
-
 Listed = Mapping[str, frozenset[Any]]
+Keys = tuple[tuple[str, str], ...]
+"""The arguments of S3's API for an upload in parts, or a version of an object: their names and values."""
 
 
 class Contents:
@@ -47,7 +30,11 @@ class Contents:
         self._scaling, self._cloudwatch = client("application-autoscaling"), client("cloudwatch")
         # In the order in which they can be removed.
         self._kinds: Mapping[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
-            "targets": (self._targets, self._remove_target),
+            # Policies go with their targets.
+            "targets": (
+                self._targets,
+                lambda name: self._scaling.deregister_scalable_target(ResourceId=name, **_DIMENSION),
+            ),
             "alarms": (self._alarms, lambda name: self._cloudwatch.delete_alarms(AlarmNames=[name])),
             "endpoints": (lambda: self._names("Endpoint", "list_endpoints"), self._remove_endpoint),
             "configs": (
@@ -58,8 +45,8 @@ class Contents:
                 lambda: self._names("Model", "list_models"),
                 lambda name: self._sagemaker.delete_model(ModelName=name),
             ),
-            "uploads": (self._uploads, self._abort),
-            "objects": (self._objects, self._remove_object),
+            "uploads": (self._uploads, lambda keys: self._s3.abort_multipart_upload(**dict(keys))),
+            "objects": (self._objects, lambda keys: self._s3.delete_object(**dict(keys))),
             "buckets": (self._buckets, lambda name: self._s3.delete_bucket(Bucket=name)),
         }
 
@@ -68,12 +55,7 @@ class Contents:
         return {kind: frozenset(names()) for kind, (names, _) in self._kinds.items()}
 
     def remove_others(self, kept: Listed) -> None:
-        """Remove all but what is in ``kept``.
-
-        Raises:
-            EnsembleError: an endpoint neither gets into service nor fails, or is not deleted.
-            ClientError: something cannot be removed.
-        """
+        """Remove all but what is in ``kept``. Raises ClientError or WaiterError of botocore: something stays."""
         for kind, (names, remove) in self._kinds.items():
             for name in sorted(set(names()) - kept[kind]):
                 remove(name)
@@ -82,32 +64,14 @@ class Contents:
         return [description[f"{kind}Name"] for description in self._all(self._sagemaker, operation, f"{kind}s")]
 
     def _remove_endpoint(self, name: str) -> None:
-        self._wait(name, lambda status: status in _SETTLED)
+        with suppress(WaiterError):  # one that has failed can also be deleted
+            self._sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=name, WaiterConfig=_WAITING)
         self._sagemaker.delete_endpoint(EndpointName=name)
-        self._wait(name, lambda status: not status)
-
-    def _wait(self, name: str, reached: Callable[[str], bool]) -> None:
-        limit = time.monotonic() + _WAIT_SECONDS
-        while not reached(status := self._status(name)):
-            if time.monotonic() > limit:
-                raise EnsembleError(f"the endpoint {name} is still {status} after {_WAIT_SECONDS:.0f} s")
-            time.sleep(_PAUSE)
-
-    def _status(self, name: str) -> str:
-        """ "" for an endpoint that there is not."""
-        try:
-            return str(self._sagemaker.describe_endpoint(EndpointName=name)["EndpointStatus"])
-        except ClientError as error:
-            if "Could not find" in str(error):
-                return ""
-            raise
+        self._sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=name, WaiterConfig=_WAITING)
 
     def _targets(self) -> list[str]:
         targets = self._all(self._scaling, "describe_scalable_targets", "ScalableTargets", ServiceNamespace="sagemaker")
         return [target["ResourceId"] for target in targets]
-
-    def _remove_target(self, resource: str) -> None:
-        self._scaling.deregister_scalable_target(ResourceId=resource, **_DIMENSION)  # its policies go with it
 
     def _alarms(self) -> list[str]:
         alarms = self._cloudwatch.describe_alarms()
@@ -116,26 +80,20 @@ class Contents:
     def _buckets(self) -> list[str]:
         return [bucket["Name"] for bucket in self._s3.list_buckets()["Buckets"]]
 
-    def _uploads(self) -> list[Upload]:
+    def _uploads(self) -> list[Keys]:
         return [
-            Upload(bucket, upload["Key"], upload["UploadId"])
+            (("Bucket", bucket), ("Key", upload["Key"]), ("UploadId", upload["UploadId"]))
             for bucket in self._buckets()
             for upload in self._all(self._s3, "list_multipart_uploads", "Uploads", Bucket=bucket)
         ]
 
-    def _abort(self, upload: Upload) -> None:
-        self._s3.abort_multipart_upload(Bucket=upload.bucket, Key=upload.key, UploadId=upload.id)
-
-    def _objects(self) -> list[Stored]:
+    def _objects(self) -> list[Keys]:
         return [
-            Stored(bucket, version["Key"], version["VersionId"])
+            (("Bucket", bucket), ("Key", version["Key"]), ("VersionId", version["VersionId"]))
             for bucket in self._buckets()
             for kind in ("Versions", "DeleteMarkers")
             for version in self._all(self._s3, "list_object_versions", kind, Bucket=bucket)
         ]
-
-    def _remove_object(self, stored: Stored) -> None:
-        self._s3.delete_object(Bucket=stored.bucket, Key=stored.key, VersionId=stored.version)
 
     @staticmethod
     def _all(client: Any, operation: str, key: str, **request: str) -> list[Any]:

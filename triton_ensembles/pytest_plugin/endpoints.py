@@ -23,12 +23,8 @@ _HOSTS = ("127.0.0.1", "localhost", "::1")  # the only ones that a local endpoin
 
 
 class OwnEndpoint(RunningEndpoint):
-    """The process of this run, as a context manager. It is replaced when it has ended, or cannot be emptied.
-
-    Args:
-        root: for its working folders.
-        options: of the command ``endpoint``.
-    """
+    """The process of this run, as a context manager. It is replaced when it has ended, or cannot be emptied. Its
+    working folders are in ``root``; ``options`` are those of the command ``endpoint``."""
 
     def __init__(self, root: Path, *options: str, region: str) -> None:
         super().__init__("", region)
@@ -54,7 +50,7 @@ class OwnEndpoint(RunningEndpoint):
         if self.pid is not None:
             try:
                 contents.remove_others(before)
-            except (BotoCoreError, ClientError, EnsembleError):
+            except (BotoCoreError, ClientError):
                 self._stop()
 
     def __enter__(self) -> Self:
@@ -84,38 +80,29 @@ class OwnEndpoint(RunningEndpoint):
 
 
 class SharedEndpoint(RunningEndpoint):
-    """An endpoint that runs already. One test at a time has it, of all workers and runs on this machine.
-
-    Raises:
-        EnsembleError: the URL is not one of this machine.
-    """
+    """An endpoint that runs already. One test at a time has it, of all workers and runs on this machine. Raises
+    :class:`EnsembleError`: the URL is not one of this machine."""
 
     def __init__(self, url: str, region: str) -> None:
         if urlsplit(url).hostname not in _HOSTS or urlsplit(url).scheme != "http":
-            raise EnsembleError(
-                f"{url} is not the URL of a local endpoint: tests must not reach AWS",
-                cure="give that which `triton-ensembles endpoint` prints, such as http://127.0.0.1:8080",
-            )
+            message = f"{url} is not the URL of a local endpoint: tests must not reach AWS"
+            cure = "give that which `triton-ensembles endpoint` prints, such as http://127.0.0.1:8080"
+            raise EnsembleError(message, cure=cure)
         super().__init__(url.rstrip("/"), region)
         name = hashlib.sha256(self.url.encode()).hexdigest()[:16]
         self._lock = FileLock(Path(tempfile.gettempdir()) / f"triton-ensembles-pytest-{name}.lock")
 
     @contextmanager
     def emptied(self) -> Iterator[None]:
-        """Remove, at the end of this block, what was created in it. What was there before stays.
-
-        Raises:
-            EnsembleError: no endpoint answers.
-        """
+        """Remove, at the end of this block, what was created in it; what was there before stays. Raises
+        :class:`EnsembleError`: no endpoint answers."""
         __tracebackhide__ = True
         with self._lock:
             contents = Contents(self)
             try:
                 before = contents.listed()
             except BotoCoreError as error:
-                raise EnsembleError(
-                    f"no endpoint answers at {self.url}",
-                    cure="start it with `triton-ensembles endpoint`, or give its URL with --sagemaker-endpoint-url",
-                ) from error
+                cure = "start it with `triton-ensembles endpoint`, or give its URL with --sagemaker-endpoint-url"
+                raise EnsembleError(f"no endpoint answers at {self.url}", cure=cure) from error
             yield
             contents.remove_others(before)

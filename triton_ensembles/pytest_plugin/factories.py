@@ -10,6 +10,7 @@ An argument that is not given is a setting of pytest's command line or configura
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,7 +18,7 @@ import pytest
 
 from triton_ensembles.ground.extras import require
 from triton_ensembles.pytest_plugin.report import logs_of
-from triton_ensembles.pytest_plugin.settings import flags, setting
+from triton_ensembles.pytest_plugin.settings import setting
 
 if TYPE_CHECKING:
     from triton_ensembles.pytest_plugin.endpoints import OwnEndpoint, SharedEndpoint
@@ -29,12 +30,8 @@ Scope = Literal["session", "package", "module", "class", "function"]
 
 
 def triton_server(*, arguments: Sequence[str] | None = None, scope: Scope = "session") -> Callable[..., Any]:
-    """A fixture that starts tritonserver.
-
-    Args:
-        arguments: further flags of tritonserver.
-        scope: at the end of which the servers are stopped.
-    """
+    """A fixture that starts tritonserver with further flags, ``arguments``; the servers are stopped at the end of
+    ``scope``."""
 
     @pytest.fixture(scope=scope)
     def triton_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
@@ -48,7 +45,7 @@ def triton_server(*, arguments: Sequence[str] | None = None, scope: Scope = "ses
         from triton_ensembles.pytest_plugin.servers import Servers
 
         config, folder = request.config, tmp_path_factory.mktemp("triton_server")
-        own = flags(config, "triton_server_arguments", arguments)
+        own = shlex.split(setting(config, "triton_server_arguments")) if arguments is None else arguments
         logs_of(config).watch(folder, "*.log")
         with Servers(config.rootpath, folder, own) as servers:
             yield servers
@@ -59,13 +56,8 @@ def triton_server(*, arguments: Sequence[str] | None = None, scope: Scope = "ses
 def triton_server_noproc(
     *, url: str | None = None, grpc_url: str | None = None, metrics_url: str | None = None
 ) -> Callable[..., Any]:
-    """A fixture as ``triton_server`` for a tritonserver that runs already, such as one in NVIDIA's container.
-
-    Args:
-        url: ``127.0.0.1:8000``, its HTTP address.
-        grpc_url: its gRPC address.
-        metrics_url: the address of its metrics.
-    """
+    """A fixture as ``triton_server`` for a tritonserver that runs already, such as one in NVIDIA's container: its
+    addresses for HTTP (``127.0.0.1:8000``), gRPC and metrics."""
 
     @pytest.fixture(scope="session")
     def triton_server_noproc(request: pytest.FixtureRequest) -> RunningServers:
@@ -87,13 +79,8 @@ def triton_server_noproc(
 def sagemaker_endpoint_proc(
     *, memory_budget: str | None = None, disk_budget: str | None = None, region: str | None = None
 ) -> Callable[..., Any]:
-    """A fixture that starts the local endpoint: SageMaker, its runtime, S3, CloudWatch, STS and Auto Scaling.
-
-    Args:
-        memory_budget: of each instance, such as ``500M``.
-        disk_budget: of each instance.
-        region: of ARNs and clients.
-    """
+    """A fixture that starts the local endpoint: SageMaker, its runtime, S3, CloudWatch, STS and Auto Scaling. The
+    budgets are those of each instance, such as ``500M``; the ``region`` is that of ARNs and clients."""
 
     @pytest.fixture(scope="session")
     def sagemaker_endpoint_proc(
@@ -105,11 +92,10 @@ def sagemaker_endpoint_proc(
         from triton_ensembles.pytest_plugin.endpoints import OwnEndpoint
 
         config = request.config
-        budgets = {
-            "--memory-budget": setting(config, "sagemaker_endpoint_memory_budget", memory_budget),
-            "--disk-budget": setting(config, "sagemaker_endpoint_disk_budget", disk_budget),
-        }
-        options = [part for pair in budgets.items() for part in pair]
+        options = [
+            *("--memory-budget", setting(config, "sagemaker_endpoint_memory_budget", memory_budget)),
+            *("--disk-budget", setting(config, "sagemaker_endpoint_disk_budget", disk_budget)),
+        ]
         root = tmp_path_factory.mktemp("sagemaker_endpoint")
         endpoint = OwnEndpoint(root, *options, region=setting(config, "sagemaker_endpoint_region", region))
         logs_of(config).watch(root, "*/logs/*.log")
@@ -120,12 +106,8 @@ def sagemaker_endpoint_proc(
 
 
 def sagemaker_endpoint_noproc(*, url: str | None = None, region: str | None = None) -> Callable[..., Any]:
-    """A fixture for a local endpoint that runs already (``triton-ensembles endpoint``).
-
-    Args:
-        url: ``http://127.0.0.1:8080``.
-        region: with which it was started.
-    """
+    """A fixture for a local endpoint that runs already: ``triton-ensembles endpoint`` at ``url``, such as
+    ``http://127.0.0.1:8080``, started with ``region``."""
 
     @pytest.fixture(scope="session")
     def sagemaker_endpoint_noproc(request: pytest.FixtureRequest) -> SharedEndpoint:
@@ -142,11 +124,7 @@ def sagemaker_endpoint_noproc(*, url: str | None = None, region: str | None = No
 
 
 def sagemaker_endpoint(process: str = "sagemaker_endpoint_proc") -> Callable[..., Any]:
-    """A fixture with a clean endpoint for each test.
-
-    Args:
-        process: the name of the fixture of its process.
-    """
+    """A fixture with a clean endpoint for each test; ``process`` is the name of the fixture of its process."""
 
     @pytest.fixture
     def sagemaker_endpoint(

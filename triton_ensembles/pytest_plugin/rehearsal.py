@@ -25,14 +25,8 @@ _SUFFIX = ".tar.gz"
 
 
 def archive_of(path: Path, scratch: Path, progress: Progress) -> Path:
-    """The archive, under the name that is its TargetModel.
-
-    Args:
-        scratch: a folder for an archive that is made of a folder.
-
-    Raises:
-        EnsembleError: there is nothing at ``path``, it is no .tar.gz, or it cannot be packed or built.
-    """
+    """The archive, under the name that is its TargetModel; one that is made of a folder is written to ``scratch``.
+    Raises :class:`EnsembleError`: there is nothing at ``path``, it is no .tar.gz, or it cannot be packed or built."""
     if (path / RECIPE).is_file():
         return built_of(path, progress).archive
     if path.is_dir():
@@ -58,7 +52,7 @@ class Rehearsal:
         self._endpoint = endpoint
         self._root = root
         self._scratch = scratch
-        self._clients: list[Any] = []
+        self.clients: list[Any] = []
 
     @property
     def url(self) -> str:
@@ -79,7 +73,7 @@ class Rehearsal:
         It does not try again what fails, unless ``config`` (botocore's) has other ``retries``.
         """
         client = self._endpoint.client(service, **_CONFIG | config)
-        self._clients.append(client)
+        self.clients.append(client)
         return client
 
     def deploy(
@@ -103,11 +97,8 @@ class Rehearsal:
             count: their number.
             environment: the container's variables, such as SAGEMAKER_TRITON_LOG_VERBOSE.
 
-        Returns:
-            The name of the endpoint.
-
-        Raises:
-            EnsembleError: a path is nothing to deploy, or the endpoint failed; with SageMaker's reason.
+        Returns the name of the endpoint. Raises :class:`EnsembleError`: a path is nothing to deploy, or the endpoint
+        failed; with SageMaker's reason.
         """
         __tracebackhide__ = True
         name = name or f"rehearsal-{uuid.uuid4().hex[:12]}"
@@ -129,24 +120,17 @@ class Rehearsal:
         while (description := sagemaker.describe_endpoint(EndpointName=name))["EndpointStatus"] == "Creating":
             time.sleep(_PAUSE)
         if description["EndpointStatus"] != "InService":
-            raise EnsembleError(
-                f"the endpoint {name} is {description['EndpointStatus']}: {description.get('FailureReason', '')}"
-            )
+            reason = description.get("FailureReason", "")
+            raise EnsembleError(f"the endpoint {name} is {description['EndpointStatus']}: {reason}")
         return name
-
-    def close(self) -> None:
-        for client in self._clients:
-            client.close()
 
 
 @contextmanager
 def rehearsal(
     endpoint: OwnEndpoint | SharedEndpoint, root: Path, scratch: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Rehearsal]:
-    """The endpoint for one test. What the test creates is removed at the end.
-
-    Until ``monkeypatch`` is undone, every client of boto3 that is made goes to this endpoint: also one that the code
-    under test makes, or a program that it starts.
+    """The endpoint for one test. What the test creates is removed at the end. Until ``monkeypatch`` is undone, every
+    client of boto3 that is made goes to this endpoint: also one of the code under test, or of a program that it starts.
     """
     __tracebackhide__ = True
     with endpoint.emptied():
@@ -161,4 +145,5 @@ def rehearsal(
         try:
             yield running
         finally:
-            running.close()
+            for client in running.clients:
+                client.close()

@@ -34,7 +34,10 @@ class Logs:
             start = self._sizes.get(path, 0)
             new = path.stat().st_size - start
             if new > 0:
-                parts.append(f"{path}{_left_out(new)}\n{_tail(path, start)}")
+                cut = f" (the last {_MOST} of {new} bytes)" if new > _MOST else ""
+                with path.open("rb") as file:
+                    file.seek(max(start, file.seek(0, 2) - _MOST))
+                    parts.append(f"{path}{cut}\n{file.read().decode(errors='replace')}")
         return "\n".join(parts)
 
     def _files(self) -> list[Path]:
@@ -60,13 +63,3 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         if text := logs.written():
             report.sections.append((TITLE, text))
         logs.begin()  # a failure of the teardown shows what came after that of the call
-
-
-def _left_out(size: int) -> str:
-    return f" (the last {_MOST} of {size} bytes)" if size > _MOST else ""
-
-
-def _tail(path: Path, start: int) -> str:
-    with path.open("rb") as file:
-        file.seek(max(start, file.seek(0, 2) - _MOST))
-        return file.read().decode(errors="replace")

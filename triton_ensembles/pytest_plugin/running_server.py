@@ -22,20 +22,14 @@ class RunningServer:
     metrics_url: str
 
     def answers(self, path: str) -> bool:
-        """Whether it answers a GET of ``path`` with status 200.
-
-        Raises:
-            EnsembleError: nothing answers there.
-        """
+        """Whether it answers a GET of ``path`` with status 200. Raises :class:`EnsembleError`: nothing answers."""
         connection = http.client.HTTPConnection(self.http_url, timeout=_ANSWER_SECONDS)
         try:
             connection.request("GET", path)
             return connection.getresponse().status == 200
         except (OSError, http.client.HTTPException) as error:
-            raise EnsembleError(
-                f"no tritonserver answers at {self.http_url}: {error}",
-                cure="start it, or give its address with --triton-server-url",
-            ) from error
+            cure = "start it, or give its address with --triton-server-url"
+            raise EnsembleError(f"no tritonserver answers at {self.http_url}: {error}", cure=cure) from error
         finally:
             connection.close()
 
@@ -47,17 +41,13 @@ class RunningServers:
         self._server = server
 
     def __call__(self, *paths: str | os.PathLike[str]) -> RunningServer:
-        """The server, if it serves models that are named as the folders or archives ``paths`` are.
-
-        Raises:
-            EnsembleError: it does not, or nothing answers.
-        """
+        """The server, if it serves models that are named as the folders or archives ``paths`` are. Raises
+        :class:`EnsembleError`: it does not, or nothing answers."""
         __tracebackhide__ = True
         for path in paths:
             name = Path(path).name.removesuffix(".tar.gz")
             if not self._server.answers(f"/v2/models/{quote(name)}/ready"):
-                raise EnsembleError(
-                    f"the tritonserver at {self._server.http_url} has no model {name!r} that is ready",
-                    cure="give it this model, or test with a server of one's own: triton_server",
-                )
+                message = f"the tritonserver at {self._server.http_url} has no model {name!r} that is ready"
+                cure = "give it this model, or test with a server of one's own: triton_server"
+                raise EnsembleError(message, cure=cure)
         return self._server

@@ -1,4 +1,4 @@
-"""The tritonservers of a test run: one for what it is asked for, kept until the end."""
+"""The tritonservers of a test run: one for the paths that a test names, kept until the end."""
 
 from __future__ import annotations
 
@@ -13,20 +13,15 @@ import pytest
 
 from triton_ensembles.archive.manifest import read_manifest
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.serving.served import Served, served, server_of
+from triton_ensembles.serving.served import served, server_of
 from triton_ensembles.triton.server import TritonServer
 
 Paths = tuple[Path, ...]
 
 
 class Servers:
-    """Value of the fixture ``triton_server``; a context manager, which stops all servers at its end.
-
-    Args:
-        root: what paths are relative to.
-        folder: for logs, and for what is unpacked.
-        arguments: further flags of tritonserver.
-    """
+    """Value of the fixture ``triton_server``; a context manager, which stops all servers at its end. Paths are relative
+    to ``root``; ``folder`` is for logs, and for what is unpacked; ``arguments`` are further flags of tritonserver."""
 
     def __init__(self, root: Path, folder: Path, arguments: Sequence[str]) -> None:
         self._root = root
@@ -37,11 +32,8 @@ class Servers:
         self._stopping = ExitStack()
 
     def __call__(self, *paths: str | os.PathLike[str]) -> TritonServer:
-        """The server for these paths. One that has ended is replaced; one that cannot start is not tried again.
-
-        Raises:
-            EnsembleError: there is nothing to serve, or it does not load; with Triton's reasons.
-        """
+        """The server for these paths. One that has ended is replaced; one that cannot start is not tried again. Raises
+        :class:`EnsembleError`: there is nothing to serve, or it does not load; with Triton's reasons."""
         __tracebackhide__ = True
         sources = tuple(self._root / path for path in paths)
         running = self._running.get(sources)
@@ -67,15 +59,11 @@ class Servers:
             old.stop(at_once=True)
         sources = [served(path, self._folder, print) for path in paths]
         for source in sources:
-            _warn_of_random_weights(source)
+            if read_manifest(source.repository).get("weights") == "random":
+                warning = f"{source.name} has random weights, because its sources are not available"
+                warnings.warn(pytest.PytestWarning(f"{warning}: its answers mean nothing"), stacklevel=3)
         number = len(list(self._folder.glob("*.log"))) + 1
         log = self._folder / f"{number}-{'-'.join(source.name for source in sources)[:100]}.log"
         server = server_of(sources, arguments=self._arguments, log=log)
         self._running[paths] = self._stopping.enter_context(server)
         return server
-
-
-def _warn_of_random_weights(source: Served) -> None:
-    if read_manifest(source.repository).get("weights") == "random":
-        message = f"{source.name} has random weights, because its sources are not available: its answers mean nothing"
-        warnings.warn(pytest.PytestWarning(message), stacklevel=4)

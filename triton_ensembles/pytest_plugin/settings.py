@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-from typing import Any
-
 import pytest
 
 # The name in the configuration file, its default, and the help; on the command line the name has dashes.
@@ -23,10 +20,8 @@ _SETTINGS = {
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("triton-ensembles", "tritonserver and SageMaker endpoints")
     for name, (default, text) in _SETTINGS.items():
-        option = f"--{name.replace('_', '-')}"
-        group.addoption(
-            option, dest=name, metavar=name.rpartition("_")[2].upper(), help=f"{text}  [default: {default}]"
-        )
+        option, metavar = f"--{name.replace('_', '-')}", name.rpartition("_")[2].upper()
+        group.addoption(option, dest=name, metavar=metavar, help=f"{text}  [default: {default}]")
         parser.addini(name, text, default=default)
 
 
@@ -34,8 +29,3 @@ def setting(config: pytest.Config, name: str, argument: str | None = None) -> st
     """The value of a setting, where a factory was given ``argument``."""
     value = config.getoption(name) if argument is None else argument
     return str(config.getini(name) if value is None else value)
-
-
-def flags(config: pytest.Config, name: str, argument: Any) -> tuple[str, ...]:
-    """Options that the factory has as a sequence; elsewhere it is one text, split as a shell does."""
-    return tuple(shlex.split(setting(config, name)) if argument is None else argument)

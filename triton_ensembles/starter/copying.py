@@ -22,15 +22,9 @@ class Copied:
 
 
 def copy_tree(source: Path, copy: Path, copied: Copied, above: tuple[Path, ...] = ()) -> None:
-    """Copy the folder or file ``source`` to ``copy``, which does not exist.
-
-    Args:
-        above: the folders that ``source`` was reached through.
-
-    Raises:
-        EnsembleError: a link leads back to a folder that it lies in.
-        OSError: a file cannot be read, or the copy not be written.
-    """
+    """Copy the folder or file ``source``, which was reached through the folders ``above``, to ``copy``, which does not
+    exist. Raises :class:`EnsembleError`: a link leads back to a folder that it lies in; OSError: a file cannot be read,
+    or the copy not be written."""
     if source.is_symlink():
         (copied.links if source.exists() else copied.dead).append(source)
     if source.is_dir():

@@ -1,7 +1,5 @@
-"""New files of a project: written into a hidden folder beside their places, and moved there all at once, or not at all.
-
-Nothing is overwritten: a file that appeared in the meantime ends the move, and what was moved is taken back.
-"""
+"""New files of a project: written into a hidden folder beside their places, and moved there all at once, or not at all:
+nothing is overwritten, and a file that appeared in the meantime ends the move."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -19,12 +17,8 @@ _SUFFIX = ".partial"
 @contextmanager
 def draft(root: Path, name: str) -> Iterator[Path]:
     """Yield an empty folder on the file system of the project ``root``; when the block ends, all in it goes to the
-    same places in ``root``. After an error ``root`` is as it was.
-
-    Raises:
-        EnsembleError: a file is in the way.
-        OSError: the disk is full, or the folder cannot be written.
-    """
+    same places in ``root``. After an error ``root`` is as it was. Raises :class:`EnsembleError`: a file is in the way;
+    OSError: the disk is full, or the folder cannot be written."""
     folder = root / f".{name}.{os.getpid()}{_SUFFIX}"
     _remove_abandoned(root, name)
     try:
@@ -44,8 +38,7 @@ def refuse_existing(root: Path, paths: list[str], cure: str) -> None:
     """Raise :class:`EnsembleError` for the first of ``paths`` that exists in ``root``, if only as a link."""
     for path in paths:
         if os.path.lexists(root / path):
-            message = f"{shown(root / path)} exists, and nothing is overwritten"
-            raise EnsembleError(message, cure=cure)
+            raise EnsembleError(f"{shown(root / path)} exists, and nothing is overwritten", cure=cure)
 
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
@@ -59,8 +52,7 @@ def _move(source: Path, root: Path) -> None:
     moved: list[Path] = []
     try:
         for path, place in list(_whole(source, root)):
-            if os.path.lexists(place):
-                raise EnsembleError(f"{shown(place)} exists, and nothing is overwritten", cure="move it away")
+            refuse_existing(root, [os.fspath(place)], "move it away")
             path.rename(place)
             moved.append(place)
     except BaseException:
@@ -70,10 +62,8 @@ def _move(source: Path, root: Path) -> None:
 
 
 def _whole(source: Path, root: Path) -> Iterator[tuple[Path, Path]]:
-    """The paths that can be moved as they are, and where to: files, and folders that ``root`` does not have.
-
-    Ensembles come last, so that a project that commands find is complete.
-    """
+    """The paths that can be moved as they are, and where to: files, and folders that ``root`` does not have. Ensembles
+    come last, so that a project that commands find is complete."""
     for path in sorted(source.iterdir(), key=lambda path: (path.name == ENSEMBLES, path.name)):
         place = root / path.name
         if path.is_dir() and place.is_dir():

@@ -26,14 +26,9 @@ _SENTENCE = "An example sentence."
 
 
 def write_example(folder: Path, config: ModelConfig, code: Iterable[bytes]) -> bool:
-    """Write a request for the ensemble with this ``config`` into ``folder``.
-
+    """Write a request for the ensemble with this ``config`` into ``folder``, and return whether it could be written.
     Numbers are random ones between 0 and 1, or 1; texts are a sentence; where the ``code`` of a step decodes pictures,
-    bytes are one.
-
-    Returns:
-        Whether it could be written.
-    """
+    bytes are one."""
     tensors = [tensor for tensor in config.input if not tensor.optional]
     if not tensors or not {_datatype_of(tensor) for tensor in tensors} <= {"BYTES", *_NUMBERS}:
         return False  # neither JSON nor NumPy has the others

@@ -12,10 +12,11 @@ from triton_ensembles.project.examples.place import examples_folder
 from triton_ensembles.project.location import ENSEMBLES
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.sagemaker.extraction import ExtractionError, extract
+from triton_ensembles.starter.copying import SKIPPED
 from triton_ensembles.starter.draft import draft, refuse_existing, write_texts
 from triton_ensembles.starter.example import NAME as EXAMPLE
 from triton_ensembles.starter.example import write_example
-from triton_ensembles.starter.models import copy_environments, copy_models, files_beside
+from triton_ensembles.starter.models import copy_environments, copy_models
 from triton_ensembles.starter.names import check_name
 from triton_ensembles.starter.project import Written, project_texts, rendered, test_of
 from triton_ensembles.starter.recipe import backend_of, environment_text, recipe_text, weights_in
@@ -32,13 +33,9 @@ _MOST_WEIGHTS = 20  # lines
 def write_from_repository(root: Path, name: str, source: Path, model: str, *, whole: bool) -> tuple[Written, Notes]:
     """Import ``source``, a model repository, a model or an archive, into the project ``root`` as the ensemble ``name``.
 
-    Args:
-        model: the ensemble of the repository, or the single model that becomes an ensemble of one step; "" where there
-            is only one that it can be.
-        whole: also write the files of a project.
-
-    Raises:
-        EnsembleError: it cannot be imported. Nothing was written.
+    ``model`` is the ensemble of the repository, or the single model that becomes an ensemble of one step; "" where it
+    can only be one. ``whole``: also write the files of a project. Raises :class:`EnsembleError`: it cannot be imported.
+    Nothing was written.
     """
     check_name(name)
     environment, notes = f"envs/{name}.yml", Notes()
@@ -81,7 +78,8 @@ def _copied(source: Path, model: str, inner: Path, notes: Notes) -> tuple[dict[s
             notes.assumed.append(f"{chosen} is the ensemble; its steps are {steps}")
         configs = copy_models(repository, chosen, inner, notes)
         copy_environments(repository, configs, inner, notes)
-        beside = [name for name in files_beside(repository) if not (inner / name).exists()]
+        names = {path.name for path in repository.folder.iterdir()} - {*repository.configs, *SKIPPED}
+        beside = sorted(name for name in names if not (inner / name).exists())
         if beside and not repository.is_model:
             notes.assumed.append(f"left out, for they are no models: {most_of(beside)}")
     return configs, required

@@ -5,7 +5,6 @@ backend; builds switch that off, so that what is served is what is written.
 """
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from triton_ensembles.checking.environments import MODEL_FOLDER, PARAMETER
@@ -13,7 +12,7 @@ from triton_ensembles.checking.model_files.file import ModelFile
 from triton_ensembles.checking.model_files.read import FileReader
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.spelling import listed, most_of
-from triton_ensembles.starter.copying import SKIPPED, Copied, copy_tree
+from triton_ensembles.starter.copying import Copied, copy_tree
 from triton_ensembles.starter.report import Notes
 from triton_ensembles.starter.repository import ModelRepository
 from triton_ensembles.starter.steps import called_models
@@ -29,14 +28,15 @@ def copy_models(repository: ModelRepository, chosen: str, into: Path, notes: Not
     """Copy the model ``chosen`` and those that it needs into the folder ``into``. Returns their configs by folder.
     Raises :class:`EnsembleError`: an ensemble has an ensemble as a step, or a single model says nothing of its
     tensors."""
-    inner = [step for step in _steps(repository, chosen) if step in repository.ensembles]
+    steps = repository.steps_of(chosen)
+    inner = [step for step in steps if step in repository.ensembles]
     if inner:
         message = f"the ensemble {chosen!r} has ensembles as steps ({listed(inner)}), and a build takes one ensemble"
         cure = f"write the steps of {inner[0]!r} into it, or import only that one: --model {inner[0]}"
         raise EnsembleError(message, path=repository.folder, cure=cure)
     configs: dict[str, ModelConfig] = {}
     copied = Copied()
-    waiting = [chosen, *_steps(repository, chosen)]
+    waiting = [chosen, *steps]
     while waiting:
         name = waiting.pop(0)
         if name in configs or name not in repository.configs:
@@ -59,10 +59,6 @@ def copy_models(repository: ModelRepository, chosen: str, into: Path, notes: Not
     if chosen not in repository.ensembles:
         _wrap(into, chosen, configs, notes)
     return configs
-
-
-def _steps(repository: ModelRepository, chosen: str) -> list[str]:
-    return repository.steps_of(chosen) if chosen in repository.ensembles else []
 
 
 def _complete(model: Path, config: ModelConfig) -> str:
@@ -165,10 +161,3 @@ def copy_environments(repository: ModelRepository, configs: dict[str, ModelConfi
             )
         else:
             notes.assumed.append(f"{name} runs in the environment that its {CONFIG} names: {written}")
-
-
-def files_beside(repository: ModelRepository) -> Iterator[str]:
-    """The names of what lies in the repository and is no model."""
-    for path in sorted(repository.folder.iterdir()):
-        if path.name not in repository.configs and path.name not in SKIPPED:
-            yield path.name

@@ -12,11 +12,8 @@ _FORM = "use letters, digits, '.', '-' and '_'"
 
 
 def check_name(name: str) -> None:
-    """Raises :class:`EnsembleError` for a name that no ensemble can have.
-
-    The stubs of Python steps are started by a shell command that has the name in it, they decode it as ASCII, clients
-    ask by it in a URL, and SageMaker takes it as a part of TargetModel.
-    """
+    """Raises :class:`EnsembleError` for a name that no ensemble can have: the stubs of Python steps are started by a
+    shell command that has it, they decode it as ASCII, clients use it in a URL, SageMaker as a part of TargetModel."""
     reason = _fault(name)
     if reason is None and not TARGET_MODEL.fullmatch(name + _ARCHIVE):
         reason = "SageMaker takes no such TargetModel"

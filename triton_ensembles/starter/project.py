@@ -34,15 +34,8 @@ class Written:
 
 
 def root_of(chosen: Path | None, working: Path) -> tuple[Path, bool]:
-    """The folder of the project, and whether it is a new one.
-
-    Args:
-        chosen: the folder that the user names, if any.
-        working: the current folder.
-
-    Raises:
-        EnsembleError: there is no project, and the folder is not empty.
-    """
+    """The folder of the project, and whether it is a new one: the folder that the user has ``chosen``, or where the
+    ``working`` one lies. Raises :class:`EnsembleError`: there is no project, and the folder is not empty."""
     project = chosen_project(chosen) if chosen else find_project(working)
     if project is not None and (project / ENSEMBLES).is_dir():
         return project, False
@@ -70,12 +63,8 @@ def write_small_ensemble(root: Path, name: str, *, whole: bool) -> Written:
 def project_texts(
     root: Path, name: str, backends: Iterable[str], *, makes_onnx: bool
 ) -> tuple[dict[str, str], list[str]]:
-    """The files of a new project around the ensemble ``name``, and the paths of those that ``root`` already has.
-
-    Args:
-        backends: those of the ensemble, which decide what is installed.
-        makes_onnx: whether a script of it writes ONNX files.
-    """
+    """The files of a new project around the ensemble ``name``, and the paths of those that ``root`` already has. The
+    ``backends`` of the ensemble, and whether a script of it ``makes_onnx``, decide what is installed."""
     texts = rendered("project", name, {"REQUIREMENTS": requirements({*backends}, makes_onnx=makes_onnx)})
     kept = [path for path in texts if (root / path).exists()]
     return {path: text for path, text in texts.items() if path not in kept}, kept

@@ -39,13 +39,8 @@ def _holds_weights(backend: str, path: Path) -> bool:
 
 
 def recipe_text(source: str, weights: list[str], packages: Packages, environment: str) -> str:
-    """ensemble.toml.
-
-    Args:
-        source: what was imported.
-        weights: the lines of :func:`weights_in`.
-        environment: the path of the environment file, if there are ``packages``.
-    """
+    """The text of ensemble.toml: of an import of ``source``, with the lines of :func:`weights_in`, and the path of the
+    ``environment`` file if there are ``packages``."""
     lines = ["# The recipe: what git does not hold.", "", f'requires = ">={__version__}"']
     lines += [f"description = {json.dumps(f'Imported from {source}')}", ""]
     if weights:

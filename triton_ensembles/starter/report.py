@@ -34,8 +34,9 @@ def add_faults(notes: Notes, folder: Path, configs: Mapping[str, ModelConfig], f
     except EnsembleError as error:
         notes.left.append(error.headline)
         return
-    written, place = shown(folder), shown(final)
-    lines = [_line(fault).replace(written, place) for fault in report.faults if _counts(fault, missing)]
+    errors = [fault for fault in report.faults if _counts(fault, missing)]
+    lines = [f"{fault.place}: {'; '.join(filter(None, (fault.message, fault.cure)))}" for fault in errors]
+    lines = [line.replace(shown(folder), shown(final)) for line in lines]
     notes.left += lines[:_MOST]
     if len(lines) > _MOST:
         notes.left.append(f"{len(lines) - _MOST} more errors: {COMMAND} check {final.name}")
@@ -58,11 +59,5 @@ def _versions(model: Path) -> list[Path]:
 
 def _counts(fault: Fault, missing: Collection[str]) -> bool:
     """Whether it is an error that no other line has."""
-    is_said = fault.rule == "sagemaker-bls" or (
-        fault.rule == "version-not-available" and fault.place.path.rpartition("/")[2] in missing
-    )
-    return fault.severity is Severity.ERROR and not is_said
-
-
-def _line(fault: Fault) -> str:
-    return f"{fault.place}: {fault.message}" + (f"; {fault.cure}" if fault.cure else "")
+    has_no_version = fault.rule == "version-not-available" and fault.place.path.rpartition("/")[2] in missing
+    return fault.severity is Severity.ERROR and fault.rule != "sagemaker-bls" and not has_no_version

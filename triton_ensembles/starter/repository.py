@@ -35,21 +35,15 @@ class ModelRepository:
     def place(self, model: str) -> Path:
         return self.folder if self.is_model else self.folder / model
 
-    def steps_of(self, ensemble: str) -> list[str]:
-        """The models that an ensemble names, each once."""
-        return list(dict.fromkeys(step.model_name for step in self.configs[ensemble].ensemble_scheduling.step))
+    def steps_of(self, model: str) -> list[str]:
+        """The models that an ensemble names, each once; [] for any other model."""
+        steps = self.configs[model].ensemble_scheduling.step if model in self.ensembles else ()
+        return list(dict.fromkeys(step.model_name for step in steps))
 
 
 def find_repository(path: Path, model: str, name: str) -> ModelRepository:
-    """The repository at ``path`` or in a folder below it.
-
-    Args:
-        model: the one that the user names, or "".
-        name: what a model is called that is given without a folder of its own.
-
-    Raises:
-        EnsembleError: there is none, or there are several that it may be.
-    """
+    """The repository at ``path`` or in a folder below it, with the ``model`` that the user names, or "". A model
+    without a folder of its own is called ``name``. Raises :class:`EnsembleError`: there is none, or more than one."""
     if (path / RECIPE).is_file():
         message = f"this is an ensemble of a project already: it has an {RECIPE}"
         cure = "copy the folder, and what its recipe names, into the other project"

@@ -20,19 +20,12 @@ class Accepted:
 
 @dataclass(frozen=True)
 class Found:
-    """The findings of the rules, before a rule looks at the comments that are left over.
+    """The findings of the rules, before a rule looks at the comments that are left over."""
 
-    Args:
-        faults: those that count.
-        accepted: those that a comment accepts.
-        unused: the rules that a comment names in vain, with the comment.
-        broken: the files with an error, in which more may be hidden.
-    """
-
-    faults: tuple[Fault, ...]
-    accepted: tuple[Accepted, ...]
-    unused: tuple[tuple[Suppression, str], ...]
-    broken: frozenset[str]
+    faults: tuple[Fault, ...]  # those that count
+    accepted: tuple[Accepted, ...]  # those that a comment accepts
+    unused: tuple[tuple[Suppression, str], ...]  # the rules that a comment names in vain
+    broken: frozenset[str]  # the files with an error, in which more may be hidden
 
 
 def split(faults: Iterable[Fault], comments: Sequence[Suppression], packed: Sequence[Suppression]) -> Found:
@@ -52,12 +45,8 @@ def split(faults: Iterable[Fault], comments: Sequence[Suppression], packed: Sequ
             accepted.append(Accepted(fault, matching[0].reason, in_source=True))
         else:
             kept.append(fault)
-    unused = [
-        (comment, rule)
-        for comment in comments
-        for rule in comment.rules
-        if comment.reason and (comment, rule) not in used
-    ]
+    named = [(comment, rule) for comment in comments if comment.reason for rule in comment.rules]
+    unused = [pair for pair in named if pair not in used]
     broken = frozenset(fault.place.path for fault in kept if fault.severity is Severity.ERROR)
     return Found(tuple(kept), tuple(accepted), tuple(unused), broken)
 

@@ -23,22 +23,14 @@ _IN_TOML = re.compile(rf"{_LONG_STRINGS}|{_STRINGS}|(?P<comment>#[^\n]*)", re.DO
 
 @dataclass(frozen=True)
 class Suppression:
-    """A comment that accepts faults.
+    """A comment that accepts faults."""
 
-    Args:
-        path: of its file, as people see it.
-        line, column: where it begins, from 1.
-        rules: the ids that it names.
-        reason: why, in the words of its author; "" for none, and then it suppresses nothing.
-        lines: those that it is about; empty for the whole file.
-    """
-
-    path: str
-    line: int
+    path: str  # of its file, as people see it
+    line: int  # where it begins, from 1
     column: int
-    rules: tuple[str, ...]
-    reason: str
-    lines: tuple[int, ...]
+    rules: tuple[str, ...]  # the ids that it names
+    reason: str  # in the words of its author; "" for none, and then it suppresses nothing
+    lines: tuple[int, ...]  # those that it is about; empty for the whole file
 
 
 def suppressions(path: str, text: str) -> Iterator[Suppression]:

@@ -13,10 +13,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from triton_ensembles.checking.fault import Fault
-from triton_ensembles.checking.rule_names import cure_for
+from triton_ensembles.checking.rule import cure_for
 from triton_ensembles.checking.suppression.accepted import Accepted
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.spelling import choices, nearest
@@ -44,38 +44,28 @@ class _Table:
         return any(_matches(path, pattern) for path in inside for pattern in patterns)
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The tables of the nearest pyproject.toml of some paths."""
-
-    tables: tuple[_Table, ...]
-
-    @classmethod
-    def of(cls, paths: Iterable[Path], rules: Mapping[str, object]) -> Self:
-        """The nearest pyproject.toml with the table, in each path or above it, within its git repository.
-
-        Raises:
-            EnsembleError: one of them is not TOML, or the table has what check does not know.
-        """
-        tables: dict[Path, _Table | None] = {}
-        for path in paths:
-            for folder in _upward(path.resolve()):
-                if folder not in tables:
-                    tables[folder] = _read(folder, rules)
-                if tables[folder]:
-                    break
-        return cls(tuple(table for table in tables.values() if table))
-
-    def split(self, faults: Iterable[Fault]) -> tuple[list[Fault], list[Accepted]]:
-        """The faults that count, and those that the tables accept."""
-        kept: list[Fault] = []
-        accepted: list[Accepted] = []
-        for fault in faults:
-            if any(table.ignores_fault(fault) for table in self.tables):
-                accepted.append(Accepted(fault, f"ignored by {_SHOWN} of {SETTINGS}", in_source=False))
-            else:
-                kept.append(fault)
-        return kept, accepted
+def split_ignored(
+    faults: Iterable[Fault], paths: Iterable[Path], rules: Mapping[str, object]
+) -> tuple[list[Fault], list[Accepted]]:
+    """The ``faults`` that count, and those that a pyproject.toml accepts: the nearest one with the table, in each of
+    the ``paths`` or above it, within its git repository. Raises :class:`EnsembleError`: one of them is not TOML, or the
+    table has what check does not know, such as a rule that is not among ``rules``."""
+    folders: dict[Path, _Table | None] = {}
+    for path in paths:
+        for folder in _upward(path.resolve()):
+            if folder not in folders:
+                folders[folder] = _read(folder, rules)
+            if folders[folder]:
+                break
+    tables = [table for table in folders.values() if table]
+    kept: list[Fault] = []
+    accepted: list[Accepted] = []
+    for fault in faults:
+        if any(table.ignores_fault(fault) for table in tables):
+            accepted.append(Accepted(fault, f"ignored by {_SHOWN} of {SETTINGS}", in_source=False))
+        else:
+            kept.append(fault)
+    return kept, accepted
 
 
 def _upward(path: Path) -> Iterable[Path]:

@@ -56,12 +56,9 @@ def _values(values: Array) -> Iterator[str]:
         if flat.size > _MOST_LINES:
             yield "…"
     else:
-        first = [_number(value) for value in flat[:_MOST_VALUES].tolist()]
+        numbers = flat[:_MOST_VALUES].tolist()
+        first = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in numbers]
         yield f"[{', '.join([*first, '…'] if flat.size > _MOST_VALUES else first)}]"
-
-
-def _number(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _text(element: Any) -> str:

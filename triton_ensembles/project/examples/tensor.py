@@ -40,15 +40,9 @@ class InputTensor(Strict):
 
 
 def tensor_values(tensor: InputTensor, folder: Path, replacement: Path | None) -> Array:
-    """The values of an input in its shape.
-
-    Args:
-        folder: where the file is that the input names, if it names one.
-        replacement: read in place of that file.
-
-    Raises:
-        EnsembleError: they are missing, cannot be read, or are not of this datatype and shape.
-    """
+    """The values of an input in its shape: those of the file in ``folder`` that it names, if it names one, or of the
+    ``replacement`` for that. Raises :class:`EnsembleError`: they are missing, cannot be read, or are not of this
+    datatype and shape."""
     named = tensor.parameters.file
     if bool(named) == (tensor.data is not None):
         problem = "both data and a file" if named else "neither data nor a file"

@@ -15,7 +15,6 @@ from triton_ensembles.project.recipe.makers import ACCURACY_CHECKS, MAKERS
 from triton_ensembles.project.recipe.source import Source
 from triton_ensembles.project.recipe.values import InnerPath, Name, Specifier, Table, UnknownNameError
 
-EnvironmentKind = Literal["folder", "wheels"]
 _OWN_MAKER = "or run a script of the project, by maker = 'script'"
 _OWN_CHECK = "or name a script of the project, 'scripts/accuracy.py'"
 
@@ -29,7 +28,7 @@ class Environment(Table):
     """The conda environment file, relative to the project."""
     steps: tuple[str, ...] = Field(min_length=1, examples=[["preprocess", "postprocess"]])
     """The steps that run in the environment."""
-    kind: EnvironmentKind = Field(default="folder", examples=["wheels"])
+    kind: Literal["folder", "wheels"] = Field(default="folder", examples=["wheels"])
     """How the archive has it: ``folder`` (packed by conda-pack, used where it lies) or ``wheels`` (only the packages'
     files, beside model.py)."""
     exclude: tuple[str, ...] = Field(default=(), examples=[["*/site-packages/huggingface_hub*"]])

@@ -74,12 +74,8 @@ class PathPlace(Table):
         return f"path {self.path}"
 
     def file(self, name: str, project: Path) -> Path | None:
-        """Where the file lies on this machine; None if it is not there.
-
-        Raises:
-            OSError: it may not be looked for.
-            RuntimeError: there is no such home folder.
-        """
+        """Where the file lies on this machine; None if it is not there. Raises OSError: it may not be looked for;
+        RuntimeError: there is no such home folder."""
         named = self.folder_or_file(project)
         return next((path for path in (named, named / name) if path.is_file()), None)
 

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from triton_ensembles.checking.examples import python_model
-from triton_ensembles.checking.rule import REGISTERED, Finding, Place, Repository, note, warning
-from triton_ensembles.checking.rule_names import cure_for
+from triton_ensembles.checking.rule import REGISTERED, Finding, Place, Repository, cure_for, note, warning
 from triton_ensembles.checking.sources import suppressions_of
 from triton_ensembles.checking.suppression.accepted import Found
 from triton_ensembles.checking.suppression.comments import Suppression
