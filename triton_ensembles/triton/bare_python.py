@@ -67,7 +67,15 @@ def _make(folder: Path, interpreter: Interpreter) -> None:
             with zipfile.ZipFile(wheel) as archive:
                 archive.extractall(_packages(folder, interpreter.minor))
         (_packages(folder, interpreter.minor) / _STARTUP_FILE).write_text(_STARTUP, encoding="utf-8")
-        compiling = [interpreter.executable, "-I", "-m", "compileall", "-q", "-x", "/(distutils|tests)/"]
+        compiling: list[str | Path] = [
+            interpreter.executable,
+            "-I",
+            "-m",
+            "compileall",
+            "-q",
+            "-x",
+            "/(distutils|tests)/",
+        ]
         output_of([*compiling, _packages(folder, interpreter.minor)])  # which has byte code of distutils
         if interpreter.shared_library:
             (folder / "lib" / interpreter.shared_library.name).symlink_to(interpreter.shared_library)

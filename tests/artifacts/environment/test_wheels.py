@@ -107,3 +107,15 @@ def test_what_no_python_has_is_refused_with_what_there_is(tmp_path: Path) -> Non
     assert text.startswith("no wheel brings tokenizers==0.22.1 for Python 3.8 and glibc 2.31; there are wheels for Py")
     assert "3.10, 3.11, 3.12" in text
     assert "0.20.3" in text
+
+
+def test_packages_are_chosen_that_accept_the_numpy_of_the_stub(wheel_index: Path, tmp_path: Path) -> None:
+    """Otherwise the newest pandas is packed, which needs numpy 2, and the model is built and never loads."""
+    add_wheel(wheel_index, "frame", "1.0", requires="numpy>=1.20")
+    add_wheel(wheel_index, "frame", "2.0", requires="numpy>=2")
+    for number in ("1.26.4", "2.3.0"):
+        add_wheel(wheel_index, "numpy", number)
+    options = {"python": "3.11", "glibc": None, "constraints": ["numpy<2"]}
+    assert install_wheels(["frame"], tmp_path / "packages", **options) == {"frame": "1.0", "numpy": "1.26.4"}
+    with pytest.raises(WheelError, match=r"contradict each other: .*frame 2\.0 depends on numpy>=2"):
+        install_wheels(["frame==2.0"], tmp_path / "others", **options)

@@ -62,6 +62,7 @@ def install_wheels(
     glibc: tuple[int, int] | None,
     exclude: Iterable[str] = (),
     dependencies: bool = True,
+    constraints: Sequence[str] = (),
     pins: Pins | None = None,
     progress: Progress = lambda _: None,
 ) -> dict[str, str]:
@@ -73,6 +74,7 @@ def install_wheels(
         exclude: globs of files to leave out besides :data:`.conda_pack.DEFAULT_EXCLUDE`, as paths below a prefix
             (``*/site-packages/huggingface_hub*``; ``*`` also matches ``/``).
         dependencies: whether what the packages require is also unpacked.
+        constraints: versions that packages must have if something requires them, as pip writes them (``numpy<2``).
         pins: the exact wheels to take, if there are any given; those that were taken are noted in it.
 
     pip chooses and downloads the wheels, with its own configuration. The same wheels give the same files; scripts,
@@ -91,7 +93,8 @@ def install_wheels(
     installed: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="triton-wheels-", ignore_cleanup_errors=True) as folder:
         pins = pins or Pins()
-        _download(requirements, pins, Path(folder), python, glibc, dependencies)
+        limits = () if pins.given else constraints
+        _download(requirements, pins, Path(folder), python, glibc, dependencies=dependencies, constraints=limits)
         pins.note_wheels(Path(folder), requirements)
         for wheel in sorted(Path(folder).glob("*.whl")):
             name, version, _, tags = parse_wheel_filename(wheel.name)
@@ -104,9 +107,19 @@ def install_wheels(
 
 
 def _download(
-    requirements: Sequence[str], pins: Pins, folder: Path, python: str, glibc: tuple[int, int], dependencies: bool
+    requirements: Sequence[str],
+    pins: Pins,
+    folder: Path,
+    python: str,
+    glibc: tuple[int, int],
+    *,
+    dependencies: bool,
+    constraints: Sequence[str],
 ) -> None:
     arguments = ["download", "--dest", os.fspath(folder), *([] if dependencies else ["--no-deps"])]
+    if constraints:
+        (folder / "constraints.txt").write_text("".join(f"{line}\n" for line in constraints))
+        arguments += ["--constraint", os.fspath(folder / "constraints.txt")]
     arguments += pins.pip_arguments(requirements, folder)
     try:
         _run_pip(arguments, python, glibc)

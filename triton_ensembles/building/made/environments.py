@@ -26,6 +26,7 @@ from triton_ensembles.triton.home import VERSION, find_home, server_python
 from triton_ensembles.triton.releases import version
 from triton_ensembles.triton.targets import Target
 
+_OLD_NUMPY = "numpy<2"  # for stubs whose pybind11 misreads the arrays of numpy 2
 _NUMPY = ("*/site-packages/numpy/*", "*/site-packages/numpy-*", "*/site-packages/numpy.libs/*")
 # What imports a module whose name the code computes.
 _DYNAMIC = frozenset(("__import__", "exec", "eval", "importlib", "imp", "pkgutil", "runpy"))
@@ -100,7 +101,10 @@ def _unpack_wheels(environment: Environment, plan: BuildPlan, store: Store, prog
     file, target = plan.root / environment.file, plan.target
     spec = read_environment_file(file)
     python, glibc = target.python or server_python(), glibc_of(target)
-    requirements = [text for text in spec.pip_requirements if canonicalize_name(Requirement(text).name) != "numpy"]
+    numpy = [text for text in spec.pip_requirements if canonicalize_name(Requirement(text).name) == "numpy"]
+    requirements = [text for text in spec.pip_requirements if text not in numpy]
+    # The steps get the numpy of Triton's own Python, which the packages must accept.
+    constraints = [*numpy, *([] if target.release.reads_numpy2 else [_OLD_NUMPY])]
     if spec.python not in (None, python):
         progress(f"{environment.file}: the wheels are for Python {python}, that of {target.server}, not {spec.python}")
     lock = Lock(plan.folder, f"{file.stem}-wheels", python, requirements, frozen=plan.locked)
@@ -109,11 +113,13 @@ def _unpack_wheels(environment: Environment, plan: BuildPlan, store: Store, prog
     def make(output: Path, pins: list[Pins]) -> dict[str, Any]:
         output.mkdir()
         options = {"python": python, "glibc": glibc, "exclude": exclude, "pins": pins[0], "progress": progress}
+        options["constraints"] = constraints
         return wheel_facts(python, glibc, located_wheels([spec], requirements, output, **options))
 
     origin = {
         "kind": "wheels",
         "requirements": requirements,
+        "constraints": constraints,
         "exclude": environment.exclude,
         "python": python,
         "glibc": glibc,
