@@ -4,7 +4,7 @@ import ast
 from functools import cached_property, lru_cache
 
 from triton_ensembles.checking.python.arrays import type_of_call, type_of_method
-from triton_ensembles.checking.python.bindings import binding_of
+from triton_ensembles.checking.python.bindings import assigned, binding_of
 from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.kinds import (
     ARGUMENTS,
@@ -68,16 +68,8 @@ class Types:
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FILLING:
                 self._filled.append(node.func.value)
             elif isinstance(node, ast.Attribute) and is_changed(node):
-                self._attributes.setdefault(node.attr, []).append(self._assigned(node))
-
-    def _assigned(self, node: ast.Attribute) -> ast.expr | None:
-        """The value of ``self.name = value``."""
-        parent = self._flow.parents.get(node)
-        if not is_name(node.value, "self"):
-            return None
-        if isinstance(parent, ast.Assign) and node in parent.targets:
-            return parent.value
-        return parent.value if isinstance(parent, ast.AnnAssign) and node is parent.target else None
+                value = assigned(self._flow, node) if is_name(node.value, "self") else None
+                self._attributes.setdefault(node.attr, []).append(value)
 
     def kind(self, node: ast.expr | None) -> Kind | None:
         known = self.type_of(node)
