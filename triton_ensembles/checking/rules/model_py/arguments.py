@@ -1,16 +1,18 @@
-"""The arguments that model.py gives to the classes and functions of pb_utils."""
+"""The arguments that model.py gives to the classes and functions of pb_utils, and the models that it calls by them."""
 
 import ast
 from collections.abc import Iterator
 
-from triton_ensembles.checking.python.examples import EXECUTE, class_model
+from triton_ensembles.checking.python.examples import CALLING, EXECUTE, class_model
 from triton_ensembles.checking.python.expected import is_expected, is_guarded
 from triton_ensembles.checking.python.flow import Misuse, When, flow_of
 from triton_ensembles.checking.python.kinds import Kind
 from triton_ensembles.checking.python.nodes import argument, hides_arguments
-from triton_ensembles.checking.python.source import UTILS, PythonFile, every_file
+from triton_ensembles.checking.python.source import UTILS, PythonFile, every_call, every_file
 from triton_ensembles.checking.python.types import types_of
-from triton_ensembles.checking.rule import Destination, Finding, Model, Severity, rule
+from triton_ensembles.checking.python.values import texts_of
+from triton_ensembles.checking.rule import Destination, Finding, Model, Repository, Severity, rule, warning
+from triton_ensembles.checking.sagemaker import for_sagemaker
 from triton_ensembles.ground.spelling import listed, nearest
 from triton_ensembles.triton.releases import image_of, version
 
@@ -195,3 +197,30 @@ def _is_exception(file: PythonFile, node: ast.expr) -> bool:
         if isinstance(parent, ast.ExceptHandler) and isinstance(node, ast.Name) and parent.name == node.id:
             return flow.binders(node.id, parent) == [parent]
     return False
+
+
+@warning(
+    "Every model that a model.py calls is in the repository",
+    source="python_backend r24.10 src/request_executor.cc; measured on 2.51.0",
+    bad=class_model(CALLING.format("detector")),
+)
+def model_py_called_model(repositories: tuple[Repository, ...], destination: Destination) -> Iterator[Finding]:
+    models = [model for repository in repositories for model in repository.models]
+    known = {name for model in models for name in (model.folder, model.name)}
+    for model in models:
+        repository = model.repository
+        if repository.is_one_model or repository.is_archive or for_sagemaker(repository, destination):
+            continue
+        for file, call, function in every_call(model):
+            if function != f"{UTILS}.InferenceRequest" or b"load_model" in file.data:  # it may bring its own models
+                continue
+            for name in texts_of(file, argument(call, 4, "model_name")) or ():
+                if name not in known and flow_of(file).when(call, loops_run=True) is not When.PERHAPS:
+                    meant = nearest(name, known)
+                    message = f"this calls the model '{name}', which is not in the repository"
+                    effect = (
+                        "unless another repository of the server has it, the request fails: Failed for execute the "
+                        f"inference request. Model '{name}' is not ready"
+                    )
+                    cure = f"did you mean '{meant}'?" if meant else "add the model, or correct the name"
+                    yield Finding(file.place(call), message, effect, cure)

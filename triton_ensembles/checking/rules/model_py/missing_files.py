@@ -8,10 +8,9 @@ from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.checking.python.examples import initializing_with_labels
-from triton_ensembles.checking.python.file_reads import opened, read_folder, read_path
 from triton_ensembles.checking.python.flow import When, flow_of
 from triton_ensembles.checking.python.nodes import Comprehension, Function
-from triton_ensembles.checking.python.paths import REPOSITORY, Paths
+from triton_ensembles.checking.python.paths import REPOSITORY, Paths, opened, read_folder, read_path
 from triton_ensembles.checking.python.source import PythonFile, all_files, model_files
 from triton_ensembles.checking.rule import Finding, Model, rule
 from triton_ensembles.checking.text.unknown import UnknownValueError

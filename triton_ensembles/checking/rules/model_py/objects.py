@@ -37,7 +37,7 @@ _UNSUPPORTED = "TypeError: unsupported operand type(s)"
 
 
 @rule(
-    "Triton's objects have the methods that model.py surely calls",
+    "Triton's objects have the methods that model.py certainly calls",
     bad=class_model(EXECUTE.replace("x.as_numpy()", "x.numpy()")),
     lower=Severity.WARNING,
 )
