@@ -20,7 +20,6 @@ from triton_ensembles.triton.releases import version
 
 # What the stub itself provides: python_backend r24.10 pb_stub.cc.
 _OF_THE_STUB = frozenset({UTILS, "c_python_backend_utils"})
-UNLESS_ELSEWHERE = ", unless a folder that model.py adds to sys.path has it"
 # Packages that are installed under another name than they are imported.
 PROVIDERS = {
     "PIL": "pillow", "attr": "attrs", "bs4": "beautifulsoup4", "cv2": "opencv-python-headless",
@@ -56,6 +55,13 @@ def standard_library(python: str = "") -> frozenset[str]:
         return _ALL
     has = version(python)
     return frozenset(name for name in _ALL if _SINCE.get(name, has) <= has < _UNTIL.get(name, (*has, 1)))
+
+
+def effect_without(module: Import) -> str:
+    """The effect of an import that fails."""
+    when = "when the function is called" if module.later else "and Triton does not load the model"
+    unless = ", unless a folder that model.py adds to sys.path has it" if module.elsewhere else ""
+    return f"ModuleNotFoundError: No module named '{module.package}', {when}{unless}"
 
 
 def imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:

@@ -46,6 +46,12 @@ def binding_of(flow: Flow, name: ast.Name) -> Binding | None:
     return None
 
 
+def value_of(flow: Flow, node: ast.expr) -> ast.expr:
+    """The value that a name is bound to, where it is not one of several; otherwise the expression itself."""
+    binding = binding_of(flow, node) if isinstance(node, ast.Name) else None
+    return binding.value if binding and binding.value and binding.target is None else node
+
+
 def assigned(flow: Flow, node: ast.AST) -> ast.expr | None:
     """The value that an assignment gives this name or attribute, whole; None for whatever else binds it."""
     parent = flow.parents.get(node)

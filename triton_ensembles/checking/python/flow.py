@@ -231,23 +231,6 @@ class Flow:
                 return methods[-1]
         return None
 
-    def value(self, node: ast.expr) -> ast.expr:
-        """The value of a name that its function binds once; the expression itself otherwise."""
-        function = self.function(node) if isinstance(node, ast.Name) else None
-        if not isinstance(node, ast.Name) or function is None:
-            return node
-        signature = function.args
-        parameters = [*signature.posonlyargs, *signature.args, *signature.kwonlyargs, signature.vararg, signature.kwarg]
-        if any(parameter.arg == node.id for parameter in parameters if parameter):
-            return node
-        binders = [self.parents.get(name) for name in self.names(function, node.id) if is_changed(name)]
-        assignment = binders[0] if len(binders) == 1 else None
-        return (
-            assignment.value
-            if isinstance(assignment, ast.Assign) and isinstance(assignment.targets[0], ast.Name)
-            else node
-        )
-
     def appending(self, name: ast.Name) -> ast.Call | None:
         """The call ``name.append(value)`` that a name of a list stands in."""
         method = self.parents.get(name)

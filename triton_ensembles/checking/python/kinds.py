@@ -2,11 +2,11 @@
 
 import ast
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 
 
-class Kind(Enum):
-    """A kind of value."""
+class Kind(StrEnum):
+    """A kind of value, as a sentence says it."""
 
     # Triton's objects.
     REQUEST = "an InferenceRequest"
@@ -36,16 +36,6 @@ class Kind(Enum):
     NONE = "None"
     COROUTINE = "a coroutine that nobody awaits"
     METHOD = "a method that is not called"
-
-    @property
-    def words(self) -> str:
-        """The kind in a sentence."""
-        return self.value
-
-    @property
-    def have(self) -> str:
-        """``has``, or ``have`` after a plural."""
-        return "have" if self in (Kind.ARGS, Kind.PARAMETERS) else "has"
 
 
 DICTIONARIES = frozenset({Kind.ARGS, Kind.CONFIG, Kind.IO, Kind.PARAMETERS, Kind.PARAMETER})

@@ -10,7 +10,7 @@ from triton_ensembles.checking.examples import ONNX_EXTERNAL, ONNX_IDENTITY, ONN
 from triton_ensembles.checking.loaded_files import file_of, loaded_files
 from triton_ensembles.checking.model_files.file import ModelFile, ModelTensor
 from triton_ensembles.checking.rule import Example, Finding, Model, note, rule, warning
-from triton_ensembles.checking.tensors import same_shape
+from triton_ensembles.checking.tensors import dims_of, same_shape
 from triton_ensembles.ground.spelling import listed, nearest
 from triton_ensembles.triton.model_config import DataType
 
@@ -79,10 +79,9 @@ def onnx_tensor_dims(model: Model) -> Iterator[Finding]:
     for path, file in _files(model):
         fixed: list[str] = []
         for kind, number, written, tensor in _pairs(model, file):
-            dims = list(written.reshape.shape if written.HasField("reshape") else written.dims)
+            dims = dims_of(written)
             batched = model.config.max_batch_size > 0
-            ragged = kind == "input" and written.allow_ragged_batch
-            if not tensor.dims or (not dims and not written.HasField("reshape")) or ragged:
+            if not tensor.dims or dims is None or (kind == "input" and written.allow_ragged_batch):
                 continue
             place, full = model.at(kind, number, "dims"), [-1, *dims] if batched else dims
             shown = f"{list(tensor.dims)} in {path}"
@@ -111,7 +110,7 @@ def onnx_tensor_dims(model: Model) -> Iterator[Finding]:
 def onnx_tensor_dims_fixed(model: Model) -> Iterator[Finding]:
     for path, file in _files(model):
         for kind, number, written, tensor in _pairs(model, file):
-            dims = list(written.reshape.shape if written.HasField("reshape") else written.dims)
+            dims = dims_of(written) or []
             fixed = list(tensor.dims or ())[1 if model.config.max_batch_size > 0 else 0 :]
             if same_shape(dims, fixed) and any(a == -1 != b for a, b in zip(dims, fixed, strict=True)):
                 yield Finding(

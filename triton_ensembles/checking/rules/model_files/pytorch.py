@@ -7,7 +7,7 @@ from typing import Any
 from triton_ensembles.checking.examples import TORCHSCRIPT, X, Y, io_tensor, python_model
 from triton_ensembles.checking.loaded_files import file_of, loaded_files
 from triton_ensembles.checking.rule import Example, Finding, Model, Server, rule, warning
-from triton_ensembles.checking.tensors import named_indexes, tensors, type_name
+from triton_ensembles.checking.tensors import dims_of, named_indexes, tensors, type_name
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "pytorch_backend r24.10 libtorch.cc GetNamingConvention, ValidateOutputs"
@@ -135,10 +135,10 @@ def pytorch_data_type(model: Model) -> Iterator[Finding]:
 def pytorch_strings(model: Model) -> Iterator[Finding]:
     batching = model.config.max_batch_size > 0
     for kind, index, tensor in tensors(model) if _is_torch(model) else ():
-        dims = tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims
-        if tensor.data_type == DataType.TYPE_STRING and len(dims) + batching > 1:
+        axes = len(dims_of(tensor) or ()) + batching
+        if tensor.data_type == DataType.TYPE_STRING and axes > 1:
             batch = ", the batch axis among them" if batching else ""
-            message = f"{kind} '{tensor.name}' of strings has {len(dims) + batching} axes" + batch
+            message = f"{kind} '{tensor.name}' of strings has {axes} axes{batch}"
             effect = "Triton refuses it: Triton only supports 1 dimensional List of String"
             cure = "write reshape { shape: [ ] } beside dims: [ 1 ]" if batching else "write dims: [ -1 ]"
             yield Finding(model.at(kind, index, "dims"), message, effect, cure)

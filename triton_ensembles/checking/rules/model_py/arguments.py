@@ -109,7 +109,7 @@ def _of_tensor(file: PythonFile, call: ast.Call) -> Misuse | None:
     name, array = (types_of(file).kind(argument(call, position, "")) for position in (0, 1))
     if name and name is not Kind.TEXT:
         cure = "swap them: Tensor(name, array)" if array is Kind.TEXT else "write Tensor(name, array)"
-        return Misuse(f"{takes} {name.words} first", _INCOMPATIBLE, cure)
+        return Misuse(f"{takes} {name} first", _INCOMPATIBLE, cure)
     if array is None or array is Kind.ARRAY:
         return None
     cures = {
@@ -120,7 +120,7 @@ def _of_tensor(file: PythonFile, call: ast.Call) -> Misuse | None:
         Kind.SCALAR: "wrap it in np.array([…], dtype=…)",
     }
     cure = cures.get(array, "wrap it in np.array(…, dtype=…)")
-    return Misuse(f"pb_utils.Tensor takes a numpy array, and gets {array.words}", _INCOMPATIBLE, cure)
+    return Misuse(f"pb_utils.Tensor takes a numpy array, and gets {array}", _INCOMPATIBLE, cure)
 
 
 def _of_list(file: PythonFile, node: ast.expr | None, function: str) -> Misuse | None:
@@ -132,11 +132,11 @@ def _of_list(file: PythonFile, node: ast.expr | None, function: str) -> Misuse |
         return Misuse(f"{takes} one tensor", _INCOMPATIBLE, "write [ ] around the tensor")
     if tensors.kind in _NO_LISTS:
         cure = "write a list of pb_utils.Tensor(name, array)"
-        return Misuse(f"{takes} {tensors.kind.words}", _INCOMPATIBLE, cure)
+        return Misuse(f"{takes} {tensors.kind}", _INCOMPATIBLE, cure)
     element = tensors.element.kind if tensors.kind is Kind.LIST and tensors.element else Kind.TENSOR
     if element is not Kind.TENSOR:
         cure = "write pb_utils.Tensor(name, array) for each"
-        return Misuse(f"{takes} a list with {element.words}", _INCOMPATIBLE, cure)
+        return Misuse(f"{takes} a list with {element}", _INCOMPATIBLE, cure)
     return None
 
 
@@ -146,7 +146,7 @@ def _of_error(file: PythonFile, call: ast.Call) -> Misuse | None:
         return None
     kind = types_of(file).kind(error)
     cure = f"write error=pb_utils.TritonError({'…' if kind is Kind.TEXT else 'str(…)'})"
-    return Misuse(f"error of an InferenceResponse is {kind.words if kind else 'an exception'}", _INCOMPATIBLE, cure)
+    return Misuse(f"error of an InferenceResponse is {kind if kind else 'an exception'}", _INCOMPATIBLE, cure)
 
 
 def _of_send(file: PythonFile, call: ast.Call) -> Misuse | None:
@@ -174,15 +174,15 @@ def _of_lookup(file: PythonFile, call: ast.Call, function: str, holder: Kind) ->
         return None
     if len(call.args) != 2:
         error = f"TypeError: {function}() takes 2 positional arguments"
-        message = f"{function} takes {holder.words} and a name, and gets {len(call.args)} values"
+        message = f"{function} takes {holder} and a name, and gets {len(call.args)} values"
         return Misuse(message, error, "give it both")
     kind, is_config = types_of(file).kind(call.args[0]), holder is Kind.CONFIG
     if kind is None or kind is holder or (not is_config and kind not in _LOOKED_IN):
         return None
     cures = {Kind.LIST: "give it one of them, in a loop", Kind.ARGS: 'give it json.loads(args["model_config"])'}
-    usual = "write json.loads(…) around it" if is_config else f"give it {holder.words} first, and then the name"
-    message = f"{function} takes {holder.words}, and gets {kind.words}"
-    return Misuse(message, f"it finds nothing in {kind.words}", cures.get(kind, usual))
+    usual = "write json.loads(…) around it" if is_config else f"give it {holder} first, and then the name"
+    message = f"{function} takes {holder}, and gets {kind}"
+    return Misuse(message, f"it finds nothing in {kind}", cures.get(kind, usual))
 
 
 def _is_not(file: PythonFile, node: ast.expr | None, *kinds: Kind) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from triton_ensembles.checking.examples import COMPLETING, python_model
+from triton_ensembles.checking.python.bindings import value_of
 from triton_ensembles.checking.python.flow import CLASS, Flow, flow_of
 from triton_ensembles.checking.python.nodes import Function, is_changed, is_name, method_of
 from triton_ensembles.checking.python.source import model_files
@@ -58,7 +59,7 @@ def _calls(flow: Flow, method: Function) -> Iterator[tuple[ast.Call, dict[str, A
             continue
         value = call.args[0]
         if isinstance(value, ast.Name) and len(flow.names(method, value.id)) == 2:
-            value = flow.value(value)  # it is bound once, and nothing else is done with it
+            value = value_of(flow, value)  # it is bound once, and nothing else is done with it
         if isinstance(value, ast.Dict):
             yield call, _of_dict(value)
         elif type(number := _literal(value)) is int:

@@ -73,12 +73,10 @@ def _finding(file: PythonFile, node: ast.AST, module: str, name: str, when: When
     newest = NUMPY.names(module, NUMPY.newest)
     meant = nearest(name, (known for known in newest if known[0].lower() == name[0].lower()))
     if module == DTYPES:
-        return Finding(
-            file.place(node),
-            f"numpy has no dtype '{name}'",
-            f"{when.effect}: TypeError: data type '{name}' not understood",
-            f"write '{_TYPES.get(name.removeprefix('TYPE_')) or meant or 'float32'}'",
-        )
+        message = f"numpy has no dtype '{name}'"
+        effect = f"{when.effect}: TypeError: data type '{name}' not understood"
+        cure = f"write '{_TYPES.get(name.removeprefix('TYPE_')) or meant or 'float32'}'"
+        return Finding(file.place(node), message, effect, cure)
     effect = f"{when.effect}: module '{module}' has no attribute '{name}'"
     if not spans:
         cure = f"did you mean '{meant}'?" if meant else "correct the name, or import what has it"
