@@ -11,8 +11,7 @@ from triton_ensembles.checking.python.source import (
     PythonFile,
     adds_folders,
     all_files,
-    is_deeper,
-    is_local,
+    has_own,
     model_files,
 )
 from triton_ensembles.checking.repository import Model
@@ -67,13 +66,11 @@ def effect_without(module: Import) -> str:
 def imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
     """The packages from outside of the model, each once per file."""
     for first in model_files(model):
-        files = all_files(model, first)
-        elsewhere = adds_folders(files)
-        for file in files:
+        for file in all_files(model, first):
             seen: set[tuple[str, bool]] = set()
             for module in file.imports:
                 if module.package in _OF_THE_STUB or not module.certain or (module.package, module.later) in seen:
                     continue
                 seen.add((module.package, module.later))
-                if not is_local(model, first, module.package) and not (elsewhere and is_deeper(model, module.package)):
-                    yield file, replace(module, elsewhere=elsewhere)
+                if not has_own(model, first, module.package):
+                    yield file, replace(module, elsewhere=adds_folders(model, first))

@@ -16,6 +16,7 @@ from triton_ensembles.checking.python.nodes import (
     defined_names,
     is_changed,
     is_name,
+    is_over,
     name_of,
     requests_of,
 )
@@ -287,13 +288,8 @@ class Flow:
         return self._suppressing[node]
 
     def _is_of_requests(self, iterated: ast.expr) -> bool:
-        """Whether a loop runs over the requests of ``execute``, of which there is at least one."""
-        while isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and iterated.args:
-            if iterated.func.id not in ("enumerate", "list", "reversed", "tuple"):
-                return False
-            iterated = iterated.args[0]
         function = self.function(iterated)
-        return isinstance(iterated, ast.Name) and function is not None and iterated.id == requests_of(function)
+        return function is not None and function.name == "execute" and is_over(iterated, requests_of(function))
 
 
 def lineage_of(file: PythonFile) -> tuple[ast.ClassDef, ...]:

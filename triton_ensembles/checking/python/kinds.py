@@ -1,6 +1,5 @@
 """The kinds of values in model.py: Triton's own objects, arrays, texts … Only what is certain has a kind."""
 
-import ast
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -131,10 +130,6 @@ FUNCTIONS: dict[str, Type] = {
     "get_input_config_by_name": Type(Kind.IO),
     "get_output_config_by_name": Type(Kind.IO),
 }
-LITERALS: dict[type, Kind] = {
-    ast.Tuple: Kind.TUPLE, ast.Dict: Kind.DICT, ast.DictComp: Kind.DICT, ast.Set: Kind.SET, ast.SetComp: Kind.SET,
-    ast.GeneratorExp: Kind.GENERATOR, ast.JoinedStr: Kind.TEXT,
-}  # fmt: skip
 BUILTINS: dict[str, Kind] = {
     **dict.fromkeys(("list", "sorted"), Kind.LIST),
     **dict.fromkeys(("map", "filter", "zip", "iter", "reversed", "enumerate"), Kind.GENERATOR),
@@ -144,11 +139,10 @@ BUILTINS: dict[str, Kind] = {
 }  # fmt: skip
 # The attributes of numpy's arrays, of numpy 1 and 2.
 _OF_ARRAYS = (
-    "T all any argmax argmin argpartition argsort astype base byteswap choose clip compress conj "
-    "conjugate copy ctypes cumprod cumsum data device diagonal dot dtype dump dumps fill flags flat "
-    "flatten getfield imag item itemset itemsize mT max mean min nbytes ndim newbyteorder nonzero "
-    "partition prod ptp put ravel real repeat reshape resize round searchsorted setfield setflags shape "
-    "size sort squeeze std strides sum swapaxes take to_device tobytes tofile tolist tostring trace "
-    "transpose var view"
+    "T all any argmax argmin argpartition argsort astype base byteswap choose clip compress conj conjugate copy ctypes "
+    "cumprod cumsum data device diagonal dot dtype dump dumps fill flags flat flatten getfield imag item itemset "
+    "itemsize mT max mean min nbytes ndim newbyteorder nonzero partition prod ptp put ravel real repeat reshape resize "
+    "round searchsorted setfield setflags shape size sort squeeze std strides sum swapaxes take to_device tobytes "
+    "tofile tolist tostring trace transpose var view"
 )
 OF_ARRAYS = frozenset(_OF_ARRAYS.split())

@@ -6,25 +6,8 @@ from functools import cached_property, lru_cache
 from triton_ensembles.checking.python.arrays import type_of_call, type_of_method
 from triton_ensembles.checking.python.bindings import assigned, binding_of
 from triton_ensembles.checking.python.flow import flow_of
-from triton_ensembles.checking.python.kinds import (
-    ARGUMENTS,
-    BUILTINS,
-    DICTIONARIES,
-    FUNCTIONS,
-    LITERALS,
-    METHODS,
-    Kind,
-    Type,
-)
-from triton_ensembles.checking.python.nodes import (
-    Function,
-    argument,
-    is_changed,
-    is_name,
-    own_nodes,
-    positional,
-    requests_of,
-)
+from triton_ensembles.checking.python.kinds import ARGUMENTS, BUILTINS, DICTIONARIES, FUNCTIONS, METHODS, Kind, Type
+from triton_ensembles.checking.python.nodes import Function, argument, is_changed, is_name, own_nodes, positional
 from triton_ensembles.checking.python.source import UTILS, PythonFile
 
 _DEEPEST = 30  # names that lead to names, helpers that call helpers
@@ -36,6 +19,10 @@ _OF_CONSTANTS: dict[type, Type] = {
     **dict.fromkeys((bool, int, float, complex), _NUMBER),
     **{str: _TEXT, bytes: Type(Kind.BYTES), type(None): Type(Kind.NONE)},
 }
+_OF_LITERALS: dict[type, Kind] = {
+    ast.Tuple: Kind.TUPLE, ast.Dict: Kind.DICT, ast.DictComp: Kind.DICT, ast.Set: Kind.SET, ast.SetComp: Kind.SET,
+    ast.GeneratorExp: Kind.GENERATOR, ast.JoinedStr: Kind.TEXT,
+}  # fmt: skip
 _OF_CONFIG = {
     "input": Type(Kind.LIST, Type(Kind.IO)),
     "output": Type(Kind.LIST, Type(Kind.IO)),
@@ -119,7 +106,7 @@ class Types:
             return self._calculated(node)
         if isinstance(node, ast.Await):
             return self._awaited(node.value)
-        return Type(LITERALS[type(node)]) if type(node) in LITERALS else None
+        return Type(_OF_LITERALS[type(node)]) if type(node) in _OF_LITERALS else None
 
     def _calculated(self, node: ast.BinOp) -> Type | None:
         left, right = self.type_of(node.left), self.type_of(node.right)
@@ -187,7 +174,7 @@ class Types:
             parameters = function.args.args
             if function is not self._flow.method(function.name) or len(parameters) != 2 or parameters[1].arg != name:
                 return None
-            return Type(Kind.LIST, Type(Kind.REQUEST)) if requests_of(function) == name else Type(Kind.ARGS)
+            return Type(Kind.LIST, Type(Kind.REQUEST)) if function.name == "execute" else Type(Kind.ARGS)
         return self._common(self.passed(function, name))
 
     def passed(self, function: Function, name: str) -> list[ast.expr]:

@@ -1,7 +1,7 @@
 """Tensors of TorchScript models: pytorch_backend r24.10 libtorch.cc ValidateInputs, ValidateOutputs."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from triton_ensembles.checking.examples import TORCHSCRIPT, X, Y, io_tensor, python_model
@@ -42,7 +42,7 @@ def _is_torch(model: Model) -> bool:
 )
 def pytorch_tensor_order(model: Model) -> Iterator[Finding]:
     for kind, named in _named(model):
-        if named_indexes([tensor.name for tensor in named]) is not None or _by_argument(model, kind, named):
+        if named_indexes([tensor.name for tensor in named]) is not None:
             continue
         numbers = [re.search(r"_([0-9]+)\Z", tensor.name) for tensor in named]
         in_some_order = sorted(int(match[1][:9]) if match else -1 for match in numbers) == [*range(len(named))]
@@ -66,11 +66,8 @@ def pytorch_tensor_order(model: Model) -> Iterator[Finding]:
 )
 def pytorch_tensor_number_twice(model: Model) -> Iterator[Finding]:
     for kind, named in _named(model):
-        indexes = named_indexes([tensor.name for tensor in named]) or []
-        if _by_argument(model, kind, named):
-            continue
         firsts: dict[int, int] = {}
-        for index, number in enumerate(indexes):
+        for index, number in enumerate(named_indexes([tensor.name for tensor in named]) or []):
             if firsts.setdefault(number, index) != index:
                 first = named[firsts[number]].name
                 yield Finding(
@@ -193,13 +190,9 @@ def arguments_of(model: Model) -> tuple[str, ...]:
     return ()
 
 
-def _by_argument(model: Model, kind: str, named: Sequence[Any]) -> bool:
-    """Whether Triton goes by the names of inputs, which are those of arguments."""
-    return kind == "input" and {tensor.name for tensor in named} <= set(arguments_of(model))
-
-
 def _named(model: Model) -> Iterator[tuple[str, list[Any]]]:
-    """("input" or "output", its tensors) of a TorchScript model."""
-    if _is_torch(model):
-        for kind in ("input", "output"):
-            yield kind, list(getattr(model.config, kind))
+    """("input" or "output", its tensors) of a TorchScript model, where Triton does not go by the arguments' names."""
+    for kind in ("input", "output") if _is_torch(model) else ():
+        named = list(getattr(model.config, kind))
+        if kind == "output" or not {tensor.name for tensor in named} <= set(arguments_of(model)):
+            yield kind, named

@@ -5,6 +5,7 @@ import posixpath
 import re
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 
 from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.checking.python.examples import initializing_with_labels
@@ -24,8 +25,6 @@ _ASKING = re.compile(
     rb"""|open\([^\n]{0,200},\s*(?:mode\s*=\s*)?["'][rbt]*[wax+]"""
 )
 _OF_TOOLS = frozenset({".git", "__pycache__", ".ipynb_checkpoints"})  # which are not read
-
-
 _HERE = "here = Path(__file__).parent"
 
 
@@ -42,13 +41,9 @@ def model_py_missing_file(model: Model) -> Iterator[Finding]:
         if any(_ASKING.search(part.data) for part in all_files(model, file)):
             continue
         paths = Paths(model, file, versions[file.path.partition("/")[0]])
-        ends: dict[Function | None, int] = {}
         for call, node in _reads(file):
             when = flow_of(file).when(call, loops_run=_only_literal_loops(file, call))
-            function = flow_of(file).function(call)
-            if function not in ends:
-                ends[function] = _first_end(function)
-            if not when.is_certain or ends[function] < call.lineno:
+            if not when.is_certain or _first_end(flow_of(file).function(call)) < call.lineno:
                 continue
             for path in map(_within_repository, paths.of(node) or ()):
                 if path and (call, path) not in seen and _is_missing(model, path):
@@ -116,6 +111,7 @@ def _only_literal_loops(file: PythonFile, call: ast.Call) -> bool:
     return True
 
 
+@lru_cache(maxsize=256)
 def _first_end(function: Function | None) -> int:
     """The first line where a function, or a turn of a loop in it, may end without an error."""
     nodes = ast.walk(function) if function else ()

@@ -7,7 +7,7 @@ from triton_ensembles.checking.python.examples import EXECUTE_LINE, class_model
 from triton_ensembles.checking.python.flow import When, flow_of
 from triton_ensembles.checking.python.kinds import Kind
 from triton_ensembles.checking.python.nodes import argument, is_changed, is_none, method_of, name_of
-from triton_ensembles.checking.python.source import UTILS, PythonFile, all_files, model_files
+from triton_ensembles.checking.python.source import UTILS, PythonFile, all_files, every_file, model_files
 from triton_ensembles.checking.python.types import types_of
 from triton_ensembles.checking.rule import Finding, Model, rule, warning
 
@@ -92,20 +92,17 @@ def _is_followed(file: PythonFile, sender: ast.AST) -> bool:
 def model_py_sender_many(model: Model) -> Iterator[Finding]:
     if model.config.model_transaction_policy.decoupled or model.is_completed:
         return
-    for first in model_files(model):
-        for file in all_files(model, first):
-            if b"transaction_policy" in file.data:
-                continue
-            flow = flow_of(file)
-            sends = [call for call in _sends(file) if flow.when(call, loops_run=True) is When.REQUEST]
-            certain = [call for call in sends if flow.when(call) is When.REQUEST]
-            looped = [call for call in sends if call not in certain]
-            many = looped[:1] or certain[1:2]
-            if many and (looped or _same_sender(file, certain[:2])):
-                message = "this sends several responses for one request, and the model is not decoupled"
-                effect = "the request fails: expected a single response, got 2"
-                cure = "add model_transaction_policy { decoupled: true } to config.pbtxt, or send all at once"
-                yield Finding(file.place(many[0]), message, effect, cure)
+    for file in every_file(model):
+        flow = flow_of(file)
+        sends = [call for call in _sends(file) if flow.when(call, loops_run=True) is When.REQUEST]
+        certain = [call for call in sends if flow.when(call) is When.REQUEST]
+        looped = [call for call in sends if call not in certain]
+        many = looped[:1] or certain[1:2]
+        if many and (looped or _same_sender(file, certain[:2])) and b"transaction_policy" not in file.data:
+            message = "this sends several responses for one request, and the model is not decoupled"
+            effect = "the request fails: expected a single response, got 2"
+            cure = "add model_transaction_policy { decoupled: true } to config.pbtxt, or send all at once"
+            yield Finding(file.place(many[0]), message, effect, cure)
 
 
 def _sends(file: PythonFile) -> Iterator[ast.Call]:
