@@ -34,6 +34,12 @@ def dims_of(tensor: Any) -> list[int] | None:
     return list(tensor.reshape.shape) if tensor.HasField("reshape") else list(tensor.dims) or None
 
 
+def sequence_inputs(model: Model) -> set[str]:
+    """The inputs that are not under ``input``: those of the sequence batcher and of its states."""
+    batching = model.config.sequence_batching
+    return {control.name for control in batching.control_input} | {state.input_name for state in batching.state}
+
+
 def repeated(names: Iterable[str]) -> Iterator[tuple[int, str]]:
     """(index, name) of each that has come before."""
     seen: set[str] = set()

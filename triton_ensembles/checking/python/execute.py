@@ -66,7 +66,6 @@ def _passes_on(file: PythonFile, function: Function, requests: str, depth: int) 
 
 
 def _passes_to(file: PythonFile, call: ast.Call, names: set[str], depth: int) -> bool:
-    """Whether a call gives one of ``names`` to somebody outside of the file."""
     arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
     values = [value.value if isinstance(value, ast.Starred) else value for value in arguments]
     name = file.full_name(call.func)

@@ -251,7 +251,6 @@ class Flow:
         return functions[0] if (parent in self.lineage if in_class else isinstance(parent, ast.Module)) else None
 
     def _called(self, function: Function, depth: int) -> When:
-        """When a helper runs that certainly is called, from the file itself."""
         key = (function, depth)
         if key not in self._helpers:
             calls = self._calls.get(function.name, ()) if depth < _DEEPEST else ()

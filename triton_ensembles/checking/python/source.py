@@ -154,7 +154,6 @@ def has_own(model: Model, first: PythonFile, package: str) -> bool:
 
 
 def _modules(model: Model, folder: str) -> frozenset[str]:
-    """The names of files and folders in a folder, without endings."""
     modules = (name.partition(".")[0] for name in model.children(folder))
     return model.repository.once(f"*modules {join(model.root, folder)}", lambda: frozenset(modules))
 
@@ -166,13 +165,11 @@ def adds_folders(model: Model, first: PythonFile) -> bool:
 
 
 def _is_deeper(model: Model, package: str) -> bool:
-    """Whether any folder of the repository has a file or folder of this name."""
     names = (entry.path.rpartition("/")[2].partition(".")[0] for entry in model.tree.members)
     return package in model.repository.once("*names of modules", lambda: set(names))
 
 
 def _imported_paths(file: PythonFile, roots: list[str]) -> Iterator[str]:
-    """The paths that the modules may have which a file imports."""
     for node in file.nodes:
         names: list[str] = []
         folders = roots
@@ -200,7 +197,6 @@ def unread_files(repository: Repository) -> dict[str, None]:
 
 
 def _file(model: Model, path: str) -> PythonFile | None:
-    """None for a file that is not there, or not read."""
     entry = model.get(path)
     if entry is None or entry.data is None:
         return None

@@ -118,7 +118,6 @@ class Types:
         return Type(Kind.ARRAY) if Kind.ARRAY in kinds and kinds <= {Kind.ARRAY, Kind.NUMBER} else None
 
     def _awaited(self, call: ast.expr) -> Type | None:
-        """The type of ``await request.async_exec()``."""
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.keywords:
             return None
         is_exec = call.func.attr == "async_exec" and self.kind(call.func.value) is Kind.REQUEST
@@ -277,7 +276,6 @@ class Types:
 
     @cached_property
     def _is_whole(self) -> bool:
-        """Whether all that the model is stands in this file."""
         hidden = any(word in self._file.data for word in (b"setattr", b"__dict__"))
         return self._flow.has_plain_bases and not hidden
 

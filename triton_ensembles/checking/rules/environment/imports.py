@@ -37,16 +37,15 @@ def environment_import_missing(model: Model, destination: Destination) -> Iterat
         if not _has(where, missing.package, python):
             provider = PROVIDERS.get(missing.package, missing.package)
             meant = nearest(missing.package, where.modules)
-            yield Finding(
-                file.place(missing),
-                f"neither the wheels in '{where.path}' nor Triton's Python have a package '{missing.package}'"
-                if beside
-                else f"the environment '{where.path}' has no package '{missing.package}'",
-                effect_without(missing),
-                (f"did you mean '{meant}'? Otherwise " if meant else "")
-                + (f"add {provider} to its environment file" if beside else f"add {provider} to it and pack it again"),
-                Severity.WARNING if missing.later or missing.elsewhere else None,
-            )
+            message = f"the environment '{where.path}' has no package '{missing.package}'"
+            cure = f"add {provider} to it and pack it again"
+            if beside:
+                message = f"neither the wheels in '{where.path}' nor Triton's Python have a package '{missing.package}'"
+                cure = f"add {provider} to its environment file"
+            if meant:
+                cure = f"did you mean '{meant}'? Otherwise {cure}"
+            severity = Severity.WARNING if missing.later or missing.elsewhere else None
+            yield Finding(file.place(missing), message, effect_without(missing), cure, severity)
 
 
 def _has(packed: Environment, package: str, python: str) -> bool:

@@ -162,16 +162,12 @@ def environment_no_activate(repository: Repository) -> Iterator[Finding]:
     for packed in used_environments(repository):
         if packed.tree.problems or packed.tree.get("bin/activate"):
             continue
-        wrapped = [name for name in packed.tree.folders() if packed.tree.get(f"{name}/bin/activate")]
-        yield Finding(
-            repository.place(packed.path),
-            f"the environment is in a folder '{wrapped[0]}' within the archive, not at its root"
-            if wrapped
-            else "the environment has no bin/activate",
-            cure=f"pack what is in the folder: tar -C {wrapped[0]} -czf env.tar.gz ."
-            if wrapped
-            else "pack it with conda-pack, which adds the script (tar alone does not)",
-        )
+        message = "the environment has no bin/activate"
+        cure = "pack it with conda-pack, which adds the script (tar alone does not)"
+        if outer := next((name for name in packed.tree.folders() if packed.tree.get(f"{name}/bin/activate")), ""):
+            message = f"the environment is in a folder '{outer}' within the archive, not at its root"
+            cure = f"pack what is in the folder: tar -C {outer} -czf env.tar.gz ."
+        yield Finding(repository.place(packed.path), message, cure=cure)
 
 
 @warning(

@@ -50,11 +50,8 @@ def environment_wheels_glibc(model: Model, destination: Destination) -> Iterator
         for path, tags in packages.wheels():
             needed = [glibc for tag in tags if (glibc := glibc_of(str(tag)))]
             if needed and min(needed) > has:
-                yield Finding(
-                    place_in(model.repository, packages, path),
-                    f"this package needs glibc {dotted(min(needed))}, and "
-                    + (f"the image of Triton {image.release}" if image else "this machine")
-                    + f" has {dotted(has)}",
-                    f"its import fails: version `GLIBC_{dotted(min(needed))}' not found",
-                    "build the archive for this image (--image), or use an older version of the package",
-                )
+                where = f"the image of Triton {image.release}" if image else "this machine"
+                message = f"this package needs glibc {dotted(min(needed))}, and {where} has {dotted(has)}"
+                effect = f"its import fails: version `GLIBC_{dotted(min(needed))}' not found"
+                cure = "build the archive for this image (--image), or use an older version of the package"
+                yield Finding(place_in(model.repository, packages, path), message, effect, cure)

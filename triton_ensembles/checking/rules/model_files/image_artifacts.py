@@ -24,7 +24,6 @@ from triton_ensembles.triton.releases import Release, agree, image_of, instance_
 
 
 def _files(model: Model, default: str) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """The model's file in each version that is served, and its record in the manifest."""
     name = model.config.default_model_filename or default
     for number in model.served_versions:
         path = f"{model.versions[number]}/{name}"

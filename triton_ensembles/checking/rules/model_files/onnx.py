@@ -10,7 +10,7 @@ from triton_ensembles.checking.examples import ONNX_EXTERNAL, ONNX_IDENTITY, ONN
 from triton_ensembles.checking.loaded_files import file_of, loaded_files
 from triton_ensembles.checking.model_files.file import ModelFile, ModelTensor
 from triton_ensembles.checking.rule import Example, Finding, Model, note, rule, warning
-from triton_ensembles.checking.tensors import dims_of, same_shape
+from triton_ensembles.checking.tensors import dims_of, same_shape, sequence_inputs
 from triton_ensembles.ground.spelling import listed, nearest
 from triton_ensembles.triton.model_config import DataType
 
@@ -39,7 +39,8 @@ def onnx_tensor_name(model: Model) -> Iterator[Finding]:
                     effect = f"Triton does not load the model: unexpected inference {kind} '{tensor.name}'"
                     cure = f'write name: "{meant}"' if meant else "write the names that the file has"
                     yield Finding(model.at(kind, number, "name"), message, effect, cure)
-            named = {tensor.name for tensor in declared} | _others(model)
+            computed = {name for batch_input in model.config.batch_input for name in batch_input.target_name}
+            named = {tensor.name for tensor in declared} | computed | sequence_inputs(model)
             lacking = [name for name in sorted(known - named) if name] if kind == "input" else []
             if lacking and all(tensor.name in known for tensor in declared):
                 yield Finding(
@@ -187,12 +188,8 @@ def _onnx_files(model: Model) -> Iterator[tuple[str, ModelFile]]:
 
 def _files(model: Model) -> Iterator[tuple[str, ModelFile]]:
     """Files whose tensors the config has to match. A config without inputs or outputs is completed from the file."""
-    config = model.config
-    if not config.input or not config.output or model.backend.name != "onnxruntime":
-        return
-    for path, file in _onnx_files(model):
-        if file.inputs is not None and file.outputs is not None:
-            yield path, file
+    is_onnx = model.backend.name == "onnxruntime"
+    return _onnx_files(model) if is_onnx and model.config.input and model.config.output else iter(())
 
 
 def _sides(model: Model, file: ModelFile) -> Iterator[tuple[str, list[Any], tuple[ModelTensor, ...]]]:
@@ -208,10 +205,3 @@ def _pairs(model: Model, file: ModelFile) -> Iterator[tuple[str, int, Any, Model
         for number, written in enumerate(declared):
             if written.name in by_name and not (kind == "output" and written.name in computed):
                 yield kind, number, written, by_name[written.name]
-
-
-def _others(model: Model) -> set[str]:
-    """Inputs that a config names elsewhere: computed by Triton, or of a sequence."""
-    batching = model.config.sequence_batching
-    names = {name for item in model.config.batch_input for name in item.target_name}
-    return names | {item.name for item in batching.control_input} | {item.input_name for item in batching.state}

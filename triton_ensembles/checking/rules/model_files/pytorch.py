@@ -70,14 +70,12 @@ def pytorch_tensor_number_twice(model: Model) -> Iterator[Finding]:
         for index, number in enumerate(named_indexes([tensor.name for tensor in named]) or []):
             if firsts.setdefault(number, index) != index:
                 first = named[firsts[number]].name
-                yield Finding(
-                    model.at(kind, index, "name"),
-                    f"'{first}' and '{named[index].name}' are both {kind} {number} of the model",
-                    "Triton answers both with the same tensor"
-                    if kind == "output"
-                    else "Triton gives the model only one of the two",
-                    f"write {named[index].name.rpartition('__')[0]}__{index}",
-                )
+                message = f"'{first}' and '{named[index].name}' are both {kind} {number} of the model"
+                effect = "Triton answers both with the same tensor"
+                if kind == "input":
+                    effect = "Triton gives the model only one of the two"
+                cure = f"write {named[index].name.rpartition('__')[0]}__{index}"
+                yield Finding(model.at(kind, index, "name"), message, effect, cure)
 
 
 @rule("A TorchScript model has inputs and outputs in its config.pbtxt", bad=_torch(outputs=""))
@@ -114,14 +112,12 @@ def pytorch_data_type(model: Model) -> Iterator[Finding]:
         name = type_name(owner.data_type)
         is_control = "control_input" in place
         if name in _UNSUPPORTED or (is_control and name == "TYPE_STRING"):
-            yield Finding(
-                model.at(*place, "data_type"),
-                f"{label} is {name}, which the pytorch backend does not know",
-                f"Triton refuses it: unsupported datatype {name} for {label}",
-                "use a signed type, such as TYPE_INT64"
-                if "UINT" in name or is_control
-                else "use TYPE_FP32 or TYPE_FP16 and convert it in the model",
-            )
+            message = f"{label} is {name}, which the pytorch backend does not know"
+            effect = f"Triton refuses it: unsupported datatype {name} for {label}"
+            cure = "use TYPE_FP32 or TYPE_FP16 and convert it in the model"
+            if "UINT" in name or is_control:
+                cure = "use a signed type, such as TYPE_INT64"
+            yield Finding(model.at(*place, "data_type"), message, effect, cure)
 
 
 @rule(

@@ -186,7 +186,6 @@ def _of_lookup(file: PythonFile, call: ast.Call, function: str, holder: Kind) ->
 
 
 def _is_not(file: PythonFile, node: ast.expr | None, *kinds: Kind) -> bool:
-    """Whether it certainly is none of these."""
     return types_of(file).kind(node) not in (None, *kinds)
 
 

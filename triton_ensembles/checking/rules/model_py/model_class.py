@@ -238,7 +238,6 @@ def _own_arguments(method: Function, on_class: bool = False) -> int | None:
 
 
 def _takes(method: Function, count: int) -> bool:
-    """Whether it can be called with this many positional arguments."""
     most = len(positional(method))
     least = most - len(method.args.defaults)
     return least <= count and None not in method.args.kw_defaults and (count <= most or method.args.vararg is not None)
@@ -327,7 +326,6 @@ def _abstract(file: PythonFile, lineage: tuple[ast.ClassDef, ...]) -> dict[str, 
 
 
 def _bound(statement: ast.stmt) -> list[str]:
-    """The names that a statement of a class's body may define."""
     if isinstance(statement, Function | ast.ClassDef):
         return [statement.name]
     nodes = list(ast.walk(statement))

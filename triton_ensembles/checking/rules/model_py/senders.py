@@ -115,7 +115,6 @@ def _sends(file: PythonFile) -> Iterator[ast.Call]:
 
 
 def _same_sender(file: PythonFile, calls: list[ast.Call]) -> bool:
-    """Whether they send by the same variable, one after the other."""
     flow = flow_of(file)
     senders = [call.func.value for call in calls if isinstance(call.func, ast.Attribute)]
     names = {sender.id for sender in senders if isinstance(sender, ast.Name)}
