@@ -313,6 +313,4 @@ def lineage_of(file: PythonFile) -> tuple[ast.ClassDef, ...]:
     return tuple(lineage)
 
 
-@lru_cache(maxsize=128)
-def flow_of(file: PythonFile) -> Flow:
-    return Flow(file)
+flow_of = lru_cache(maxsize=128)(Flow)

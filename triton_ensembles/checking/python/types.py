@@ -306,6 +306,4 @@ def _is_encoding(call: ast.Call) -> bool:
     return isinstance(encoding, ast.Constant) and str(encoding.value).lower() in ("utf-8", "utf8", "ascii", "latin-1")
 
 
-@lru_cache(maxsize=128)
-def types_of(file: PythonFile) -> Types:
-    return Types(file)
+types_of = lru_cache(maxsize=128)(Types)

@@ -179,9 +179,7 @@ def _are_texts(values: Sequence[Value]) -> bool:
     return all(isinstance(value, str) for value in values)
 
 
-@lru_cache(maxsize=128)
-def _values_of(file: PythonFile) -> Values:
-    return Values(file)
+_values_of = lru_cache(maxsize=128)(Values)
 
 
 def texts_of(file: PythonFile, node: ast.expr | None) -> tuple[str, ...] | None:

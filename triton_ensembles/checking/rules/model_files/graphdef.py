@@ -12,8 +12,6 @@ from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "tensorflow_backend r24.10 tensorflow.cc graphdef::ValidateTRITONTFModel: any Placeholder may be an input"
 SERVER, GOOD_LOADS = Server.UNTESTED, False
-
-
 # The same with the shape [2, 4] of its placeholder.
 _SHAPED = GRAPH_IDENTITY.replace("\n\x1d\n\x01X", "\n2\n\x01X").replace(
     "\n\x19\n\x01Y", "*\x13\n\x05shape\x12\n:\x08\x12\x02\x08\x02\x12\x02\x08\x04\n\x19\n\x01Y"
