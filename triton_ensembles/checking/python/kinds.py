@@ -62,13 +62,10 @@ _LIST_OF_TENSORS = Type(Kind.LIST, Type(Kind.TENSOR))
 METHODS: dict[Kind, dict[str, Type | None]] = {
     Kind.REQUEST: {
         **dict.fromkeys(("set_flags", "trace", "set_release_flags", "correlation_id", "async_exec")),
-        "inputs": _LIST_OF_TENSORS,
-        "request_id": Type(Kind.TEXT),
-        "parameters": Type(Kind.TEXT),
-        "flags": Type(Kind.NUMBER),
-        "timeout": Type(Kind.NUMBER),
-        "is_cancelled": Type(Kind.NUMBER),
         "requested_output_names": None,
+        "inputs": _LIST_OF_TENSORS,
+        **dict.fromkeys(("request_id", "parameters"), Type(Kind.TEXT)),
+        **dict.fromkeys(("flags", "timeout", "is_cancelled"), Type(Kind.NUMBER)),
         "exec": Type(Kind.RESPONSE),
         "get_response_sender": Type(Kind.SENDER),
     },
@@ -120,15 +117,12 @@ ARGUMENTS = frozenset(
     | {"model_version", "model_name"}
 )
 FUNCTIONS: dict[str, Type] = {
-    "get_input_tensor_by_name": Type(Kind.TENSOR),
-    "get_output_tensor_by_name": Type(Kind.TENSOR),
-    "Tensor": Type(Kind.TENSOR),
-    "Tensor.from_dlpack": Type(Kind.TENSOR),
+    **dict.fromkeys(("get_input_tensor_by_name", "get_output_tensor_by_name"), Type(Kind.TENSOR)),
+    **dict.fromkeys(("Tensor", "Tensor.from_dlpack"), Type(Kind.TENSOR)),
     "InferenceRequest": Type(Kind.REQUEST),
     "InferenceResponse": Type(Kind.RESPONSE),
     "TritonError": Type(Kind.ERROR),
-    "get_input_config_by_name": Type(Kind.IO),
-    "get_output_config_by_name": Type(Kind.IO),
+    **dict.fromkeys(("get_input_config_by_name", "get_output_config_by_name"), Type(Kind.IO)),
 }
 BUILTINS: dict[str, Kind] = {
     **dict.fromkeys(("list", "sorted"), Kind.LIST),

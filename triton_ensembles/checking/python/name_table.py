@@ -86,17 +86,11 @@ def taken_names(file: PythonFile, table: NameTable) -> Iterator[tuple[ast.Attrib
                 yield from ((node, node.module or "", alias.name) for alias in node.names if _is_public(alias.name))
         elif isinstance(node, ast.Attribute) and not is_changed(node) and _is_public(node.attr):
             module = file.full_name(node.value)
-            root = _root(node)
-            if module not in table.modules or root not in file.names or root in shadowed:
+            if module not in table.modules or _package(module) in patched or _is_annotation(file, node):
                 continue
-            if _package(module) not in patched and not _is_annotation(file, node):
+            root = next(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+            if root in file.names and root not in shadowed:
                 yield node, module, node.attr
-
-
-def _root(node: ast.expr) -> str:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _shadowed(file: PythonFile, packages: AbstractSet[str]) -> frozenset[str]:

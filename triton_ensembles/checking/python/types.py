@@ -24,8 +24,7 @@ _OF_LITERALS: dict[type, Kind] = {
     ast.GeneratorExp: Kind.GENERATOR, ast.JoinedStr: Kind.TEXT,
 }  # fmt: skip
 _OF_CONFIG = {
-    "input": Type(Kind.LIST, Type(Kind.IO)),
-    "output": Type(Kind.LIST, Type(Kind.IO)),
+    **dict.fromkeys(("input", "output"), Type(Kind.LIST, Type(Kind.IO))),
     "parameters": Type(Kind.PARAMETERS),
     "max_batch_size": _NUMBER,
     "name": _TEXT,

@@ -33,7 +33,6 @@ def archive(folder: Path, model_py: str = MODEL_PY, tag: str = "py3-none-any", *
         ("cp310-cp310-manylinux_2_17_x86_64", "25.04", "environment-wheels-python"),
         ("cp311-abi3-manylinux_2_17_x86_64", "24.09", "environment-wheels-python"),
         ("py2-none-any", "24.09", "environment-wheels-python"),
-        ("cp310-cp310-manylinux_2_39_x86_64", "24.09", "environment-wheels-glibc"),
         ("cp310-cp310-manylinux_2_17_aarch64", "24.09", "environment-platform"),
         (f"cp{HERE}-cp{HERE}-manylinux_2_17_x86_64", "", None),
         ("cp37-cp37m-manylinux_2_17_x86_64", "", "environment-wheels-python"),

@@ -20,8 +20,6 @@ def archive(folder: Path, code: str, **more: str) -> Path:
     ("code", "image", "rule"),
     [
         ("import json, os, numpy, helper\n", "24.09", None),
-        ("import sklearn.linear_model\n", "24.09", "import-missing"),
-        ("def late():\n    import torch\n", "24.09", "import-uncertain"),
         ("try:\n    import torch\nexcept ImportError:\n    torch = None\n", "24.09", None),
         ("import torch\n", "registry.example.com/mine:prod", None),
         ("import imp\n", "25.04", "import-missing"),

@@ -62,9 +62,7 @@ def _requirements(spec: EnvironmentSpec) -> Iterator[tuple[str, SpecifierSet, st
 
 def _locked(repository: Repository, spec: EnvironmentSpec) -> dict[str, str] | None:
     """The versions by package of the ensemble's lock; None when there is none for these packages."""
-    for path in (
-        sorted(repository.path.glob(f"{LOCKS}/{spec.path.stem}-python3.*.lock")) if repository.path.is_dir() else ()
-    ):
+    for path in sorted(repository.path.glob(f"{LOCKS}/{spec.path.stem}-python3.*.lock")):
         try:
             lines = read_text(path, LONGEST_LOCK).splitlines()
         except EnsembleError:  # recipe-lock reports it

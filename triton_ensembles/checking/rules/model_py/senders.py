@@ -31,19 +31,14 @@ def model_py_sender_final(model: Model) -> Iterator[Finding]:
         if any(file.module is None for file in files) or any(map(_may_end, files)):
             continue
         for file in files:
-            for call in _senders(file):
-                if flow_of(file).when(call, loops_run=True) is When.REQUEST:
+            for call, name in file.calls():
+                is_taking = method_of(call) == "get_response_sender" and not name.startswith(UTILS)
+                if is_taking and flow_of(file).when(call, loops_run=True) is When.REQUEST:
                     message = "no response is ever marked as the last one of its request"
                     effect = "the model loads, and no request ends: clients wait until their time is over"
                     cure = "end with sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)"
                     yield Finding(file.place(call), message, effect, cure)
                     break
-
-
-def _senders(file: PythonFile) -> Iterator[ast.Call]:
-    for call, name in file.calls():  # pb_utils itself has no such function
-        if method_of(call) == "get_response_sender" and not name.startswith(UTILS):
-            yield call
 
 
 def _may_end(file: PythonFile) -> bool:
