@@ -174,7 +174,6 @@ class Paths:
         return self._combined(lambda parts: fill(*parts), values, depth)
 
     def _combined(self, join_parts: Callable[[Sequence[str]], str], parts: list[ast.expr], depth: int) -> Choices:
-        """The path that ``join_parts`` makes of each choice of the parts."""
         choices: list[tuple[str, ...]] = []
         count = 1
         for part in parts:

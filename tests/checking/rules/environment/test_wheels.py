@@ -30,7 +30,6 @@ def archive(folder: Path, model_py: str = MODEL_PY, tag: str = "py3-none-any", *
         ("py3-none-any", "24.09", None),
         ("cp310-cp310-manylinux_2_17_x86_64", "24.09", None),
         ("cp39-abi3-manylinux2014_x86_64", "25.04", None),
-        ("cp310-cp310-manylinux_2_17_x86_64", "25.04", "environment-wheels-python"),
         ("cp311-abi3-manylinux_2_17_x86_64", "24.09", "environment-wheels-python"),
         ("py2-none-any", "24.09", "environment-wheels-python"),
         ("cp310-cp310-manylinux_2_17_aarch64", "24.09", "environment-platform"),

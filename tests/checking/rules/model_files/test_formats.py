@@ -146,7 +146,6 @@ def test_a_file_that_is_no_model(backend: str, files: dict[str, bytes | None], w
         (config("onnxruntime", size=8), {"model.onnx": network([None, None])}, set()),
         (config("onnxruntime_onnx", size=0, type="BOOL"), {"model.onnx": network([4], TensorProto.BOOL)}, set()),
         ('backend: "onnxruntime"\nmax_batch_size: 8\n', {"model.onnx": ONNX}, set()),  # Triton completes it
-        (config("onnxruntime", size=8), {"model.onnx": EXTERNAL}, {"onnx-external-data"}),
         (config("onnxruntime", size=8), {"model.onnx": EXTERNAL, "model.data": bytes(15)}, {"onnx-external-data"}),
         (config("onnxruntime"), {"model.onnx": ONNX, "model.data": POINTER}, {"onnx-tensor-dims", "file-lfs-pointer"}),
         (config("onnxruntime", size=8), {"model.onnx": EXTERNAL, "model.data": bytes(16)}, set()),
@@ -164,14 +163,11 @@ def test_a_file_that_is_no_model(backend: str, files: dict[str, bytes | None], w
         (config("tensorflow_graphdef", size=8), {"model.graphdef": placeholder()}, set()),
         (config("tensorflow_graphdef", type="INT32"), {"model.graphdef": GRAPH}, {"graphdef-tensor-name"}),
         (config("pytorch", "other one"), {"model.pt": script(Add())}, set()),
-        (config("pytorch", "INPUT__1 INPUT_0"), {"model.pt": script(Add())}, {"pytorch-tensor-order"}),
         (config("pytorch", "one") + CONTROL.replace("__1", ""), {"model.pt": script(Add())}, {"pytorch-control-names"}),
         (fil("xgboost_json"), {"xgboost.json": b"{}"}, set()),
         (fil("xgboost_json") + 'default_model_filename: "a.json"', {"a.json": b"{}"}, set()),
         (fil("lightgbm", "FP64"), {"model.txt": b"tree"}, {"fil-input"}),
-        (fil("lightgbm").replace("input__0", "X"), {"model.txt": b"tree"}, {"fil-input"}),
         (config("identity"), {"model.identity": POINTER}, {"file-lfs-pointer"}),
-        (config("python"), {"model.py": b"import base\n", "weights.bin": POINTER}, {"file-lfs-pointer"}),
         (config("my_backend"), {"model.my": b"", "model.onnx": ONNX[:9]}, set()),
     ],
 )  # fmt: skip

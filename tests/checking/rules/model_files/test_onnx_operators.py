@@ -93,7 +93,6 @@ def test_a_library_may_have_any_operator(tmp_path: Path) -> None:
         ("24.09", network("Relu", opset=21, ir=10), ""),
         ("24.09", network("Relu", opset=22, ir=10), "opset 22"),
         ("24.09", network("Relu", opset=21, ir=11), "IR version 11"),
-        ("26.03", network("Relu", opset=26, ir=13), "opset 26"),
         ("23.10", network("Relu", ai_onnx_ml=4), "opset of ai.onnx.ml 4"),
         ("22.08", network("Relu", opset=18, ir=8), "opset 18"),
         ("", network("Relu", opset=99, ir=99), ""),

@@ -198,7 +198,6 @@ def environment_stored_twice(repository: Repository) -> Iterator[Finding]:
 
 
 def _candidates(tree: Tree) -> list[str]:
-    """The paths of archives, and of folders with a bin/activate."""
     archives = [path for path, entry in tree.entries.items() if is_archive(path) and not entry.is_folder]
     return archives + [path.removesuffix("/bin/activate") for path in tree.entries if path.endswith("/bin/activate")]
 

@@ -49,7 +49,6 @@ def model_py_download(model: Model) -> Iterator[Finding]:
 
 
 def _downloaded(file: PythonFile, call: ast.Call, name: str) -> str:
-    """The files or the model that a call downloads, "" when it downloads nothing."""
     local = next((keyword.value for keyword in call.keywords if keyword.arg == "local_files_only"), None)
     if isinstance(local, ast.Constant) and local.value is True:
         return ""

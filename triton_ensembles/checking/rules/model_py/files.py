@@ -105,6 +105,5 @@ def _text(file: PythonFile, node: ast.expr) -> str | None:
 
 
 def _is_own(model: Model, file: PythonFile, name: str) -> bool:
-    """Whether the model has this file, so that nobody means one of the server's folder."""
     folders = (file.path.rpartition("/")[0], "")
     return any(model.get(join(folder, str(PurePosixPath(name)))) is not None for folder in folders)

@@ -41,7 +41,10 @@ def model_py_missing_file(model: Model) -> Iterator[Finding]:
         if any(_ASKING.search(part.data) for part in all_files(model, file)):
             continue
         paths = Paths(model, file, versions[file.path.partition("/")[0]])
-        for call, node in _reads(file):
+        for call, name in file.calls():
+            node = read_path(file, call, name) or read_folder(call) or opened(file, call)
+            if node is None:
+                continue
             when = flow_of(file).when(call, loops_run=_only_literal_loops(file, call))
             if not when.is_certain or _first_end(flow_of(file).function(call)) < call.lineno:
                 continue
@@ -67,13 +70,6 @@ def _finding(model: Model, file: PythonFile, call: ast.Call, path: str, when: Wh
         home = posixpath.dirname(deeper.removeprefix(f"{model.root}/" if model.root else "")) or "."
         cure = f"it lies in '{home}' of the model: correct the path"
     return Finding(file.place(call), message, f"{when.effect}: it cannot read the file", cure)
-
-
-def _reads(file: PythonFile) -> Iterator[tuple[ast.Call, ast.expr]]:
-    for call, name in file.calls():
-        path = read_path(file, call, name) or read_folder(call) or opened(file, call)
-        if path is not None:
-            yield call, path
 
 
 def _within_repository(path: str) -> str:

@@ -47,7 +47,6 @@ def model_py_standard_name(model: Model, destination: Destination) -> Iterator[F
 
 
 def _python(model: Model, destination: Destination) -> str:
-    """The version of Python that runs the step, such as 3.10; "" if it is not known."""
     if reference(model):
         packed = environment_of(model)
         return packed.pythons[0] if packed and len(packed.pythons) == 1 else ""
