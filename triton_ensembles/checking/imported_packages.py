@@ -11,8 +11,7 @@ from triton_ensembles.checking.python.source import (
     PythonFile,
     adds_folders,
     all_files,
-    is_deeper,
-    is_local,
+    has_own,
     model_files,
 )
 from triton_ensembles.checking.repository import Model
@@ -20,7 +19,6 @@ from triton_ensembles.triton.releases import version
 
 # What the stub itself provides: python_backend r24.10 pb_stub.cc.
 _OF_THE_STUB = frozenset({UTILS, "c_python_backend_utils"})
-UNLESS_ELSEWHERE = ", unless a folder that model.py adds to sys.path has it"
 # Packages that are installed under another name than they are imported.
 PROVIDERS = {
     "PIL": "pillow", "attr": "attrs", "bs4": "beautifulsoup4", "cv2": "opencv-python-headless",
@@ -58,16 +56,21 @@ def standard_library(python: str = "") -> frozenset[str]:
     return frozenset(name for name in _ALL if _SINCE.get(name, has) <= has < _UNTIL.get(name, (*has, 1)))
 
 
+def effect_without(module: Import) -> str:
+    """The effect of an import that fails."""
+    when = "when the function is called" if module.later else "and Triton does not load the model"
+    unless = ", unless a folder that model.py adds to sys.path has it" if module.elsewhere else ""
+    return f"ModuleNotFoundError: No module named '{module.package}', {when}{unless}"
+
+
 def imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
     """The packages from outside of the model, each once per file."""
     for first in model_files(model):
-        files = all_files(model, first)
-        elsewhere = adds_folders(files)
-        for file in files:
+        for file in all_files(model, first):
             seen: set[tuple[str, bool]] = set()
             for module in file.imports:
                 if module.package in _OF_THE_STUB or not module.certain or (module.package, module.later) in seen:
                     continue
                 seen.add((module.package, module.later))
-                if not is_local(model, first, module.package) and not (elsewhere and is_deeper(model, module.package)):
-                    yield file, replace(module, elsewhere=elsewhere)
+                if not has_own(model, first, module.package):
+                    yield file, replace(module, elsewhere=adds_folders(model, first))

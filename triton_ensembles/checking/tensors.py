@@ -30,6 +30,17 @@ def enumerated(model: Model, kind: str) -> Iterator[tuple[str, int, Any]]:
         yield kind, index, tensor
 
 
+def dims_of(tensor: Any) -> list[int] | None:
+    """The axes of an input or output that its model sees, without that of the batch; None where the config has none."""
+    return list(tensor.reshape.shape) if tensor.HasField("reshape") else list(tensor.dims) or None
+
+
+def sequence_inputs(model: Model) -> set[str]:
+    """The inputs that are not under ``input``: those of the sequence batcher and of its states."""
+    batching = model.config.sequence_batching
+    return {control.name for control in batching.control_input} | {state.input_name for state in batching.state}
+
+
 def repeated(names: Iterable[str]) -> Iterator[tuple[int, str]]:
     """(index, name) of each that has come before."""
     seen: set[str] = set()

@@ -209,6 +209,11 @@ def version(text: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
+def dotted(numbers: tuple[int, ...]) -> str:
+    """The text of :func:`version`."""
+    return ".".join(map(str, numbers))
+
+
 def agree(first: str, second: str) -> bool:
     """Whether two versions are equal as far as both go, such as ``10.4.0`` and ``10.4.0.26``."""
     pairs = list(zip(version(first), version(second), strict=False))

@@ -100,10 +100,12 @@ def test_of_many_long_files_some_are_read_and_one_note_counts_the_others(tmp_pat
 
 
 @pytest.mark.parametrize(
-    "body",
-    ["a = b\n        b = a\n        return a", "a = b\n        b = a\n        return [a]", f"return 0x{'f' * 9000}"],
+    "code",
+    ["(" * 5000, "x = " + "-" * 20000 + "1", "a" + ".b" * 20000, "if 1:\n", "\0", "# coding: nonsense\n"]
+    + [f"{_HEAD}        a = b\n        b = a\n        return {names}\n" for names in ("a", "[a]")]
+    + [f"{_HEAD}        return 0x{'f' * 9000}\n"],
 )
-def test_odd_answers_break_no_rule(body: str, tmp_path: Path) -> None:
-    """Otherwise names that stand for each other, or a number that cannot be printed, end the rule."""
-    found = code_faults(tmp_path, f"{_HEAD}        {body}\n")
+def test_odd_code_breaks_no_rule(code: str, tmp_path: Path) -> None:
+    """Otherwise deep code, names that stand for each other, or a number that cannot be printed, end the rule."""
+    found = code_faults(tmp_path, code)
     assert not [fault for fault in found if "itself failed" in fault.message]

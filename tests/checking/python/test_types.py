@@ -1,4 +1,4 @@
-"""What expressions of model.py surely are: what is not sure is nothing, so that no rule concludes from it."""
+"""What expressions of model.py certainly are: what is not certain is nothing, so that no rule concludes from it."""
 
 from __future__ import annotations
 

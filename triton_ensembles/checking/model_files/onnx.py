@@ -18,7 +18,6 @@ _DEEPEST = 20  # graphs in graphs
 _WITH_GRAPHS = frozenset(
     {"If", "Loop", "Scan", "SequenceMap", "BeamSearch", "GreedySearch", "Sampling", "WhisperBeamSearch"}
 )
-
 _LICENSE = ("license", "licence")  # exporters differ in spelling and case
 
 

@@ -89,8 +89,8 @@ class Message:
         if self.at > end:
             raise MalformedError
 
-    def bytes(self, end: int) -> bytes:
-        """The bytes of a field, at most as many as a name has."""
+    def text(self, end: int) -> str:
+        """The text of a field, at most as much as a name has."""
         length = min(end - self.at, _LONGEST_TEXT)
         data = b""
         while len(data) < length:
@@ -99,10 +99,7 @@ class Message:
             part = self._block[self._next : self._next + length - len(data)]
             self._next += len(part)
             data += part
-        return data
-
-    def text(self, end: int) -> str:
-        return self.bytes(end).decode("utf-8", "replace")
+        return data.decode("utf-8", "replace")
 
     def texts(self, end: int, *numbers: int) -> tuple[str, ...]:
         """The texts of the fields of these numbers, "" for one that is not given; the last one counts."""

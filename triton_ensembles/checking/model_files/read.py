@@ -33,13 +33,10 @@ class FileReader:
         self._budget = Budget()
 
     def __call__(self, path: str, size: int, file: IO[bytes], format: str = "") -> ModelFile | None:
-        """The facts about the file, None for nothing.
+        """The facts about the file of ``size`` bytes, None for nothing.
 
-        Args:
-            path: its name, for its ending.
-            size: bytes.
-            file: it can be read forward; a plain file on disk also anywhere.
-            format: ``.onnx``, ``.graphdef`` or ``.pt``, where the name does not say it.
+        ``file`` can be read forward, a plain file on disk also anywhere; ``format`` is ``.onnx``, ``.graphdef`` or
+        ``.pt``, where the ending of ``path`` does not say it.
         """
         format = format or next((ending for ending in FORMATS if path.endswith(ending)), "")
         if size == 0:
@@ -78,7 +75,6 @@ def _torchscript(head: bytes, size: int, file: IO[bytes], on_disk: bool, budget:
 
 
 def _by_head(head: bytes) -> ModelFile | None:
-    """The kind of a file that is no model at all."""
     if head.startswith(_LFS):
         message = "it is a pointer of Git LFS, not the file itself"
         return ModelFile(message, "fetch the file: git lfs pull", is_pointer=True)

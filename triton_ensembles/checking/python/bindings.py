@@ -22,7 +22,7 @@ class Binding:
 
 
 def binding_of(flow: Flow, name: ast.Name) -> Binding | None:
-    """The binding that a name has where it stands; None when it is not sure which one it is."""
+    """The binding that a name has where it stands; None when it is not certain which one it is."""
     child: ast.AST = name
     is_in_iterable = False  # the first iterable of a comprehension is outside of it
     for parent, child in flow.above(name):
@@ -37,15 +37,27 @@ def binding_of(flow: Flow, name: ast.Name) -> Binding | None:
         elif isinstance(parent, ast.Lambda):
             if _has_parameter(parent, name):
                 return None
-        elif isinstance(parent, ast.ClassDef):
-            return None
         elif isinstance(parent, ast.stmt | ast.ExceptHandler | ast.Module | ast.match_case):
             binding, is_last = _before(flow, parent, child, name)
             if binding or is_last:
                 return binding
-            if isinstance(parent, Function):
-                return _of_function(flow, parent, name) if flow.in_body(child, parent) else None
+            if isinstance(parent, Function) and flow.in_body(child, parent):
+                return _of_function(flow, parent, name)
     return None
+
+
+def value_of(flow: Flow, node: ast.expr) -> ast.expr:
+    """The value that a name is bound to, where it is not one of several; otherwise the expression itself."""
+    binding = binding_of(flow, node) if isinstance(node, ast.Name) else None
+    return binding.value if binding and binding.value and binding.target is None else node
+
+
+def assigned(flow: Flow, node: ast.AST) -> ast.expr | None:
+    """The value that an assignment gives this name or attribute, whole; None for whatever else binds it."""
+    parent = flow.parents.get(node)
+    if isinstance(parent, ast.Assign):
+        return parent.value
+    return parent.value if isinstance(parent, ast.AnnAssign) and node is parent.target else None
 
 
 def _before(flow: Flow, parent: ast.AST, child: ast.AST, name: ast.Name) -> tuple[Binding | None, bool]:
@@ -58,11 +70,10 @@ def _before(flow: Flow, parent: ast.AST, child: ast.AST, name: ast.Name) -> tupl
     if statement:
         while flow.parents[statement] is not parent:
             statement = flow.parents[statement]
-        if isinstance(statement, ast.Assign) and any(is_name(target, name.id) for target in statement.targets):
-            return Binding(statement.value), True
-        if isinstance(statement, ast.AnnAssign) and statement.value and is_name(statement.target, name.id):
-            return Binding(statement.value), True
-        return None, True
+        targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+        target = next((target for target in targets if is_name(target, name.id)), None)
+        value = assigned(flow, target) if target else None
+        return (Binding(value) if value else None), True
     if isinstance(parent, ast.For) and flow.in_body(child, parent) and flow.names(parent.target, name.id):
         return Binding(parent.iter, parent.target), True
     if isinstance(parent, ast.If):
@@ -89,8 +100,8 @@ def _of_function(flow: Flow, function: Function, name: ast.Name) -> Binding | No
     while outer := flow.parents.get(outer) if outer else None:
         if isinstance(outer, Function | ast.Module) and _binds(flow, outer, name):
             binders = flow.binders(name.id, outer)
-            parent = flow.parents.get(binders[0]) if len(binders) == 1 else None
-            return Binding(parent.value) if isinstance(parent, ast.Assign) and parent.targets == binders else None
+            value = assigned(flow, binders[0]) if len(binders) == 1 else None
+            return Binding(value) if value else None
         if isinstance(outer, Function) and _has_parameter(outer, name):
             return Binding(None, None, outer)
     return None

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from triton_ensembles.checking.python.flow import flow_of
-from triton_ensembles.checking.python.nodes import Function, is_none, own_nodes, positional, requests_of
+from triton_ensembles.checking.python.nodes import Function, is_none, is_over, own_nodes, positional, requests_of
 from triton_ensembles.checking.python.source import UTILS, PythonFile, all_files, model_files
 from triton_ensembles.checking.repository import Model
 
@@ -26,13 +26,6 @@ def executes(model: Model) -> Iterator[tuple[PythonFile, Function]]:
         is_only = [getattr(member, "name", "") for member in members].count("execute") == 1
         if execute and is_only and not execute.decorator_list and requests_of(execute):
             yield file, execute
-
-
-def is_over(iterated: ast.expr, requests: str) -> bool:
-    """Whether a loop runs over the requests."""
-    if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and iterated.args:
-        return iterated.func.id in ("enumerate", "list", "reversed") and is_over(iterated.args[0], requests)
-    return isinstance(iterated, ast.Name) and iterated.id == requests
 
 
 def gives_none(function: Function) -> bool:
@@ -73,7 +66,6 @@ def _passes_on(file: PythonFile, function: Function, requests: str, depth: int) 
 
 
 def _passes_to(file: PythonFile, call: ast.Call, names: set[str], depth: int) -> bool:
-    """Whether a call gives one of ``names`` to somebody outside of the file."""
     arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
     values = [value.value if isinstance(value, ast.Starred) else value for value in arguments]
     name = file.full_name(call.func)

@@ -16,6 +16,7 @@ from triton_ensembles.checking.python.nodes import (
     defined_names,
     is_changed,
     is_name,
+    is_over,
     name_of,
     requests_of,
 )
@@ -231,23 +232,6 @@ class Flow:
                 return methods[-1]
         return None
 
-    def value(self, node: ast.expr) -> ast.expr:
-        """The value of a name that its function binds once; the expression itself otherwise."""
-        function = self.function(node) if isinstance(node, ast.Name) else None
-        if not isinstance(node, ast.Name) or function is None:
-            return node
-        signature = function.args
-        parameters = [*signature.posonlyargs, *signature.args, *signature.kwonlyargs, signature.vararg, signature.kwarg]
-        if any(parameter.arg == node.id for parameter in parameters if parameter):
-            return node
-        binders = [self.parents.get(name) for name in self.names(function, node.id) if is_changed(name)]
-        assignment = binders[0] if len(binders) == 1 else None
-        return (
-            assignment.value
-            if isinstance(assignment, ast.Assign) and isinstance(assignment.targets[0], ast.Name)
-            else node
-        )
-
     def appending(self, name: ast.Name) -> ast.Call | None:
         """The call ``name.append(value)`` that a name of a list stands in."""
         method = self.parents.get(name)
@@ -267,7 +251,6 @@ class Flow:
         return functions[0] if (parent in self.lineage if in_class else isinstance(parent, ast.Module)) else None
 
     def _called(self, function: Function, depth: int) -> When:
-        """When a helper runs that certainly is called, from the file itself."""
         key = (function, depth)
         if key not in self._helpers:
             calls = self._calls.get(function.name, ()) if depth < _DEEPEST else ()
@@ -304,13 +287,8 @@ class Flow:
         return self._suppressing[node]
 
     def _is_of_requests(self, iterated: ast.expr) -> bool:
-        """Whether a loop runs over the requests of ``execute``, of which there is at least one."""
-        while isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and iterated.args:
-            if iterated.func.id not in ("enumerate", "list", "reversed", "tuple"):
-                return False
-            iterated = iterated.args[0]
         function = self.function(iterated)
-        return isinstance(iterated, ast.Name) and function is not None and iterated.id == requests_of(function)
+        return function is not None and function.name == "execute" and is_over(iterated, requests_of(function))
 
 
 def lineage_of(file: PythonFile) -> tuple[ast.ClassDef, ...]:
@@ -335,6 +313,4 @@ def lineage_of(file: PythonFile) -> tuple[ast.ClassDef, ...]:
     return tuple(lineage)
 
 
-@lru_cache(maxsize=128)
-def flow_of(file: PythonFile) -> Flow:
-    return Flow(file)
+flow_of = lru_cache(maxsize=128)(Flow)

@@ -1,12 +1,11 @@
 """The kinds of values in model.py: Triton's own objects, arrays, texts … Only what is certain has a kind."""
 
-import ast
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 
 
-class Kind(Enum):
-    """A kind of value."""
+class Kind(StrEnum):
+    """A kind of value, as a sentence says it."""
 
     # Triton's objects.
     REQUEST = "an InferenceRequest"
@@ -37,16 +36,6 @@ class Kind(Enum):
     COROUTINE = "a coroutine that nobody awaits"
     METHOD = "a method that is not called"
 
-    @property
-    def words(self) -> str:
-        """The kind in a sentence."""
-        return self.value
-
-    @property
-    def have(self) -> str:
-        """``has``, or ``have`` after a plural."""
-        return "have" if self in (Kind.ARGS, Kind.PARAMETERS) else "has"
-
 
 DICTIONARIES = frozenset({Kind.ARGS, Kind.CONFIG, Kind.IO, Kind.PARAMETERS, Kind.PARAMETER})
 TEXTS = "str"  # the dtype of arrays of Python's texts, which Triton does not take
@@ -73,13 +62,10 @@ _LIST_OF_TENSORS = Type(Kind.LIST, Type(Kind.TENSOR))
 METHODS: dict[Kind, dict[str, Type | None]] = {
     Kind.REQUEST: {
         **dict.fromkeys(("set_flags", "trace", "set_release_flags", "correlation_id", "async_exec")),
-        "inputs": _LIST_OF_TENSORS,
-        "request_id": Type(Kind.TEXT),
-        "parameters": Type(Kind.TEXT),
-        "flags": Type(Kind.NUMBER),
-        "timeout": Type(Kind.NUMBER),
-        "is_cancelled": Type(Kind.NUMBER),
         "requested_output_names": None,
+        "inputs": _LIST_OF_TENSORS,
+        **dict.fromkeys(("request_id", "parameters"), Type(Kind.TEXT)),
+        **dict.fromkeys(("flags", "timeout", "is_cancelled"), Type(Kind.NUMBER)),
         "exec": Type(Kind.RESPONSE),
         "get_response_sender": Type(Kind.SENDER),
     },
@@ -131,20 +117,13 @@ ARGUMENTS = frozenset(
     | {"model_version", "model_name"}
 )
 FUNCTIONS: dict[str, Type] = {
-    "get_input_tensor_by_name": Type(Kind.TENSOR),
-    "get_output_tensor_by_name": Type(Kind.TENSOR),
-    "Tensor": Type(Kind.TENSOR),
-    "Tensor.from_dlpack": Type(Kind.TENSOR),
+    **dict.fromkeys(("get_input_tensor_by_name", "get_output_tensor_by_name"), Type(Kind.TENSOR)),
+    **dict.fromkeys(("Tensor", "Tensor.from_dlpack"), Type(Kind.TENSOR)),
     "InferenceRequest": Type(Kind.REQUEST),
     "InferenceResponse": Type(Kind.RESPONSE),
     "TritonError": Type(Kind.ERROR),
-    "get_input_config_by_name": Type(Kind.IO),
-    "get_output_config_by_name": Type(Kind.IO),
+    **dict.fromkeys(("get_input_config_by_name", "get_output_config_by_name"), Type(Kind.IO)),
 }
-LITERALS: dict[type, Kind] = {
-    ast.Tuple: Kind.TUPLE, ast.Dict: Kind.DICT, ast.DictComp: Kind.DICT, ast.Set: Kind.SET, ast.SetComp: Kind.SET,
-    ast.GeneratorExp: Kind.GENERATOR, ast.JoinedStr: Kind.TEXT,
-}  # fmt: skip
 BUILTINS: dict[str, Kind] = {
     **dict.fromkeys(("list", "sorted"), Kind.LIST),
     **dict.fromkeys(("map", "filter", "zip", "iter", "reversed", "enumerate"), Kind.GENERATOR),
@@ -154,11 +133,10 @@ BUILTINS: dict[str, Kind] = {
 }  # fmt: skip
 # The attributes of numpy's arrays, of numpy 1 and 2.
 _OF_ARRAYS = (
-    "T all any argmax argmin argpartition argsort astype base byteswap choose clip compress conj "
-    "conjugate copy ctypes cumprod cumsum data device diagonal dot dtype dump dumps fill flags flat "
-    "flatten getfield imag item itemset itemsize mT max mean min nbytes ndim newbyteorder nonzero "
-    "partition prod ptp put ravel real repeat reshape resize round searchsorted setfield setflags shape "
-    "size sort squeeze std strides sum swapaxes take to_device tobytes tofile tolist tostring trace "
-    "transpose var view"
+    "T all any argmax argmin argpartition argsort astype base byteswap choose clip compress conj conjugate copy ctypes "
+    "cumprod cumsum data device diagonal dot dtype dump dumps fill flags flat flatten getfield imag item itemset "
+    "itemsize mT max mean min nbytes ndim newbyteorder nonzero partition prod ptp put ravel real repeat reshape resize "
+    "round searchsorted setfield setflags shape size sort squeeze std strides sum swapaxes take to_device tobytes "
+    "tofile tolist tostring trace transpose var view"
 )
 OF_ARRAYS = frozenset(_OF_ARRAYS.split())

@@ -62,6 +62,15 @@ def requests_of(function: Function) -> str:
     return names[-1] if function.name == "execute" and names else ""
 
 
+def is_over(iterated: ast.expr, requests: str) -> bool:
+    """Whether a loop runs over the requests, of which there is at least one: all of them, in whatever order."""
+    while isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and iterated.args:
+        if iterated.func.id not in ("enumerate", "list", "reversed", "tuple"):
+            return False
+        iterated = iterated.args[0]
+    return is_name(iterated, requests)
+
+
 def defined_names(node: ast.AST) -> list[str]:
     """The names that a node binds to something that is no expression."""
     if isinstance(node, ast.arg):

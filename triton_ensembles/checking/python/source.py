@@ -15,6 +15,7 @@ from triton_ensembles.checking.repository import Model, Repository
 
 MODEL_PY = "model.py"
 UTILS = "triton_python_backend_utils"
+_ADDING = (b"sys.path", b"addsitedir", b"import path")
 _MOST_VERSIONS = 20  # of one model
 _MOST_FILES = 200  # of one model
 _MOST_COMPILED = 128 << 10  # bytes of a file; compiling takes longer than parsing, and tables of data need none
@@ -146,30 +147,29 @@ def every_call(model: Model) -> Iterator[tuple[PythonFile, ast.Call, str]]:
     return ((file, call, name) for file in every_file(model) for call, name in file.calls())
 
 
-def is_local(model: Model, first: PythonFile, package: str) -> bool:
-    """Whether the model has the package itself: a file or folder beside model.py or in the model's folder."""
-    return any(package in _modules(model, root) for root in (first.path.rpartition("/")[0], ""))
+def has_own(model: Model, first: PythonFile, package: str) -> bool:
+    """Whether the model may have the package itself: beside model.py, in its folder, or in one that it looks in."""
+    is_beside = any(package in _modules(model, root) for root in (first.path.rpartition("/")[0], ""))
+    return is_beside or (adds_folders(model, first) and _is_deeper(model, package))
 
 
 def _modules(model: Model, folder: str) -> frozenset[str]:
-    """The names of files and folders in a folder, without endings."""
     modules = (name.partition(".")[0] for name in model.children(folder))
     return model.repository.once(f"*modules {join(model.root, folder)}", lambda: frozenset(modules))
 
 
-def adds_folders(files: list[PythonFile]) -> bool:
+def adds_folders(model: Model, first: PythonFile) -> bool:
     """Whether Python may look for modules in more folders than those of the step."""
-    return any(b"sys.path" in file.data or b"addsitedir" in file.data or b"import path" in file.data for file in files)
+    signs = (sign in file.data for file in all_files(model, first) for sign in _ADDING)
+    return model.repository.once(f"*adds folders {join(model.root, first.path)}", lambda: any(signs))
 
 
-def is_deeper(model: Model, package: str) -> bool:
-    """Whether any folder of the repository has a file or folder of this name."""
+def _is_deeper(model: Model, package: str) -> bool:
     names = (entry.path.rpartition("/")[2].partition(".")[0] for entry in model.tree.members)
     return package in model.repository.once("*names of modules", lambda: set(names))
 
 
 def _imported_paths(file: PythonFile, roots: list[str]) -> Iterator[str]:
-    """The paths that the modules may have which a file imports."""
     for node in file.nodes:
         names: list[str] = []
         folders = roots
@@ -197,7 +197,6 @@ def unread_files(repository: Repository) -> dict[str, None]:
 
 
 def _file(model: Model, path: str) -> PythonFile | None:
-    """None for a file that is not there, or not read."""
     entry = model.get(path)
     if entry is None or entry.data is None:
         return None

@@ -4,27 +4,10 @@ import ast
 from functools import cached_property, lru_cache
 
 from triton_ensembles.checking.python.arrays import type_of_call, type_of_method
-from triton_ensembles.checking.python.bindings import binding_of
+from triton_ensembles.checking.python.bindings import assigned, binding_of
 from triton_ensembles.checking.python.flow import flow_of
-from triton_ensembles.checking.python.kinds import (
-    ARGUMENTS,
-    BUILTINS,
-    DICTIONARIES,
-    FUNCTIONS,
-    LITERALS,
-    METHODS,
-    Kind,
-    Type,
-)
-from triton_ensembles.checking.python.nodes import (
-    Function,
-    argument,
-    is_changed,
-    is_name,
-    own_nodes,
-    positional,
-    requests_of,
-)
+from triton_ensembles.checking.python.kinds import ARGUMENTS, BUILTINS, DICTIONARIES, FUNCTIONS, METHODS, Kind, Type
+from triton_ensembles.checking.python.nodes import Function, argument, is_changed, is_name, own_nodes, positional
 from triton_ensembles.checking.python.source import UTILS, PythonFile
 
 _DEEPEST = 30  # names that lead to names, helpers that call helpers
@@ -36,9 +19,12 @@ _OF_CONSTANTS: dict[type, Type] = {
     **dict.fromkeys((bool, int, float, complex), _NUMBER),
     **{str: _TEXT, bytes: Type(Kind.BYTES), type(None): Type(Kind.NONE)},
 }
+_OF_LITERALS: dict[type, Kind] = {
+    ast.Tuple: Kind.TUPLE, ast.Dict: Kind.DICT, ast.DictComp: Kind.DICT, ast.Set: Kind.SET, ast.SetComp: Kind.SET,
+    ast.GeneratorExp: Kind.GENERATOR, ast.JoinedStr: Kind.TEXT,
+}  # fmt: skip
 _OF_CONFIG = {
-    "input": Type(Kind.LIST, Type(Kind.IO)),
-    "output": Type(Kind.LIST, Type(Kind.IO)),
+    **dict.fromkeys(("input", "output"), Type(Kind.LIST, Type(Kind.IO))),
     "parameters": Type(Kind.PARAMETERS),
     "max_batch_size": _NUMBER,
     "name": _TEXT,
@@ -68,16 +54,8 @@ class Types:
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FILLING:
                 self._filled.append(node.func.value)
             elif isinstance(node, ast.Attribute) and is_changed(node):
-                self._attributes.setdefault(node.attr, []).append(self._assigned(node))
-
-    def _assigned(self, node: ast.Attribute) -> ast.expr | None:
-        """The value of ``self.name = value``."""
-        parent = self._flow.parents.get(node)
-        if not is_name(node.value, "self"):
-            return None
-        if isinstance(parent, ast.Assign) and node in parent.targets:
-            return parent.value
-        return parent.value if isinstance(parent, ast.AnnAssign) and node is parent.target else None
+                value = assigned(self._flow, node) if is_name(node.value, "self") else None
+                self._attributes.setdefault(node.attr, []).append(value)
 
     def kind(self, node: ast.expr | None) -> Kind | None:
         known = self.type_of(node)
@@ -127,7 +105,7 @@ class Types:
             return self._calculated(node)
         if isinstance(node, ast.Await):
             return self._awaited(node.value)
-        return Type(LITERALS[type(node)]) if type(node) in LITERALS else None
+        return Type(_OF_LITERALS[type(node)]) if type(node) in _OF_LITERALS else None
 
     def _calculated(self, node: ast.BinOp) -> Type | None:
         left, right = self.type_of(node.left), self.type_of(node.right)
@@ -139,7 +117,6 @@ class Types:
         return Type(Kind.ARRAY) if Kind.ARRAY in kinds and kinds <= {Kind.ARRAY, Kind.NUMBER} else None
 
     def _awaited(self, call: ast.expr) -> Type | None:
-        """The type of ``await request.async_exec()``."""
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.keywords:
             return None
         is_exec = call.func.attr == "async_exec" and self.kind(call.func.value) is Kind.REQUEST
@@ -195,7 +172,7 @@ class Types:
             parameters = function.args.args
             if function is not self._flow.method(function.name) or len(parameters) != 2 or parameters[1].arg != name:
                 return None
-            return Type(Kind.LIST, Type(Kind.REQUEST)) if requests_of(function) == name else Type(Kind.ARGS)
+            return Type(Kind.LIST, Type(Kind.REQUEST)) if function.name == "execute" else Type(Kind.ARGS)
         return self._common(self.passed(function, name))
 
     def passed(self, function: Function, name: str) -> list[ast.expr]:
@@ -298,7 +275,6 @@ class Types:
 
     @cached_property
     def _is_whole(self) -> bool:
-        """Whether all that the model is stands in this file."""
         hidden = any(word in self._file.data for word in (b"setattr", b"__dict__"))
         return self._flow.has_plain_bases and not hidden
 
@@ -329,6 +305,4 @@ def _is_encoding(call: ast.Call) -> bool:
     return isinstance(encoding, ast.Constant) and str(encoding.value).lower() in ("utf-8", "utf8", "ascii", "latin-1")
 
 
-@lru_cache(maxsize=128)
-def types_of(file: PythonFile) -> Types:
-    return Types(file)
+types_of = lru_cache(maxsize=128)(Types)

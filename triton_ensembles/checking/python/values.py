@@ -6,8 +6,9 @@ from functools import lru_cache
 from itertools import product
 from typing import TypeAlias
 
-from triton_ensembles.checking.python.flow import Flow, flow_of
-from triton_ensembles.checking.python.nodes import Comprehension, Function, defined_names, is_changed, is_name
+from triton_ensembles.checking.python.bindings import assigned, binding_of
+from triton_ensembles.checking.python.flow import flow_of
+from triton_ensembles.checking.python.nodes import Function, is_changed, is_name, method_of, name_of
 from triton_ensembles.checking.python.source import PythonFile
 
 _MOST = 256  # values of an expression
@@ -18,19 +19,26 @@ _CHANGING = frozenset(
     | {"popitem", "add"}
 )
 Value: TypeAlias = str | int
-Bindings: TypeAlias = dict[str, list[ast.expr | None]]
 
 
 class Values:
     """The values that the names of one file are bound to; None stands for what is not known."""
 
-    def __init__(self, file: PythonFile, flow: Flow) -> None:
-        self._flow = flow
-        self._names: dict[ast.AST | None, Bindings] = {}  # of each function and class; those of the module for None
-        self._lambdas: dict[ast.Lambda, frozenset[str]] = {}
-        self._attributes: Bindings = {}  # of all objects: self.name, Class.name
+    def __init__(self, file: PythonFile) -> None:
+        self._flow = flow_of(file)
+        self._attributes: dict[str, list[ast.expr | None]] = {}  # of all objects: self.name, Class.name
+        self._filled: set[str] = set()  # names and attributes whose lists and dictionaries are changed where they are
         for node in file.nodes:
-            self._note(node)
+            if isinstance(node, ast.Subscript) and is_changed(node):
+                self._filled.add(name_of(node.value))
+            elif isinstance(node, ast.Call) and method_of(node) in _CHANGING:
+                self._filled.add(name_of(node.func.value))  # type: ignore[attr-defined]
+            elif is_changed(node) and (isinstance(node, ast.Attribute) or self._is_of_class(node)):
+                self._attributes.setdefault(name_of(node), []).append(assigned(self._flow, node))
+
+    def _is_of_class(self, node: ast.AST) -> bool:
+        scopes = (parent for parent, _ in self._flow.above(node) if isinstance(parent, Function | ast.ClassDef))
+        return isinstance(next(scopes, None), ast.ClassDef)
 
     def texts(self, node: ast.expr | None) -> tuple[str, ...] | None:
         """All the texts that an expression is, one after the other; None when they are not known."""
@@ -84,34 +92,12 @@ class Values:
         return None
 
     def _of_name(self, node: ast.Name, depth: int) -> list[Value] | None:
-        for parent, child in self._flow.above(node):
-            if isinstance(parent, ast.For) and self._flow.in_body(child, parent):
-                if self._flow.names(parent.target, node.id):
-                    stores = [use for use in self._flow.names(parent, node.id) if isinstance(use.ctx, ast.Store)]
-                    return self._of_variable(parent.target, parent.iter, node.id, depth) if len(stores) == 1 else None
-            elif isinstance(parent, Comprehension):
-                for generator in parent.generators:
-                    if self._flow.names(generator.target, node.id):
-                        return self._of_variable(generator.target, generator.iter, node.id, depth)
-        binding = self._binding(node)
-        return self._values(binding, depth + 1) if binding is not None else None
-
-    def _binding(self, node: ast.Name) -> ast.expr | None:
-        """The one expression that a name is bound to where it is used."""
-        for parent, _ in self._flow.above(node):
-            if isinstance(parent, ast.Lambda) and node.id in self._parameters(parent):
-                return None
-            if isinstance(parent, Function):
-                bindings = self._names.get(parent, {}).get(node.id)
-                if bindings:
-                    return _only(bindings)
-        return _only(self._names.get(None, {}).get(node.id))
-
-    def _parameters(self, function: ast.Lambda) -> frozenset[str]:
-        if function not in self._lambdas:
-            names = (node.arg for node in ast.walk(function) if isinstance(node, ast.arg))
-            self._lambdas[function] = frozenset(names)
-        return self._lambdas[function]
+        binding = binding_of(self._flow, node)
+        if binding is None or binding.value is None:
+            return None
+        if binding.target is not None:
+            return self._of_variable(binding.target, binding.value, node.id, depth)
+        return self._values(binding.value, depth + 1)
 
     def _of_variable(self, target: ast.expr, iterated: ast.expr, name: str, depth: int) -> list[Value] | None:
         if depth > _DEEPEST:
@@ -170,50 +156,19 @@ class Values:
     def _literal(self, node: ast.expr, depth: int) -> ast.expr | None:
         """The list, tuple or dictionary that a name stands for, if nothing changes it."""
         for _ in range(_DEEPEST - depth):
-            if isinstance(node, ast.Name):
-                binding = self._binding(node)
-            elif isinstance(node, ast.Attribute):
-                binding = _only(self._attributes.get(node.attr))
-            else:
+            if not isinstance(node, ast.Name | ast.Attribute):
                 return node
-            if binding is None:
+            if name_of(node) in self._filled:
                 return None
-            node = binding
-        return None
-
-    def _note(self, node: ast.AST) -> None:
-        """Note bindings, and everything that may change what is bound."""
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                self._bind(target, node.value)
-        elif isinstance(node, ast.AnnAssign) and node.value is not None:
-            self._bind(node.target, node.value)
-        elif isinstance(node, ast.Name | ast.Attribute) and is_changed(node):
-            if not isinstance(self._flow.parents.get(node), ast.Assign | ast.AnnAssign):
-                self._bind(node, None)
-        elif isinstance(node, ast.Subscript) and is_changed(node):
-            self._bind(node.value, None)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGING:
-            self._bind(node.func.value, None)
-        else:
-            for name in defined_names(node):
-                self._add(self._flow.function(node), name, None)
-                if isinstance(node, ast.Global):
-                    self._add(None, name, None)
-
-    def _bind(self, target: ast.expr, value: ast.expr | None) -> None:
-        if isinstance(target, ast.Attribute):
-            self._attributes.setdefault(target.attr, []).append(value)
-        elif isinstance(target, ast.Name):
-            scopes = (parent for parent, _ in self._flow.above(target) if isinstance(parent, Function | ast.ClassDef))
-            scope = next(scopes, None)
-            if isinstance(scope, ast.ClassDef):
-                self._attributes.setdefault(target.id, []).append(value)
+            if isinstance(node, ast.Name):
+                binding = binding_of(self._flow, node)
+                value = binding.value if binding and binding.target is None else None
             else:
-                self._add(scope, target.id, value)
-
-    def _add(self, function: ast.AST | None, name: str, value: ast.expr | None) -> None:
-        self._names.setdefault(function, {}).setdefault(name, []).append(value)
+                value = _only(self._attributes.get(node.attr))
+            if value is None:
+                return None
+            node = value
+        return None
 
 
 def _only(bindings: list[ast.expr | None] | None) -> ast.expr | None:
@@ -224,9 +179,7 @@ def _are_texts(values: Sequence[Value]) -> bool:
     return all(isinstance(value, str) for value in values)
 
 
-@lru_cache(maxsize=128)
-def _values_of(file: PythonFile) -> Values:
-    return Values(file, flow_of(file))
+_values_of = lru_cache(maxsize=128)(Values)
 
 
 def texts_of(file: PythonFile, node: ast.expr | None) -> tuple[str, ...] | None:

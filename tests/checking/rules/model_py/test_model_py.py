@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.checking.packing import MODEL_PY, Content, code_faults, environment, faults, members, write, write_folder
-from triton_ensembles.checking.examples import io_tensor
 from triton_ensembles.checking.fault import Fault, Severity
 
 HEAD = "import triton_python_backend_utils as pb_utils\n\n\n"
 CLASS, EXECUTE = "TritonPythonModel", "def execute(self, requests): ...\n"
 RETURN = "\n        return self.a\n\n    a: list\n"
+_OPENING = f"    def execute(self, requests):\n        {{}}\n    {RETURN[1:]}"
 _INIT = "    def initialize(self, args):\n        {}\n\n    def execute(self, requests):" + RETURN
 
 
@@ -37,14 +38,12 @@ def _class(body: str) -> str:
         (MODEL_PY, []),
         ("from base import TritonPythonModel\n", []),
         (f"class M:\n    {EXECUTE}\n\n{CLASS} = M\n", []),
-        (f"class M:\n    {EXECUTE}", [("model-py-no-class", 1)]),
         (f'if __name__ == "__main__":\n    class {CLASS}:\n        {EXECUTE}', [("model-py-no-class", 1)]),
         ('if __name__ == "__main__":\n    pass\nelse:\n    from base import TritonPythonModel\n', []),
         (f"class TritonPythonmodel:\n    {EXECUTE}", [("model-py-no-class", 1)]),
         (_class("    def execute(self, requests)\n        return 1\n"), [("model-py-syntax", 5)]),
         (_class("    def exectue(self, requests): ...\n"), [("model-py-no-execute", 4)]),
         ("from base import Base\n\n\nclass TritonPythonModel(Base):\n    pass\n", []),
-        (_class(f"    def execute(self):{RETURN}"), [("model-py-execute-arguments", 5)]),
         (_class(f"    def execute(self, requests, extra):{RETURN}"), [("model-py-execute-arguments", 5)]),
         (_class(f"    def execute(self, requests, extra=1):{RETURN}"), []),
         (_class(f"    def execute(self, *args):{RETURN}"), []),
@@ -67,7 +66,6 @@ IMPORTED_NAMES = IMPORT + MODEL_PY.replace("pb_utils.get_input_tensor_by_name", 
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        (MODEL_PY.replace('"Y"', '"YY"'), ["model-py-output-dropped"]),
         ('NAME = "Z"\n' + MODEL_PY.replace('"X"', "NAME"), ["model-py-input-name"]),
         ('NAME = "Z"\nNAME = "X"\n' + MODEL_PY.replace('"X"', "NAME"), []),  # bound twice: unknown
         (MODEL_PY.replace('"X"', "self.name") + "\n    name: str\n", []),
@@ -86,14 +84,6 @@ def test_the_corrected_line_is_shown(tmp_path: Path) -> None:
     assert 'pb_utils.Tensor("Y", x)' in fault.cure
 
 
-def test_an_output_that_is_never_made(tmp_path: Path) -> None:
-    """Otherwise a step of an ensemble never gets its input."""
-    files = members("a")
-    files["a.step/config.pbtxt"] = f"{files['a.step/config.pbtxt']}output [ {io_tensor('Z')} ]\n"
-    (fault,) = (fault for fault in faults(write(tmp_path / "a.tar.gz", files)) if fault.rule.startswith("model-py"))
-    assert fault.rule == "model-py-output-missing" and "'Z'" in fault.message
-
-
 @pytest.mark.parametrize(
     ("line", "found"),
     [
@@ -101,7 +91,6 @@ def test_an_output_that_is_never_made(tmp_path: Path) -> None:
         ('AutoTokenizer.from_pretrained("bert-base-uncased", local_files_only=True)', False),
         ("AutoTokenizer.from_pretrained(folder)", False),
         ('AutoTokenizer.from_pretrained("/opt/model")', False),
-        ('requests.get("http://example.com")', True),
         ('torch.hub.load("pytorch/vision", "resnet50")', True),
         ('torch.hub.load("/opt/vision", "resnet50", source="local")', False),
         ('urllib.request.urlopen("http://example.com")', True),
@@ -114,15 +103,6 @@ def test_downloads(line: str, found: bool, tmp_path: Path) -> None:
     code += "from sentence_transformers import SentenceTransformer\n"
     code += _class(_INIT.format(f"folder = args\n        self.a = {line}"))
     assert (_rules(tmp_path, code) == ["model-py-download"]) is found
-
-
-def test_files_opened_for_each_request(tmp_path: Path) -> None:
-    """Otherwise an endpoint runs out of file descriptors after a thousand requests."""
-    execute = "    def execute(self, requests):\n        {}\n    " + RETURN[1:]
-    leaking = _class(execute.format('file = open("logs.txt", "w")\n        if file:'))
-    closing = _class(execute.format('with open("logs.txt", "w") as file:'))
-    assert _rules(tmp_path, leaking) == ["model-py-open-files"]
-    assert _rules(tmp_path, closing) == []
 
 
 def test_newer_python_syntax_is_not_an_error(tmp_path: Path) -> None:
@@ -142,26 +122,15 @@ def test_no_text_makes_a_rule_fail(before: bytes, tmp_path: Path, junk: bytes) -
 
 
 @pytest.mark.parametrize(
-    "code", ["(" * 5000, "x = " + "-" * 20000 + "1", "a" + ".b" * 20000, "if 1:\n", "\0", "# coding: nonsense\n"]
-)
-def test_deep_and_odd_files_end_soon(code: str, tmp_path: Path) -> None:
-    """Otherwise a crafted model.py crashes the checker."""
-    assert not [fault for fault in _faults(tmp_path, code) if "this rule itself failed" in fault.message]
-
-
-@pytest.mark.parametrize(
     ("code", "expected"),
     [
-        (_class(_INIT.format("self.a = np.zeros(4)")), ["model-py-undefined-name"]),
         (_class(_INIT.format("return np").replace("initialize", "prepare")), ["model-py-undefined-name"]),
         (_class(_INIT.format("self.y: Missing = 1")), []),  # such an annotation is never evaluated
         (_class(_INIT.format("self.a = __file__")), []),
         ("from numpy import *\n" + _class(_INIT.format("self.a = zeros(4)")), []),
         ("exec('n = 1')\n" + _class(_INIT.format("self.a = n")), []),
-        (_class(_INIT.format("self.a = pb_utils.InferRequest")), ["model-py-unknown-attribute"]),
         (_class(_INIT.format("self.a = getattr(pb_utils, 'New', None)")), []),
         (_class(_INIT.format("self.a = hasattr(pb_utils, 'New') and pb_utils.New")), []),
-        (_class(_INIT.format("pass").replace("self, args", "self")), ["model-py-initialize-arguments"]),
         (_class(_INIT.format("pass").replace("self, args", "self, args, kwargs=None")), []),
         (_class(_INIT.format("self.a = open('words.txt').read()")), ["model-py-relative-file-elsewhere"]),
         (_class(_INIT.format("self.a = open('words.txt', 'w')")), []),
@@ -171,6 +140,8 @@ def test_deep_and_odd_files_end_soon(code: str, tmp_path: Path) -> None:
         (_class("    def execute(self, requests):\n        return []\n"), ["model-py-returns-no-list"]),
         (_class("    def execute(self, requests):\n        raise ValueError\n"), []),
         (f"{MODEL_PY}\n    @staticmethod\n    def auto_complete_config(x): ...\n", ["model-py-auto-complete"]),
+        (_class(_OPENING.format('file = open("logs.txt", "w")\n        if file:')), ["model-py-open-files"]),
+        (_class(_OPENING.format('with open("logs.txt", "w") as file:')), []),
     ],
 )  # fmt: skip
 def test_names_arguments_files_and_answers(code: str, expected: list[str], tmp_path: Path) -> None:
@@ -248,32 +219,23 @@ def test_parameters_of_responses_by_release(image: str, found: bool, tmp_path: P
         (["if args:", "    return", "raise ValueError"], False),
         (["for each in args:", "    raise ValueError"], False),
         (["try:", "    raise ValueError", "except ValueError: ..."], False),
-        (["assert args"], False),
         (["yield 1", "raise ValueError"], False),
     ],
 )
 def test_what_raises_at_every_load(lines: list[str], raises: bool, tmp_path: Path) -> None:
     """Otherwise a model that never loads passes, or one that reports what is wrong with its machine is refused."""
     body = "".join(f"        {line}\n" for line in lines)
+    base = "class Base:\n    def initialize(self, args):\n        raise NotImplementedError\n\n\n"  # overridden
     code = f"    def initialize(self, args):\n{body}\n    def fail(self):\n        raise ValueError\n"
-    assert ("model-py-raises" in _rules(tmp_path, _class(code))) == raises
-
-
-def test_a_base_class_that_is_abstract_raises_nothing(tmp_path: Path) -> None:
-    """Otherwise what TritonPythonModel overrides is refused."""
-    code = "class Base:\n    def initialize(self, args):\n        raise NotImplementedError\n\n\n"
-    own = "class TritonPythonModel(Base):\n    def initialize(self, args):\n        pass\n"
-    assert "model-py-raises" not in _rules(tmp_path, code + own)
+    assert ("model-py-raises" in _rules(tmp_path, f"{base}class TritonPythonModel(Base):\n{code}")) == raises
 
 
 @pytest.mark.parametrize(
     ("line", "severities"),
     [
-        ("X = sys.argv[1]", ["error"]),
         ("X = sys.argv[0], sys.argv[-1], sys.argv[1:]", []),
         ("X = sys.argv[1] if len(sys.argv) > 1 else ''", []),
         ("sys.argv.append('x')\nX = sys.argv[1]", []),
-        ("X = int(os.environ['LABELS'])", ["warning"]),
         ("from os import environ\nNAME = 'LABELS'\nX = environ[NAME]", ["warning"]),
         ("X = os.environ.get('LABELS'), os.environ['HOME'], os.environ['SAGEMAKER_REGION']", []),
         ("os.environ['LABELS'] = '1'\nX = os.environ['LABELS']", []),
@@ -306,3 +268,31 @@ def test_a_stub_is_of_one_release(triton: str, image: str, expected: object, tmp
         files["manifest.json"] = f'{{"triton": "{triton}"}}'
     found = faults(write(tmp_path / "a.tar.gz", files), image=image, instance="ml.c5.xlarge")
     assert [(fault.rule, fault.severity) for fault in found if fault.rule.startswith("stub")] == expected
+
+
+ANSWERS = "    def execute(self, requests):\n        return []\n"
+ABSTRACT = "    @abstractmethod\n    def scale(self, x): ...\n"
+CLASSES = {
+    "inherited": f"class Step(ABC):\n{ABSTRACT}\nclass TritonPythonModel(Step):\n{ANSWERS}",
+    "metaclass": f"class TritonPythonModel(metaclass=abc.ABCMeta):\n{ABSTRACT}{ANSWERS}",
+    "property": f"class TritonPythonModel(ABC):\n    @property\n{ABSTRACT}{ANSWERS}",
+    "through-two": f"class A(ABC):\n{ABSTRACT}\nclass B(A):\n    pass\n\nclass TritonPythonModel(B):\n{ANSWERS}",
+    "abstract-again": f"class A(ABC):\n    def scale(self, x): ...\n\nclass TritonPythonModel(A):\n{ABSTRACT}{ANSWERS}",
+    "defined": f"class Step(ABC):\n{ABSTRACT}\nclass TritonPythonModel(Step):\n{ANSWERS}    def scale(self, x): ...\n",
+    "assigned": f"class Step(ABC):\n{ABSTRACT}\nclass TritonPythonModel(Step):\n{ANSWERS}    scale = execute\n",
+    "between": f"class A(ABC):\n{ABSTRACT}\nclass B(A):\n    scale = None\n\nclass TritonPythonModel(B):\n{ANSWERS}",
+    "no-metaclass": f"class TritonPythonModel:\n{ABSTRACT}{ANSWERS}",
+    "nothing-abstract": f"class TritonPythonModel(ABC):\n{ANSWERS}",
+    "defined-later": f"class TritonPythonModel(ABC):\n{ABSTRACT}    def scale(self, x): ...\n{ANSWERS}",
+}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_class_is_abstract_if_python_makes_no_object_of_it(name: str, tmp_path: Path) -> None:
+    """Otherwise the load on the endpoint finds it, or a class with base classes of its own is refused."""
+    code = f"import abc\nfrom abc import ABC, abstractmethod\n\n{CLASSES[name]}"
+    defined: dict[str, type] = {}
+    exec(code, defined)
+    rules = {fault.rule for fault in _faults(tmp_path, code)}
+    with pytest.raises(TypeError) if "model-py-abstract" in rules else nullcontext():
+        defined["TritonPythonModel"]()

@@ -100,10 +100,8 @@ OVERRIDDEN = OVERRIDDEN.replace(HEAD, DERIVED)
 # What the checker says (an error or nothing), what the model is, and a part of the answer.
 CASES = {
     "nothing": (NOTHING, EXECUTE + LIST + LOOP, UNANSWERED),
-    "pass": (NOTHING, f"{EXECUTE}        pass\n", UNANSWERED),
     "none-each": (NO_LIST, f"{EXECUTE}        return [None for _ in requests]\n", UNANSWERED),
     "one": (NO_LIST, ends("        return response"), A_LIST),
-    "tuple": (NO_LIST, ends("        return (response,)"), A_LIST),
     "generator": (NO_LIST, ends("            yield response"), "error"),
     "empty": (NO_LIST, f"{EXECUTE}{LIST}{LOOP}        return responses\n", A_NUMBER),
     "twice": (TWICE, f"{EXECUTE}{LIST}{LOOP}            responses.append(response)\n{END}", A_NUMBER),
@@ -126,7 +124,6 @@ CASES = {
     "inherited-without": ("model-py-no-execute", f"class Base:\n    pass\n{DERIVED}    pass\n", "does not implement"),
     "overridden": ("", OVERRIDDEN, RIGHT),
     "first-of-list": (NO_LIST, good("return responses", "return responses[0]"), A_LIST),
-    "array-of-responses": (NO_LIST, NUMPY + good("return responses", "return np.array(responses)"), A_LIST),
     "swapped": (ARGUMENTS, good('"Y", x', 'x, "Y"'), CONSTRUCTOR),
     "number": (ARGUMENTS, good('"Y", x', '"Y", x.mean()'), CONSTRUCTOR),
     "uncalled": (ARGUMENTS, good("as_numpy()", "as_numpy"), CONSTRUCTOR),

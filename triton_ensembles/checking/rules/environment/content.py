@@ -4,14 +4,15 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import PurePosixPath
 
-from triton_ensembles.archive.tree import Kind, join
+from triton_ensembles.archive.tree import Entry, Kind, join
 from triton_ensembles.checking.environments import Environment, has_stub, place_in, reference, used_environments
 from triton_ensembles.checking.examples import with_environment
 from triton_ensembles.checking.packages import MANYLINUX, glibc_of, used_packages
 from triton_ensembles.checking.rule import Destination, Finding, Repository, Server, note, rule, warning
-from triton_ensembles.triton.releases import image_of, instance_of, release_of, releases, version
+from triton_ensembles.triton.releases import dotted, image_of, instance_of, release_of, releases, version
 
 GOOD = with_environment("3.10")
 SERVER = Server.UNTESTED
@@ -24,7 +25,6 @@ def _without_stub(repository: Repository, packed: Environment) -> list[str]:
 
 
 def _users(repository: Repository) -> dict[str, list[str]]:
-    """The models without a stub that name each environment, by its path."""
     users: dict[str, list[str]] = defaultdict(list)
     for model in repository.models:
         if (named := reference(model)) and not has_stub(model):
@@ -157,38 +157,29 @@ def _editable(packed: Environment) -> Iterator[tuple[str, str]]:
 )
 def environment_links(repository: Repository) -> Iterator[Finding]:
     for packed in used_environments(repository):
-        links = [
-            entry
-            for entry in packed.tree.members
-            if entry.kind is Kind.SYMLINK and _leads_out(entry.path, entry.target)
-        ]
+        links = [entry for entry in packed.tree.members if entry.kind is Kind.SYMLINK and _leads_out(entry)]
         python = [entry for entry in links if re.fullmatch(r"bin/python[\d.]*", entry.path)]
-        if links:
-            entry = (python or links)[0]
-            venv = bool(python) and packed.tree.get("pyvenv.cfg") is not None
-            yield Finding(
-                place_in(repository, packed, entry.path),
-                f"'{entry.path}' is a link to '{entry.target[:120]}', which is not in the environment"
-                + (f" (and {len(links) - 1} more such links)" if len(links) > 1 else ""),
+        if not links:
+            continue
+        link = (python or links)[0]
+        more = f" (and {len(links) - 1} more such links)" if len(links) > 1 else ""
+        message = f"'{link.path}' is a link to '{link.target[:120]}', which is not in the environment{more}"
+        effect = "on the instance it is broken or points to another file; Triton 26.06 and later refuse it"
+        cure = "pack what the link points to"
+        if python and packed.tree.get("pyvenv.cfg"):
+            effect = (
                 "this is a virtual environment, which is only a layer over the Python of the build machine: the stub "
                 "finds no standard library, or a different one"
-                if venv
-                else "on the instance it is broken or points to another file; Triton 26.06 and later refuse it",
-                "pack a conda environment with conda-pack: it includes Python itself"
-                if venv
-                else "pack what the link points to",
             )
+            cure = "pack a conda environment with conda-pack: it includes Python itself"
+        yield Finding(place_in(repository, packed, link.path), message, effect, cure)
 
 
-def _leads_out(path: str, target: str) -> bool:
-    if target.startswith("/"):
+def _leads_out(link: Entry) -> bool:
+    if link.target.startswith("/"):
         return True
-    depth = len(PurePosixPath(path).parts) - 1
-    for part in PurePosixPath(target).parts:
-        depth += -1 if part == ".." else 1
-        if depth < 0:
-            return True
-    return False
+    steps = (-1 if part == ".." else 1 for part in PurePosixPath(link.target).parts)
+    return min(accumulate(steps, initial=len(PurePosixPath(link.path).parts) - 1)) < 0
 
 
 @warning(
@@ -200,14 +191,10 @@ def environment_no_library(repository: Repository) -> Iterator[Finding]:
     for packed in used_environments(repository):
         if packed.tree.problems or not packed.tree.get("bin/activate") or packed.has_library:
             continue
-        yield Finding(
-            place_in(repository, packed),
-            "the environment has no standard library (lib/python3.x/os.py)"
-            if packed.pythons
-            else "the environment has no Python (lib/python3.x)",
-            "the stub falls back on the Python of the image, if its minor version is the same, or does not start",
-            "pack a conda environment with python in it, with conda-pack",
-        )
+        lacking = "standard library (lib/python3.x/os.py)" if packed.pythons else "Python (lib/python3.x)"
+        effect = "the stub falls back on the Python of the image, if its minor version is the same, or does not start"
+        cure = "pack a conda environment with python in it, with conda-pack"
+        yield Finding(place_in(repository, packed), f"the environment has no {lacking}", effect, cure)
 
 
 @rule(
@@ -246,15 +233,13 @@ def environment_glibc(repository: Repository, destination: Destination) -> Itera
         for path, tag in tags_of(packed):  # a wheel may have several tags: the least demanding one counts
             if needed := glibc_of(tag):
                 oldest[path] = min(needed, oldest.get(path, needed))
+        has = f"the image of Triton {image.release} (Ubuntu {image.ubuntu}) has {dotted(image.glibc)}"
         for path, needed in oldest.items():
             if needed > image.glibc:
-                yield Finding(
-                    place_in(repository, packed, path),
-                    f"this package needs glibc {needed[0]}.{needed[1]}, and the image of Triton {image.release} "
-                    f"(Ubuntu {image.ubuntu}) has {image.glibc[0]}.{image.glibc[1]}",
-                    f"its import fails: version `GLIBC_{needed[0]}.{needed[1]}' not found",
-                    "use an older version of the package, or a newer image",
-                )
+                message = f"this package needs glibc {dotted(needed)}, and {has}"
+                effect = f"its import fails: version `GLIBC_{dotted(needed)}' not found"
+                cure = "use an older version of the package, or a newer image"
+                yield Finding(place_in(repository, packed, path), message, effect, cure)
 
 
 @warning(

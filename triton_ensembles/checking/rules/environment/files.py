@@ -21,6 +21,10 @@ from triton_ensembles.project.recipe.places import LOCKS
 from triton_ensembles.triton.releases import Release, release_of
 
 SERVER = Server.ACCEPTS
+_GARBAGE = (
+    "the steps load and give wrong answers without an error: every input is its first element repeated, and every "
+    "output is empty"
+)
 _ASKED = "#   "  # of a lock: what was asked for
 # Packages that are known to bring no numpy along.
 _WITHOUT_NUMPY = frozenset({
@@ -42,11 +46,11 @@ def _requirements(spec: EnvironmentSpec) -> Iterator[tuple[str, SpecifierSet, st
     """Name, versions, text and line of each package; without the versions that only conda reads."""
     for package in spec.packages:
         name, _, versions = package.pip_requirement.partition(package.name)
-        with_versions = versions if name == "" else ""
         try:
-            yield canonicalize_name(package.name), SpecifierSet(with_versions), package.written, package.line
+            specifiers = SpecifierSet("" if name else versions)
         except InvalidSpecifier:
-            yield canonicalize_name(package.name), SpecifierSet(), package.written, package.line
+            specifiers = SpecifierSet()
+        yield canonicalize_name(package.name), specifiers, package.written, package.line
     for text in spec.pip_packages:
         try:
             required = Requirement(text)
@@ -58,9 +62,7 @@ def _requirements(spec: EnvironmentSpec) -> Iterator[tuple[str, SpecifierSet, st
 
 def _locked(repository: Repository, spec: EnvironmentSpec) -> dict[str, str] | None:
     """The versions by package of the ensemble's lock; None when there is none for these packages."""
-    for path in (
-        sorted(repository.path.glob(f"{LOCKS}/{spec.path.stem}-python3.*.lock")) if repository.path.is_dir() else ()
-    ):
+    for path in sorted(repository.path.glob(f"{LOCKS}/{spec.path.stem}-python3.*.lock")):
         try:
             lines = read_text(path, LONGEST_LOCK).splitlines()
         except EnsembleError:  # recipe-lock reports it
@@ -96,7 +98,7 @@ def environment_file_numpy(repository: Repository, destination: Destination) -> 
             if release and name == "numpy" and versions and _reads_only_2(versions):
                 message = f"this requires {text}, and Triton {release.release} supports only numpy 1"
                 cure = "write numpy==1.26.4, or use an image of 24.11 or later"
-                yield Finding(Place(path, line), message, _gives_garbage(), cure)
+                yield Finding(Place(path, line), message, _GARBAGE, cure)
 
 
 @warning(
@@ -106,12 +108,11 @@ def environment_file_numpy(repository: Repository, destination: Destination) -> 
 def environment_file_numpy_open(repository: Repository, destination: Destination) -> Iterator[Finding]:
     release = release_of(destination)
     for path, spec, _ in packed_files(repository) if release and release.reads_numpy2 is False else ():
-        locked = _locked(repository, spec)
-        if release is None or locked is not None:
+        if release is None or _locked(repository, spec) is not None:
             continue
         of_numpy = [requirement for requirement in _requirements(spec) if requirement[0] == "numpy"]
         named = {name for name, *_ in _requirements(spec)}
-        if of_numpy and all(_takes_2(versions) and not _reads_only_2(versions) for _, versions, *_ in of_numpy):
+        if of_numpy and all(_may_take_2(versions) for _, versions, *_ in of_numpy):
             yield _open(path, of_numpy[0][3], f"{of_numpy[0][2]} may become numpy 2", release)
         elif not of_numpy and not named <= _WITHOUT_NUMPY:
             yield _open(
@@ -120,19 +121,12 @@ def environment_file_numpy_open(repository: Repository, destination: Destination
 
 
 def _open(path: str, line: int, message: str, release: Release) -> Finding:
-    effect = f"Triton {release.release} supports only numpy 1, and the build refuses numpy 2: {_gives_garbage()}"
+    effect = f"Triton {release.release} supports only numpy 1, and the build refuses numpy 2: {_GARBAGE}"
     return Finding(Place(path, line), message, effect, "write numpy==1.26.4")
 
 
-def _gives_garbage() -> str:
-    return (
-        "the steps load and give wrong answers without an error: every input is its first element repeated, and every "
-        "output is empty"
-    )
-
-
-def _takes_2(versions: SpecifierSet) -> bool:
-    return any(versions.contains(version) for version in ("2.0.0", "2.2.6", "2.4.6", "99"))
+def _may_take_2(versions: SpecifierSet) -> bool:
+    return any(map(versions.contains, ("2.0.0", "2.2.6", "2.4.6", "99"))) and not _reads_only_2(versions)
 
 
 def _reads_only_2(versions: SpecifierSet) -> bool:

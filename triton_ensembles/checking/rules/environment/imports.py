@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from triton_ensembles.checking.built_for import python_of
 from triton_ensembles.checking.environments import Environment, environment_of, normal_name, reference
 from triton_ensembles.checking.examples import with_environment
-from triton_ensembles.checking.imported_packages import PROVIDERS, UNLESS_ELSEWHERE, imported, standard_library
+from triton_ensembles.checking.imported_packages import PROVIDERS, effect_without, imported, standard_library
 from triton_ensembles.checking.packages import Packages, packages_of
 from triton_ensembles.checking.recipe_files import environment_files, packed_files
 from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Repository, Severity, note, rule, warning
@@ -37,18 +37,15 @@ def environment_import_missing(model: Model, destination: Destination) -> Iterat
         if not _has(where, missing.package, python):
             provider = PROVIDERS.get(missing.package, missing.package)
             meant = nearest(missing.package, where.modules)
-            when = "when the function is called" if missing.later else "and Triton does not load the model"
-            when += UNLESS_ELSEWHERE if missing.elsewhere else ""
-            yield Finding(
-                file.place(missing),
-                f"neither the wheels in '{where.path}' nor Triton's Python have a package '{missing.package}'"
-                if beside
-                else f"the environment '{where.path}' has no package '{missing.package}'",
-                f"ModuleNotFoundError: No module named '{missing.package}', {when}",
-                (f"did you mean '{meant}'? Otherwise " if meant else "")
-                + (f"add {provider} to its environment file" if beside else f"add {provider} to it and pack it again"),
-                Severity.WARNING if missing.later or missing.elsewhere else None,
-            )
+            message = f"the environment '{where.path}' has no package '{missing.package}'"
+            cure = f"add {provider} to it and pack it again"
+            if beside:
+                message = f"neither the wheels in '{where.path}' nor Triton's Python have a package '{missing.package}'"
+                cure = f"add {provider} to its environment file"
+            if meant:
+                cure = f"did you mean '{meant}'? Otherwise {cure}"
+            severity = Severity.WARNING if missing.later or missing.elsewhere else None
+            yield Finding(file.place(missing), message, effect_without(missing), cure, severity)
 
 
 def _has(packed: Environment, package: str, python: str) -> bool:

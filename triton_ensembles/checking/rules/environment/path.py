@@ -13,22 +13,12 @@ from triton_ensembles.checking.environments import (
     used_environments,
 )
 from triton_ensembles.checking.examples import IDENTITY, parameter, python_model, with_environment
-from triton_ensembles.checking.rule import (
-    Destination,
-    Example,
-    Finding,
-    Model,
-    Place,
-    Repository,
-    Server,
-    note,
-    rule,
-    warning,
-)
+from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Repository, Server, note, rule, warning
 from triton_ensembles.checking.sagemaker import is_packed
 from triton_ensembles.ground.spelling import nearest
 
 SOURCE = "python_backend r24.10 src/pb_env.cc ExtractIfNotExtracted"
+_PLACE = ("parameters", PARAMETER, "value", "string_value")
 _NOT_FOUND = "Failed to get the canonical path for …"
 _TAKES_FOLDERS = (23, 7)
 _WRONG_SUFFIXES = (".zip", ".bz2", ".xz", ".zst", ".7z", ".rar", ".conda", ".tbz2", ".txz")
@@ -37,10 +27,6 @@ GOOD = python_model()
 
 def _parameter(path: str) -> str:
     return python_model(parameter(PARAMETER, path))
-
-
-def _place(model: Model) -> Place:
-    return model.at("parameters", PARAMETER, "value", "string_value")
 
 
 @rule(
@@ -61,7 +47,7 @@ def environment_missing(model: Model) -> Iterator[Finding]:
         there[0] if len(there) == 1 else None
     )
     cure = f'did you mean "{_written(model, meant)}"?' if meant else "pack it there, or correct the path"
-    yield Finding(_place(model), f"there is no file or folder '{named.path or '.'}' in the repository", cure=cure)
+    yield Finding(model.at(*_PLACE), f"there is no file or folder '{named.path or '.'}' in the repository", cure=cure)
 
 
 @rule(
@@ -75,7 +61,7 @@ def environment_outside(model: Model) -> Iterator[Finding]:
     if named and named.location is Location.OUTSIDE:
         effect = f"Triton refuses it: {_NOT_FOUND}; an instance has only what is in the archive"
         cure = f'put the environment into the model\'s folder: "{MODEL_FOLDER}/env.tar.gz"'
-        yield Finding(_place(model), "the path points outside the repository", effect, cure)
+        yield Finding(model.at(*_PLACE), "the path points outside the repository", effect, cure)
 
 
 @rule(
@@ -94,7 +80,7 @@ def environment_relative(model: Model) -> Iterator[Finding]:
         f"'{named.written[:100]}' is not the path of a file in the model's folder: Triton looks for it in the folder "
         "in which it was started"
     )
-    yield Finding(_place(model), message, cure=f'write string_value: "{MODEL_FOLDER}/{name}"{dollars}')
+    yield Finding(model.at(*_PLACE), message, cure=f'write string_value: "{MODEL_FOLDER}/{name}"{dollars}')
 
 
 @warning(f"{PARAMETER} is not an absolute path", bad=_parameter("/opt/no/such/missing_env.tar.gz"), words=_NOT_FOUND)
@@ -103,7 +89,9 @@ def environment_absolute(model: Model) -> Iterator[Finding]:
     if named and named.location is Location.ABSOLUTE:
         message = f"'{named.written[:100]}' is an absolute path"
         cure = f'put the environment into the model\'s folder: "{MODEL_FOLDER}/env.tar.gz"'
-        yield Finding(_place(model), message, f"Triton refuses it unless the image has this file: {_NOT_FOUND}", cure)
+        yield Finding(
+            model.at(*_PLACE), message, f"Triton refuses it unless the image has this file: {_NOT_FOUND}", cure
+        )
 
 
 @note(
@@ -119,7 +107,7 @@ def environment_shared(repository: Repository) -> Iterator[Finding]:
             users.setdefault(named.path, []).append(model)
     for path, models in users.items():
         yield Finding(
-            _place(models[0]),
+            models[0].at(*_PLACE),
             f"'{path}' is in the repository, but not in the folder of "
             + " and ".join(model.folder for model in models[:5]),
             "it works from a local disk, and so on SageMaker, which unpacks archives there (steps that share it have "
@@ -152,7 +140,7 @@ def environment_format(model: Model) -> Iterator[Finding]:
         return
     if named.path.endswith(_WRONG_SUFFIXES):
         cure = "pack it as a .tar.gz: conda-pack -o env.tar.gz, or tar -C <environment> -czf env.tar.gz ."
-        yield Finding(_place(model), f"'{named.path}' is not a .tar.gz", cure=cure)
+        yield Finding(model.at(*_PLACE), f"'{named.path}' is not a .tar.gz", cure=cure)
     nested = tree.nested(named.path)
     for problem in nested.problems if nested else ():
         yield Finding(
@@ -174,16 +162,12 @@ def environment_no_activate(repository: Repository) -> Iterator[Finding]:
     for packed in used_environments(repository):
         if packed.tree.problems or packed.tree.get("bin/activate"):
             continue
-        wrapped = [name for name in packed.tree.folders() if packed.tree.get(f"{name}/bin/activate")]
-        yield Finding(
-            repository.place(packed.path),
-            f"the environment is in a folder '{wrapped[0]}' within the archive, not at its root"
-            if wrapped
-            else "the environment has no bin/activate",
-            cure=f"pack what is in the folder: tar -C {wrapped[0]} -czf env.tar.gz ."
-            if wrapped
-            else "pack it with conda-pack, which adds the script (tar alone does not)",
-        )
+        message = "the environment has no bin/activate"
+        cure = "pack it with conda-pack, which adds the script (tar alone does not)"
+        if outer := next((name for name in packed.tree.folders() if packed.tree.get(f"{name}/bin/activate")), ""):
+            message = f"the environment is in a folder '{outer}' within the archive, not at its root"
+            cure = f"pack what is in the folder: tar -C {outer} -czf env.tar.gz ."
+        yield Finding(repository.place(packed.path), message, cure=cure)
 
 
 @warning(
@@ -214,7 +198,6 @@ def environment_stored_twice(repository: Repository) -> Iterator[Finding]:
 
 
 def _candidates(tree: Tree) -> list[str]:
-    """The paths of archives, and of folders with a bin/activate."""
     archives = [path for path, entry in tree.entries.items() if is_archive(path) and not entry.is_folder]
     return archives + [path.removesuffix("/bin/activate") for path in tree.entries if path.endswith("/bin/activate")]
 
@@ -262,4 +245,4 @@ def environment_folder(model: Model, destination: Destination) -> Iterator[Findi
         message = f"'{named.path}' is a folder, and Triton {destination.release_name} takes only a .tar.gz"
         effect = "Triton refuses it: archive_read_open_filename() failed"
         cure = 'use 23.07 or later, or wheels beside model.py (kind = "wheels" in the recipe), or conda-pack\'s .tar.gz'
-        yield Finding(model.at("parameters", PARAMETER, "value", "string_value"), message, effect, cure)
+        yield Finding(model.at(*_PLACE), message, effect, cure)

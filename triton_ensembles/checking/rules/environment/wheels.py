@@ -8,7 +8,7 @@ from triton_ensembles.checking.examples import IDENTITY, python_model
 from triton_ensembles.checking.packages import glibc_of, packages_of
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Server, rule
 from triton_ensembles.triton.machine import glibc_version
-from triton_ensembles.triton.releases import image_of
+from triton_ensembles.triton.releases import dotted, image_of
 
 SOURCE = "the tags in WHEEL files (PEP 425, PEP 600); python_backend r24.10 pb_stub.cc: sys.path"
 SERVER = Server.UNTESTED
@@ -50,15 +50,8 @@ def environment_wheels_glibc(model: Model, destination: Destination) -> Iterator
         for path, tags in packages.wheels():
             needed = [glibc for tag in tags if (glibc := glibc_of(str(tag)))]
             if needed and min(needed) > has:
-                yield Finding(
-                    place_in(model.repository, packages, path),
-                    f"this package needs glibc {_dotted(min(needed))}, and "
-                    + (f"the image of Triton {image.release}" if image else "this machine")
-                    + f" has {_dotted(has)}",
-                    f"its import fails: version `GLIBC_{_dotted(min(needed))}' not found",
-                    "build the archive for this image (--image), or use an older version of the package",
-                )
-
-
-def _dotted(version: tuple[int, ...]) -> str:
-    return ".".join(map(str, version))
+                where = f"the image of Triton {image.release}" if image else "this machine"
+                message = f"this package needs glibc {dotted(min(needed))}, and {where} has {dotted(has)}"
+                effect = f"its import fails: version `GLIBC_{dotted(min(needed))}' not found"
+                cure = "build the archive for this image (--image), or use an older version of the package"
+                yield Finding(place_in(model.repository, packages, path), message, effect, cure)

@@ -36,8 +36,9 @@ def model_file_broken(model: Model) -> Iterator[Finding]:
         elif entry.is_folder:
             if backend.name not in _FOLDERS:
                 yield Finding(model.place(path), "this is a folder, and it should be the model file", effect)
-            elif backend.name == "onnxruntime":
-                yield from _no_onnx(model, path, effect)
+            elif backend.name == "onnxruntime" and not model.is_made(path):
+                message = f"this is a folder, and there is no {ONNX_IN_FOLDER} in it"
+                yield Finding(model.place(path), message, effect, "put the file itself under this name")
             elif backend.platform == "tensorflow_savedmodel":
                 yield from _saved_model(model, path, effect)
             continue
@@ -46,12 +47,6 @@ def model_file_broken(model: Model) -> Iterator[Finding]:
         if file and file.broken and not (backend.name == "python" and not entry.size):
             message = f"{path.rpartition('/')[2]} is no model: {file.broken}"
             yield Finding(model.place(path), message, effect, file.cure)
-
-
-def _no_onnx(model: Model, path: str, effect: str) -> Iterator[Finding]:
-    if not model.is_made(path):
-        message = f"this is a folder, and there is no {ONNX_IN_FOLDER} in it"
-        yield Finding(model.place(path), message, effect, "put the file itself under this name")
 
 
 def _saved_model(model: Model, path: str, effect: str) -> Iterator[Finding]:

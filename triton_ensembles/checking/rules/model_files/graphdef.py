@@ -6,14 +6,12 @@ from triton_ensembles.checking.examples import GRAPH_IDENTITY, X, io_tensor, pyt
 from triton_ensembles.checking.loaded_files import files_read
 from triton_ensembles.checking.model_files.file import ModelFile
 from triton_ensembles.checking.rule import Example, Finding, Model, Server, rule, warning
-from triton_ensembles.checking.tensors import same_shape
+from triton_ensembles.checking.tensors import dims_of, same_shape
 from triton_ensembles.ground.spelling import listed, nearest
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "tensorflow_backend r24.10 tensorflow.cc graphdef::ValidateTRITONTFModel: any Placeholder may be an input"
 SERVER, GOOD_LOADS = Server.UNTESTED, False
-
-
 # The same with the shape [2, 4] of its placeholder.
 _SHAPED = GRAPH_IDENTITY.replace("\n\x1d\n\x01X", "\n2\n\x01X").replace(
     "\n\x19\n\x01Y", "*\x13\n\x05shape\x12\n:\x08\x12\x02\x08\x02\x12\x02\x08\x04\n\x19\n\x01Y"
@@ -65,8 +63,8 @@ def graphdef_tensor_dims(model: Model) -> Iterator[Finding]:
         placeholders = {tensor.name: tensor.dims for tensor in file.inputs or ()}
         for number, tensor in enumerate(model.config.input):
             shape = placeholders.get(tensor.name)
-            dims = list(tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims)
-            if shape is None or tensor.allow_ragged_batch or not (dims or tensor.HasField("reshape")):
+            dims = dims_of(tensor)
+            if shape is None or dims is None or tensor.allow_ragged_batch:
                 continue
             full = [-1, *dims] if batching else dims
             expected = (-1, *shape[1:]) if batching else shape  # the first axis is the batch, also where it is fixed

@@ -24,7 +24,6 @@ from triton_ensembles.triton.releases import Release, agree, image_of, instance_
 
 
 def _files(model: Model, default: str) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """The model's file in each version that is served, and its record in the manifest."""
     name = model.config.default_model_filename or default
     for number in model.served_versions:
         path = f"{model.versions[number]}/{name}"
@@ -166,10 +165,10 @@ class Requirement:
 
     place: Place
     why: str
-    releases: tuple[str, ...]
+    releases: list[Release]
 
     def __str__(self) -> str:
-        return f"{self.place} needs {self.releases[0]} to {self.releases[-1]} ({self.why})"
+        return f"{self.place} needs {self.releases[0].release} to {self.releases[-1].release} ({self.why})"
 
 
 def _requirements(repository: Repository) -> Iterator[Requirement]:
@@ -181,13 +180,13 @@ def _requirements(repository: Repository) -> Iterator[Requirement]:
     for model in repository.models:
         if model.backend.name == "tensorflow" and "tensorflow" not in seen:
             seen.add("tensorflow")
-            yield _requirement(
+            yield Requirement(
                 model.at("platform"), "the TensorFlow backend", [r for r in known if r.tensorflow == "yes"]
             )
         for packages in packages_of(model) if model.is_python and not has_stub(model) else ():
             suited = [release for release in known if release.python and not packages.unsuited(release.python)]
             if packages.unsuited("3.99") and suited:
-                yield _requirement(repository.place(packages.path), "wheels for one Python", suited)
+                yield Requirement(repository.place(packages.path), "wheels for one Python", suited)
         packed = environment_of(model) if model.is_python else None
         if packed is None or packed.path in seen:
             continue
@@ -195,12 +194,8 @@ def _requirements(repository: Repository) -> Iterator[Requirement]:
         if not has_stub(model) and any(release.python in packed.pythons for release in known):
             seen.add(packed.path)
             why = f"an environment with Python {' and '.join(packed.pythons)}"
-            yield _requirement(repository.place(packed.path), why, [r for r in known if r.python in packed.pythons])
+            yield Requirement(repository.place(packed.path), why, [r for r in known if r.python in packed.pythons])
         if version(packed.versions.get("numpy", "")) >= (2,):
             seen.add(packed.path)
             why = f"an environment with numpy {packed.versions['numpy']}"
-            yield _requirement(repository.place(packed.path), why, [r for r in known if r.reads_numpy2 is not False])
-
-
-def _requirement(place: Place, why: str, having: list[Release]) -> Requirement:
-    return Requirement(place, why, tuple(release.release for release in having))
+            yield Requirement(repository.place(packed.path), why, [r for r in known if r.reads_numpy2 is not False])

@@ -11,7 +11,7 @@ from triton_ensembles.checking.examples import ONNX_EXTERNAL, ONNX_IDENTITY, ONN
 from triton_ensembles.checking.loaded_files import file_of, loaded_files
 from triton_ensembles.checking.model_files.file import ModelFile, ModelTensor
 from triton_ensembles.checking.rule import Example, Finding, Model, note, rule, warning
-from triton_ensembles.checking.tensors import same_shape
+from triton_ensembles.checking.tensors import dims_of, same_shape, sequence_inputs
 from triton_ensembles.ground.spelling import listed, nearest
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
 from triton_ensembles.triton.model_config import DataType
@@ -41,7 +41,8 @@ def onnx_tensor_name(model: Model) -> Iterator[Finding]:
                     effect = f"Triton does not load the model: unexpected inference {kind} '{tensor.name}'"
                     cure = f'write name: "{meant}"' if meant else "write the names that the file has"
                     yield Finding(model.at(kind, number, "name"), message, effect, cure)
-            named = {tensor.name for tensor in declared} | _others(model)
+            computed = {name for batch_input in model.config.batch_input for name in batch_input.target_name}
+            named = {tensor.name for tensor in declared} | computed | sequence_inputs(model)
             lacking = [name for name in sorted(known - named) if name] if kind == "input" else []
             if lacking and all(tensor.name in known for tensor in declared):
                 yield Finding(
@@ -81,10 +82,9 @@ def onnx_tensor_dims(model: Model) -> Iterator[Finding]:
     for path, file in _files(model):
         fixed: list[str] = []
         for kind, number, written, tensor in _pairs(model, file):
-            dims = list(written.reshape.shape if written.HasField("reshape") else written.dims)
+            dims = dims_of(written)
             batched = model.config.max_batch_size > 0
-            ragged = kind == "input" and written.allow_ragged_batch
-            if not tensor.dims or (not dims and not written.HasField("reshape")) or ragged:
+            if not tensor.dims or dims is None or (kind == "input" and written.allow_ragged_batch):
                 continue
             place, full = model.at(kind, number, "dims"), [-1, *dims] if batched else dims
             shown = f"{list(tensor.dims)} in {path}"
@@ -129,7 +129,7 @@ def onnx_completion(model: Model) -> Iterator[Finding]:
 def onnx_tensor_dims_fixed(model: Model) -> Iterator[Finding]:
     for path, file in _files(model):
         for kind, number, written, tensor in _pairs(model, file):
-            dims = list(written.reshape.shape if written.HasField("reshape") else written.dims)
+            dims = dims_of(written) or []
             fixed = list(tensor.dims or ())[1 if model.config.max_batch_size > 0 else 0 :]
             if same_shape(dims, fixed) and any(a == -1 != b for a, b in zip(dims, fixed, strict=True)):
                 yield Finding(
@@ -206,12 +206,8 @@ def _onnx_files(model: Model) -> Iterator[tuple[str, ModelFile]]:
 
 def _files(model: Model) -> Iterator[tuple[str, ModelFile]]:
     """Files whose tensors the config has to match. A config without inputs or outputs is completed from the file."""
-    config = model.config
-    if not config.input or not config.output or model.backend.name != "onnxruntime":
-        return
-    for path, file in _onnx_files(model):
-        if file.inputs is not None and file.outputs is not None:
-            yield path, file
+    is_onnx = model.backend.name == "onnxruntime"
+    return _onnx_files(model) if is_onnx and model.config.input and model.config.output else iter(())
 
 
 def _sides(model: Model, file: ModelFile) -> Iterator[tuple[str, list[Any], tuple[ModelTensor, ...]]]:
@@ -227,10 +223,3 @@ def _pairs(model: Model, file: ModelFile) -> Iterator[tuple[str, int, Any, Model
         for number, written in enumerate(declared):
             if written.name in by_name and not (kind == "output" and written.name in computed):
                 yield kind, number, written, by_name[written.name]
-
-
-def _others(model: Model) -> set[str]:
-    """Inputs that a config names elsewhere: computed by Triton, or of a sequence."""
-    batching = model.config.sequence_batching
-    names = {name for item in model.config.batch_input for name in item.target_name}
-    return names | {item.name for item in batching.control_input} | {item.input_name for item in batching.state}

@@ -1,13 +1,13 @@
 """Tensors of TorchScript models: pytorch_backend r24.10 libtorch.cc ValidateInputs, ValidateOutputs."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from triton_ensembles.checking.examples import TORCHSCRIPT, X, Y, io_tensor, python_model
 from triton_ensembles.checking.loaded_files import file_of, loaded_files
 from triton_ensembles.checking.rule import Example, Finding, Model, Server, rule, warning
-from triton_ensembles.checking.tensors import named_indexes, tensors, type_name
+from triton_ensembles.checking.tensors import dims_of, named_indexes, tensors, type_name
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "pytorch_backend r24.10 libtorch.cc GetNamingConvention, ValidateOutputs"
@@ -42,7 +42,7 @@ def _is_torch(model: Model) -> bool:
 )
 def pytorch_tensor_order(model: Model) -> Iterator[Finding]:
     for kind, named in _named(model):
-        if named_indexes([tensor.name for tensor in named]) is not None or _by_argument(model, kind, named):
+        if named_indexes([tensor.name for tensor in named]) is not None:
             continue
         numbers = [re.search(r"_([0-9]+)\Z", tensor.name) for tensor in named]
         in_some_order = sorted(int(match[1][:9]) if match else -1 for match in numbers) == [*range(len(named))]
@@ -66,21 +66,16 @@ def pytorch_tensor_order(model: Model) -> Iterator[Finding]:
 )
 def pytorch_tensor_number_twice(model: Model) -> Iterator[Finding]:
     for kind, named in _named(model):
-        indexes = named_indexes([tensor.name for tensor in named]) or []
-        if _by_argument(model, kind, named):
-            continue
         firsts: dict[int, int] = {}
-        for index, number in enumerate(indexes):
+        for index, number in enumerate(named_indexes([tensor.name for tensor in named]) or []):
             if firsts.setdefault(number, index) != index:
                 first = named[firsts[number]].name
-                yield Finding(
-                    model.at(kind, index, "name"),
-                    f"'{first}' and '{named[index].name}' are both {kind} {number} of the model",
-                    "Triton answers both with the same tensor"
-                    if kind == "output"
-                    else "Triton gives the model only one of the two",
-                    f"write {named[index].name.rpartition('__')[0]}__{index}",
-                )
+                message = f"'{first}' and '{named[index].name}' are both {kind} {number} of the model"
+                effect = "Triton answers both with the same tensor"
+                if kind == "input":
+                    effect = "Triton gives the model only one of the two"
+                cure = f"write {named[index].name.rpartition('__')[0]}__{index}"
+                yield Finding(model.at(kind, index, "name"), message, effect, cure)
 
 
 @rule("A TorchScript model has inputs and outputs in its config.pbtxt", bad=_torch(outputs=""))
@@ -117,14 +112,12 @@ def pytorch_data_type(model: Model) -> Iterator[Finding]:
         name = type_name(owner.data_type)
         is_control = "control_input" in place
         if name in _UNSUPPORTED or (is_control and name == "TYPE_STRING"):
-            yield Finding(
-                model.at(*place, "data_type"),
-                f"{label} is {name}, which the pytorch backend does not know",
-                f"Triton refuses it: unsupported datatype {name} for {label}",
-                "use a signed type, such as TYPE_INT64"
-                if "UINT" in name or is_control
-                else "use TYPE_FP32 or TYPE_FP16 and convert it in the model",
-            )
+            message = f"{label} is {name}, which the pytorch backend does not know"
+            effect = f"Triton refuses it: unsupported datatype {name} for {label}"
+            cure = "use TYPE_FP32 or TYPE_FP16 and convert it in the model"
+            if "UINT" in name or is_control:
+                cure = "use a signed type, such as TYPE_INT64"
+            yield Finding(model.at(*place, "data_type"), message, effect, cure)
 
 
 @rule(
@@ -135,10 +128,10 @@ def pytorch_data_type(model: Model) -> Iterator[Finding]:
 def pytorch_strings(model: Model) -> Iterator[Finding]:
     batching = model.config.max_batch_size > 0
     for kind, index, tensor in tensors(model) if _is_torch(model) else ():
-        dims = tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims
-        if tensor.data_type == DataType.TYPE_STRING and len(dims) + batching > 1:
+        axes = len(dims_of(tensor) or ()) + batching
+        if tensor.data_type == DataType.TYPE_STRING and axes > 1:
             batch = ", the batch axis among them" if batching else ""
-            message = f"{kind} '{tensor.name}' of strings has {len(dims) + batching} axes" + batch
+            message = f"{kind} '{tensor.name}' of strings has {axes} axes{batch}"
             effect = "Triton refuses it: Triton only supports 1 dimensional List of String"
             cure = "write reshape { shape: [ ] } beside dims: [ 1 ]" if batching else "write dims: [ -1 ]"
             yield Finding(model.at(kind, index, "dims"), message, effect, cure)
@@ -193,13 +186,9 @@ def arguments_of(model: Model) -> tuple[str, ...]:
     return ()
 
 
-def _by_argument(model: Model, kind: str, named: Sequence[Any]) -> bool:
-    """Whether Triton goes by the names of inputs, which are those of arguments."""
-    return kind == "input" and {tensor.name for tensor in named} <= set(arguments_of(model))
-
-
 def _named(model: Model) -> Iterator[tuple[str, list[Any]]]:
-    """("input" or "output", its tensors) of a TorchScript model."""
-    if _is_torch(model):
-        for kind in ("input", "output"):
-            yield kind, list(getattr(model.config, kind))
+    """("input" or "output", its tensors) of a TorchScript model, where Triton does not go by the arguments' names."""
+    for kind in ("input", "output") if _is_torch(model) else ():
+        named = list(getattr(model.config, kind))
+        if kind == "output" or not {tensor.name for tensor in named} <= set(arguments_of(model)):
+            yield kind, named

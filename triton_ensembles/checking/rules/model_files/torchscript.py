@@ -148,7 +148,6 @@ def _odd(results: Sequence[str]) -> str:
 
 
 def _positions(names: Sequence[str], arguments: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """The number of each tensor of the config, and which argument or result it is."""
     if arguments and set(names) <= set(arguments):
         yield from enumerate(map(arguments.index, names))
     else:

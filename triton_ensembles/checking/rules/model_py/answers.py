@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from triton_ensembles.checking.python.bindings import value_of
 from triton_ensembles.checking.python.examples import EXECUTE_LINE, LOOP, class_model
 from triton_ensembles.checking.python.execute import executes, gives_away, gives_none
 from triton_ensembles.checking.python.flow import When, flow_of
@@ -150,7 +151,7 @@ def _returned(file: PythonFile, execute: Function, value: ast.expr, depth: int =
     kind = types_of(file).kind(value)
     if kind is None or kind is Kind.NONE:
         return None
-    words = {Kind.RESPONSE: "one InferenceResponse", Kind.TENSOR: "a tensor"}.get(kind, kind.words)
+    words = {Kind.RESPONSE: "one InferenceResponse", Kind.TENSOR: "a tensor"}.get(kind, kind)
     return _LIST if kind is Kind.LIST else Returned(Form.OTHER, words)
 
 
@@ -178,7 +179,7 @@ def _filled(file: PythonFile, uses: list[ast.Name]) -> Returned:
 
 def _list_with(file: PythonFile, element: ast.expr) -> Returned:
     """The form of a list with this element, which may be a response."""
-    value = flow_of(file).value(element)
+    value = value_of(flow_of(file), element)
     if value is not element:
         return _LIST if isinstance(value, ast.Name) else _list_with(file, value)
     if is_none(element):
@@ -200,5 +201,5 @@ def _list_with(file: PythonFile, element: ast.expr) -> Returned:
         kind = types_of(file).kind(element)
         if kind in (None, Kind.RESPONSE, Kind.NONE):
             return _LIST
-        words = kind.words
+        words = kind
     return Returned(Form.LIST_OF_OTHERS, f"a list with {words} in place of a response")

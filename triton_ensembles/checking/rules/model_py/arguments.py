@@ -1,16 +1,18 @@
-"""The arguments that model.py gives to the classes and functions of pb_utils."""
+"""The arguments that model.py gives to the classes and functions of pb_utils, and the models that it calls by them."""
 
 import ast
 from collections.abc import Iterator
 
-from triton_ensembles.checking.python.examples import EXECUTE, class_model
+from triton_ensembles.checking.python.examples import CALLING, EXECUTE, class_model
 from triton_ensembles.checking.python.expected import is_expected, is_guarded
 from triton_ensembles.checking.python.flow import Misuse, When, flow_of
 from triton_ensembles.checking.python.kinds import Kind
 from triton_ensembles.checking.python.nodes import argument, hides_arguments
-from triton_ensembles.checking.python.source import UTILS, PythonFile, every_file
+from triton_ensembles.checking.python.source import UTILS, PythonFile, every_call, every_file
 from triton_ensembles.checking.python.types import types_of
-from triton_ensembles.checking.rule import Destination, Finding, Model, Severity, rule
+from triton_ensembles.checking.python.values import texts_of
+from triton_ensembles.checking.rule import Destination, Finding, Model, Repository, Severity, rule, warning
+from triton_ensembles.checking.sagemaker import for_sagemaker
 from triton_ensembles.ground.spelling import listed, nearest
 from triton_ensembles.triton.releases import image_of, version
 
@@ -107,7 +109,7 @@ def _of_tensor(file: PythonFile, call: ast.Call) -> Misuse | None:
     name, array = (types_of(file).kind(argument(call, position, "")) for position in (0, 1))
     if name and name is not Kind.TEXT:
         cure = "swap them: Tensor(name, array)" if array is Kind.TEXT else "write Tensor(name, array)"
-        return Misuse(f"{takes} {name.words} first", _INCOMPATIBLE, cure)
+        return Misuse(f"{takes} {name} first", _INCOMPATIBLE, cure)
     if array is None or array is Kind.ARRAY:
         return None
     cures = {
@@ -118,7 +120,7 @@ def _of_tensor(file: PythonFile, call: ast.Call) -> Misuse | None:
         Kind.SCALAR: "wrap it in np.array([…], dtype=…)",
     }
     cure = cures.get(array, "wrap it in np.array(…, dtype=…)")
-    return Misuse(f"pb_utils.Tensor takes a numpy array, and gets {array.words}", _INCOMPATIBLE, cure)
+    return Misuse(f"pb_utils.Tensor takes a numpy array, and gets {array}", _INCOMPATIBLE, cure)
 
 
 def _of_list(file: PythonFile, node: ast.expr | None, function: str) -> Misuse | None:
@@ -130,11 +132,11 @@ def _of_list(file: PythonFile, node: ast.expr | None, function: str) -> Misuse |
         return Misuse(f"{takes} one tensor", _INCOMPATIBLE, "write [ ] around the tensor")
     if tensors.kind in _NO_LISTS:
         cure = "write a list of pb_utils.Tensor(name, array)"
-        return Misuse(f"{takes} {tensors.kind.words}", _INCOMPATIBLE, cure)
+        return Misuse(f"{takes} {tensors.kind}", _INCOMPATIBLE, cure)
     element = tensors.element.kind if tensors.kind is Kind.LIST and tensors.element else Kind.TENSOR
     if element is not Kind.TENSOR:
         cure = "write pb_utils.Tensor(name, array) for each"
-        return Misuse(f"{takes} a list with {element.words}", _INCOMPATIBLE, cure)
+        return Misuse(f"{takes} a list with {element}", _INCOMPATIBLE, cure)
     return None
 
 
@@ -144,7 +146,7 @@ def _of_error(file: PythonFile, call: ast.Call) -> Misuse | None:
         return None
     kind = types_of(file).kind(error)
     cure = f"write error=pb_utils.TritonError({'…' if kind is Kind.TEXT else 'str(…)'})"
-    return Misuse(f"error of an InferenceResponse is {kind.words if kind else 'an exception'}", _INCOMPATIBLE, cure)
+    return Misuse(f"error of an InferenceResponse is {kind if kind else 'an exception'}", _INCOMPATIBLE, cure)
 
 
 def _of_send(file: PythonFile, call: ast.Call) -> Misuse | None:
@@ -172,19 +174,18 @@ def _of_lookup(file: PythonFile, call: ast.Call, function: str, holder: Kind) ->
         return None
     if len(call.args) != 2:
         error = f"TypeError: {function}() takes 2 positional arguments"
-        message = f"{function} takes {holder.words} and a name, and gets {len(call.args)} values"
+        message = f"{function} takes {holder} and a name, and gets {len(call.args)} values"
         return Misuse(message, error, "give it both")
     kind, is_config = types_of(file).kind(call.args[0]), holder is Kind.CONFIG
     if kind is None or kind is holder or (not is_config and kind not in _LOOKED_IN):
         return None
     cures = {Kind.LIST: "give it one of them, in a loop", Kind.ARGS: 'give it json.loads(args["model_config"])'}
-    usual = "write json.loads(…) around it" if is_config else f"give it {holder.words} first, and then the name"
-    message = f"{function} takes {holder.words}, and gets {kind.words}"
-    return Misuse(message, f"it finds nothing in {kind.words}", cures.get(kind, usual))
+    usual = "write json.loads(…) around it" if is_config else f"give it {holder} first, and then the name"
+    message = f"{function} takes {holder}, and gets {kind}"
+    return Misuse(message, f"it finds nothing in {kind}", cures.get(kind, usual))
 
 
 def _is_not(file: PythonFile, node: ast.expr | None, *kinds: Kind) -> bool:
-    """Whether it certainly is none of these."""
     return types_of(file).kind(node) not in (None, *kinds)
 
 
@@ -195,3 +196,30 @@ def _is_exception(file: PythonFile, node: ast.expr) -> bool:
         if isinstance(parent, ast.ExceptHandler) and isinstance(node, ast.Name) and parent.name == node.id:
             return flow.binders(node.id, parent) == [parent]
     return False
+
+
+@warning(
+    "Every model that a model.py calls is in the repository",
+    source="python_backend r24.10 src/request_executor.cc; measured on 2.51.0",
+    bad=class_model(CALLING.format("detector")),
+)
+def model_py_called_model(repositories: tuple[Repository, ...], destination: Destination) -> Iterator[Finding]:
+    models = [model for repository in repositories for model in repository.models]
+    known = {name for model in models for name in (model.folder, model.name)}
+    for model in models:
+        repository = model.repository
+        if repository.is_one_model or repository.is_archive or for_sagemaker(repository, destination):
+            continue
+        for file, call, function in every_call(model):
+            if function != f"{UTILS}.InferenceRequest" or b"load_model" in file.data:  # it may bring its own models
+                continue
+            for name in texts_of(file, argument(call, 4, "model_name")) or ():
+                if name not in known and flow_of(file).when(call, loops_run=True) is not When.PERHAPS:
+                    meant = nearest(name, known)
+                    message = f"this calls the model '{name}', which is not in the repository"
+                    effect = (
+                        "unless another repository of the server has it, the request fails: Failed for execute the "
+                        f"inference request. Model '{name}' is not ready"
+                    )
+                    cure = f"did you mean '{meant}'?" if meant else "add the model, or correct the name"
+                    yield Finding(file.place(call), message, effect, cure)

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from triton_ensembles.checking.examples import COMPLETING, python_model
-from triton_ensembles.checking.python.flow import CLASS, Flow, flow_of
+from triton_ensembles.checking.python.bindings import value_of
+from triton_ensembles.checking.python.flow import Flow, flow_of
 from triton_ensembles.checking.python.nodes import Function, is_changed, is_name, method_of
 from triton_ensembles.checking.python.source import model_files
 from triton_ensembles.checking.rule import Example, Finding, Model, warning
@@ -27,20 +28,12 @@ _MOST_CALLS = 1000
 def model_py_completion_differs(model: Model) -> Iterator[Finding]:
     """Looks only at calls that certainly run, with values that stand there."""
     for file in model_files(model) if model.has_config else ():
-        for method in _methods(file.module):
-            for call, values in _calls(flow_of(file), method):
-                message = _contradiction(model, call, values)
-                if message:
-                    effect = "a server that completes configs, which is the default, does not load the model"
-                    cure = "make auto_complete_config and config.pbtxt agree, or delete it from config.pbtxt"
-                    yield Finding(file.place(call), message, effect, cure)
-
-
-def _methods(module: ast.Module | None) -> Iterator[Function]:
-    for node in module.body if module else ():
-        if isinstance(node, ast.ClassDef) and node.name == CLASS:
-            methods = (member for member in node.body if isinstance(member, ast.FunctionDef))
-            yield from (method for method in methods if method.name == "auto_complete_config" and method.args.args)
+        method = flow_of(file).method("auto_complete_config")
+        for call, values in _calls(flow_of(file), method) if method and method.args.args else ():
+            if message := _contradiction(model, call, values):
+                effect = "a server that completes configs, which is the default, does not load the model"
+                cure = "make auto_complete_config and config.pbtxt agree, or delete it from config.pbtxt"
+                yield Finding(file.place(call), message, effect, cure)
 
 
 def _calls(flow: Flow, method: Function) -> Iterator[tuple[ast.Call, dict[str, Any] | int]]:
@@ -58,7 +51,7 @@ def _calls(flow: Flow, method: Function) -> Iterator[tuple[ast.Call, dict[str, A
             continue
         value = call.args[0]
         if isinstance(value, ast.Name) and len(flow.names(method, value.id)) == 2:
-            value = flow.value(value)  # it is bound once, and nothing else is done with it
+            value = value_of(flow, value)  # it is bound once, and nothing else is done with it
         if isinstance(value, ast.Dict):
             yield call, _of_dict(value)
         elif type(number := _literal(value)) is int:

@@ -51,7 +51,8 @@ def model_py_unknown_key(model: Model) -> Iterator[Finding]:
                 continue
             when = _when(file, node)
             if when.is_certain and not _is_filled(file, dictionary, key):
-                message = f"{holder.words} {holder.have} no '{key}'"
+                has = "have" if holder in (Kind.ARGS, Kind.PARAMETERS) else "has"
+                message = f"{holder} {has} no '{key}'"
                 yield Finding(file.place(node), message, f"{when.effect}: {error}", _meant(key, known, holder))
 
 

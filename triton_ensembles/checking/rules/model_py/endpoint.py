@@ -49,8 +49,8 @@ def model_py_download(model: Model) -> Iterator[Finding]:
 
 
 def _downloaded(file: PythonFile, call: ast.Call, name: str) -> str:
-    """The files or the model that a call downloads, "" when it downloads nothing."""
-    if any(keyword.arg == "local_files_only" and _is_true(keyword.value) for keyword in call.keywords):
+    local = next((keyword.value for keyword in call.keywords if keyword.arg == "local_files_only"), None)
+    if isinstance(local, ast.Constant) and local.value is True:
         return ""
     if name in _DOWNLOADING:
         return "files"
@@ -89,7 +89,3 @@ def model_py_open_files(model: Model) -> Iterator[Finding]:
                     )
                     cure = "read it once in initialize, write with pb_utils.Logger, or use: with open(…) as file:"
                     yield Finding(file.place(call), "execute opens a file here and never closes it", effect, cure)
-
-
-def _is_true(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is True

@@ -18,7 +18,6 @@ GOOD = _called("my_model.py")
 
 
 def _name(model: Model) -> str:
-    """The default_model_filename of a Python model, "" if it has none."""
     return model.config.default_model_filename if model.is_python else ""
 
 

@@ -6,8 +6,8 @@ from pathlib import PurePosixPath
 
 from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.python.examples import initializing_with_labels
-from triton_ensembles.checking.python.file_reads import read_path
 from triton_ensembles.checking.python.flow import flow_of
+from triton_ensembles.checking.python.paths import read_path
 from triton_ensembles.checking.python.source import PythonFile, every_file, model_files
 from triton_ensembles.checking.python.values import text_of
 from triton_ensembles.checking.rule import Finding, Model, rule, warning
@@ -105,6 +105,5 @@ def _text(file: PythonFile, node: ast.expr) -> str | None:
 
 
 def _is_own(model: Model, file: PythonFile, name: str) -> bool:
-    """Whether the model has this file, so that nobody means one of the server's folder."""
     folders = (file.path.rpartition("/")[0], "")
     return any(model.get(join(folder, str(PurePosixPath(name)))) is not None for folder in folders)

@@ -27,7 +27,7 @@ def model_py_method_name(model: Model) -> Iterator[Finding]:
         for method, meant in _misspelt(file):
             if not _unset(file, {method}):  # model-py-attribute: every request fails
                 message = f"nothing calls the method {method.name}"
-                effect = f"Triton looks for {meant}, finds none, and goes on without it"
+                effect = f"Triton looks for {meant}, finds none, and continues without it"
                 yield Finding(file.place(method), message, effect, f"rename it to {meant}")
 
 

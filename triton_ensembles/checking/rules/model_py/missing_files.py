@@ -5,13 +5,13 @@ import posixpath
 import re
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 
 from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.checking.python.examples import initializing_with_labels
-from triton_ensembles.checking.python.file_reads import opened, read_folder, read_path
 from triton_ensembles.checking.python.flow import When, flow_of
 from triton_ensembles.checking.python.nodes import Comprehension, Function
-from triton_ensembles.checking.python.paths import REPOSITORY, Paths
+from triton_ensembles.checking.python.paths import REPOSITORY, Paths, opened, read_folder, read_path
 from triton_ensembles.checking.python.source import PythonFile, all_files, model_files
 from triton_ensembles.checking.rule import Finding, Model, rule
 from triton_ensembles.checking.text.unknown import UnknownValueError
@@ -25,8 +25,6 @@ _ASKING = re.compile(
     rb"""|open\([^\n]{0,200},\s*(?:mode\s*=\s*)?["'][rbt]*[wax+]"""
 )
 _OF_TOOLS = frozenset({".git", "__pycache__", ".ipynb_checkpoints"})  # which are not read
-
-
 _HERE = "here = Path(__file__).parent"
 
 
@@ -43,13 +41,12 @@ def model_py_missing_file(model: Model) -> Iterator[Finding]:
         if any(_ASKING.search(part.data) for part in all_files(model, file)):
             continue
         paths = Paths(model, file, versions[file.path.partition("/")[0]])
-        ends: dict[Function | None, int] = {}
-        for call, node in _reads(file):
+        for call, name in file.calls():
+            node = read_path(file, call, name) or read_folder(call) or opened(file, call)
+            if node is None:
+                continue
             when = flow_of(file).when(call, loops_run=_only_literal_loops(file, call))
-            function = flow_of(file).function(call)
-            if function not in ends:
-                ends[function] = _first_end(function)
-            if not when.is_certain or ends[function] < call.lineno:
+            if not when.is_certain or _first_end(flow_of(file).function(call)) < call.lineno:
                 continue
             for path in map(_within_repository, paths.of(node) or ()):
                 if path and (call, path) not in seen and _is_missing(model, path):
@@ -73,13 +70,6 @@ def _finding(model: Model, file: PythonFile, call: ast.Call, path: str, when: Wh
         home = posixpath.dirname(deeper.removeprefix(f"{model.root}/" if model.root else "")) or "."
         cure = f"it lies in '{home}' of the model: correct the path"
     return Finding(file.place(call), message, f"{when.effect}: it cannot read the file", cure)
-
-
-def _reads(file: PythonFile) -> Iterator[tuple[ast.Call, ast.expr]]:
-    for call, name in file.calls():
-        path = read_path(file, call, name) or read_folder(call) or opened(file, call)
-        if path is not None:
-            yield call, path
 
 
 def _within_repository(path: str) -> str:
@@ -117,6 +107,7 @@ def _only_literal_loops(file: PythonFile, call: ast.Call) -> bool:
     return True
 
 
+@lru_cache(maxsize=256)
 def _first_end(function: Function | None) -> int:
     """The first line where a function, or a turn of a loop in it, may end without an error."""
     nodes = ast.walk(function) if function else ()

@@ -19,12 +19,17 @@ from triton_ensembles.checking.python.source import MODEL_PY, PythonFile, every_
 from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Repository, Server, note, rule, warning
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.spelling import most_of, nearest
-from triton_ensembles.triton.releases import image_of, version
+from triton_ensembles.triton.releases import dotted, image_of, version
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc"
 GOOD = class_model()
 _BINDING = ("globals", "exec", "setattr")
 _OWN_PYTHON = (sys.version_info.major, sys.version_info.minor)
+_STEP = (
+    "from abc import ABC, abstractmethod\n\n\nclass Step(ABC):\n    @abstractmethod\n    def scale(self, x): ...\n\n\n"
+)
+_SCALE = "\n    def scale(self, x):\n        return x\n"
+_ABSTRACT = frozenset({"abc.abstractmethod", "abc.abstractproperty"})
 
 
 def _python_of(model: Model, destination: Destination) -> tuple[int, ...]:
@@ -63,11 +68,10 @@ def model_py_newer_syntax(model: Model, destination: Destination) -> Iterator[Fi
         if file.error and python > _OWN_PYTHON:
             yield Finding(
                 file.place(file.error),
-                f"Python {'.'.join(map(str, _OWN_PYTHON))}, which runs the checker, cannot parse this: "
-                f"{file.error.message}",
-                f"it may be valid for Python {'.'.join(map(str, python))}, which runs the model; the file was not "
+                f"Python {dotted(_OWN_PYTHON)}, which runs the checker, cannot parse this: {file.error.message}",
+                f"it may be valid for Python {dotted(python)}, which runs the model; the file was not "
                 "checked any further",
-                f"run the checker with Python {'.'.join(map(str, python))}",
+                f"run the checker with Python {dotted(python)}",
             )
 
 
@@ -234,7 +238,6 @@ def _own_arguments(method: Function, on_class: bool = False) -> int | None:
 
 
 def _takes(method: Function, count: int) -> bool:
-    """Whether it can be called with this many positional arguments."""
     most = len(positional(method))
     least = most - len(method.args.defaults)
     return least <= count and None not in method.args.kw_defaults and (count <= most or method.args.vararg is not None)
@@ -280,3 +283,51 @@ def _binds(top: ast.Module | ast.ClassDef, name: str) -> bool:
             return True
         waiting += ast.iter_child_nodes(node)
     return False
+
+
+@rule(
+    f"{CLASS} has all methods that are abstract in its base classes",
+    bad=script_model(f"{_STEP}class {CLASS}(Step):\n{EXECUTE}"),
+    good=script_model(f"{_STEP}class {CLASS}(Step):\n{EXECUTE}{_SCALE}"),
+    source="python_backend r24.10 src/pb_stub.cc: the class is called without arguments; Python's abc",
+    words=f"Can't instantiate abstract class {CLASS}",
+)
+def model_py_abstract(model: Model) -> Iterator[Finding]:
+    for file in model_files(model):
+        lineage = flow_of(file).lineage
+        if not flow_of(file).has_plain_bases or any(node.decorator_list for node in lineage):
+            continue
+        if not any(_is_abc(file, node) for node in lineage):
+            continue
+        for name, method in _abstract(file, lineage).items():
+            message = f"the method {name} is abstract, and {CLASS} does not have it"
+            effect = f"TypeError: Can't instantiate abstract class {CLASS}, and Triton does not load the model"
+            yield Finding(file.place(method), message, effect, f"define {name} in {CLASS}")
+
+
+def _is_abc(file: PythonFile, node: ast.ClassDef) -> bool:
+    """Whether its metaclass is that of abstract classes; abstractmethod alone does nothing."""
+    bases = {file.full_name(base) for base in node.bases}
+    return "abc.ABC" in bases or any(file.full_name(keyword.value) == "abc.ABCMeta" for keyword in node.keywords)
+
+
+def _abstract(file: PythonFile, lineage: tuple[ast.ClassDef, ...]) -> dict[str, ast.FunctionDef]:
+    """The abstract methods in the nearest class that has them; the last definition in a class counts."""
+    nearest: dict[str, ast.stmt] = {}
+    for model_class in lineage:
+        own = {name: statement for statement in model_class.body for name in _bound(statement)}
+        nearest = own | nearest
+    return {
+        name: method
+        for name, method in nearest.items()
+        if isinstance(method, ast.FunctionDef)
+        and any(file.full_name(decorator) in _ABSTRACT for decorator in method.decorator_list)
+    }
+
+
+def _bound(statement: ast.stmt) -> list[str]:
+    if isinstance(statement, Function | ast.ClassDef):
+        return [statement.name]
+    nodes = list(ast.walk(statement))
+    names = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    return names + [node.name for node in nodes if isinstance(node, ast.FunctionDef)]

@@ -44,7 +44,7 @@ _OF_MODULES = frozenset(dir(object)) | {"__name__", "__file__", "__doc__", "__di
 
 
 @rule(
-    "Every name that model.py surely uses is defined or imported",
+    "Every name that model.py certainly uses is defined or imported",
     bad=initializing("self.config = np.zeros(4)"),
     words="NameError: name 'np' is not defined",
     lower=Severity.WARNING,

@@ -10,14 +10,13 @@ from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.expected import is_expected
 from triton_ensembles.checking.python.flow import When, flow_of
 from triton_ensembles.checking.python.kinds import Kind
-from triton_ensembles.checking.python.name_table import DTYPES, NUMPY, Version
+from triton_ensembles.checking.python.name_table import DTYPES, NUMPY, Version, taken_names
 from triton_ensembles.checking.python.nodes import argument
 from triton_ensembles.checking.python.source import PythonFile, every_file
-from triton_ensembles.checking.python.taken_names import taken_names
 from triton_ensembles.checking.python.types import types_of
 from triton_ensembles.checking.rule import Destination, Finding, Model, rule, warning
 from triton_ensembles.ground.spelling import nearest
-from triton_ensembles.triton.releases import image_of, version
+from triton_ensembles.triton.releases import dotted, image_of, version
 
 SOURCE = "numpy's wheels of 1.17 to 2.4, asked for their names: numpy_names.txt"
 _WORD = re.compile(r"[A-Za-z][A-Za-z_]+\d*_?")  # what dtypes are called that are not of a short form
@@ -74,26 +73,20 @@ def _finding(file: PythonFile, node: ast.AST, module: str, name: str, when: When
     newest = NUMPY.names(module, NUMPY.newest)
     meant = nearest(name, (known for known in newest if known[0].lower() == name[0].lower()))
     if module == DTYPES:
-        return Finding(
-            file.place(node),
-            f"numpy has no dtype '{name}'",
-            f"{when.effect}: TypeError: data type '{name}' not understood",
-            f"write '{_TYPES.get(name.removeprefix('TYPE_')) or meant or 'float32'}'",
-        )
+        message = f"numpy has no dtype '{name}'"
+        effect = f"{when.effect}: TypeError: data type '{name}' not understood"
+        cure = f"write '{_TYPES.get(name.removeprefix('TYPE_')) or meant or 'float32'}'"
+        return Finding(file.place(node), message, effect, cure)
     effect = f"{when.effect}: module '{module}' has no attribute '{name}'"
     if not spans:
         cure = f"did you mean '{meant}'?" if meant else "correct the name, or import what has it"
         return Finding(file.place(node), f"no version of numpy has '{module}.{name}'", effect, cure)
-    span = " and ".join(f"from {_text(first)} to {_text(last)}" for first, last in spans)
-    has = f"numpy {_text(own)} of the environment" if own else "numpy of Triton's Python (1.24 to 1.26)"
+    span = " and ".join(f"from {dotted(first)} to {dotted(last)}" for first, last in spans)
+    has = f"numpy {dotted(own)} of the environment" if own else "numpy of Triton's Python (1.24 to 1.26)"
     cure = "write it with what both have, or give the step an environment with another numpy"
     if name in ("float", "int", "bool", "object", "str", "complex"):
         cure = f"write {name}, which is the same"
     return Finding(file.place(node), f"{has} has no '{module}.{name}', which is {span}", effect, cure)
-
-
-def _text(number: Version | None) -> str:
-    return ".".join(map(str, number or ()))
 
 
 def _taken(file: PythonFile) -> Iterator[tuple[ast.AST, str, str]]:

@@ -37,7 +37,7 @@ _UNSUPPORTED = "TypeError: unsupported operand type(s)"
 
 
 @rule(
-    "Triton's objects have the methods that model.py surely calls",
+    "Triton's objects have the methods that model.py certainly calls",
     bad=class_model(EXECUTE.replace("x.as_numpy()", "x.numpy()")),
     lower=Severity.WARNING,
 )
@@ -68,7 +68,7 @@ def _misuse(types: Types, node: ast.AST) -> Misuse | None:
     if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
         kind = types.kind(node.value)
         if kind in METHODS and types.kind(node.target) in (None, Kind.LIST):
-            return Misuse(f"this adds {kind.words} to a list", _NOT_ITERABLE, "write append(…)")
+            return Misuse(f"this adds {kind} to a list", _NOT_ITERABLE, "write append(…)")
     return _of_calculation(types, node) if isinstance(node, ast.BinOp) else None
 
 
@@ -82,7 +82,7 @@ def _of_call(file: PythonFile, types: Types, call: ast.Call) -> Misuse | None:
             return _uncalled(call.args[0], kind, "TypeError")
         cures = {Kind.TEXT: "write int(…) around it", Kind.PARAMETER: 'write ["string_value"] after it'}
         usual = "write range(len(…))" if name == "range" and kind is Kind.LIST else "give it a number"
-        return Misuse(f"{name}() gets {kind.words}", "TypeError", cures.get(kind, usual))
+        return Misuse(f"{name}() gets {kind}", "TypeError", cures.get(kind, usual))
     takes_numbers = name.startswith(("numpy.", "torch.")) and name not in _GIVING_TENSORS
     if takes_numbers and kind in (Kind.TENSOR, Kind.METHOD, Kind.COROUTINE):
         return _uncalled(call.args[0], kind, "there are no numbers in it")
@@ -90,7 +90,7 @@ def _of_call(file: PythonFile, types: Types, call: ast.Call) -> Misuse | None:
     if holder is Kind.ARRAY and kind is Kind.METHOD:
         return _uncalled(call.args[0], kind, "TypeError")
     if method_of(call) == "extend" and holder is Kind.LIST and kind in METHODS:
-        return Misuse(f"extend takes a list, and gets {kind.words}", _NOT_ITERABLE, "write append(…)")
+        return Misuse(f"extend takes a list, and gets {kind}", _NOT_ITERABLE, "write append(…)")
     return None
 
 
@@ -117,18 +117,18 @@ def _of_attribute(types: Types, node: ast.Attribute) -> Misuse | None:
             return None
         meant = nearest(name, known)
         cure = f"did you mean {meant}?" if meant else "see its type"
-        return Misuse(f"{kind.words} has no '{name}'", error, "it is decoded already" if name == "decode" else cure)
+        return Misuse(f"{kind} has no '{name}'", error, "it is decoded already" if name == "decode" else cure)
     if kind in DICTIONARIES:
         if name == "keys" or name.startswith("__") or name in dir(dict):
             return None
         verb = "are" if kind is Kind.ARGS else "is"
-        return Misuse(f"{kind.words} {verb} a dictionary, which has no '{name}'", error, f'write ["{name}"]')
+        return Misuse(f"{kind} {verb} a dictionary, which has no '{name}'", error, f'write ["{name}"]')
     if kind not in METHODS or name in METHODS[kind] or (kind is Kind.ERROR and name in CODES):
         return None
     near = nearest(name, METHODS[kind])
     meant = USUAL.get(kind, {}).get(name, "").format(name) or (f"{near}()" if near else "")
     cure = f"write {meant}" if meant else f"it has {', '.join(f'{method}()' for method in sorted(METHODS[kind]))}"
-    return Misuse(f"{kind.words} has no '{name}'", error, cure)
+    return Misuse(f"{kind} has no '{name}'", error, cure)
 
 
 def _of_subscript(types: Types, node: ast.Subscript) -> Misuse | None:
@@ -139,7 +139,7 @@ def _of_subscript(types: Types, node: ast.Subscript) -> Misuse | None:
         return None
     if kind in (Kind.LIST, Kind.TUPLE):
         error = "TypeError: list indices must be integers or slices"
-        return Misuse(f"this is {kind.words}, which has no keys", error, "look for the element, or give its number")
+        return Misuse(f"this is {kind}, which has no keys", error, "look for the element, or give its number")
     if kind is Kind.TEXT:
         error = "TypeError: string indices must be integers"
         return Misuse("this is a text, which has no keys", error, "read it with json.loads first")
@@ -154,4 +154,4 @@ def _uncalled(node: ast.expr, kind: Kind, error: str) -> Misuse:
     if kind is Kind.METHOD:
         return Misuse(f"{text or 'this'} is a method, and it is not called", error, f"write {text}()")
     cure = f"call its {_GIVING.get(kind, 'methods')}"
-    return Misuse(f"{text or 'this'} is {kind.words}, and no list or array", error, cure)
+    return Misuse(f"{text or 'this'} is {kind}, and no list or array", error, cure)

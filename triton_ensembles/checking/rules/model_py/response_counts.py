@@ -4,9 +4,9 @@ import ast
 from collections.abc import Iterator
 
 from triton_ensembles.checking.python.examples import EXECUTE_LINE, LOOP, class_model
-from triton_ensembles.checking.python.execute import executes, gives_away, is_over
+from triton_ensembles.checking.python.execute import executes, gives_away
 from triton_ensembles.checking.python.flow import flow_of
-from triton_ensembles.checking.python.nodes import Function, own_nodes, requests_of
+from triton_ensembles.checking.python.nodes import Function, is_over, own_nodes, requests_of
 from triton_ensembles.checking.python.source import PythonFile
 from triton_ensembles.checking.rule import Finding, Model, rule, warning
 

@@ -7,7 +7,7 @@ from triton_ensembles.checking.python.examples import EXECUTE_LINE, class_model
 from triton_ensembles.checking.python.flow import When, flow_of
 from triton_ensembles.checking.python.kinds import Kind
 from triton_ensembles.checking.python.nodes import argument, is_changed, is_none, method_of, name_of
-from triton_ensembles.checking.python.source import UTILS, PythonFile, all_files, model_files
+from triton_ensembles.checking.python.source import UTILS, PythonFile, all_files, every_file, model_files
 from triton_ensembles.checking.python.types import types_of
 from triton_ensembles.checking.rule import Finding, Model, rule, warning
 
@@ -31,19 +31,14 @@ def model_py_sender_final(model: Model) -> Iterator[Finding]:
         if any(file.module is None for file in files) or any(map(_may_end, files)):
             continue
         for file in files:
-            for call in _senders(file):
-                if flow_of(file).when(call, loops_run=True) is When.REQUEST:
+            for call, name in file.calls():
+                is_taking = method_of(call) == "get_response_sender" and not name.startswith(UTILS)
+                if is_taking and flow_of(file).when(call, loops_run=True) is When.REQUEST:
                     message = "no response is ever marked as the last one of its request"
                     effect = "the model loads, and no request ends: clients wait until their time is over"
                     cure = "end with sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)"
                     yield Finding(file.place(call), message, effect, cure)
                     break
-
-
-def _senders(file: PythonFile) -> Iterator[ast.Call]:
-    for call, name in file.calls():  # pb_utils itself has no such function
-        if method_of(call) == "get_response_sender" and not name.startswith(UTILS):
-            yield call
 
 
 def _may_end(file: PythonFile) -> bool:
@@ -92,20 +87,17 @@ def _is_followed(file: PythonFile, sender: ast.AST) -> bool:
 def model_py_sender_many(model: Model) -> Iterator[Finding]:
     if model.config.model_transaction_policy.decoupled or model.is_completed:
         return
-    for first in model_files(model):
-        for file in all_files(model, first):
-            if b"transaction_policy" in file.data:
-                continue
-            flow = flow_of(file)
-            sends = [call for call in _sends(file) if flow.when(call, loops_run=True) is When.REQUEST]
-            certain = [call for call in sends if flow.when(call) is When.REQUEST]
-            looped = [call for call in sends if call not in certain]
-            many = looped[:1] or certain[1:2]
-            if many and (looped or _same_sender(file, certain[:2])):
-                message = "this sends several responses for one request, and the model is not decoupled"
-                effect = "the request fails: expected a single response, got 2"
-                cure = "add model_transaction_policy { decoupled: true } to config.pbtxt, or send all at once"
-                yield Finding(file.place(many[0]), message, effect, cure)
+    for file in every_file(model):
+        flow = flow_of(file)
+        sends = [call for call in _sends(file) if flow.when(call, loops_run=True) is When.REQUEST]
+        certain = [call for call in sends if flow.when(call) is When.REQUEST]
+        looped = [call for call in sends if call not in certain]
+        many = looped[:1] or certain[1:2]
+        if many and (looped or _same_sender(file, certain[:2])) and b"transaction_policy" not in file.data:
+            message = "this sends several responses for one request, and the model is not decoupled"
+            effect = "the request fails: expected a single response, got 2"
+            cure = "add model_transaction_policy { decoupled: true } to config.pbtxt, or send all at once"
+            yield Finding(file.place(many[0]), message, effect, cure)
 
 
 def _sends(file: PythonFile) -> Iterator[ast.Call]:
@@ -118,7 +110,6 @@ def _sends(file: PythonFile) -> Iterator[ast.Call]:
 
 
 def _same_sender(file: PythonFile, calls: list[ast.Call]) -> bool:
-    """Whether they send by the same variable, one after the other."""
     flow = flow_of(file)
     senders = [call.func.value for call in calls if isinstance(call.func, ast.Attribute)]
     names = {sender.id for sender in senders if isinstance(sender, ast.Name)}

@@ -8,13 +8,12 @@ from triton_ensembles.checking.environments import environment_of, has_stub, ref
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.expected import is_expected
 from triton_ensembles.checking.python.flow import flow_of
-from triton_ensembles.checking.python.name_table import STANDARD, Version
-from triton_ensembles.checking.python.source import adds_folders, all_files, is_deeper, is_local, model_files
-from triton_ensembles.checking.python.taken_names import taken_names
+from triton_ensembles.checking.python.name_table import STANDARD, Version, taken_names
+from triton_ensembles.checking.python.source import all_files, has_own, model_files
 from triton_ensembles.checking.recipe_files import environment_files
 from triton_ensembles.checking.rule import Destination, Finding, Model, rule
 from triton_ensembles.ground.spelling import nearest
-from triton_ensembles.triton.releases import image_of
+from triton_ensembles.triton.releases import dotted, image_of
 
 SOURCE = "CPython 3.8 to 3.13, asked for their names: standard_names.txt"
 _KIND = f"    KIND = Mapping\n\n{EXECUTE}"
@@ -33,11 +32,9 @@ def model_py_standard_name(model: Model, destination: Destination) -> Iterator[F
     if not version:
         return
     for first in model_files(model):
-        is_elsewhere = adds_folders(all_files(model, first))
         for file in all_files(model, first):
             for node, module, name in taken_names(file, STANDARD):
-                package = module.partition(".")[0]
-                is_own = is_local(model, first, package) or (is_elsewhere and is_deeper(model, package))
+                is_own = has_own(model, first, module.partition(".")[0])
                 if is_own or STANDARD.has(module, name, version) or is_expected(file, node):
                     continue
                 when = flow_of(file).when(node, loops_run=True)
@@ -50,7 +47,6 @@ def model_py_standard_name(model: Model, destination: Destination) -> Iterator[F
 
 
 def _python(model: Model, destination: Destination) -> str:
-    """The version of Python that runs the step, such as 3.10; "" if it is not known."""
     if reference(model):
         packed = environment_of(model)
         return packed.pythons[0] if packed and len(packed.pythons) == 1 else ""
@@ -65,9 +61,9 @@ def _python(model: Model, destination: Destination) -> str:
 def _message(module: str, name: str, python: str, version: Version) -> str:
     spans = STANDARD.spans(module, name)
     if not spans:
-        return f"no Python from {_text(STANDARD.oldest)} to {_text(STANDARD.newest)} has '{module}.{name}'"
+        return f"no Python from {dotted(STANDARD.oldest)} to {dotted(STANDARD.newest)} has '{module}.{name}'"
     later = [first for first, _ in spans if first > version]
-    since = f"it came with {_text(min(later))}" if later else f"{_text(spans[-1][1])} was the last"
+    since = f"it came with {dotted(min(later))}" if later else f"{dotted(spans[-1][1])} was the last"
     return f"Python {python}, which runs the step, does not have '{module}.{name}': {since}"
 
 
@@ -83,7 +79,3 @@ def _cure(module: str, name: str, version: Version) -> str:
     if module == "typing" and not STANDARD.has(module, name, STANDARD.oldest):
         return "take it from typing_extensions, in an environment of the step"
     return "write it with what both have, or give the step an environment with another Python"
-
-
-def _text(version: Version) -> str:
-    return ".".join(map(str, version))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from triton_ensembles.checking.built_for import python_of
 from triton_ensembles.checking.environments import has_stub, reference
 from triton_ensembles.checking.examples import IDENTITY, python_model
-from triton_ensembles.checking.imported_packages import PROVIDERS, UNLESS_ELSEWHERE, imported, standard_library
+from triton_ensembles.checking.imported_packages import PROVIDERS, effect_without, imported, standard_library
 from triton_ensembles.checking.packages import packages_of
 from triton_ensembles.checking.python.source import Import, PythonFile
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, rule, warning
@@ -25,9 +25,7 @@ _TOOLS_OF_IMAGES = frozenset({"_distutils_hack", "distutils", "pip", "pkg_resour
 def import_missing(model: Model, destination: Destination) -> Iterator[Finding]:
     for file, module, python in missing_imports(model, destination):
         if not module.later and not module.elsewhere and not _is_tool(module, destination):
-            message = f"Python {python} has no module '{module.package}', and neither has the step"
-            effect = f"ModuleNotFoundError: No module named '{module.package}', and Triton does not load the model"
-            yield _finding(file, module, message, effect)
+            yield _missing(file, module, python)
 
 
 @warning(
@@ -43,13 +41,12 @@ def import_uncertain(model: Model, destination: Destination) -> Iterator[Finding
             effect = "an image without them, or this project's own server, does not load the model"
             yield _finding(file, module, message, effect)
         elif module.later or module.elsewhere:
-            message = f"Python {python} has no module '{module.package}', and neither has the step"
-            effect = (
-                f"ModuleNotFoundError: No module named '{module.package}', "
-                + ("when the function is called" if module.later else "and Triton does not load the model")
-                + (UNLESS_ELSEWHERE if module.elsewhere else "")
-            )
-            yield _finding(file, module, message, effect)
+            yield _missing(file, module, python)
+
+
+def _missing(file: PythonFile, module: Import, python: str) -> Finding:
+    message = f"Python {python} has no module '{module.package}', and neither has the step"
+    return _finding(file, module, message, effect_without(module))
 
 
 def _finding(file: PythonFile, module: Import, message: str, effect: str) -> Finding:

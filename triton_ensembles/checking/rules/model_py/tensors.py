@@ -13,6 +13,7 @@ from triton_ensembles.checking.python.tensor_names import completed_names, needs
 from triton_ensembles.checking.python.types import types_of
 from triton_ensembles.checking.python.values import texts_of
 from triton_ensembles.checking.rule import Example, Finding, Model, Repository, rule, warning
+from triton_ensembles.checking.tensors import sequence_inputs
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.spelling import listed, nearest
 
@@ -34,19 +35,13 @@ _MISNAMED = _BODY.replace('Tensor("Y"', 'Tensor("y"')
 GOOD = script_model(_BODY)
 
 
-def _controls(model: Model) -> set[str]:
-    """Inputs that are not under ``input``: those of the sequence batcher and of its states."""
-    batching = model.config.sequence_batching
-    return {control.name for control in batching.control_input} | {state.input_name for state in batching.state}
-
-
 @rule(
     "model.py reads only inputs that the config has",
     source="python_backend r24.10 triton_python_backend_utils.py get_input_tensor_by_name; measured on 2.51.0",
     bad=script_model(_BODY.replace('"X"', '"INPUT"')),
 )
 def model_py_input_name(model: Model) -> Iterator[Finding]:
-    known = {tensor.name for tensor in model.config.input} | _controls(model)
+    known = {tensor.name for tensor in model.config.input} | sequence_inputs(model)
     if not model.config.input or model.is_completed:
         return
     reads = [
@@ -76,7 +71,7 @@ def model_py_input_name(model: Model) -> Iterator[Finding]:
     bad=script_model(_BODY.replace('pb_utils.get_input_tensor_by_name(request, "X")', "request.inputs()[1]")),
 )
 def model_py_input_number(model: Model) -> Iterator[Finding]:
-    most = len(model.config.input) + len(_controls(model))
+    most = len(model.config.input) + len(sequence_inputs(model))
     if not model.config.input or model.is_completed:
         return
     for file, call, _ in every_call(model):
@@ -197,7 +192,6 @@ def _makes_none(files: list[PythonFile]) -> bool:
 
 
 def _hides_responses(file: PythonFile) -> bool:
-    """Whether responses may be made in a way that calls do not show."""
     stars = (node for node in file.nodes if isinstance(node, ast.ImportFrom))
     if any(alias.name == "*" for node in stars for alias in node.names):
         return True
