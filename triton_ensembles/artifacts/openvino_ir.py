@@ -13,7 +13,7 @@ from openvino._offline_transformations import apply_moc_transformations  # what 
 
 from triton_ensembles.artifacts import Facts, Job
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.runtime.backends.common.checksum import size_and_crc32
+from triton_ensembles.runtime.backends.common.checksum import fingerprint
 from triton_ensembles.runtime.backends.common.known_input import KnownTensor, agree, known_tensors, sample, values_of
 from triton_ensembles.runtime.backends.common.model_instance import (
     LoadError,
@@ -58,10 +58,10 @@ def _write(graph: ov.Model, file: Path) -> int:
     nodes that it adds, so only the first graph in a process gives the same bytes each time."""
     apply_moc_transformations(graph, cf=True)
     ov.save_model(graph, file, compress_to_fp16=False)
-    size, checksum = size_and_crc32(file.with_suffix(".bin"))
-    graph.set_rt_info(str(checksum), CHECKSUM)
+    weights = fingerprint(file.with_suffix(".bin"))
+    graph.set_rt_info(str(weights["crc32"]), CHECKSUM)
     ov.save_model(graph, file, compress_to_fp16=False)
-    return size
+    return weights["size"]
 
 
 def _compare(core: ov.Core, model: ModelInstance, file: Path) -> None:

@@ -16,10 +16,9 @@ from triton_ensembles.runtime.backends.common.model_instance import LoadError, M
 CORES = len(os.sched_getaffinity(0))
 SIBLING = """
 import sys
-from pathlib import Path
 sys.path.append(sys.argv[1])
-from triton_ensembles.runtime.backends.common.instance_engine import Siblings
-with Siblings(Path(sys.argv[2])).computing():
+from triton_ensembles.runtime.backends.common.instance_engine import computing
+with open(sys.argv[2], "rb") as file, computing(file):
     print("computing", flush=True)
     sys.stdin.read()
 """

@@ -39,21 +39,14 @@ def run_batch(requests: Sequence[Request], run: Run, *, batched: bool) -> list[R
     one run for each shape. A run that fails is repeated for each request, so that one bad request (with a token id
     beyond the vocabulary, for example) fails alone. Without a batch axis there is one run for each request.
     """
-    results: list[Result | None] = [None] * len(requests)
-    for group in _groups(requests, batched):
-        for index, result in zip(group, _run_group([requests[i] for i in group], run), strict=True):
-            results[index] = result
-    return [result for result in results if result is not None]
-
-
-def _groups(requests: Sequence[Request], batched: bool) -> list[list[int]]:
-    if not batched:
-        return [[index] for index in range(len(requests))]
     groups: dict[object, list[int]] = {}
     for index, request in enumerate(requests):
         shapes = tuple((name, array.shape[1:]) for name, array in sorted(request.inputs.items()))
-        groups.setdefault(shapes, []).append(index)
-    return list(groups.values())
+        groups.setdefault(shapes if batched else index, []).append(index)
+    results: dict[int, Result] = {}
+    for group in groups.values():
+        results |= zip(group, _run_group([requests[index] for index in group], run), strict=True)
+    return [results[index] for index in range(len(requests))]
 
 
 def _run_group(requests: Sequence[Request], run: Run) -> list[Result]:

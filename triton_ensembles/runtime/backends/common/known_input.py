@@ -6,8 +6,7 @@ version of numpy changes them.
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -33,13 +32,6 @@ class KnownTensor:
     shape: tuple[int, ...]
     least: int
     most: int
-
-    @classmethod
-    def read(cls, record: Mapping[str, Any]) -> "KnownTensor":
-        return cls(str(record["type"]), tuple(record["shape"]), int(record["least"]), int(record["most"]))
-
-    def record(self) -> dict[str, Any]:
-        return asdict(self)
 
     def values(self, name: str) -> Array:
         """The values of the input ``name``: Fibonacci hashing of the elements' numbers."""

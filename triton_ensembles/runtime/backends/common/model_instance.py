@@ -120,11 +120,10 @@ def check_tensors(
         if tensor.name not in there:
             names = ", ".join(f'"{name}"' for name in there) or "none"
             raise LoadError(f'the config has {kind} "{tensor.name}", but the file has {names}')
+        check_tensor(kind, tensor, there[tensor.name], batched=batched)
     missing = sorted(there.keys() - {tensor.name for tensor in declared})
     if all_needed and missing:
         raise LoadError(f'the file needs {kind} "{missing[0]}", which the config lacks')
-    for tensor in declared:
-        check_tensor(kind, tensor, there[tensor.name], batched=batched)
 
 
 def check_tensor(kind: str, declared: Tensor, tensor: Tensor, *, batched: bool) -> None:

@@ -38,26 +38,19 @@ class Row(NamedTuple):
 
 
 def find_axes(inputs: Mapping[str, Sequence[object]], outputs: Mapping[str, Sequence[object]]) -> Axes:
-    """The axes with the name of the one variable length of a model file's inputs.
-
-    Args:
-        inputs: shapes by tensor name, as ONNX has them: a text for an axis of any size; axis 0 is the batch.
-        outputs: the same of the outputs.
-
-    Raises:
-        LoadError: the inputs have no such axis, or several of different names.
-    """
+    """The axes with the name of the one variable length of a model file's inputs. Both arguments are shapes by tensor
+    name, as ONNX has them: a text for an axis of any size; axis 0 is the batch. Raises LoadError: the inputs have no
+    such axis, or several of different names."""
     names = {size for shape in inputs.values() for size in shape[1:] if isinstance(size, str)}
     if len(names) != 1:
         known = ", ".join(sorted(names)) or "none"
         raise LoadError(f"padded_batching needs one named axis of any size in the file's inputs, but there is: {known}")
     (length,) = names
-    return Axes(
-        *(
-            {name: list(shape).index(length) for name, shape in tensors.items() if length in shape[1:]}
-            for tensors in (inputs, outputs)
-        )
+    in_inputs, in_outputs = (
+        {name: list(shape).index(length) for name, shape in tensors.items() if length in shape[1:]}
+        for tensors in (inputs, outputs)
     )
+    return Axes(in_inputs, in_outputs)
 
 
 def run_padded(requests: Sequence[Request], run: Run, axes: Axes) -> list[Result]:

@@ -9,16 +9,11 @@ RUN_COST = 24
 
 
 def cheapest_groups(lengths: Sequence[int]) -> list[list[int]]:
-    """Split the rows into runs so that the sum of RUN_COST + rows x longest length over all runs is least.
+    """The runs of rows of these ``lengths``, in positions, for which the sum of RUN_COST + rows x longest length is
+    least: for each run the indices of its rows, in their order.
 
-    Args:
-        lengths: of the rows, in positions.
-
-    Returns:
-        for each run the indices of its rows, in their order.
-
-    In the cheapest split each run holds rows that are next to each other in order of length, and equal lengths stay
-    together. So it is found by dynamic programming over the places to cut, in n x n / 2 steps for n different lengths.
+    Each run holds rows that are next to each other in order of length, and equal lengths stay together. So it is
+    found by dynamic programming over the places to cut, in n x n / 2 steps for n different lengths.
     """
     members: dict[int, list[int]] = {}
     for index, length in enumerate(lengths):

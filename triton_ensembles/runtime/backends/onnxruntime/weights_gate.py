@@ -12,11 +12,11 @@ which runs anywhere, a build writes a graph that names the packed ones, the file
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from triton_ensembles.runtime.backends.common.batching import Array
-from triton_ensembles.runtime.backends.common.checksum import size_and_crc32
+from triton_ensembles.runtime.backends.common.checksum import fingerprint
 from triton_ensembles.runtime.backends.common.known_input import KnownTensor, agree, sample, values_of
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
 
@@ -49,7 +49,7 @@ class GatedFiles:
 
     def fingerprints(self) -> dict[str, dict[str, int]]:
         """Size in bytes and CRC-32 of each file but the record, by name."""
-        return {path.name: _fingerprint(path) for path in (self.plain, self.prepacked, self.weights)}
+        return {path.name: fingerprint(path) for path in (self.plain, self.prepacked, self.weights)}
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,7 @@ class WeightsGate:
     answer: Mapping[str, tuple[float, ...]]  # samples of the outputs that the plain graph gave, by name
 
     def write(self, path: Path) -> None:
-        record = {**vars(self), "inputs": {name: known.record() for name, known in self.inputs.items()}}
-        path.write_text(json.dumps(record, indent=2, sort_keys=True) + "\n")
+        path.write_text(json.dumps(asdict(self), indent=2, sort_keys=True) + "\n")
 
     def refusal(self, onnxruntime: str, level: int) -> str:
         """Why the prepacked graph does not suit this process; "" when it does."""
@@ -102,7 +101,7 @@ def read_gate(files: GatedFiles, *, checks: bool) -> WeightsGate | None:
             raise LoadError(f"{files.gate.name} does not know {path.name}, so it is of another model: build it again")
         if not path.is_file():
             raise LoadError(f"{path.name} is missing, which {files.gate.name} names: build the model again")
-        if path.stat().st_size != recorded["size"] or (checks and _fingerprint(path) != recorded):
+        if path.stat().st_size != recorded["size"] or (checks and fingerprint(path) != recorded):
             raise LoadError(f"{path.name} is damaged or of another build than {files.gate.name}: build the model again")
     return gate
 
@@ -115,15 +114,13 @@ def _parse(path: Path) -> WeightsGate:
             instruction_sets=tuple(record["instruction_sets"]),
             level=int(record["level"]),
             files={name: {key: int(file[key]) for key in ("size", "crc32")} for name, file in record["files"].items()},
-            inputs={name: KnownTensor.read(tensor) for name, tensor in record["inputs"].items()},
+            inputs={
+                name: KnownTensor(str(known["type"]), tuple(known["shape"]), int(known["least"]), int(known["most"]))
+                for name, known in record["inputs"].items()
+            },
             answer={name: tuple(map(float, values)) for name, values in record["answer"].items()},
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         reason = f"{type(error).__name__}: {error}"
         message = f"{path.name} is damaged, not the record of a build ({reason}): build the model again"
         raise LoadError(message) from error
-
-
-def _fingerprint(path: Path) -> dict[str, int]:
-    size, checksum = size_and_crc32(path)
-    return {"size": size, "crc32": checksum}

@@ -6,7 +6,7 @@ from typing import Any
 
 import openvino as ov
 
-from triton_ensembles.runtime.backends.common.checksum import size_and_crc32
+from triton_ensembles.runtime.backends.common.checksum import fingerprint
 from triton_ensembles.runtime.backends.common.model_instance import (
     LoadError,
     ModelInstance,
@@ -44,7 +44,7 @@ def read(core: ov.Core, model: ModelInstance) -> tuple[ov.Model, Names]:
         weights
         and model.checks_files
         and graph.has_rt_info(CHECKSUM)
-        and graph.get_rt_info(CHECKSUM).astype(int) != size_and_crc32(weights)[1]
+        and graph.get_rt_info(CHECKSUM).astype(int) != fingerprint(weights)["crc32"]
     ):
         raise LoadError(f"{weights.name} is damaged or of another build than {model.file.name}: build the model again")
     _add_inner_outputs(graph, model.outputs)

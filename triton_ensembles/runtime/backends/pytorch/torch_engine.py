@@ -87,12 +87,12 @@ class TorchEngine:
         value, declared = results[self._model.outputs.of[name]], self._outputs[name]
         if isinstance(value, list):
             array = np.array([text.encode() for text in value], np.object_)
-            dtype = _TEXT
         else:
             dtype = _TYPES.get(value.dtype, str(value.dtype))
             if dtype != declared.data_type:
-                message = f'output "{name}" is {declared.data_type} in the config, but the model returned {dtype}'
-                raise ValueError(message)
+                raise ValueError(
+                    f'output "{name}" is {declared.data_type} in the config, but the model returned {dtype}'
+                )
             array = value.detach().contiguous().cpu().numpy()
         _check_dims(declared, array.shape, rows)
         return array

@@ -59,10 +59,9 @@ class Settings:
         if threads := model.integer(_OTHER_THREADS, 0):
             torch.set_num_interop_threads(threads)
         for key, switch in _JIT.items():
-            if key in model.parameters:
-                on = model.boolean(key, True)
-                if script:
-                    switch(on)
+            is_on = model.boolean(key, True)
+            if script and key in model.parameters:
+                switch(is_on)
         without = dict(_WITHOUT_EFFECT)
         if not script:
             without |= dict.fromkeys((*_JIT, _NOT_OPTIMIZED), _ONLY_TORCHSCRIPT)
