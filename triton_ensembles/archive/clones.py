@@ -73,9 +73,8 @@ def clone(
     *,
     common: bool = False,
 ) -> Iterator[Path]:
-    """Write a clone of ``archive`` for each name into ``folder``; yield each path once it is complete. ``common``: put
-    the environments of an ensemble where all clones have them, as :func:`common_environments`. Raises
-    :class:`EnsembleError`: the archive has no model at its root, or a link; or the clones do not fit on the disk."""
+    """Write a clone of ``archive`` for each name into ``folder``; yield each path once it is complete. ``common`` and
+    errors: as of :func:`read_original`; also, the clones do not fit on the disk."""
     with read_original(archive, folder, progress, common=common) as original:
         original.refuse_without_space(len(names))
         for name in names:
@@ -90,7 +89,8 @@ def read_original(
     archive: Path, folder: Path, progress: Callable[[str], object] = lambda _: None, *, common: bool = False
 ) -> Iterator[Original]:
     """``archive``, compressed once for clones that are written into ``folder``, which is made if it does not exist.
-    ``common``: as in :func:`clone`. Raises :class:`EnsembleError`: the archive has no model at its root, or a link."""
+    ``common``: put the environments of an ensemble where all clones have them, as :func:`common_environments`. Raises
+    :class:`EnsembleError`: the archive has no model at its root, or a link."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder) as scratch:
         progress(f"reading {archive.name}")
@@ -119,7 +119,6 @@ class Original:
 
     @property
     def files(self) -> list[str]:
-        """The paths of its files."""
         return [info.name for info, _ in self.members if info.isfile()]
 
     def refuse_itself(self, path: Path) -> None:
@@ -228,14 +227,13 @@ def _read_member(tar: TarStream, member: Member, archive: Path, budget: Budget, 
     if not name:
         if member.is_folder and set(member.name) <= set("./") and ".." not in member.name:
             return None
-        message = unsafe_because(member.name)
-        raise EnsembleError(message, path=archive, cure="pack it with relative names: tar -C FOLDER")
+        cure = "pack it with relative names: tar -C FOLDER"
+        raise EnsembleError(unsafe_because(member.name), path=archive, cure=cure)
     info = tarfile.TarInfo(name)
     info.size, info.mode, info.mtime = member.size, member.mode, member.mtime
     info.uname = info.gname = "root"
     if member.is_folder:
-        info.type = tarfile.DIRTYPE
-        info.size = 0
+        info.type, info.size = tarfile.DIRTYPE, 0
         return info, b""
     if not member.is_file:
         message = f"'{name}' is a link or a special file, with which SageMaker refuses the archive"

@@ -139,14 +139,14 @@ class TarStream:
 
     def _block(self, *, may_end: bool = False) -> bytes:
         """The next block; b"" at the end of the data if it ``may_end`` here."""
-        block = self._some(_BLOCK)
+        block = b""
         while len(block) < _BLOCK:
-            more = self._some(_BLOCK - len(block))
-            if not more:
-                if may_end and not block:
-                    return b""
+            piece = self._some(_BLOCK - len(block))
+            if not piece and may_end and not block:
+                return b""
+            if not piece:
                 raise BadHeaderError("unexpected end of data")
-            block += more
+            block += piece
         return block
 
     def _skip(self) -> None:

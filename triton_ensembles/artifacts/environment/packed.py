@@ -52,23 +52,17 @@ def make_packed_environment(
     provider: str | None = None,
     pins: Pins | None = None,
 ) -> PackedEnvironment:
-    """Solve and install ``spec``, and pack it with conda-pack into the folder ``destination``.
+    """Solve and install ``spec``, and pack it with conda-pack into the folder ``destination``, which is replaced in one
+    step. Raises :class:`EnsembleError`: the file has no solution, its packages are not available, or the environment
+    does not work.
 
-    Args:
-        exclude: globs of paths below the prefix, as conda-pack takes them (``*`` also matches ``/``), of files to leave
-            out, such as ``*/site-packages/huggingface_hub*``, besides :data:`.conda_pack.DEFAULT_EXCLUDE`.
-        progress: called with a line before each long step.
-        provider: one of :data:`PROVIDERS`; by default the first that is available.
-        pins: the exact packages to install, if there are any given; those that were installed are noted in it.
+    ``exclude``: globs of paths below the prefix, as conda-pack takes them (``*`` also matches ``/``), of files to leave
+    out besides :data:`.conda_pack.DEFAULT_EXCLUDE`; ``provider``: one of :data:`PROVIDERS`, by default the first that
+    is available; ``pins``: the packages to install, if it has any; those that were installed are noted in it.
 
     The folder holds ``bin/activate`` (Triton up to 25.07 runs it, later releases only require it) and libpython, does
     not depend on the build's folder, has no links (SageMaker refuses archives with any), and Python writes no byte code
-    into it. Before it is written, its Python imports every requested package in a clean environment. It is replaced in
-    one step: after any error or Ctrl-C it is unchanged. The same packages give the same bytes: always from conda
-    packages; from PyPI if the installed Python is the same.
-
-    Raises:
-        EnsembleError: the file has no solution, its packages are not available, or the environment does not work.
+    into it. The same packages give the same bytes, from PyPI if the installed Python is also the same.
     """
     with tempfile.TemporaryDirectory(prefix="triton-environment-", ignore_cleanup_errors=True) as folder:
         work = Path(folder).resolve()
@@ -96,9 +90,8 @@ def make_packed_environment(
 def install(
     spec: EnvironmentSpec, prefix: Path, progress: Progress, provider: str | None = None, pins: Pins | None = None
 ) -> str:
-    """Install ``spec`` into the new folder ``prefix`` with ``provider``, or the first of :data:`PROVIDERS` that is
-    available, and return the provider's name. Raises :class:`EnsembleError`: the file has no solution, or ``provider``
-    is not available."""
+    """Install ``spec`` into the new folder ``prefix``, and return the provider's name. Raises :class:`EnsembleError`:
+    the file has no solution, or ``provider`` is not available."""
     pins = pins or Pins()
     able = [name for name in PROVIDERS if not pins.given or (name != "pypi") == pins.from_conda]
     for name in [provider] if provider else able:

@@ -181,14 +181,13 @@ class _Reader:
         return requirements
 
     def python(self, packages: list[Package]) -> str | None:
-        for package in packages:
-            if package.name == "python" and package.version:
-                match = _ONE_MINOR.fullmatch(package.version)
-                if not match:
-                    message = f"{package.written!r} does not name one minor version, but Triton's stub is built for one"
-                    raise EnsembleError(message, path=self.path, line=package.line, cure="write `python=3.11`")
-                return match[1]
-        return None
+        package = next((package for package in packages if package.name == "python"), None)
+        if package is None or not package.version:
+            return None
+        if match := _ONE_MINOR.fullmatch(package.version):
+            return match[1]
+        message = f"{package.written!r} does not name one minor version, but Triton's stub is built for one"
+        raise EnsembleError(message, path=self.path, line=package.line, cure="write `python=3.11`")
 
     def items(self, node: yaml.Node | None, field: str) -> list[yaml.Node]:
         if node is None:

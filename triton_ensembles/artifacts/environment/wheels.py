@@ -65,19 +65,14 @@ def install_wheels(
     pins: Pins | None = None,
     progress: Progress = lambda _: None,
 ) -> dict[str, str]:
-    """Unpack the wheels of ``requirements`` into the folder ``destination``, as they lie in ``site-packages``.
+    """Unpack the wheels of ``requirements``, which pip chooses, into the folder ``destination``, as they lie in
+    ``site-packages``, without scripts, headers, byte code and an installer's records. Returns the versions of the
+    packages of which files were unpacked, by name (lower case, dashes).
 
-    Args:
-        python: the minor version (``"3.10"``) of the CPython that will import the packages; it need not be installed.
-        glibc: the newest that wheels may need, for example (2, 35); None for this machine's.
-        exclude: globs of files to leave out besides :data:`.conda_pack.DEFAULT_EXCLUDE`, as paths below a prefix
-            (``*/site-packages/huggingface_hub*``; ``*`` also matches ``/``).
-        dependencies: whether what the packages require is also unpacked.
-        pins: the exact wheels to take, if there are any given; those that were taken are noted in it.
-
-    pip chooses and downloads the wheels, with its own configuration. The same wheels give the same files; scripts,
-    headers, byte code and an installer's records are left out. Returns the versions of the packages of which files were
-    unpacked, by name (lower case, dashes).
+    ``python``: the minor version (``"3.10"``) of the CPython that will import them, which need not be installed;
+    ``glibc``: the newest that wheels may need, for example (2, 35), by default this machine's; ``exclude``: globs as of
+    :func:`.packed.make_packed_environment`; ``dependencies``: whether what the packages require is also unpacked;
+    ``pins``: the wheels to take, if it has any; those that were taken are noted in it.
 
     Raises:
         WheelError: there is no wheel for this Python and glibc, or the requirements contradict each other.
@@ -128,7 +123,7 @@ def _download(
 def _no_wheel(missing: re.Match[str], python: str, glibc: tuple[int, int]) -> WheelError:
     """Why: an unknown package, or a version that has wheels for other Pythons or a newer glibc, if any."""
     requirement, versions = missing["requirement"], [text for text in missing["versions"].split(", ") if text != "none"]
-    parents = (missing["parents"] or "").split("->") if missing["parents"] else []
+    parents = missing["parents"].split("->") if missing["parents"] else []
     names = [Requirement(text).name for text in (requirement, *parents)]
     request = f"{requirement} (which {names[1]} requires)" if parents else requirement
     message = f"no wheel brings {request} for Python {python} and glibc {'.'.join(map(str, glibc))}"

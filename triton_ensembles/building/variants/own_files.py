@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import Any, Protocol
 
+from triton_ensembles.building.s3 import s3_client
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.extras import missing_extra
 
 S3 = "s3://"
 _OF_TOOLS = frozenset({".DS_Store", ".gitkeep", ".gitignore", "Thumbs.db", "__pycache__", ".git", ".ipynb_checkpoints"})
@@ -37,15 +37,7 @@ class Buckets:
 
     @cached_property
     def _client(self) -> Any:
-        """With the credentials, the region and the AWS_ENDPOINT_URL that boto3 finds."""
-        try:
-            import boto3
-            from botocore.config import Config
-        except ModuleNotFoundError as error:
-            raise missing_extra(error, "an s3:// source") or error from error
-        retries = {"mode": "standard", "total_max_attempts": 3}
-        config = Config(connect_timeout=10, read_timeout=60, retries=retries, max_pool_connections=_CONNECTIONS)
-        return boto3.Session().client("s3", config=config)
+        return s3_client(max_pool_connections=_CONNECTIONS)
 
     @contextmanager
     def reading(self, address: str) -> Iterator[Any]:

@@ -5,7 +5,7 @@ version of numpy changes them.
 """
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,9 @@ _INTEGERS = ((0, 1000), (0, 2), (1, 2))
 # A difference within this share of the largest value is rounding: a session with more threads may add in another order.
 _TOLERANCE = 1e-3
 _MOST_VALUES = 1024  # of an output that are recorded
+
+Answer = Mapping[str, tuple[float, ...]]
+"""Values of a model's outputs, by name."""
 
 
 @dataclass(frozen=True)
@@ -73,19 +76,19 @@ def values_of(known: Mapping[str, KnownTensor]) -> dict[str, Array]:
     return {name: tensor.values(name) for name, tensor in known.items()}
 
 
-def sample(output: Array) -> list[float]:
-    """At most about a thousand values of an output, from all over it: an odd step passes every column in turn."""
-    step = max(1, output.size // _MOST_VALUES) | 1
-    values: list[float] = output.ravel()[::step].astype(np.float64).tolist()
-    return values
+def sampled(names: Iterable[str], outputs: Iterable[Array]) -> Answer:
+    """At most about a thousand values of each output, from all over it: an odd step passes every column in turn."""
+    steps = ((name, array, max(1, array.size // _MOST_VALUES) | 1) for name, array in zip(names, outputs, strict=True))
+    return {name: tuple(array.ravel()[::step].astype(np.float64).tolist()) for name, array, step in steps}
 
 
-def agree(values: Sequence[float], expected: Sequence[float]) -> bool:
-    """Whether two samples differ by rounding only. Values that are not finite agree with nothing."""
-    if len(values) != len(expected):
+def agree(answer: Answer, expected: Answer) -> bool:
+    """Whether two answers differ by rounding only. Values that are not finite agree with nothing."""
+    return all(_agree(np.array(answer[name]), np.array(values)) for name, values in expected.items())
+
+
+def _agree(values: Array, expected: Array) -> bool:
+    if values.shape != expected.shape:
         return False
-    if not values:
-        return True
-    computed, reference = np.array(values), np.array(expected)
-    limit = _TOLERANCE * float(np.abs(reference).max())
-    return bool((np.abs(computed - reference) <= limit).all())
+    limit = _TOLERANCE * np.abs(expected).max(initial=0)
+    return bool((np.abs(values - expected) <= limit).all())

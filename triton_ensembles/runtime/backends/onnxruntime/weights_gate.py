@@ -17,7 +17,7 @@ from pathlib import Path
 
 from triton_ensembles.runtime.backends.common.batching import Array
 from triton_ensembles.runtime.backends.common.checksum import fingerprint
-from triton_ensembles.runtime.backends.common.known_input import KnownTensor, agree, sample, values_of
+from triton_ensembles.runtime.backends.common.known_input import Answer, KnownTensor, agree, sampled, values_of
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
 
 # What decides the kernels of ONNX Runtime's CPU provider on x86 (onnxruntime/core/mlas/lib/platform.cpp) and on Arm.
@@ -61,7 +61,7 @@ class WeightsGate:
     level: int  # ``optimization.graph.level`` of the config that both graphs are optimized by
     files: Mapping[str, Mapping[str, int]]  # as of GatedFiles.fingerprints()
     inputs: Mapping[str, KnownTensor]  # the known input
-    answer: Mapping[str, tuple[float, ...]]  # samples of the outputs that the plain graph gave, by name
+    answer: Answer  # of the plain graph
 
     def write(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self), indent=2, sort_keys=True) + "\n")
@@ -81,8 +81,7 @@ class WeightsGate:
     def is_answered_by(self, run: Callable[[list[str], dict[str, Array]], list[Array]]) -> bool:
         """Whether a session, given as ``run(outputs, inputs)``, gives the recorded answer to the known input."""
         names = list(self.answer)
-        outputs = run(names, values_of(self.inputs))
-        return all(agree(sample(output), self.answer[name]) for name, output in zip(names, outputs, strict=True))
+        return agree(sampled(names, run(names, values_of(self.inputs))), self.answer)
 
 
 def read_gate(files: GatedFiles, *, checks: bool) -> WeightsGate | None:

@@ -63,7 +63,7 @@ def variable_axes(graph: ov.Model, names: Names, model: ModelInstance) -> Axes:
 
     OpenVINO does not keep ONNX's names of such axes, so the outputs' shapes are computed for inputs of two lengths.
     """
-    dims = {tensor.name: _dims(graph.input(names[tensor.name])) or () for tensor in model.inputs}
+    dims = {tensor.name: dims_of(graph.input(names[tensor.name])) or () for tensor in model.inputs}
     inputs = {}
     for name, sizes in dims.items():
         variable = [axis for axis, size in enumerate(sizes) if axis and size == -1]
@@ -77,7 +77,7 @@ def variable_axes(graph: ov.Model, names: Names, model: ModelInstance) -> Axes:
     for length in _LENGTHS:
         probe = graph.clone()
         _reshape(probe, {names[name]: _with_size(dims[name], axis, length) for name, axis in inputs.items()}, model)
-        probes.append([_dims(probe.output(names[tensor.name])) or () for tensor in model.outputs])
+        probes.append([dims_of(probe.output(names[tensor.name])) or () for tensor in model.outputs])
     outputs = {}
     for tensor, first, second in zip(model.outputs, *probes, strict=True):
         pairs = list(zip(first, second, strict=True))
@@ -117,7 +117,7 @@ def _names(
         name = own or port.any_name.removesuffix(":0")
         type_name = port.element_type.get_type_name()
         names[name] = port.any_name
-        tensors[name] = Tensor(name, _TYPES.get(type_name, f"OpenVINO's {type_name}"), _dims(port))
+        tensors[name] = Tensor(name, _TYPES.get(type_name, f"OpenVINO's {type_name}"), dims_of(port))
     check_tensors(kind, declared, tensors.values(), batched=model.batched, all_needed=all_needed)
     return {tensor.name: names[tensor.name] for tensor in declared}
 
@@ -125,12 +125,12 @@ def _names(
 def _free_batch_axis(graph: ov.Model, model: ModelInstance) -> None:
     """Let the batch axis of the inputs have any size, even if the file was exported for 1."""
     shapes = {
-        port.any_name: _with_size(dims, 0, -1) for port in graph.inputs if (dims := _dims(port)) and dims[0] != -1
+        port.any_name: _with_size(dims, 0, -1) for port in graph.inputs if (dims := dims_of(port)) and dims[0] != -1
     }
     if shapes:
         _reshape(graph, shapes, model)
     for port in graph.outputs:
-        check_batch_axis("output", port.any_name, _dims(port), model.max_batch_size)
+        check_batch_axis("output", port.any_name, dims_of(port), model.max_batch_size)
 
 
 def _reshape(graph: ov.Model, shapes: Mapping[str, Sequence[int]], model: ModelInstance) -> None:
@@ -145,7 +145,7 @@ def _with_size(dims: Sequence[int], axis: int, size: int) -> tuple[int, ...]:
     return (*dims[:axis], size, *dims[axis + 1 :])
 
 
-def _dims(port: Any) -> tuple[int, ...] | None:
+def dims_of(port: Any) -> tuple[int, ...] | None:
     """The port's dims: -1 for an axis of any size, None for any number of axes."""
     shape = port.partial_shape
     if shape.rank.is_dynamic:
