@@ -81,18 +81,18 @@ def _dependencies(file: Path) -> tuple[dict[str, Path], list[str]]:
 
 def needed_libraries(files: Iterable[Path]) -> set[str]:
     """The names of the libraries that the ELF files among ``files`` ask the loader for (DT_NEEDED)."""
-    needed = [_patchelf(file, "--print-needed").split() for file in files if _is_dynamic(file)]
-    return {name for names in needed for name in names}
+    return {name for file in files for name in _printed(file, "--print-needed").split()}
 
 
 def own_name(library: Path) -> str:
     """The name under which other files ask for ``library`` (DT_SONAME); "" if it has none."""
-    return _patchelf(library, "--print-soname").strip() if _is_dynamic(library) else ""
+    return _printed(library, "--print-soname").strip()
 
 
-def _is_dynamic(file: Path) -> bool:
+def _printed(file: Path, option: str) -> str:
     with file.open("rb") as stream:
-        return stream.read(4) == b"\x7fELF"
+        is_elf = stream.read(4) == b"\x7fELF"
+    return _patchelf(file, option) if is_elf else ""
 
 
 def _patchelf(file: Path, *arguments: str) -> str:

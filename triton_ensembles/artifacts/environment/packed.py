@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from triton_ensembles.artifacts.environment.bytecode import compile_with
 from triton_ensembles.artifacts.environment.conda import ProviderUnavailableError, install_with_rattler
 from triton_ensembles.artifacts.environment.conda_pack import pack_prefix
-from triton_ensembles.artifacts.environment.inspection import compile_sources, inspect_environment
+from triton_ensembles.artifacts.environment.inspection import clean_environment, inspect_environment
 from triton_ensembles.artifacts.environment.libraries import required_glibc
 from triton_ensembles.artifacts.environment.links import replace_links
 from triton_ensembles.artifacts.environment.pins import Pins
@@ -77,7 +78,9 @@ def make_packed_environment(
         for file in tree.glob("lib/python3.*/site-packages/*.dist-info/*"):
             if file.name in _INSTALLER_FILES:
                 file.unlink()
-        compile_sources(tree, facts.sources)
+        # Otherwise the first import on every machine would compile every module: 0.7 s instead of 0.2 s with numpy and
+        # tokenizers. This adds 1 MB to an archive of 27 MB; byte code of everything would add 6.5 MB.
+        compile_with([tree / "bin" / "python3"], tree, facts.sources, clean_environment(tree))
         glibc = required_glibc(path for path in tree.rglob("*") if path.is_file() and not path.is_symlink())
         progress(f"writing {destination.name}")
         name, text = _NO_BYTE_CODE

@@ -23,8 +23,7 @@ from triton_ensembles.triton.releases import agree
 
 PYTHON, TRTEXEC, DOCKER = "tensorrt", "trtexec", "docker"
 # trtexec's first line: "&&&& RUNNING TensorRT.trtexec [TensorRT v100400]" (8.6: v8603).
-_BANNER = re.compile(r"\[TensorRT v(\d+)(\d\d)(\d\d)\]")
-_OLD_BANNER = re.compile(r"\[TensorRT v(\d)(\d)(\d\d)\]")
+_BANNER = re.compile(r"\[TensorRT v(\d\d?)(\d\d?)(\d\d)\]")
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,7 @@ def _plan_builders(release: str) -> Iterator[PlanBuilder]:
 
 def banner_version(text: str) -> str:
     """The version in trtexec's banner, such as "10.4.0"; "" when there is no banner."""
-    match = _BANNER.search(text) if re.search(r"v\d{6}\]", text) else _OLD_BANNER.search(text)
+    match = _BANNER.search(text)
     return ".".join(str(int(part)) for part in match.groups()) if match else ""
 
 

@@ -60,9 +60,6 @@ class Lock:
             if _name_of(requirement, python) not in pinned:
                 raise EnsembleError(f"{requirement} is asked for, and this lock lacks it", path=self.path, cure=_CURE)
 
-    def pins(self) -> Pins:
-        return Pins(self.lines, source=self.path)
-
     def write(self, packages: Sequence[str], progress: Progress) -> None:
         """Note what was found, unless that is what the lock already says."""
         if self.lines or not packages:
@@ -87,7 +84,7 @@ def locked_entry(
     """What ``make(path, pins) -> facts`` makes of ``origin`` and the locks, which are written if they are new."""
 
     def make_and_note(output: Path) -> dict[str, Any]:
-        pins = [lock.pins() for lock in locks]
+        pins = [Pins(lock.lines, source=lock.path) for lock in locks]
         facts = make(output, pins)
         return facts | {"lock": [noted.found for noted in pins]}
 

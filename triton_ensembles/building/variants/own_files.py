@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any
 
 from triton_ensembles.building.s3 import s3_client
 from triton_ensembles.ground.errors import EnsembleError
@@ -19,14 +19,6 @@ _CONNECTIONS = 32
 
 Identity = tuple[str | int, ...]
 """What changes with the content of a file, and costs no reading of it."""
-
-
-class OwnFiles(Protocol):
-    def listed(self) -> Iterator[tuple[str, Identity]]:
-        """The path of each file in the folder, with its identity. Raises :class:`EnsembleError`."""
-
-    def fetched(self, inner: str, scratch: Path, /) -> Path:
-        """The file on this machine; one that is downloaded lies in ``scratch``. Raises :class:`EnsembleError`."""
 
 
 class Buckets:
@@ -54,7 +46,7 @@ class Buckets:
             raise EnsembleError(f"{address} cannot be read: {reason}", cure=cure) from error
 
 
-def own_files(place: str, table: Path, buckets: Buckets) -> OwnFiles:
+def own_files(place: str, table: Path, buckets: Buckets) -> "OwnFiles":
     """Files that the column ``files`` of a row of ``table`` names. A relative path is one in the folder of the table.
     Raises :class:`EnsembleError`: there is no such folder, or the path leads out of the table's folder."""
     if place.startswith(S3):
@@ -79,6 +71,7 @@ class _Folder:
     folder: Path
 
     def listed(self) -> Iterator[tuple[str, Identity]]:
+        """The path of each file in the folder, with its identity. Raises :class:`EnsembleError`."""
         for path, folders, names in os.walk(self.folder, onerror=_refuse):
             folders[:] = sorted(set(folders) - _OF_TOOLS)
             if link := next((folder for folder in folders if Path(path, folder).is_symlink()), None):
@@ -113,6 +106,7 @@ class _Bucket:
                         yield inner, (stored["Size"], stored["ETag"])
 
     def fetched(self, inner: str, scratch: Path) -> Path:
+        """The file on this machine; it lies in ``scratch``. Raises :class:`EnsembleError`."""
         scratch.mkdir(exist_ok=True)
         path = scratch / inner.replace("/", "%2F")
         with self.buckets.reading(self._address) as client:
@@ -122,6 +116,9 @@ class _Bucket:
     @property
     def _address(self) -> str:
         return f"{S3}{self.bucket}/{self.prefix}"
+
+
+OwnFiles = _Folder | _Bucket
 
 
 def _refuse(error: OSError) -> None:

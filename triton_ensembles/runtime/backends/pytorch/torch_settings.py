@@ -97,9 +97,9 @@ def device_of(gpu: int | None) -> torch.device:
 def _keep_freed_memory() -> None:
     """Make glibc keep freed memory of this process, up to 1 GiB, for the next run on the CPU.
 
-    torch allocates each layer's result with malloc and frees it soon. glibc returns large blocks to the system every
-    time, which must then clear the pages for the next run: with ResNet-50 and batches of 32 that took a third of all
-    processor time (610000 page faults a run). Now an instance stays as large as its largest batch has made it.
+    torch allocates each layer's result with malloc and frees it soon, and glibc returns large blocks to the system,
+    which must clear the pages for the next run: with ResNet-50 and batches of 32, a third of all processor time. So an
+    instance stays as large as its largest batch has made it.
     """
     with contextlib.suppress(AttributeError):  # a C library other than glibc
         mallopt = ctypes.CDLL(None).mallopt

@@ -69,12 +69,8 @@ class TritonPythonModel:
 
 
 def _check_numpy() -> None:
-    """Refuse numpy 2, whose arrays the stub of Triton 2.51.0 (24.10) silently misreads.
-
-    That stub is built with pybind11 2.10, which reads numpy's dtype structure as it was before numpy 2: every input
-    becomes its first element repeated, every output empty. 24.11 has pybind11 2.12 (python_backend #384), so this
-    check can be removed together with that server.
-    """
+    """Refuse numpy 2: to the stub of Triton 2.51.0 (24.10), built with pybind11 2.10, every input is its first element
+    repeated, and every output empty. 24.11 has pybind11 2.12 (python_backend #384)."""
     if int(np.__version__.partition(".")[0]) >= 2:
         raise LoadError(f"Triton 2.51.0 misreads every tensor with numpy {np.__version__}: install numpy<2")
 

@@ -28,10 +28,9 @@ class FrozenGraph:
     def __init__(self, model: ModelInstance) -> None:
         self._batched = model.batched
         self._feeds = tuple(tensor.name for tensor in model.inputs)
-        graph = _import(model)
-        _check(model, graph)
-        self._graph = graph
-        self._session = tf.compat.v1.Session(graph=graph, config=_config(model))
+        self._graph = _import(model)
+        _check(model, self._graph)
+        self._session = tf.compat.v1.Session(graph=self._graph, config=_config(model))
         self._calls: dict[tuple[str, ...], Callable[..., Sequence[Array]]] = {}
         self._call_for(tuple(tensor.name for tensor in model.outputs))
 
