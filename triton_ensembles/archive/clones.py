@@ -136,8 +136,7 @@ class Original:
             raise EnsembleError(message, path=self.folder, cure="write fewer at a time")
 
     def write(self, changes: Changes, path: Path) -> None:
-        """Write the clone; it appears whole or not at all. Raises :class:`EnsembleError`: a file of its own has changed
-        since its digest was taken."""
+        """Write the clone, whole or not at all. Raises :class:`EnsembleError`: a file of its own changes meanwhile."""
         with write_whole(path) as partial, partial.open("wb") as output:
             for segment in self._segments(changes):
                 if isinstance(segment, bytes):
@@ -154,8 +153,7 @@ class Original:
         return f"{self.names.of(first, clone) if slash or is_folder else first}{slash}{inner}"
 
     def _segments(self, changes: Changes) -> Iterator[bytes | _Compressed | Replacement]:
-        """The clone as a sequence of bytes still to be compressed, of gzip members that only need to be copied, and of
-        files that are read."""
+        """The clone as bytes to be compressed, gzip members to be copied, and files to be read, in their order."""
         texts = self.texts.of(changes)
         pending = bytearray()
         for header, (original, content) in zip(self._headers, self.members, strict=True):
@@ -174,8 +172,7 @@ class Original:
 
 
 class _RenamedHeader:
-    """The header of ``info`` with other names and sizes, as :meth:`tarfile.TarInfo.tobuf` makes it: all but the name is
-    made once."""
+    """The header of ``info`` with other names and sizes, as :meth:`tarfile.TarInfo.tobuf` makes it, most of it once."""
 
     def __init__(self, info: tarfile.TarInfo) -> None:
         self._info = info

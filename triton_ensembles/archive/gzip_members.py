@@ -1,7 +1,6 @@
 """The gzip members of an archive: what many archives have in common is equal members (see clones.py).
 
-A member begins with the magic of gzip (RFC 1952, 2.3.1). The same bytes inside of a member only split it, in the same
-place in every archive that has it.
+A member begins with gzip's magic (RFC 1952, 2.3.1). The same bytes inside of it split it in the same place everywhere.
 """
 
 import hashlib

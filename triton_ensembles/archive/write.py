@@ -70,9 +70,8 @@ def _shrinks(block: bytes) -> bool:
 
 
 def write_archive(tree: Path, destination: Path, *, progress: Callable[[str], object] = lambda _: None) -> None:
-    """Write the archive of ``tree`` to ``destination``, which is replaced only once the archive is complete.
-    ``progress``: called with a line after every 64 MB. Raises :class:`EnsembleError`: the tree holds a special file or
-    a link, which SageMaker refuses."""
+    """Write the archive of ``tree`` to ``destination``, which is replaced only once it is complete; ``progress`` gets a
+    line after every 64 MB. Raises :class:`EnsembleError`: the tree holds a special file or a link."""
     destination.parent.mkdir(parents=True, exist_ok=True)
     with write_whole(destination) as partial, partial.open("wb") as raw:
         with (

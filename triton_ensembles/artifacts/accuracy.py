@@ -1,7 +1,6 @@
 """The difference between a lower precision and fp32: the same inputs and the same file, compiled by OpenVINO for both.
 
-It is measured on the machine that builds, whose CPU must support the precision. A difference that is too large fails
-the build.
+The machine that builds measures it; its CPU must support the precision. Too large a difference fails the build.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,9 +26,8 @@ def batches(rows: Sequence[Row], sizes: Sequence[int]) -> list[list[Row]]:
 
 
 def outputs(file: Path, precision: str, inputs: Iterable[Mapping[str, NDArray[Any]]], output: str) -> list[Floats]:
-    """The tensor ``output`` of the model in ``file``, which OpenVINO reads, for each of the inputs (the arrays by
-    tensor name), computed in ``precision``, "fp32" or "bf16". Raises :class:`EnsembleError`: this machine's CPU does
-    not compute in it."""
+    """The tensor ``output`` of the model in ``file`` for each of the inputs (arrays by tensor name), from OpenVINO in
+    ``precision``, "fp32" or "bf16". Raises :class:`EnsembleError`: this machine's CPU does not compute in it."""
     import openvino as ov
 
     core = ov.Core()

@@ -1,7 +1,6 @@
 """The accuracy of an image classifier in a lower precision, on real photographs.
 
-The photographs are preprocessed as Inception's networks expect. The probabilities of all classes are compared, and
-the first class, unless fp32 itself has a tie.
+They are preprocessed as Inception's networks expect. All probabilities are compared, and the first class, if no tie.
 """
 
 import io

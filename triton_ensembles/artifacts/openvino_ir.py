@@ -1,8 +1,7 @@
 """A model in OpenVINO's own format: model.xml, the graph, and model.bin, its weights, which OpenVINO maps.
 
-The graph is what the backend reads from the model for its config, after those optimizations of OpenVINO that are for
-any processor. Otherwise each load repeats them, with copies of the weights in memory. The files are accepted only if
-they answer a known input as the model does.
+The graph is what the backend reads for the config, after OpenVINO's optimizations for any processor, which each load
+would repeat with copies of the weights. The files are accepted only if they answer a known input as the model does.
 """
 
 from collections.abc import Mapping

@@ -73,8 +73,7 @@ def _rewrite_first_lines(tree: Path) -> None:
 
 
 def _shorten(record: Path) -> None:
-    """Keep only what identifies the build in a conda record, because the rest depends on the machine that installed it;
-    list only the files that are in the tree."""
+    """Keep what identifies the build in a conda record, not what depends on this machine, and the files of the tree."""
     full = json.loads(record.read_text(encoding="utf-8"))
     short = {field: full[field] for field in _RECORD_FIELDS if field in full}
     tree = record.parent.parent

@@ -68,8 +68,7 @@ def required_glibc(files: Iterable[Path]) -> str:
 
 
 def _dependencies(file: Path) -> tuple[dict[str, Path], list[str]]:
-    """The libraries, also indirect ones, that must be copied with ``file``, paths by name; and the names of those that
-    are missing on this machine."""
+    """The libraries, also indirect ones, to copy with ``file``, paths by name; and the names of those missing here."""
     answer = run_step("ldd cannot read this file", ["ldd", file], path=file)
     paths = {
         name: Path(path.strip()).resolve()

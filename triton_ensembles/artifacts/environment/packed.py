@@ -28,8 +28,7 @@ PROVIDERS = {"rattler": install_with_rattler, "pypi": install_from_pypi}
 
 # An installer's own records: the files it wrote (wrong after excluding some) and where they came from.
 _INSTALLER_FILES = frozenset(("RECORD", "INSTALLER", "REQUESTED", "direct_url.json"))
-# The stub ignores PYTHONDONTWRITEBYTECODE. New files in a model's folder make Triton load the model again when it is
-# asked for once more (measured on 2.51.0).
+# The stub ignores PYTHONDONTWRITEBYTECODE, and Triton loads a model again whose folder has new files (2.51.0).
 _NO_BYTE_CODE = ("no-byte-code.pth", "import sys; sys.dont_write_bytecode = True\n")
 
 

@@ -1,8 +1,4 @@
-"""The content of an environment file.
-
-The file is conda's ``environment.yml``: ``name``, ``channels``, ``dependencies`` (match specifications and one ``pip:``
-list).
-"""
+"""An environment file, conda's ``environment.yml``: ``name``, ``channels``, ``dependencies`` with a ``pip:`` list."""
 
 from __future__ import annotations
 
@@ -77,8 +73,7 @@ class EnvironmentSpec:
 
     @property
     def pip_requirements(self) -> tuple[str, ...]:
-        """All packages as requirements for pip, in the order of the file. Raises :class:`EnsembleError`: one has a
-        version in a form that only conda reads."""
+        """All packages as requirements for pip, in their order. Raises :class:`EnsembleError`: only conda reads one."""
         return tuple(map(self._for_pip, self.packages)) + self.pip_packages
 
     def _for_pip(self, package: Package) -> str:

@@ -28,8 +28,7 @@ _PYTHONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 _NEWEST_GLIBC = (2, 99)
 _LEGACY = {(2, 17): "manylinux2014", (2, 12): "manylinux2010", (2, 5): "manylinux1"}  # PEP 600
 
-# pip takes wheel tags and Requires-Python from --python-version, but evaluates markers for the Python that it runs in,
-# through these two functions (PEP 508).
+# From --python-version pip takes wheel tags and Requires-Python; markers it reads from these two functions (PEP 508).
 _PIP = """
 import platform, runpy, sys
 version = sys.argv.pop(1)

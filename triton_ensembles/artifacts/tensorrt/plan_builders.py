@@ -57,8 +57,7 @@ def find_gpu() -> Gpu | None:
 
 
 def find_plan_builder(release: str, tensorrt: str, progress: Progress) -> PlanBuilder | None:
-    """The first plan builder of this machine with the TensorRT that the image of Triton's ``release``, such as "24.09",
-    has; with any if that is "", which is unknown."""
+    """The first plan builder here with the TensorRT of Triton's ``release`` ("24.09"); with any if that is ""."""
     for builder in _plan_builders(release):
         if builder.name == DOCKER or not tensorrt or agree(builder.tensorrt, tensorrt):
             return builder

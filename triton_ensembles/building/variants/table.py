@@ -39,8 +39,7 @@ class Table:
 
 
 def read_table(path: Path) -> Table:
-    """The table at ``path``; faults of a row are in the row. Raises :class:`EnsembleError`: the file is not a CSV in
-    UTF-8, its header is wrong, or it has no row."""
+    """The table at ``path``, with the faults of its rows. Raises :class:`EnsembleError`: it is no CSV with a header."""
     text = read_text(path, _MOST_BYTES).removeprefix("\ufeff")
     if "\0" in text:
         raise EnsembleError("this is not a text file in UTF-8", path=path, cure="save it as UTF-8")

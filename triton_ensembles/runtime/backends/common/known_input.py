@@ -1,7 +1,6 @@
 """One known input of a model, and its answer: whether two files of one model compute the same.
 
-The values follow from the tensors' names and a fixed arithmetic, so a record needs only their types and shapes, and no
-version of numpy changes them.
+The values follow from the tensors' names and a fixed arithmetic, whatever numpy; a record needs only types and shapes.
 """
 
 import zlib

@@ -37,11 +37,8 @@ class Tensor:
 
 @dataclass(frozen=True)
 class ModelInstance:
-    """One instance of a model: what the config declares, with ``reshape`` applied, and where Triton placed it.
-
-    The first instance compares its files with their checksums (``checks_files``), and does it for all: Triton does not
-    load a model of which one instance fails.
-    """
+    """One instance of a model: what the config declares, with ``reshape`` applied, and where Triton placed it. The
+    first compares the files with their checksums for all: Triton loads no model of which one instance fails."""
 
     name: str
     file: Path
@@ -51,7 +48,7 @@ class ModelInstance:
     parameters: Mapping[str, str]
     config: Mapping[str, Any]  # the whole, as Triton completed it
     gpu: int | None  # the device of a KIND_GPU instance, None on the CPU
-    checks_files: bool = True
+    checks_files: bool = True  # compares them with their checksums
 
     @property
     def instances(self) -> int:

@@ -142,8 +142,7 @@ def _level(model: ModelInstance) -> int:
 def _session(model: ModelInstance, file: Path, level: int, threads: int) -> ort.InferenceSession:
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
-    # By default idle threads spin for a millisecond, on cores that the other steps and the server need. 20 us are
-    # enough for the gaps within a run.
+    # By default idle threads spin for 1 ms on cores that others need; 20 us are enough for the gaps within a run.
     options.add_session_config_entry("session.intra_op.spin_duration_us", "20")
     for key, option in _OPTIONS.items():
         if key in model.parameters:

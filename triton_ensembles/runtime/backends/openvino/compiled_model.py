@@ -1,7 +1,6 @@
 """Runs a model with OpenVINO on the CPU: OpenVINO's own format (model.xml), ONNX or a frozen TensorFlow GraphDef.
 
-Source of the parameters: README of triton-inference-server/openvino_backend, "Parameters". ``padded_batching`` is this
-project's own: see padding.py.
+Source of the parameters: README of triton-inference-server/openvino_backend; ``padded_batching`` is of padding.py.
 """
 
 import ctypes
@@ -91,8 +90,7 @@ def _options(core: ov.Core, model: ModelInstance) -> dict[str, object]:
 def _let_go(file: Path) -> None:
     """Take the pages of a mapped file out of this process: an engine that has packed its weights reads few of them.
 
-    They stay in the kernel's cache, and what is read nevertheless comes from there. Mappings that may be written are
-    left alone: they could differ from the file.
+    What is read nevertheless comes from the kernel's cache. Mappings that may be written could differ from the file.
     """
     path = os.path.realpath(file)
     for line in Path("/proc/self/maps").read_text(errors="surrogateescape").splitlines():

@@ -1,7 +1,6 @@
 """Positions of the config's tensors in a torch model's arguments and outputs: TorchScript's outputs have no names.
 
-The rules are those of triton-inference-server/pytorch_backend r24.10, src/libtorch.cc, GetNamingConvention. This module
-does not import torch.
+The rules are those of triton-inference-server/pytorch_backend r24.10, src/libtorch.cc, GetNamingConvention.
 """
 
 from collections.abc import Mapping, Sequence

@@ -38,8 +38,7 @@ class TorchEngine:
         for kind, tensors in (("input", model.inputs), ("output", model.outputs)):
             _check_types(kind, tensors, batched=model.batched)
         self._settings = Settings(model, script=not is_package)
-        # torch has one number of threads for the whole process, so the "engine" is that number, and there is only one
-        # copy of the weights.
+        # torch has one number of threads for the whole process: it is the "engine", and the weights are there once.
         self._engines = InstanceEngine(model, lambda threads: threads, THREADS)
         self._threads = 0
         with self._settings.applied():

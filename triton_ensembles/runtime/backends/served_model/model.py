@@ -24,8 +24,7 @@ from triton_ensembles.runtime.backends.common.model_instance import LoadError, r
 
 
 class Engine(Protocol):
-    """Runner of a model. Its constructor takes a :class:`ModelInstance`, and raises ``LoadError`` when the model's file
-    and the config disagree."""
+    """Runner of a :class:`ModelInstance`; its constructor raises ``LoadError`` when file and config disagree."""
 
     parameters: ClassVar[frozenset[str]]
     """Keys of the config's ``parameters`` that it reads."""
