@@ -56,7 +56,7 @@ def check(job: Job) -> Facts:
 
 
 def run_script(script: Path, file: Path, job: Job, arguments: Mapping[str, Any], failure: str) -> Facts:
-    """Run ``python SCRIPT FILE JOB`` in the project's folder; JOB has the ``arguments`` and the job's files. Returns the
+    """Run ``python SCRIPT FILE JOB`` in the project's folder; JOB has ``arguments`` and the job's files. Returns the
     JSON object in its last line, if any. Raises :class:`EnsembleError`, which begins with ``failure``: it fails."""
     files = {name: os.fspath(path.absolute()) for name, path in job.files.items()}
     environment = os.environ | ({"PYTHONPATH": os.fspath(IMPORTED_FROM)} if IS_CHECKOUT else {})

@@ -94,7 +94,10 @@ class Sources:
                         except MissingError as reason:
                             reasons[file].append((place, reason))
                             continue
-                        files[file] = path if stays else _keep(path, self.cache / source.files[file])
+                        files[file] = path if stays else self.cache / source.files[file]
+                        if not stays:
+                            with write_whole(files[file]) as kept:
+                                shutil.copyfile(path, kept)
                         progress(f"{name}/{file}: {files[file].stat().st_size / 1e6:.1f} MB from {place}")
         for file in source.files:
             if file not in files:
@@ -142,12 +145,6 @@ def _unavailable(name: str, source: Source, file: str, reasons: list[tuple[str, 
     error = kind(f"the source file {name}/{file} {failure} ({why})", cure=cure)
     error.file = file
     return error
-
-
-def _keep(path: Path, kept: Path) -> Path:
-    with write_whole(kept) as copy:
-        shutil.copyfile(path, copy)
-    return kept
 
 
 def _places(name: str, source: Source, folder: Path | None, root: Path) -> Iterator[tuple[str, Download, bool]]:

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
@@ -23,28 +23,15 @@ from triton_ensembles.runtime.backends.common.batching import BadInputError, Req
 from triton_ensembles.runtime.backends.common.model_instance import LoadError, read_model_instance
 
 
-class Engine(Protocol):
-    """Runner of a :class:`ModelInstance`; its constructor raises ``LoadError`` when file and config disagree."""
-
-    parameters: ClassVar[frozenset[str]]
-    """Keys of the config's ``parameters`` that it reads."""
-
-    def answer(self, requests: Sequence[Request]) -> list[Result]:
-        """One result for each request, in their order. Never raises an error that a request caused."""
-
-    def close(self) -> None:
-        """Free memory and threads."""
-
-
 class TritonPythonModel:
     def initialize(self, args: Mapping[str, str]) -> None:
         _check_numpy()
-        filename, module, engine = ENGINES[json.loads(args["model_config"])["backend"]]
+        filename, module, name = ENGINES[json.loads(args["model_config"])["backend"]]
         self._model = read_model_instance(args, filename)
         self._outputs = tuple(tensor.name for tensor in self._model.outputs)
         # Imported only here, because for auto-completion of configs Triton starts a stub that only imports this module.
         engines = importlib.import_module(f"triton_ensembles.runtime.backends.{module}")
-        self._engine: Engine = getattr(engines, engine)(self._model)
+        self._engine = getattr(engines, name)(self._model)
         with contextlib.suppress(AttributeError):  # a C library other than glibc
             ctypes.CDLL(None).malloc_trim(0)  # what reading took: 117 MiB for InceptionV3's graph with OpenVINO
         for key in self._model.unknown_parameters(self._engine.parameters):
