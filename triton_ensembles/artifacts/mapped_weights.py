@@ -48,10 +48,9 @@ _LEVELS = {-1: (_BASIC, _BASIC), 0: (_EXTENDED, _ALL), 1: (_EXTENDED, _EXTENDED)
 
 
 def make(job: Job) -> Facts:
-    """Write the folder ``job.output``: the model under its own name, and the other files.
-
-    Options: ``level``, as ``optimization.graph.level`` of the config; ``onnxruntime``, the version that this process
-    must have; ``instruction_sets``, of this processor, which the build needs to tell its results apart. Raises
+    """Write the folder ``job.output``: the model under its own name, and the other files. Options: ``level``, as
+    ``optimization.graph.level`` of the config; ``onnxruntime``, the version that this process must have;
+    ``instruction_sets``, of this processor, which the build needs to tell its results apart. Raises
     :class:`EnsembleError`: ONNX Runtime cannot load the model."""
     source, level = job.source_file(), int(job.options["level"])
     if ort.__version__ != job.options["onnxruntime"]:

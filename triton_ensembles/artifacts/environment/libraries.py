@@ -29,11 +29,9 @@ _GLIBC = re.compile(rb"\0GLIBC_2\.(\d+)(?=\0)")
 def make_relocatable(library: Path, executable: Path, modules: Iterable[Path]) -> None:
     """Make files of a prefix find their libraries beside them, whatever folder the prefix is moved to: the needed ones
     are copied into ``library``, ``<prefix>/lib``. Of the extension ``modules``, one whose libraries are not all on this
-    machine is deleted, because it could not be imported.
-
-    If the program ``strip`` is installed, it removes debugging symbols from all of them, which makes libpython five
-    times smaller. Archives built on two machines differ anyway, because these files do.
-    """
+    machine is deleted, because it could not be imported. If the program ``strip`` is installed, it removes debugging
+    symbols from all of them, which makes libpython five times smaller. Archives built on two machines differ anyway,
+    because these files do."""
     kept: list[tuple[Path, bool]] = []
     for module in modules:
         needed, missing = _dependencies(module)

@@ -36,10 +36,9 @@ class Variant:
 
 
 def write_variants(archive: Path, table: Table, folder: Path, progress: Progress) -> Generator[Variant, None, None]:
-    """Write a variant of ``archive`` for each row into ``folder``; yield what became of it.
-
-    A row whose files, parameters and archive are as they were is left alone. Raises :class:`EnsembleError`: the archive
-    cannot be cloned or has faults of its own, a column names no step of it, or the variants do not fit on the disk."""
+    """Write a variant of ``archive`` for each row into ``folder``; yield what became of it. A row whose files,
+    parameters and archive are as they were is left alone. Raises :class:`EnsembleError`: the archive cannot be cloned
+    or has faults of its own, a column names no step of it, or the variants do not fit on the disk."""
     with (
         read_original(archive, folder, progress) as original,
         tempfile.TemporaryDirectory(dir=folder, prefix=DOWNLOADED.format(os.getpid())) as scratch,

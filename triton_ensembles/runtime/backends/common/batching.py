@@ -33,12 +33,10 @@ Result = Mapping[str, Array] | Exception
 
 
 def run_batch(requests: Sequence[Request], run: Run, *, batched: bool) -> list[Result]:
-    """Answer all requests, in their order, with one run for all those whose rows have the same shape.
-
-    Triton's dynamic batcher only joins requests of equal shape, unless an input allows ragged batches; then there is
-    one run for each shape. A run that fails is repeated for each request, so that one bad request (with a token id
-    beyond the vocabulary, for example) fails alone. Without a batch axis there is one run for each request.
-    """
+    """Answer all requests, in their order, with one run for all those whose rows have the same shape. Triton's dynamic
+    batcher only joins requests of equal shape, unless an input allows ragged batches; then there is one run for each
+    shape. A run that fails is repeated for each request, so that one bad request (with a token id beyond the
+    vocabulary, for example) fails alone. Without a batch axis there is one run for each request."""
     groups: dict[object, list[int]] = {}
     for index, request in enumerate(requests):
         shapes = tuple((name, array.shape[1:]) for name, array in sorted(request.inputs.items()))

@@ -20,9 +20,7 @@ _FLOCK = "@hhqqi0q"  # struct flock of Linux: type, whence, start, length, proce
 
 class InstanceEngine(Generic[E]):
     """The engines of one instance: one with its share of the cores and, where the share is smaller, one with all cores.
-
-    The config's ``parameter`` fixes the number of threads; without it, or with 0, this class decides.
-    """
+    The config's ``parameter`` fixes the number of threads; without it, or with 0, this class decides."""
 
     def __init__(self, model: ModelInstance, make: Callable[[int], E], parameter: str) -> None:
         cores = len(os.sched_getaffinity(0))  # fewer than the machine's under taskset or in a container
@@ -51,11 +49,8 @@ class InstanceEngine(Generic[E]):
 @contextmanager
 def computing(file: IO[Any]) -> Iterator[bool]:
     """Show the other instances of the model in ``file``, which are processes, that this one is computing; yield whether
-    it is the only one at the moment.
-
-    They see a shared lock, which takes a few microseconds. The kernel releases it when its process ends, so that a
-    killed instance leaves nothing behind; and the file need not be writable.
-    """
+    it is the only one at the moment. They see a shared lock, which takes a few microseconds. The kernel releases it
+    when its process ends, so that a killed instance leaves nothing behind; and the file need not be writable."""
     fcntl.lockf(file, fcntl.LOCK_SH)
     try:
         query = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)

@@ -51,10 +51,8 @@ class KnownTensor:
 
 
 def known_tensors(inputs: Sequence[Tensor]) -> Iterator[dict[str, KnownTensor]]:
-    """Inputs to try, by name, for the ``inputs`` of a file; none for a model of strings or of no declared rank.
-
-    The model says which of them is valid: it may refuse ids beyond its vocabulary, or images that are too small.
-    """
+    """Inputs to try, by name, for the ``inputs`` of a file; none for a model of strings or of no declared rank. The
+    model says which of them is valid: it may refuse ids beyond its vocabulary, or images that are too small."""
     if not inputs or any(tensor.data_type not in _TYPES or tensor.dims is None for tensor in inputs):
         return
     for size in _SIZES:

@@ -181,11 +181,9 @@ def _resized(array: Array, axis: int, length: int) -> Array:
 
 def cheapest_groups(lengths: Sequence[int]) -> list[list[int]]:
     """The runs of rows of these ``lengths``, in positions, for which the sum of RUN_COST + rows x longest length is
-    least: for each run the indices of its rows, in their order.
-
-    Each run holds rows that are next to each other in order of length, and equal lengths stay together. So it is
-    found by dynamic programming over the places to cut, in n x n / 2 steps for n different lengths.
-    """
+    least: for each run the indices of its rows, in their order. Each run holds rows that are next to each other in
+    order of length, and equal lengths stay together. So it is found by dynamic programming over the places to cut, in n
+    x n / 2 steps for n different lengths."""
     members: dict[int, list[int]] = {}
     for index, length in enumerate(lengths):
         members.setdefault(length, []).append(index)

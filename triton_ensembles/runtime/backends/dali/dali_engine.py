@@ -108,10 +108,8 @@ class DaliEngine:
             yield rows[first:]
 
     def _run(self, rows: Sequence[InputSample], keep: bool) -> list[OutputSample | Exception]:
-        """Run the rows together; when that fails, each half separately, down to the row that causes the error.
-
-        ``keep`` copies the outputs, because DALI writes those of the next run into the same buffers.
-        """
+        """Run the rows together; when that fails, each half separately, down to the row that causes the error. ``keep``
+        copies the outputs, because DALI writes those of the next run into the same buffers."""
         try:
             if self._pipeline is None:
                 self._pipeline = self._built()
@@ -172,11 +170,9 @@ def _on_cpu(output: Any, keep: bool) -> Array | list[Array]:
 
 
 def _reason(error: Exception) -> str:
-    """The reason inside DALI's message.
-
-    A message reads "Critical error in pipeline: … encountered: <reason> Current pipeline object is no longer valid.";
-    "Failed to decode sample #3 : " counts samples of the batch, not of the request, and often ends there.
-    """
+    """The reason inside DALI's message. A message reads "Critical error in pipeline: … encountered: <reason> Current
+    pipeline object is no longer valid."; "Failed to decode sample #3 : " counts samples of the batch, not of the
+    request, and often ends there."""
     text = str(error).rpartition("encountered:")[2].partition("Current pipeline object")[0]
     text = re.sub(r"Failed to decode sample #\d+\s*:?", "", text)
     return " ".join(text.split())

@@ -17,11 +17,9 @@ _PADDABLE = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")
 
 
 def unpadded(row: Array) -> Array:
-    """The row (uint8 [n]) without the zeros that a client appended to a JPEG or PNG.
-
-    Clients pad so that images of different lengths fit into one request. Padding would also hide that an image is cut
-    off: libjpeg would read the zeros as pixels and return a half gray image.
-    """
+    """The row (uint8 [n]) without the zeros that a client appended to a JPEG or PNG. Clients pad so that images of
+    different lengths fit into one request. Padding would also hide that an image is cut off: libjpeg would read the
+    zeros as pixels and return a half gray image."""
     if not row.size or row[-1]:
         return row
     content = row.tobytes()

@@ -43,10 +43,8 @@ _IMAGE_DECODERS = ("decoders__Image", "ImageDecoder", "experimental__decoders__I
 
 @dataclass(frozen=True)
 class PipelineFile:
-    """Declarations of a serialized pipeline.
-
-    Dims begin with the batch axis, because a pipeline always takes batches; None where it does not declare ``ndim``.
-    """
+    """Declarations of a serialized pipeline. Dims begin with the batch axis, because a pipeline always takes batches;
+    None where it does not declare ``ndim``."""
 
     serialized: bytes
     batch_size: int  # the most samples of one run

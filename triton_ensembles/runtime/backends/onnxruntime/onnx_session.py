@@ -95,11 +95,9 @@ class OnnxSession:
 
 class _MappedModel:
     """Opens the sessions of an instance: over prepacked weights where they suit this process, else over the plain ones.
-
     The first session over the prepacked graph has to give the recorded answer. After a refusal, which is logged once,
-    all sessions read the plain graph: the answers are the same, and each session keeps packed weights of its own.
-    A file that is missing, damaged, or of another build raises LoadError.
-    """
+    all sessions read the plain graph: the answers are the same, and each session keeps packed weights of its own. A
+    file that is missing, damaged, or of another build raises LoadError."""
 
     def __init__(self, model: ModelInstance, level: int) -> None:
         self._model, self._level = model, level

@@ -86,9 +86,7 @@ class WeightsGate:
 
 def read_gate(files: GatedFiles, *, checks: bool) -> WeightsGate | None:
     """The record beside a model; None for a model that is one file. Raises LoadError for a damaged or missing file.
-
-    With ``checks``, the checksums of the files are compared, and not only their sizes.
-    """
+    With ``checks``, the checksums of the files are compared, and not only their sizes."""
     if not files.gate.exists():
         if extra := next((path.name for path in (files.prepacked, files.weights) if path.exists()), ""):
             raise LoadError(f"{files.gate.name} is missing, which belongs to {extra}: build the model again")

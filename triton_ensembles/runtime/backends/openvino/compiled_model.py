@@ -27,10 +27,8 @@ _DONTNEED = 4  # MADV_DONTNEED of Linux
 
 
 class CompiledModel:
-    """One inference request over the compiled model, for one model instance.
-
-    All of its threads compute one run (one stream), so that even a single row uses all of them.
-    """
+    """One inference request over the compiled model, for one model instance. All of its threads compute one run (one
+    stream), so that even a single row uses all of them."""
 
     parameters: ClassVar[frozenset[str]] = frozenset({_THREADS, _BF16, _PADDED})
 
@@ -89,9 +87,7 @@ def _options(core: ov.Core, model: ModelInstance) -> dict[str, object]:
 
 def _let_go(file: Path) -> None:
     """Take the pages of a mapped file out of this process: an engine that has packed its weights reads few of them.
-
-    What is read nevertheless comes from the kernel's cache. Mappings that may be written could differ from the file.
-    """
+    What is read nevertheless comes from the kernel's cache. Mappings that may be written could differ from the file."""
     path = os.path.realpath(file)
     for line in Path("/proc/self/maps").read_text(errors="surrogateescape").splitlines():
         addresses, permissions, *_, mapped = line.split(maxsplit=5)

@@ -59,10 +59,8 @@ def read(core: ov.Core, model: ModelInstance) -> tuple[ov.Model, Names]:
 
 
 def variable_axes(graph: ov.Model, names: Names, model: ModelInstance) -> Axes:
-    """The axes of the inputs' one variable length, and the axes of the outputs that change with it.
-
-    OpenVINO does not keep ONNX's names of such axes, so the outputs' shapes are computed for inputs of two lengths.
-    """
+    """The axes of the inputs' one variable length, and the axes of the outputs that change with it. OpenVINO does not
+    keep ONNX's names of such axes, so the outputs' shapes are computed for inputs of two lengths."""
     dims = {tensor.name: dims_of(graph.input(names[tensor.name])) or () for tensor in model.inputs}
     inputs = {}
     for name, sizes in dims.items():

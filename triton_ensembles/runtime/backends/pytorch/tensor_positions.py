@@ -26,9 +26,7 @@ class Positions:
 
 def input_positions(names: Sequence[str], arguments: Sequence[str], *, named: bool = True) -> Positions:
     """The argument of ``forward()`` that each input is: all by name, or all by ``NAME__INDEX``, or all by their order.
-
-    Only the number of arguments counts unless they are ``named``. Not exactly one input for each raises LoadError.
-    """
+    Only the number of arguments counts unless they are ``named``. Not exactly one input for each raises LoadError."""
     if len(names) != len(arguments):
         inputs = "input" if len(names) == 1 else "inputs"
         raise LoadError(

@@ -19,10 +19,8 @@ PACKAGE_SUFFIX = ".pt2"
 
 
 class Script:
-    """``forward()`` of a TorchScript module.
-
-    Arguments are tensors or lists of strings, or one dictionary of tensors with the inputs' names as keys.
-    """
+    """``forward()`` of a TorchScript module. Arguments are tensors or lists of strings, or one dictionary of tensors
+    with the inputs' names as keys."""
 
     def __init__(self, model: ModelInstance, device: torch.device) -> None:
         try:

@@ -44,10 +44,8 @@ _KEPT = 1 << 30  # bytes
 
 
 class Settings:
-    """The settings of one model. The constructor applies those that torch keeps for the whole process.
-
-    Some parameters are for the interpreter of TorchScript only (``script``). An invalid value raises LoadError.
-    """
+    """The settings of one model. The constructor applies those that torch keeps for the whole process. Some parameters
+    are for the interpreter of TorchScript only (``script``). An invalid value raises LoadError."""
 
     def __init__(self, model: ModelInstance, *, script: bool) -> None:
         self._inference_mode = model.boolean(_INFERENCE_MODE, True)
@@ -95,12 +93,10 @@ def device_of(gpu: int | None) -> torch.device:
 
 
 def _keep_freed_memory() -> None:
-    """Make glibc keep freed memory of this process, up to 1 GiB, for the next run on the CPU.
-
-    torch allocates each layer's result with malloc and frees it soon, and glibc returns large blocks to the system,
-    which must clear the pages for the next run: with ResNet-50 and batches of 32, a third of all processor time. So an
-    instance stays as large as its largest batch has made it.
-    """
+    """Make glibc keep freed memory of this process, up to 1 GiB, for the next run on the CPU. torch allocates each
+    layer's result with malloc and frees it soon, and glibc returns large blocks to the system, which must clear the
+    pages for the next run: with ResNet-50 and batches of 32, a third of all processor time. So an instance stays as
+    large as its largest batch has made it."""
     with contextlib.suppress(AttributeError):  # a C library other than glibc
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_M_MMAP_THRESHOLD, _KEPT)

@@ -76,10 +76,8 @@ def _import(model: ModelInstance) -> tf.Graph:
 
 
 def _free_batch_axis(definition: Any, inputs: set[str]) -> None:
-    """Let the batch axis of the inputs have any size, even if the graph was exported for 1.
-
-    The native backend runs such a graph with any batch, but TensorFlow's Python API would refuse.
-    """
+    """Let the batch axis of the inputs have any size, even if the graph was exported for 1. The native backend runs
+    such a graph with any batch, but TensorFlow's Python API would refuse."""
     for node in definition.node:
         if node.op == "Placeholder" and node.name in inputs and node.attr["shape"].shape.dim:
             node.attr["shape"].shape.dim[0].size = -1
