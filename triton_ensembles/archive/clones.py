@@ -1,8 +1,7 @@
 """Many archives of one repository under names of their own, written at the speed of the disk.
 
-Clones differ in names, and some bring files of their own. A gzip file may consist of several members one after another
-(RFC 1952, 2.2), which every reader joins. So each file of some size is compressed once, as a gzip member of its own,
-and the kernel copies it into every clone. Tar headers, small files and a clone's own are compressed for each clone.
+Clones differ in names, and some bring files of their own. Every reader joins the members of a gzip file (RFC 1952,
+2.2). So each file of some size is compressed once, as a member of its own, which the kernel copies into every clone.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Writes a folder as a .tar.gz whose bytes depend only on the folder's content.
 
-Both what SageMaker calls a TargetModel and the packed environment inside it are written here. Members lie at the root
-(``tar -C tree``), sorted, owned by root, with fixed times; the gzip header carries neither name nor time. The bytes are
-the same wherever Python's zlib has the same version. Data that hardly shrinks is stored uncompressed.
+Members lie at the root (``tar -C tree``), sorted, owned by root, with fixed times; the gzip header carries neither
+name nor time. The bytes are the same for one version of zlib. Data that hardly shrinks is stored uncompressed.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """An ONNX model with its weights in a file beside it, plain and packed for this processor, which sessions map.
 
-What is written stands in runtime/backends/onnxruntime/weights_gate.py. ONNX Runtime optimizes the model twice:
-the plain graph as far as any processor can run it, and the prepacked one for this processor. Both name one file of
-weights, in which what they have in common is once.
-
-The model stays as it is where that cannot be proven: without a known input, or with answers that differ each time.
+The files are those of runtime/backends/onnxruntime/weights_gate.py. ONNX Runtime optimizes the model twice: the plain
+graph as far as any processor can run it, and the prepacked one for this processor; both name one file of weights. The
+model stays as it is where that cannot be proven: without a known input, or with answers that differ each time.
 """
 
 import hashlib

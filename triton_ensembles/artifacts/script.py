@@ -7,8 +7,7 @@ recipe names, or null) and ``options``. A script may use :func:`main`, :mod:`.on
 ``accuracy = "scripts/accuracy.py"``: ``python SCRIPT MODEL JOB`` judges MODEL each time that it is made without random
 weights. JOB has ``files`` (those it was made from), ``precision`` ("fp32" or "bf16", of the engine) and ``options``.
 
-Exit code 0 is a success; of any other, the last line that was printed is the reason. If the last line on standard
-output is a JSON object, it is noted in the manifest.
+Exit code 0 is a success, and a JSON object in the last line is noted in the manifest; else that line is the reason.
 """
 
 import json

@@ -11,7 +11,7 @@ import pytest
 
 from checkout import ROOT
 from triton_ensembles.runtime.backends.common.instance_engine import InstanceEngine
-from triton_ensembles.runtime.backends.common.model_instance import LoadError, ModelInstance
+from triton_ensembles.runtime.backends.common.model_instance import ModelInstance
 
 CORES = len(os.sched_getaffinity(0))
 SIBLING = """
@@ -74,8 +74,3 @@ def test_numbers_of_threads(file: Path, instances: int, parameters: dict[str, st
     engines = instance_engine(file, instances, **parameters)
     assert [threads(engines, 1), threads(engines, 5)] == expected
     engines.close()
-
-
-def test_a_number_of_threads_that_is_none_is_refused(file: Path) -> None:
-    with pytest.raises(LoadError, match="must be a whole number"):
-        instance_engine(file, 1, threads="two")

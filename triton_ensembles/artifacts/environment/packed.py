@@ -1,7 +1,6 @@
 """From an environment file to the folder that Triton's EXECUTION_ENV_PATH names, and which is used where it lies.
 
-Triton before 23.07 takes only a .tar.gz (python_backend #266), and is not built for. It extracts that into a folder of
-/tmp, which stays until the server ends (pb_env.cc).
+Triton before 23.07, which takes only a .tar.gz (python_backend #266), is not built for.
 """
 
 import shutil

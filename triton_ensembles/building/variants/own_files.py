@@ -5,7 +5,6 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import Any
@@ -26,21 +25,18 @@ class Buckets:
 
     def __init__(self) -> None:
         self._making = Lock()
-
-    @cached_property
-    def _client(self) -> Any:
-        return s3_client(max_pool_connections=_CONNECTIONS)
+        self._client: Any = None
 
     @contextmanager
     def reading(self, address: str) -> Iterator[Any]:
         """The client; what fails is told as :class:`EnsembleError`."""
         with self._making:
-            client = self._client
+            self._client = self._client or s3_client(max_pool_connections=_CONNECTIONS)
         from boto3.exceptions import Boto3Error
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
-            yield client
+            yield self._client
         except (BotoCoreError, ClientError, Boto3Error) as error:
             reason, cure = " ".join(str(error).split())[:200], "see to the address and the credentials"
             raise EnsembleError(f"{address} cannot be read: {reason}", cure=cure) from error

@@ -1,7 +1,6 @@
 """Many requests become one run of an engine, and each request gets its own rows back. Needs only numpy.
 
-The dynamic batcher passes ``execute`` a list of requests. A Python-based backend must itself join them into one array
-for the engine; otherwise there is no dynamic *batching*.
+The dynamic batcher passes ``execute`` a list of requests, which a Python-based backend must itself join.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,8 +1,7 @@
 """How many threads the engine of a model instance uses: its share of the cores, or all while no other one computes.
 
-Instances that share the cores run batches at the same time: none waits for a core that another process uses, and one
-computes while another sends its answers. But a single request would get only one instance's share of the cores. So
-each instance has two engines, because an engine's number of threads cannot change.
+Instances that share the cores do not wait for each other's, and one computes while another sends its answers. But a
+single request would get only one share. An engine's number of threads cannot change, so each instance has two engines.
 """
 
 import fcntl

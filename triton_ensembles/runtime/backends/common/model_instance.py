@@ -1,7 +1,6 @@
 """Declarations of config.pbtxt about one model instance, compared with what the model's file has.
 
-Triton passes a Python-based backend its config as JSON text in ``args["model_config"]``; everything that the backends
-of this folder know about a model comes from there.
+Triton passes a Python-based backend the config as JSON text in ``args["model_config"]``.
 """
 
 import json

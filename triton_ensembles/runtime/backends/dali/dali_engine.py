@@ -1,9 +1,8 @@
 """Runs a serialized DALI pipeline over the rows of a whole dynamic batch.
 
-DALI takes a batch as a list of samples of different lengths, so requests need not have one shape
-(``allow_ragged_batch``, as with the native backend). There are two improvements over the native backend: a row that
-cannot be processed fails only its own request, and the size of images is limited (images.py). The native backend's
-autoserialization (a dali.py instead of model.dali) is not supported.
+Samples of a batch differ in length, so requests need not have one shape (``allow_ragged_batch``, as with the native
+backend). Other than there, a row that cannot be processed fails only its own request, the size of images is limited
+(images.py), and a dali.py instead of model.dali is not supported.
 """
 
 import re

@@ -1,7 +1,6 @@
 """Runs an ONNX model with ONNX Runtime, configured by the fields of config.pbtxt that Triton's native backend reads.
 
-Source of the keys and their meaning: README of triton-inference-server/onnxruntime_backend, "Model Config Options".
-``padded_batching`` is this project's own: see padding.py.
+Source of the keys: README of triton-inference-server/onnxruntime_backend; ``padded_batching`` is of padding.py.
 """
 
 from collections.abc import Mapping, Sequence

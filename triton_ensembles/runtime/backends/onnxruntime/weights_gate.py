@@ -1,8 +1,7 @@
 """Whether prepacked weights suit this ONNX Runtime and this processor, and whether the files are those of the build.
 
-ONNX Runtime packs weights for the kernels that will read them. Packed at build time, they are mapped from a file that
-all sessions and instances share, but they are of use to the same kernels only. Beside the graph with plain weights,
-which runs anywhere, a build writes a graph that names the packed ones, the file of both, and this record:
+Weights that are packed at build time are mapped from a file that all sessions and instances share, but serve only the
+kernels that they are packed for. So beside the plain graph, which runs anywhere, a build writes:
 
     model.onnx            the graph, optimized; its weights are in model.weights
     model.prepacked.onnx  the graph for one processor

@@ -80,7 +80,7 @@ def _options(core: ov.Core, model: ModelInstance) -> dict[str, object]:
         # By default OpenVINO uses bf16 where the CPU has it.
         "INFERENCE_PRECISION_HINT": "bf16" if bf16 else "f32",
         "NUM_STREAMS": 1,
-        # The other steps, the server and other models need these cores, too.
+        # The other steps, the server and other models also need these cores.
         "ENABLE_CPU_PINNING": False,
     }
 

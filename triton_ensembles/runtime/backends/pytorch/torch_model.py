@@ -1,8 +1,7 @@
 """A torch model in either form that Triton's PyTorch backend serves: a TorchScript file or a package of AOTInductor.
 
-Neither declares element types or dims. A TorchScript file declares the number and the kinds of arguments and outputs; a
-package (``.pt2``: what torch.export exported and torch._inductor compiled) their numbers and the device that it was
-compiled for, and its code itself checks element types and dims.
+A TorchScript file declares the number and the kinds of arguments and outputs; a package (``.pt2``: what torch.export
+exported and torch._inductor compiled) their numbers and the device, and its code checks element types and dims.
 """
 
 import os

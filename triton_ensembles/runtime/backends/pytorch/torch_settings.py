@@ -1,9 +1,8 @@
-"""The parameters of config.pbtxt that Triton's native PyTorch backend reads, applied through torch's Python API, and
-the device of a model instance.
+"""The parameters that Triton's native PyTorch backend reads, through torch's Python API, and an instance's device.
 
 Source of the keys, their meaning and defaults: README of triton-inference-server/pytorch_backend, "Parameters", and
-ParseParameters in its src/libtorch.cc (r24.10). Here each instance is a process, so that a process-wide setting of
-torch belongs to one instance; in the native backend it is that of the model loaded last.
+ParseParameters in its src/libtorch.cc (r24.10). There, process-wide settings are those of the model loaded last; here,
+each instance is a process.
 """
 
 import contextlib
