@@ -65,10 +65,8 @@ def test_another_class_fails_unless_fp32_has_a_tie() -> None:
 
 
 def encoder(offset: float) -> bytes:
-    """token_ids, attn_mask [batch, tokens] -> output [batch, tokens, 8]: an embedding, plus and minus an offset.
-
-    fp32 has enough digits for a large one, bf16 does not.
-    """
+    """token_ids, attn_mask [batch, tokens] -> output [batch, tokens, 8]: an embedding, plus and minus an offset. fp32
+    has enough digits for a large one, bf16 does not."""
     table = np.random.default_rng(0).standard_normal((30522, 8)).astype(np.float32)
     square = np.eye(8, dtype=np.float32)
     nodes = [

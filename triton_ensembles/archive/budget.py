@@ -15,8 +15,7 @@ _NO_MARKS = bytes(set(range(256)) - set(b"{}[]<>:=,;#-"))
 
 
 class ArchiveError(Exception):
-    """The archive cannot be read any further. ``rule`` is the id of the checker's rule that reports it, ``effect`` what
-    it says instead of the rule's effect."""
+    """The archive cannot be read any further. The checker's ``rule`` reports it, with ``effect`` instead of its own."""
 
     def __init__(self, rule: str, message: str, effect: str = "") -> None:
         super().__init__(message)

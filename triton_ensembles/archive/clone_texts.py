@@ -30,8 +30,7 @@ class Changes:
 
     name: str  # of its ensemble, or of its only model
     files: Mapping[str, Replacement] = field(default_factory=dict)  # of its own, by the path in the original archive
-    # of configs, by the model's folder in the original ("" for an archive that is one model), or by the step of a fused
-    # ensemble
+    # of configs, by the model's folder in the original ("" for one model itself), or by the step of a fused ensemble
     parameters: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     # paths in the original archive of what was made from files that are replaced
     left_out: frozenset[str] = frozenset()
@@ -53,8 +52,7 @@ def is_plan(path: str) -> bool:
 
 
 class CloneTexts:
-    """The texts of one archive, parsed once for all of its clones. ``originals``: the content of each by its path; see
-    :func:`differs`."""
+    """The texts of one archive, parsed once for all clones. ``originals``: their content by path (:func:`differs`)."""
 
     def __init__(self, originals: Mapping[str, bytes], names: ModelNames) -> None:
         self.originals, self._names = originals, names

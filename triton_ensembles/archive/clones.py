@@ -1,8 +1,7 @@
 """Many archives of one repository under names of their own, written at the speed of the disk.
 
-Clones differ in names, and some bring files of their own. A gzip file may consist of several members one after another
-(RFC 1952, 2.2), which every reader joins. So each file of some size is compressed once, as a gzip member of its own,
-and the kernel copies it into every clone. Tar headers, small files and a clone's own are compressed for each clone.
+Clones differ in names, and some bring files of their own. Every reader joins the members of a gzip file (RFC 1952,
+2.2). So each file of some size is compressed once, as a member of its own, which the kernel copies into every clone.
 """
 
 from __future__ import annotations
@@ -73,9 +72,8 @@ def clone(
     *,
     common: bool = False,
 ) -> Iterator[Path]:
-    """Write a clone of ``archive`` for each name into ``folder``; yield each path once it is complete. ``common``: put
-    the environments of an ensemble where all clones have them, as :func:`common_environments`. Raises
-    :class:`EnsembleError`: the archive has no model at its root, or a link; or the clones do not fit on the disk."""
+    """Write a clone of ``archive`` for each name into ``folder``; yield each path once it is complete. ``common`` and
+    errors: as of :func:`read_original`; also, the clones do not fit on the disk."""
     with read_original(archive, folder, progress, common=common) as original:
         original.refuse_without_space(len(names))
         for name in names:
@@ -90,7 +88,8 @@ def read_original(
     archive: Path, folder: Path, progress: Callable[[str], object] = lambda _: None, *, common: bool = False
 ) -> Iterator[Original]:
     """``archive``, compressed once for clones that are written into ``folder``, which is made if it does not exist.
-    ``common``: as in :func:`clone`. Raises :class:`EnsembleError`: the archive has no model at its root, or a link."""
+    ``common``: put the environments of an ensemble where all clones have them, as :func:`common_environments`. Raises
+    :class:`EnsembleError`: the archive has no model at its root, or a link."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder) as scratch:
         progress(f"reading {archive.name}")
@@ -119,7 +118,6 @@ class Original:
 
     @property
     def files(self) -> list[str]:
-        """The paths of its files."""
         return [info.name for info, _ in self.members if info.isfile()]
 
     def refuse_itself(self, path: Path) -> None:
@@ -137,8 +135,7 @@ class Original:
             raise EnsembleError(message, path=self.folder, cure="write fewer at a time")
 
     def write(self, changes: Changes, path: Path) -> None:
-        """Write the clone; it appears whole or not at all. Raises :class:`EnsembleError`: a file of its own has changed
-        since its digest was taken."""
+        """Write the clone, whole or not at all. Raises :class:`EnsembleError`: a file of its own changes meanwhile."""
         with write_whole(path) as partial, partial.open("wb") as output:
             for segment in self._segments(changes):
                 if isinstance(segment, bytes):
@@ -155,8 +152,7 @@ class Original:
         return f"{self.names.of(first, clone) if slash or is_folder else first}{slash}{inner}"
 
     def _segments(self, changes: Changes) -> Iterator[bytes | _Compressed | Replacement]:
-        """The clone as a sequence of bytes still to be compressed, of gzip members that only need to be copied, and of
-        files that are read."""
+        """The clone as bytes to be compressed, gzip members to be copied, and files to be read, in their order."""
         texts = self.texts.of(changes)
         pending = bytearray()
         for header, (original, content) in zip(self._headers, self.members, strict=True):
@@ -175,8 +171,7 @@ class Original:
 
 
 class _RenamedHeader:
-    """The header of ``info`` with other names and sizes, as :meth:`tarfile.TarInfo.tobuf` makes it: all but the name is
-    made once."""
+    """The header of ``info`` with other names and sizes, as :meth:`tarfile.TarInfo.tobuf` makes it, most of it once."""
 
     def __init__(self, info: tarfile.TarInfo) -> None:
         self._info = info
@@ -228,14 +223,13 @@ def _read_member(tar: TarStream, member: Member, archive: Path, budget: Budget, 
     if not name:
         if member.is_folder and set(member.name) <= set("./") and ".." not in member.name:
             return None
-        message = unsafe_because(member.name)
-        raise EnsembleError(message, path=archive, cure="pack it with relative names: tar -C FOLDER")
+        cure = "pack it with relative names: tar -C FOLDER"
+        raise EnsembleError(unsafe_because(member.name), path=archive, cure=cure)
     info = tarfile.TarInfo(name)
     info.size, info.mode, info.mtime = member.size, member.mode, member.mtime
     info.uname = info.gname = "root"
     if member.is_folder:
-        info.type = tarfile.DIRTYPE
-        info.size = 0
+        info.type, info.size = tarfile.DIRTYPE, 0
         return info, b""
     if not member.is_file:
         message = f"'{name}' is a link or a special file, with which SageMaker refuses the archive"

@@ -1,7 +1,6 @@
 """The environments of an archive, put beside its models: there, they have the same paths in every clone.
 
-Every path in a model's folder has the model's name in it, which differs from clone to clone, and an environment has a
-thousand files. At the root, it is equal from its first byte to its last, so that an upload sends it once.
+Every path in a model's folder has the model's name in it. At the root, an environment is the same bytes in each clone.
 """
 
 import posixpath

@@ -17,6 +17,7 @@ from triton_ensembles.archive.tree import CONFIG_SUFFIX, Entry, Kind, Problem, T
 
 # Files of other tools. Triton ignores what is in them, but not the folders themselves: it takes them for models.
 _SKIPPED = frozenset({".git", "__pycache__", ".ipynb_checkpoints", ".DS_Store"})
+_KINDS = {stat.S_IFDIR: Kind.FOLDER, stat.S_IFREG: Kind.FILE}
 
 
 def read_folder(root: Path) -> Tree:
@@ -36,11 +37,11 @@ def read_folder(root: Path) -> Tree:
             for item in entries:
                 path = join(folder, item.name)
                 budget.take_entry(path)
+                entry = _entry(item, path)
                 try:
-                    entry = _read(item, path, budget)
+                    entry = _read(item, entry, budget)
                 except OSError as error:
                     problems.append(_unreadable(path, error))
-                    entry = _entry(item, path)
                 if item.name not in _SKIPPED and (entry.kind is Kind.FOLDER or _is_followed(entry, item)):
                     waiting.append(path)
                 members.append(entry)
@@ -61,9 +62,10 @@ def _listed(folder: Path, most: int) -> list[os.DirEntry[str]]:
         return sorted(entries, key=lambda item: item.name)
 
 
-def _read(item: os.DirEntry[str], path: str, budget: Budget) -> Entry:
-    entry, is_config = _entry(item, path), path.endswith(CONFIG_SUFFIX)
-    if not (is_text(path, entry.size) and _is_file(item) and budget.take_text(entry.size, is_config=is_config)):
+def _read(item: os.DirEntry[str], entry: Entry, budget: Budget) -> Entry:
+    """The entry with its text, if it is one that is kept."""
+    is_config = entry.path.endswith(CONFIG_SUFFIX)
+    if not (is_text(entry.path, entry.size) and _is_file(item) and budget.take_text(entry.size, is_config=is_config)):
         return entry
     with Path(item.path).open("rb") as file:
         data = file.read(entry.size)  # it may grow, and files of /proc have no size
@@ -82,12 +84,9 @@ def _entry(item: os.DirEntry[str], path: str) -> Entry:
             return Entry(path, Kind.SYMLINK, size, path, str(Path(item.path).readlink()), leads_to_folder=item.is_dir())
     except OSError:
         return Entry(path, Kind.OTHER, written=path)
-    mode = stat.S_IMODE(status.st_mode)
-    if stat.S_ISDIR(status.st_mode):
-        return Entry(path, Kind.FOLDER, written=path, mode=mode)
-    if stat.S_ISREG(status.st_mode):
-        return Entry(path, Kind.FILE, status.st_size, path, mode=mode)
-    return Entry(path, Kind.OTHER, written=path)
+    kind = _KINDS.get(stat.S_IFMT(status.st_mode), Kind.OTHER)
+    size = status.st_size if kind is Kind.FILE else 0
+    return Entry(path, kind, size, path, mode=stat.S_IMODE(status.st_mode))
 
 
 def _is_followed(entry: Entry, link: os.DirEntry[str]) -> bool:

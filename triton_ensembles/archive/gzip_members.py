@@ -1,13 +1,11 @@
 """The gzip members of an archive: what many archives have in common is equal members (see clones.py).
 
-A member begins with the magic of gzip (RFC 1952, 2.3.1). The same bytes inside of a member only split it, in the same
-place in every archive that has it.
+A member begins with gzip's magic (RFC 1952, 2.3.1). The same bytes inside of it split it in the same place everywhere.
 """
 
 import hashlib
 import mmap
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,20 +34,15 @@ def gzip_members(path: Path) -> Members:
     """Look for the members of the archive at ``path``."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         members: list[GzipMember] = []
-        crc = 0
-        for start, stop in _bounds(data):
+        start = crc = 0
+        while start < len(data):
+            stop = data.find(_START, start + 1)
+            stop = len(data) if stop < 0 else stop
             digest = hashlib.sha256()
             for at in range(start, stop, _BLOCK):
                 block = data[at : min(at + _BLOCK, stop)]
                 crc = zlib.crc32(block, crc)
                 digest.update(block)
             members.append(GzipMember(start, stop - start, digest.digest()))
+            start = stop
     return Members(tuple(members), crc)
-
-
-def _bounds(data: mmap.mmap) -> Iterator[tuple[int, int]]:
-    start = 0
-    while (stop := data.find(_START, start + 1)) > 0:
-        yield start, stop
-        start = stop
-    yield start, len(data)

@@ -29,7 +29,6 @@ class GzipStream:
         self._inflate = isal_zlib.decompressobj(31)
         self._input = b""
         self._taken = 0
-        self._made = 0
         self._members = 0
         self._made_in_member = 0
         self._ended = False
@@ -45,13 +44,12 @@ class GzipStream:
                 if self._members and not self._made_in_member:
                     self._ended = True  # gzip also ignores trailing bytes as padding
                     break
-                if not self._made and not self._input.startswith(_MAGIC):
+                if not self._made_in_member and not self._input.startswith(_MAGIC):
                     raise ArchiveError("archive-unreadable", "this is not a gzip file") from None
                 reason = re.sub(r"^Error -?\d+ ", "", str(error)).lower()
                 raise ArchiveError("archive-truncated", f"the gzip data is damaged ({reason})") from None
             self._input = self._inflate.unconsumed_tail
             self._made_in_member += len(inflated)
-            self._made += len(inflated)
             self._budget.count(len(inflated))
             if self._inflate.eof:
                 self._next_member()

@@ -36,8 +36,7 @@ class BadHeaderError(ArchiveError):
 
 @dataclass(slots=True)
 class Member:
-    """A file, folder or link. ``type`` is b"0" for a file and b"5" for a folder, however the archive has it; ``size``
-    is in bytes."""
+    """A file, folder or link. ``type``: b"0" for any form of file, b"5" for any of a folder. ``size`` is in bytes."""
 
     name: str
     mode: int
@@ -139,14 +138,14 @@ class TarStream:
 
     def _block(self, *, may_end: bool = False) -> bytes:
         """The next block; b"" at the end of the data if it ``may_end`` here."""
-        block = self._some(_BLOCK)
+        block = b""
         while len(block) < _BLOCK:
-            more = self._some(_BLOCK - len(block))
-            if not more:
-                if may_end and not block:
-                    return b""
+            piece = self._some(_BLOCK - len(block))
+            if not piece and may_end and not block:
+                return b""
+            if not piece:
                 raise BadHeaderError("unexpected end of data")
-            block += more
+            block += piece
         return block
 
     def _skip(self) -> None:
@@ -183,8 +182,7 @@ def _parse_header(block: bytes) -> Member:
 
 
 def _parse_records(data: bytes, budget: Budget) -> dict[str, str]:
-    """The records of a pax header that matter here: those of names, sizes, times and holes. Raises
-    :class:`ArchiveError`: they are damaged, or too many."""
+    """The records of a pax header about names, sizes, times and holes. Raises :class:`ArchiveError`."""
     records: dict[str, str] = {}
     at = 0
     while at < len(data) and data[at]:

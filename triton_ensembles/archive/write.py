@@ -1,8 +1,7 @@
 """Writes a folder as a .tar.gz whose bytes depend only on the folder's content.
 
-Both what SageMaker calls a TargetModel and the packed environment inside it are written here. Members lie at the root
-(``tar -C tree``), sorted, owned by root, with fixed times; the gzip header carries neither name nor time. The bytes are
-the same wherever Python's zlib has the same version. Data that hardly shrinks is stored uncompressed.
+Members lie at the root (``tar -C tree``), sorted, owned by root, with fixed times; the gzip header carries neither
+name nor time. The bytes are the same for one version of zlib. Data that hardly shrinks is stored uncompressed.
 """
 
 from __future__ import annotations
@@ -70,9 +69,8 @@ def _shrinks(block: bytes) -> bool:
 
 
 def write_archive(tree: Path, destination: Path, *, progress: Callable[[str], object] = lambda _: None) -> None:
-    """Write the archive of ``tree`` to ``destination``, which is replaced only once the archive is complete.
-    ``progress``: called with a line after every 64 MB. Raises :class:`EnsembleError`: the tree holds a special file or
-    a link, which SageMaker refuses."""
+    """Write the archive of ``tree`` to ``destination``, which is replaced only once it is complete; ``progress`` gets a
+    line after every 64 MB. Raises :class:`EnsembleError`: the tree holds a special file or a link."""
     destination.parent.mkdir(parents=True, exist_ok=True)
     with write_whole(destination) as partial, partial.open("wb") as raw:
         with (

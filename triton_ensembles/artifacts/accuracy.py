@@ -1,10 +1,10 @@
 """The difference between a lower precision and fp32: the same inputs and the same file, compiled by OpenVINO for both.
 
-It is measured on the machine that builds, whose CPU must support the precision. A difference that is too large fails
-the build.
+The machine that builds measures it; its CPU must support the precision. Too large a difference fails the build.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from triton_ensembles.artifacts import Facts, Job
 from triton_ensembles.ground.errors import EnsembleError
 
 Floats = NDArray[np.float32]
@@ -27,9 +28,8 @@ def batches(rows: Sequence[Row], sizes: Sequence[int]) -> list[list[Row]]:
 
 
 def outputs(file: Path, precision: str, inputs: Iterable[Mapping[str, NDArray[Any]]], output: str) -> list[Floats]:
-    """The tensor ``output`` of the model in ``file``, which OpenVINO reads, for each of the inputs (the arrays by
-    tensor name), computed in ``precision``, "fp32" or "bf16". Raises :class:`EnsembleError`: this machine's CPU does
-    not compute in it."""
+    """The tensor ``output`` of the model in ``file`` for each of the inputs (arrays by tensor name), from OpenVINO in
+    ``precision``, "fp32" or "bf16". Raises :class:`EnsembleError`: this machine's CPU does not compute in it."""
     import openvino as ov
 
     core = ov.Core()
@@ -44,6 +44,14 @@ def outputs(file: Path, precision: str, inputs: Iterable[Mapping[str, NDArray[An
         request.infer(dict(feed))
         tensors.append(np.array(request.get_tensor(output).data))
     return tensors
+
+
+def measured(job: Job, inputs: Sequence[Mapping[str, NDArray[Any]]], output: str, judge: Callable[..., Facts]) -> Facts:
+    """The facts of ``judge(outputs, outputs in fp32, inputs)`` about the job's model, which are also written."""
+    precisions = (str(job.options["precision"]), "fp32")
+    facts = judge(*(outputs(job.source_file(), precision, inputs, output) for precision in precisions), inputs)
+    job.output.write_text(json.dumps(facts))
+    return facts
 
 
 def least_cosine(vectors: Floats, references: Floats) -> float:

@@ -1,18 +1,16 @@
 """The accuracy of an image classifier in a lower precision, on real photographs.
 
-The photographs are preprocessed as Inception's networks expect. The probabilities of all classes are compared, and
-the first class, unless fp32 itself has a tie.
+They are preprocessed as Inception's networks expect. All probabilities are compared, and the first class, if no tie.
 """
 
 import io
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from triton_ensembles.artifacts import Facts, Job
-from triton_ensembles.artifacts.accuracy import Floats, batches, least_cosine, outputs
+from triton_ensembles.artifacts.accuracy import Floats, batches, least_cosine, measured
 from triton_ensembles.ground.errors import EnsembleError
 
 TOOLS = ("openvino", "scikit-learn", "pillow")
@@ -27,14 +25,9 @@ TIE = 0.95
 
 
 def make(job: Job) -> Facts:
-    model = job.source_file()
     # OpenVINO calls a GraphDef's tensors as TensorFlow does.
     inputs = [{f"{INPUT}:0": feed[INPUT]} for feed in feeds(job.files)]
-    precisions = (str(job.options["precision"]), "fp32")
-    lower, fp32 = (outputs(model, precision, inputs, f"{OUTPUT}:0") for precision in precisions)
-    facts = judge(lower, fp32)
-    job.output.write_text(json.dumps(facts))
-    return facts
+    return measured(job, inputs, f"{OUTPUT}:0", judge)
 
 
 def feeds(_files: Mapping[str, Path], sizes: Sequence[int] = ()) -> list[dict[str, Floats]]:

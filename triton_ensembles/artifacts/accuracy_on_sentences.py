@@ -3,7 +3,6 @@
 The embeddings are compared (masked mean, unit length), because those are the ensemble's answers.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from triton_ensembles.artifacts import Facts, Job
-from triton_ensembles.artifacts.accuracy import batches, least_cosine, outputs
+from triton_ensembles.artifacts.accuracy import batches, least_cosine, measured
 from triton_ensembles.ground.paths import PACKAGE
 
 TOOLS = ("openvino", "tokenizers")
@@ -22,11 +21,7 @@ WIDTH = 8  # tokens: rows are padded to a multiple, as the gpu target's preproce
 
 
 def make(job: Job) -> Facts:
-    model, inputs = job.source_file(), feeds(job.files)
-    lower, fp32 = (outputs(model, precision, inputs, OUTPUT) for precision in (str(job.options["precision"]), "fp32"))
-    facts = judge(lower, fp32, inputs)
-    job.output.write_text(json.dumps(facts))
-    return facts
+    return measured(job, feeds(job.files), OUTPUT, judge)
 
 
 def feeds(files: Mapping[str, Path], sizes: Sequence[int] = ()) -> list[dict[str, NDArray[np.int32]]]:

@@ -71,9 +71,8 @@ def _graph(job: Job) -> list[str]:
 
 
 def _serialize_with(folder: Path, version: str, script: Path, job: Job) -> None:
-    """Run the pipeline's script with exactly this DALI; it writes ``job.output``. ``folder``: where it is imported
-    from. Raises :class:`EnsembleError`: the script fails with it. DALI up to 1.35 writes "mixed" only on a machine with
-    a GPU; 1.53 does not need one."""
+    """Run the pipeline's script, which writes ``job.output``, with exactly this DALI, imported from ``folder``. DALI up
+    to 1.35 writes "mixed" only on a machine with a GPU; 1.53 does not need one."""
     # -S: without this environment's site-packages, so that two versions of DALI and their libraries never mix.
     command: list[str | Path] = [sys.executable, "-S", "-B", script, job.output, "--device", job.dali_device]
     command += [argument for graph in _graph(job) for argument in ("--graph", graph)]

@@ -16,8 +16,7 @@ def copy(job: Job) -> Facts:
 
 
 def member(job: Job) -> Facts:
-    """The member ``options.member`` of the source file, a tar archive. Raises :class:`EnsembleError`: the archive has
-    no such file."""
+    """The member ``options.member`` of the source file, a tar archive. Raises :class:`EnsembleError`: it has none."""
     name = str(job.options["member"])
     with tarfile.open(job.source_file()) as archive:
         content = archive.extractfile(name) if name in archive.getnames() else None

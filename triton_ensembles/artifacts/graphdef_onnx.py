@@ -1,8 +1,7 @@
 """A frozen GraphDef as ONNX, for images whose Triton no longer has the TensorFlow backend.
 
-The tensors keep the names of Triton's config, without TensorFlow's ":0", so that no client sees a difference:
-``input`` FP32 [batch, rows, columns, channels] -> ``output`` FP32 [batch, …]. Batch is dynamic. The file is accepted
-only if its outputs agree with TensorFlow.
+The tensors keep the names of Triton's config, without TensorFlow's ":0": ``input`` FP32 [batch, rows, columns,
+channels] -> ``output`` FP32 [batch, …]; batch is dynamic. The file is accepted only if it agrees with TensorFlow.
 """
 
 import contextlib
@@ -38,9 +37,8 @@ def make(job: Job) -> Facts:
 
 
 def convert(source: Path, input_: str, output: str) -> bytes:
-    """The ONNX file of the part of the GraphDef ``source`` between ``input_`` and ``output``; only the first conversion
-    in a process gives the same bytes each time. Raises :class:`EnsembleError`: it is not a GraphDef, lacks one of these
-    tensors, or its input has no fixed image size."""
+    """The ONNX file of the GraphDef ``source`` between ``input_`` and ``output``; a process's first has always the same
+    bytes. Raises :class:`EnsembleError`: it is no GraphDef, lacks one of these tensors, or has no fixed image size."""
     import onnx
     import tf2onnx
 
@@ -108,8 +106,7 @@ def compare(model: Path, source: Path, input_: str, output: str) -> tuple[float,
 
 
 def _batched(source: Path, input_: str, output: str) -> Any:
-    """The part of the GraphDef that ``output`` needs, for any batch: TensorFlow accepts other sizes than the one that
-    inception_v3_2016_08_28_frozen.pb has, ONNX does not."""
+    """The part of the GraphDef that ``output`` needs, for any batch: ONNX accepts only the size that a file has."""
     import tensorflow as tf
     from google.protobuf.message import DecodeError
 

@@ -1,10 +1,8 @@
 """An ONNX model with its weights in a file beside it, plain and packed for this processor, which sessions map.
 
-What is written stands in runtime/backends/onnxruntime/weights_gate.py. ONNX Runtime optimizes the model twice:
-the plain graph as far as any processor can run it, and the prepacked one for this processor. Both name one file of
-weights, in which what they have in common is once.
-
-The model stays as it is where that cannot be proven: without a known input, or with answers that differ each time.
+The files are those of runtime/backends/onnxruntime/weights_gate.py. ONNX Runtime optimizes the model twice: the plain
+graph as far as any processor can run it, and the prepacked one for this processor; both name one file of weights. The
+model stays as it is where that cannot be proven: without a known input, or with answers that differ each time.
 """
 
 import hashlib
@@ -21,8 +19,14 @@ import onnxruntime as ort
 
 from triton_ensembles.artifacts import Facts, Job
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.runtime.backends.common.batching import Array
-from triton_ensembles.runtime.backends.common.known_input import KnownTensor, agree, known_tensors, sample, values_of
+from triton_ensembles.runtime.backends.common.known_input import (
+    Answer,
+    KnownTensor,
+    agree,
+    known_tensors,
+    sampled,
+    values_of,
+)
 from triton_ensembles.runtime.backends.onnxruntime.tensors import tensor_of
 from triton_ensembles.runtime.backends.onnxruntime.weights_gate import GatedFiles, WeightsGate, instruction_sets
 
@@ -42,10 +46,9 @@ _LEVELS = {-1: (_BASIC, _BASIC), 0: (_EXTENDED, _ALL), 1: (_EXTENDED, _EXTENDED)
 
 
 def make(job: Job) -> Facts:
-    """Write the folder ``job.output``: the model under its own name, and the other files.
-
-    Options: ``level``, as ``optimization.graph.level`` of the config; ``onnxruntime``, the version that this process
-    must have; ``instruction_sets``, of this processor, which the build needs to tell its results apart. Raises
+    """Write the folder ``job.output``: the model under its own name, and the other files. Options: ``level``, as
+    ``optimization.graph.level`` of the config; ``onnxruntime``, the version that this process must have;
+    ``instruction_sets``, of this processor, which the build needs to tell its results apart. Raises
     :class:`EnsembleError`: ONNX Runtime cannot load the model."""
     source, level = job.source_file(), int(job.options["level"])
     if ort.__version__ != job.options["onnxruntime"]:
@@ -77,7 +80,7 @@ def _map(source: Path, files: GatedFiles, level: int) -> str:
             weights.move(graph, Path(scratch) / path.stem)
             path.write_bytes(graph.SerializeToString(deterministic=True))
     for path, optimization in ((files.prepacked, _DISABLED), (files.plain, _LEVELS[level][1])):
-        if not _same(_answer(_open(path, _options(optimization)), known), answer):
+        if not agree(_answer(_open(path, _options(optimization)), known), answer):
             for written in (files.plain, files.prepacked, files.weights):
                 written.unlink()
             return f"{path.name} does not answer as the model does"
@@ -111,7 +114,7 @@ def _optimized(source: Path, folder: Path, level: Any, *, packs: bool) -> onnx.M
     return onnx.load(folder / "graph", load_external_data=False)
 
 
-def _answered(session: ort.InferenceSession) -> tuple[dict[str, KnownTensor], dict[str, tuple[float, ...]]] | None:
+def _answered(session: ort.InferenceSession) -> tuple[dict[str, KnownTensor], Answer] | None:
     """The first known input that the model answers with finite numbers, and the answer."""
     if any(node.type == "tensor(string)" or not node.type.startswith("tensor(") for node in session.get_outputs()):
         return None
@@ -120,19 +123,14 @@ def _answered(session: ort.InferenceSession) -> tuple[dict[str, KnownTensor], di
             answer = _answer(session, known)
         except Exception:  # such as an id beyond the vocabulary: ONNX Runtime's exceptions have no common base
             continue
-        if all(np.isfinite(values).all() for values in answer.values()) and _same(_answer(session, known), answer):
+        if all(np.isfinite(values).all() for values in answer.values()) and agree(_answer(session, known), answer):
             return known, answer
     return None
 
 
-def _answer(session: ort.InferenceSession, known: Mapping[str, KnownTensor]) -> dict[str, tuple[float, ...]]:
+def _answer(session: ort.InferenceSession, known: Mapping[str, KnownTensor]) -> Answer:
     names = [node.name for node in session.get_outputs()]
-    outputs: list[Array] = session.run(names, values_of(known))
-    return {name: tuple(sample(output)) for name, output in zip(names, outputs, strict=True)}
-
-
-def _same(values: Mapping[str, tuple[float, ...]], answer: Mapping[str, tuple[float, ...]]) -> bool:
-    return all(agree(values[name], answer[name]) for name in answer)
+    return sampled(names, session.run(names, values_of(known)))
 
 
 @dataclass

@@ -33,8 +33,7 @@ def export(
 
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
-        # The TorchScript exporter: ONNX Runtime and TensorRT fuse its graph completely, attention included. They do
-        # not with the graph of torch.export.
+        # The TorchScript exporter: ONNX Runtime and TensorRT fuse only its graph completely, attention included.
         torch.onnx.export(
             module.eval(),
             tuple(example.values()),

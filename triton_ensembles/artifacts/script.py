@@ -2,15 +2,12 @@
 
 ``maker = "script"``, ``run = "scripts/make_model.py"``: ``python SCRIPT OUTPUT JOB`` writes the file OUTPUT. JOB is a
 JSON file with ``files`` (those of the source, and the artifact that is needed, by name), ``file`` (the one that the
-recipe names, or null) and ``options``. Such a script may be written with :func:`main`, as the makers in this folder
-are, and with the helpers beside it: :mod:`.onnx_export`, :mod:`.torchscript` and :mod:`.accuracy`.
+recipe names, or null) and ``options``. A script may use :func:`main`, :mod:`.onnx_export` and :mod:`.torchscript`.
 
-``accuracy = "scripts/accuracy.py"``: ``python SCRIPT MODEL JOB`` judges the file MODEL, each time that it is made and
-has no random weights. JOB has ``files`` (those that MODEL was made from), ``precision`` ("fp32" or "bf16", in which the
-engine of the step computes) and ``options``.
+``accuracy = "scripts/accuracy.py"``: ``python SCRIPT MODEL JOB`` judges MODEL each time that it is made without random
+weights. JOB has ``files`` (those it was made from), ``precision`` ("fp32" or "bf16", of the engine) and ``options``.
 
-Exit code 0 is a success; of any other, the last line that was printed is the reason. If the last line on standard
-output is a JSON object, it is noted in the manifest.
+Exit code 0 is a success, and a JSON object in the last line is noted in the manifest; else that line is the reason.
 """
 
 import json
@@ -58,9 +55,8 @@ def check(job: Job) -> Facts:
 
 
 def run_script(script: Path, file: Path, job: Job, arguments: Mapping[str, Any], failure: str) -> Facts:
-    """Run ``python SCRIPT FILE JOB`` in the folder of the project, where JOB has the ``arguments`` and the job's files.
-    Returns the JSON object in its last line, if there is one. Raises :class:`EnsembleError`: its exit code is not 0;
-    ``failure`` says what that means."""
+    """Run ``python SCRIPT FILE JOB`` in the project's folder; JOB has ``arguments`` and the job's files. Returns the
+    JSON object in its last line, if any. Raises :class:`EnsembleError`, which begins with ``failure``: it fails."""
     files = {name: os.fspath(path.absolute()) for name, path in job.files.items()}
     environment = os.environ | ({"PYTHONPATH": os.fspath(IMPORTED_FROM)} if IS_CHECKOUT else {})
     with tempfile.TemporaryDirectory() as scratch:

@@ -1,9 +1,8 @@
 """A TensorRT plan of an ONNX file. Its outputs are compared with those of ONNX Runtime.
 
 Options of the recipe: ``precision`` ("fp16", the default, or "fp32"), ``profiles``, and ``accuracy``: "sentences",
-"photographs", or a script of the project with ``feeds``, ``judge`` and ``OUTPUT`` as those have them, which should be
-in ``reads``. The build adds the plan builder and the GPU (building/made/tensorrt_plans.py). A plan that was built on
-another machine is among the files, with its outputs.
+"photographs", or a script of the project, named in ``reads``, with ``feeds``, ``judge`` and ``OUTPUT`` as those. The
+build adds plan builder and GPU (building/made/tensorrt_plans.py). A plan from another machine is among the files.
 """
 
 import shutil

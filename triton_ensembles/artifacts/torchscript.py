@@ -21,11 +21,9 @@ TOLERANCE = 1e-4  # max abs difference of an output to the network's, relative t
 
 
 def write(module: torch.nn.Module, output: Path, examples: Sequence[torch.Tensor]) -> float:
-    """Script, freeze and save ``module``. Freezing folds batch normalization into the convolutions.
-
-    Returns the largest difference of an output for ``examples``, inputs, to the module's, relative to the largest
-    output. Raises :class:`EnsembleError`: it is more than TOLERANCE, or not a number.
-    """
+    """Script, freeze and save ``module``. Freezing folds batch normalization into the convolutions. Returns the largest
+    difference of an output for ``examples``, inputs, to the module's, relative to the largest output. Raises
+    :class:`EnsembleError`: it is more than TOLERANCE, or not a number."""
     import torch
 
     load: Callable[..., torch.jit.ScriptModule] = torch.jit.load  # torch does not annotate it

@@ -11,9 +11,7 @@ PLACEHOLDER = "/opt/conda-build/" + "placehold_" * 20
 
 def add_package(channel: Path, prefix: Path, facts: dict[str, object], subdir: str = "linux-64") -> None:
     """Pack the files of ``prefix`` as the conda package ``facts`` (name, version, build, depends ...) of ``channel``.
-
-    Text files that contain :data:`PLACEHOLDER` are declared so, as conda-build does.
-    """
+    Text files that contain :data:`PLACEHOLDER` are declared so, as conda-build does."""
     index = {"build_number": 0, "depends": [], "subdir": subdir, **facts}
     files = sorted(path for path in prefix.rglob("*") if path.is_symlink() or path.is_file())
     paths = [_path_entry(path, path.relative_to(prefix).as_posix()) for path in files]

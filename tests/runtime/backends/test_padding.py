@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from triton_ensembles.runtime.backends.common.batching import Array, BadInputError, Request
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
-from triton_ensembles.runtime.backends.common.padding import find_axes, run_padded
-from triton_ensembles.runtime.backends.common.row_groups import RUN_COST, cheapest_groups
+from triton_ensembles.runtime.backends.common.padding import RUN_COST, cheapest_groups, find_axes, run_padded
 
 AXES = find_axes(
     {"IDS": ["batch", "tokens"], "MASK": ["batch", "tokens"]}, {"Y": ["batch", "tokens", 2], "N": ["batch"]}

@@ -295,10 +295,8 @@ def test_a_file_that_is_not_torchscript_is_refused(model_server: ModelServer) ->
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this torch has CUDA")
 def test_a_gpu_without_cuda() -> None:
-    """Otherwise a config for a GPU would compute on the CPU, and nobody would know why it is slow.
-
-    Where there is no GPU at all Triton itself refuses the config; this is a GPU and a torch for the CPU.
-    """
+    """Otherwise a config for a GPU would compute on the CPU, and nobody would know why it is slow. Where there is no
+    GPU at all Triton itself refuses the config; this is a GPU and a torch for the CPU."""
     assert device_of(None).type == "cpu"
     with pytest.raises(LoadError, match=r"the config asks for KIND_GPU, but torch 2\S+ finds no CUDA here"):
         device_of(0)

@@ -1,4 +1,4 @@
-"""The tensorflow backend in the real server, on a small frozen graph, and the whole of dali_inception around one."""
+"""The tensorflow backend in the real server, on a small frozen graph."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tritonclient.grpc as triton
 
-from pipelines.dali_pipe import preprocess, serialize
-from tests.runtime.backends.conftest import Array, Encode, ModelServer, on_cpu
+from tests.runtime.backends.conftest import Array, ModelServer, on_cpu
 
 SOFTMAX = "InceptionV3/Predictions/Softmax"
 CLASSES = 1001
@@ -44,16 +42,9 @@ def directly() -> Any:
 
 @pytest.fixture(scope="module")
 def server(model_server: ModelServer) -> ModelServer:
-    """dali_inception as it is in git, on the CPU, with the small graph."""
     labels = "".join(f"class {number}\n" for number in range(CLASSES)).encode()
-    steps: dict[str, dict[str, bytes]] = {
-        "dali": {"1/model.dali": serialize()},
-        "inception_graphdef": {"1/model.graphdef": frozen_graph(), "inception_labels.txt": labels},
-        "ensemble": {},
-    }
-    for step, files in steps.items():
-        model_server.add(step, on_cpu(step), files)
-    model_server.client.load_model("ensemble")  # which loads its steps
+    files = {"1/model.graphdef": frozen_graph(), "inception_labels.txt": labels}
+    model_server.load("inception_graphdef", on_cpu("inception_graphdef"), files)
     return model_server
 
 
@@ -68,39 +59,6 @@ def test_answers_are_those_of_tensorflow(server: ModelServer, directly: Any) -> 
     for given, answer in zip(inputs, answers, strict=True):
         np.testing.assert_allclose(answer[SOFTMAX], directly(given), atol=1e-6)
     server.wait_for_a_batch("inception_graphdef", more_than=2)
-
-
-def test_whole_ensemble_on_photographs_of_different_sizes(
-    server: ModelServer, directly: Any, photographs: list[Array], encode: Encode
-) -> None:
-    """Otherwise a photograph sent to dali_inception would not get TensorFlow's answer to DALI's output."""
-    rows = [encode(photographs[n % 2][: 150 + 30 * n, : 600 - 40 * n]) for n in range(8)]
-    answers = server.infer_together("ensemble", ["OUTPUT"], [{"INPUT": row[None]} for row in rows])
-    for row, answer in zip(rows, answers, strict=True):
-        np.testing.assert_allclose(answer["OUTPUT"], directly(preprocess(row.tobytes())[None]), atol=1e-5)
-    server.wait_for_a_batch("dali", more_than=1)
-
-
-def test_the_ensemble_answers_with_names(
-    server: ModelServer, directly: Any, photographs: list[Array], encode: Encode
-) -> None:
-    """Otherwise the classification extension would give numbers: the labels belong to the step, not the ensemble."""
-    row = encode(photographs[1])
-    tensor = triton.InferInput("INPUT", [1, len(row)], "UINT8")
-    tensor.set_data_from_numpy(row[None])
-    asked = triton.InferRequestedOutput("OUTPUT", class_count=3)
-    answer = server.client.infer("ensemble", [tensor], outputs=[asked]).as_numpy("OUTPUT")
-    scores = directly(preprocess(row.tobytes())[None])[0]
-    best = np.argsort(-scores)[:3]
-    assert [item.decode().split(":")[1:] for item in answer.ravel()] == [[str(n), f"class {n}"] for n in best]
-
-
-def test_a_bad_image_through_the_ensemble(server: ModelServer, photographs: list[Array], encode: Encode) -> None:
-    """Otherwise the client of the ensemble would not learn which row is bad and why."""
-    reason = "row 0 of DALI_INPUT_0: not an image that DALI can decode"
-    with pytest.raises(triton.InferenceServerException, match=reason):
-        server.infer("ensemble", ["OUTPUT"], INPUT=np.frombuffer(b"no image", np.uint8)[None])
-    assert server.infer("ensemble", ["OUTPUT"], INPUT=encode(photographs[0])[None])["OUTPUT"].shape == (1, CLASSES)
 
 
 def test_thread_counts_and_a_fixed_batch_axis_in_the_graph(server: ModelServer, directly: Any) -> None:

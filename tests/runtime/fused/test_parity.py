@@ -80,10 +80,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def agree(drawn: Any, fused: Any) -> bool:
-    """Whether a client sees the same. Two errors are only compared where they are of the same step.
-
-    With requested outputs, 24.10 prunes steps that are needed, and then says "unexpected deadlock".
-    """
+    """Whether a client sees the same. Two errors are only compared where they are of the same step. With requested
+    outputs, 24.10 prunes steps that are needed, and then says "unexpected deadlock"."""
     if not isinstance(drawn, tuple):
         return bool(drawn == fused)
     if "unexpected deadlock" in drawn[1]:

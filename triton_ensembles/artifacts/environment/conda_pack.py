@@ -1,10 +1,9 @@
 """Lets conda-pack turn a prefix into a relocatable folder, without the files that no step needs.
 
-Triton never runs ``bin/conda-unpack``, to which conda-pack leaves the prefixes inside files. So every build gives it
-the same :data:`DESTINATION`, which it writes instead of the build's folder. No step depends on that path: Python finds
-its prefix relative to its executable, extension modules find libraries through ``$ORIGIN`` and LD_LIBRARY_PATH, and
-the first lines of scripts are rewritten. Wrong remain build information (``sysconfig``) and, from conda, compiled-in
-defaults such as OpenSSL's folder of certificates, which a step that makes TLS connections should therefore name.
+Triton never runs ``bin/conda-unpack``, to which conda-pack leaves the prefixes inside files. So every build names the
+same :data:`DESTINATION`. No step depends on it: Python finds its prefix relative to its executable, extension modules
+find libraries through ``$ORIGIN`` and LD_LIBRARY_PATH, and first lines of scripts are rewritten. Wrong remain
+``sysconfig`` and conda's compiled-in defaults, such as OpenSSL's certificates, which a step with TLS should name.
 """
 
 import json
@@ -73,8 +72,7 @@ def _rewrite_first_lines(tree: Path) -> None:
 
 
 def _shorten(record: Path) -> None:
-    """Keep only what identifies the build in a conda record, because the rest depends on the machine that installed it;
-    list only the files that are in the tree."""
+    """Keep what identifies the build in a conda record, not what depends on this machine, and the files of the tree."""
     full = json.loads(record.read_text(encoding="utf-8"))
     short = {field: full[field] for field in _RECORD_FIELDS if field in full}
     tree = record.parent.parent

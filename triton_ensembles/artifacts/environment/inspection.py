@@ -1,7 +1,6 @@
 """The content of an unpacked environment, found by running its Python as Triton does; and byte code of its modules."""
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,6 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from triton_ensembles.artifacts.environment.bytecode import compile_with
 from triton_ensembles.artifacts.environment.spec import EnvironmentSpec
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.programs import run_step
@@ -74,13 +72,6 @@ def inspect_environment(tree: Path, spec: EnvironmentSpec) -> EnvironmentFacts:
     names = _run_script(tree, spec, _IMPORT, json.dumps(modules))
     sources = tuple(Path(name) for name in names if name.endswith(".py"))
     return EnvironmentFacts(facts["python"], dict(sorted(packages.items())), sources)
-
-
-def compile_sources(tree: Path, sources: Iterable[Path]) -> None:
-    """Compile ``sources``, files below ``tree``, with the tree's own Python. The same sources give the same bytes.
-    Otherwise the first import on every machine would compile every module: 0.7 s instead of 0.2 s with numpy and
-    tokenizers. This byte code adds 1 MB to an archive of 27 MB; that of everything would add 6.5 MB."""
-    compile_with([tree / "bin" / "python3"], tree, sources, clean_environment(tree))
 
 
 def _run_script(tree: Path, spec: EnvironmentSpec, script: str, *arguments: str) -> Any:

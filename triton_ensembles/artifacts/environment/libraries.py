@@ -29,11 +29,9 @@ _GLIBC = re.compile(rb"\0GLIBC_2\.(\d+)(?=\0)")
 def make_relocatable(library: Path, executable: Path, modules: Iterable[Path]) -> None:
     """Make files of a prefix find their libraries beside them, whatever folder the prefix is moved to: the needed ones
     are copied into ``library``, ``<prefix>/lib``. Of the extension ``modules``, one whose libraries are not all on this
-    machine is deleted, because it could not be imported.
-
-    If the program ``strip`` is installed, it removes debugging symbols from all of them, which makes libpython five
-    times smaller. Archives built on two machines differ anyway, because these files do.
-    """
+    machine is deleted, because it could not be imported. If the program ``strip`` is installed, it removes debugging
+    symbols from all of them, which makes libpython five times smaller. Archives built on two machines differ anyway,
+    because these files do."""
     kept: list[tuple[Path, bool]] = []
     for module in modules:
         needed, missing = _dependencies(module)
@@ -68,8 +66,7 @@ def required_glibc(files: Iterable[Path]) -> str:
 
 
 def _dependencies(file: Path) -> tuple[dict[str, Path], list[str]]:
-    """The libraries, also indirect ones, that must be copied with ``file``, paths by name; and the names of those that
-    are missing on this machine."""
+    """The libraries, also indirect ones, to copy with ``file``, paths by name; and the names of those missing here."""
     answer = run_step("ldd cannot read this file", ["ldd", file], path=file)
     paths = {
         name: Path(path.strip()).resolve()
@@ -81,18 +78,18 @@ def _dependencies(file: Path) -> tuple[dict[str, Path], list[str]]:
 
 def needed_libraries(files: Iterable[Path]) -> set[str]:
     """The names of the libraries that the ELF files among ``files`` ask the loader for (DT_NEEDED)."""
-    needed = [_patchelf(file, "--print-needed").split() for file in files if _is_dynamic(file)]
-    return {name for names in needed for name in names}
+    return {name for file in files for name in _printed(file, "--print-needed").split()}
 
 
 def own_name(library: Path) -> str:
     """The name under which other files ask for ``library`` (DT_SONAME); "" if it has none."""
-    return _patchelf(library, "--print-soname").strip() if _is_dynamic(library) else ""
+    return _printed(library, "--print-soname").strip()
 
 
-def _is_dynamic(file: Path) -> bool:
+def _printed(file: Path, option: str) -> str:
     with file.open("rb") as stream:
-        return stream.read(4) == b"\x7fELF"
+        is_elf = stream.read(4) == b"\x7fELF"
+    return _patchelf(file, option) if is_elf else ""
 
 
 def _patchelf(file: Path, *arguments: str) -> str:

@@ -12,9 +12,8 @@ _LAUNCHER = '#!/bin/sh\nexec "${{0%/*}}/{name}" "$@"\n'
 
 
 def replace_links(tree: Path) -> None:
-    """Replace every symbolic link below ``tree`` by what it leads to; those that lead nowhere are removed. The tree
-    grows as little as possible: ``bin/python3`` starts ``bin/python3.11``, which conda links statically, and a library
-    keeps only the names that the loader requests."""
+    """Replace every symbolic link below ``tree`` by what it leads to, if anything. The tree grows little: ``python3``
+    starts ``python3.11``, which conda links statically, and libraries keep only the names that the loader requests."""
     links = list(_links(tree))
     _keep_needed_names(tree, links)
     for link in links:

@@ -1,7 +1,6 @@
 """The exact packages of an environment: those that were found, or those that are to be installed again.
 
-A line is what pip takes (``numpy==1.26.4 --hash=sha256:…``, ``mine @ https://… --hash=sha256:…``), or ``conda NAME
-==VERSION BUILD``.
+A line is pip's (``numpy==1.26.4 --hash=sha256:…``, ``mine @ https://… --hash=…``) or ``conda NAME ==VERSION BUILD``.
 """
 
 import json
@@ -69,8 +68,7 @@ class Pins:
             self.found.append(_pip_line(name, str(version), file_digest(wheel), named.get(name)))
 
     def note_report(self, report: Path) -> None:
-        """Note what pip has installed, by its own report. Raises :class:`EnsembleError`: one of the packages came from
-        a folder, and has no digest."""
+        """Note what pip has installed, by its report. Raises :class:`EnsembleError`: a package is from a folder."""
         packages: list[dict[str, Any]] = json.loads(report.read_text(encoding="utf-8"))["install"]
         for package in packages:
             name, origin = package["metadata"]["name"], package["download_info"]

@@ -1,8 +1,4 @@
-"""The content of an environment file.
-
-The file is conda's ``environment.yml``: ``name``, ``channels``, ``dependencies`` (match specifications and one ``pip:``
-list).
-"""
+"""An environment file, conda's ``environment.yml``: ``name``, ``channels``, ``dependencies`` with a ``pip:`` list."""
 
 from __future__ import annotations
 
@@ -77,8 +73,7 @@ class EnvironmentSpec:
 
     @property
     def pip_requirements(self) -> tuple[str, ...]:
-        """All packages as requirements for pip, in the order of the file. Raises :class:`EnsembleError`: one has a
-        version in a form that only conda reads."""
+        """All packages as requirements for pip, in their order. Raises :class:`EnsembleError`: only conda reads one."""
         return tuple(map(self._for_pip, self.packages)) + self.pip_packages
 
     def _for_pip(self, package: Package) -> str:
@@ -181,14 +176,13 @@ class _Reader:
         return requirements
 
     def python(self, packages: list[Package]) -> str | None:
-        for package in packages:
-            if package.name == "python" and package.version:
-                match = _ONE_MINOR.fullmatch(package.version)
-                if not match:
-                    message = f"{package.written!r} does not name one minor version, but Triton's stub is built for one"
-                    raise EnsembleError(message, path=self.path, line=package.line, cure="write `python=3.11`")
-                return match[1]
-        return None
+        package = next((package for package in packages if package.name == "python"), None)
+        if package is None or not package.version:
+            return None
+        if match := _ONE_MINOR.fullmatch(package.version):
+            return match[1]
+        message = f"{package.written!r} does not name one minor version, but Triton's stub is built for one"
+        raise EnsembleError(message, path=self.path, line=package.line, cure="write `python=3.11`")
 
     def items(self, node: yaml.Node | None, field: str) -> list[yaml.Node]:
         if node is None:

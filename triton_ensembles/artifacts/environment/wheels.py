@@ -28,8 +28,7 @@ _PYTHONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 _NEWEST_GLIBC = (2, 99)
 _LEGACY = {(2, 17): "manylinux2014", (2, 12): "manylinux2010", (2, 5): "manylinux1"}  # PEP 600
 
-# pip takes wheel tags and Requires-Python from --python-version, but evaluates markers for the Python that it runs in,
-# through these two functions (PEP 508).
+# From --python-version pip takes wheel tags and Requires-Python; markers it reads from these two functions (PEP 508).
 _PIP = """
 import platform, runpy, sys
 version = sys.argv.pop(1)
@@ -141,7 +140,7 @@ def _download(
 def _no_wheel(missing: re.Match[str], python: str, glibc: tuple[int, int]) -> WheelError:
     """Why: an unknown package, or a version that has wheels for other Pythons or a newer glibc, if any."""
     requirement, versions = missing["requirement"], [text for text in missing["versions"].split(", ") if text != "none"]
-    parents = (missing["parents"] or "").split("->") if missing["parents"] else []
+    parents = missing["parents"].split("->") if missing["parents"] else []
     names = [Requirement(text).name for text in (requirement, *parents)]
     request = f"{requirement} (which {names[1]} requires)" if parents else requirement
     message = f"no wheel brings {request} for Python {python} and glibc {'.'.join(map(str, glibc))}"

@@ -17,13 +17,13 @@ from pathlib import Path
 from triton_ensembles.artifacts.tensorrt.plan_request import PlanRequest
 from triton_ensembles.artifacts.tensorrt.profiles import fill
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.programs import ProgramError, output_of
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.triton.releases import agree
 
 PYTHON, TRTEXEC, DOCKER = "tensorrt", "trtexec", "docker"
 # trtexec's first line: "&&&& RUNNING TensorRT.trtexec [TensorRT v100400]" (8.6: v8603).
-_BANNER = re.compile(r"\[TensorRT v(\d+)(\d\d)(\d\d)\]")
-_OLD_BANNER = re.compile(r"\[TensorRT v(\d)(\d)(\d\d)\]")
+_BANNER = re.compile(r"\[TensorRT v(\d\d?)(\d\d?)(\d\d)\]")
 
 
 @dataclass(frozen=True)
@@ -51,18 +51,13 @@ def docker_image(release: str) -> str:
 
 def find_gpu() -> Gpu | None:
     """The first GPU that nvidia-smi lists; None when there is no GPU or no driver."""
-    query = ["nvidia-smi", "--query-gpu=name,compute_cap", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(query, capture_output=True, text=True, timeout=60)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    name, comma, capability = next(iter(done.stdout.splitlines()), "").rpartition(",")
-    return Gpu(name.strip(), capability.strip()) if comma and not done.returncode else None
+    listed = _output(["nvidia-smi", "--query-gpu=name,compute_cap", "--format=csv,noheader"]) or ""
+    name, comma, capability = listed.partition("\n")[0].rpartition(",")
+    return Gpu(name.strip(), capability.strip()) if comma else None
 
 
 def find_plan_builder(release: str, tensorrt: str, progress: Progress) -> PlanBuilder | None:
-    """The first plan builder of this machine with the TensorRT that the image of Triton's ``release``, such as "24.09",
-    has; with any if that is "", which is unknown."""
+    """The first plan builder here with the TensorRT of Triton's ``release`` ("24.09"); with any if that is ""."""
     for builder in _plan_builders(release):
         if builder.name == DOCKER or not tensorrt or agree(builder.tensorrt, tensorrt):
             return builder
@@ -71,17 +66,16 @@ def find_plan_builder(release: str, tensorrt: str, progress: Progress) -> PlanBu
 
 
 def run_script(builder: PlanBuilder, script: Path) -> None:
-    """Run the script of a plan request with trtexec, on this machine or in Docker. Raises :class:`EnsembleError`: the
-    script fails."""
+    """Run the script of a plan request with trtexec, here or in Docker. Raises :class:`EnsembleError`: it fails."""
     command: list[str | Path] = ["sh", script]
     if builder.name == DOCKER:
         user = f"{os.getuid()}:{os.getgid()}"
         command = ["docker", "run", "--rm", "--gpus", "all", "--user", user, "--volume", f"{script.parent}:/engines"]
         command += [builder.image, "sh", f"/engines/{script.name}"]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
-    if done.returncode:
-        lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-        raise EnsembleError(f"{builder.name} exited with {done.returncode}: {lines[-1] if lines else 'no output'}")
+    try:
+        output_of(command, environment=os.environ)
+    except ProgramError as error:
+        raise EnsembleError(f"{builder.name} exited with {error.code}: {error.last_line}") from error
 
 
 def build_with_api(request: PlanRequest, folder: Path, gpu: Gpu) -> None:
@@ -138,7 +132,7 @@ def _plan_builders(release: str) -> Iterator[PlanBuilder]:
 
 def banner_version(text: str) -> str:
     """The version in trtexec's banner, such as "10.4.0"; "" when there is no banner."""
-    match = _BANNER.search(text) if re.search(r"v\d{6}\]", text) else _OLD_BANNER.search(text)
+    match = _BANNER.search(text)
     return ".".join(str(int(part)) for part in match.groups()) if match else ""
 
 

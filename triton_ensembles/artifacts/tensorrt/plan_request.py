@@ -157,13 +157,12 @@ class BuiltPlan:
     tensorrt: str  # the version that built it, "10.4.0"
     gpu: str  # the GPU that built it, "NVIDIA A10G"
     compute_capability: str  # of that GPU, "8.6"
-    timing_cache: Path  # a file, which may not exist
     # for each feed of the request, the model's outputs FP32 by name
     outputs: tuple[dict[str, NDArray[np.float32]], ...]
 
     def facts(self) -> dict[str, Any]:
         """For the manifest; ``check`` reads tensorrt and compute_capability."""
-        cache = self.timing_cache
+        cache = self.plan.with_name(f"{self.request.name}.timing.cache")
         return {
             "tensorrt": self.tensorrt,
             "gpu": self.gpu,
@@ -187,7 +186,7 @@ def read_plan(folder: Path, name: str) -> BuiltPlan:
     except (OSError, ValueError, KeyError, TypeError) as error:
         message = f"the outputs of {name}.plan cannot be read, so its accuracy is unknown: {error}"
         raise EnsembleError(message, path=folder, cure=f"run {name}.sh again, to its end") from error
-    return BuiltPlan(plan, request, **facts, timing_cache=folder / f"{name}.timing.cache", outputs=outputs)
+    return BuiltPlan(plan, request, **facts, outputs=outputs)
 
 
 def read_log(path: Path) -> dict[str, str]:

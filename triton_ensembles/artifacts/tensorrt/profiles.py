@@ -1,7 +1,6 @@
 """Optimization profiles: the shapes that a TensorRT plan is built for.
 
-A recipe writes one as ``"1x8 64x32 64x256"``: minimum, optimum and maximum of the axes that vary, the batch first. They
-apply to all inputs of the model.
+A recipe writes ``"1x8 64x32 64x256"``: minimum, optimum and maximum of the axes that vary in any input, batch first.
 """
 
 import re

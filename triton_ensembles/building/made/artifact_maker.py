@@ -59,9 +59,8 @@ class MakerCall:
         return {"dali_device": target.dali_device, "dali_version": target.dali_version}
 
     def run(self, job: Job, subject: str, progress: Progress, *, packages: Path | None = None) -> dict[str, Any]:
-        """Run it in its own process and return its facts; what it prints is shown only when it fails, which raises
-        :class:`EnsembleError`. ``subject``: the path of the artifact, for messages. ``packages``: a folder of packages
-        that come before the installed ones."""
+        """Run it in its own process and return its facts. Raises :class:`EnsembleError` with the last line that it has
+        printed. ``subject``: the artifact's path, for messages. ``packages``: a folder of packages that come first."""
         with tempfile.TemporaryDirectory() as scratch:
             facts, log = Path(scratch) / "facts.json", Path(scratch) / "log"
             with uninterrupted(), log.open("wb") as stream:

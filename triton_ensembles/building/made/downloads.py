@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import urllib3
 
-from triton_ensembles.ground.extras import missing_extra
+from triton_ensembles.building.s3 import s3_client
 from triton_ensembles.ground.programs import ProgramError, output_of
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.source import HubPlace, PackagePlace, PathPlace, UrlPlace
@@ -101,18 +101,12 @@ def _from_address(place: UrlPlace, file: str, scratch: Path, progress: Progress)
 
 
 def _from_bucket(place: UrlPlace, file: str, path: Path, progress: Progress) -> Path:
-    """With the credentials, the region and the AWS_ENDPOINT_URL that boto3 finds."""
-    try:
-        import boto3
-    except ModuleNotFoundError as error:
-        raise missing_extra(error, "an s3:// source") or error from error
-    from botocore.config import Config
+    client = s3_client()
     from botocore.exceptions import BotoCoreError, ClientError
 
     bucket, _, folder = place.url.removeprefix(f"{_S3}://").partition("/")
-    config = Config(connect_timeout=10, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 3})
     try:
-        reply = boto3.Session().client(_S3, config=config).get_object(Bucket=bucket, Key=folder + file)
+        reply = client.get_object(Bucket=bucket, Key=folder + file)
         _write(reply["Body"].iter_chunks(_CHUNK), reply["ContentLength"], path, file, progress)
     except ClientError as error:
         if error.response.get("Error", {}).get("Code") in _ABSENT:

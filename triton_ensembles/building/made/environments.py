@@ -43,8 +43,7 @@ class MadeEnvironment:
 
 
 def make_environments(plan: BuildPlan, store: Store, progress: Progress) -> dict[str, MadeEnvironment]:
-    """Make every environment of the plan's recipe, by name. Raises :class:`EnsembleError`: one cannot be made, or does
-    not run in the target's image."""
+    """The recipe's environments, by name. Raises :class:`EnsembleError`: one cannot be made, or run in the image."""
     return {name: _make(recipe, plan, store, progress) for name, recipe in plan.recipe.environments.items()}
 
 

@@ -23,8 +23,7 @@ from triton_ensembles.ground.progress import Progress
 from triton_ensembles.runtime.fused.plan import StepPlan
 from triton_ensembles.triton.home import server_python
 
-# By backend: the package, and whether it needs what it requires. ONNX Runtime and OpenVINO require packages for tools
-# that no server uses.
+# By backend: the package, and whether it needs what it requires. Some require packages for tools that no server uses.
 _ENGINES = {
     "onnxruntime": ("onnxruntime", False),
     "openvino": ("openvino", False),
@@ -49,8 +48,7 @@ _PYTHONS = ("38", "39", "310", "311", "312", "313", "314", "314t", "315", "315t"
 
 
 def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, progress: Progress) -> Entry:
-    """A folder with the packages that the steps need. Raises :class:`EnsembleError`: no wheel brings a package, or two
-    environments cannot be one."""
+    """A folder with the steps' packages. Raises :class:`EnsembleError`: no wheel brings one, or two contradict."""
     target = plan.target
     glibc = glibc_of(target)
     specs = [read_environment_file(plan.root / environment.file) for environment in plan.recipe.environments.values()]

@@ -24,12 +24,12 @@ _CONDA_NAME = re.compile(r"(?:[^\s:]+::)?([A-Za-z0-9_][A-Za-z0-9_.-]*)")
 _CURE = "delete this lock and build, or take it from git as it was"
 _TITLE = "# The packages that build.py installs, which writes this file. To renew it, delete it and build. Asked for:"
 _ASKED = "#   "
+Make = Callable[[Path, list[Pins]], dict[str, Any]]
 
 
 class Lock:
     """The lock of one set of packages. ``frozen``: it may not change. Raises :class:`EnsembleError`: it is frozen, and
-    it is missing or was made for something else; or it was damaged: a line is not one of a lock, or what is asked for
-    is not in it."""
+    missing or made for something else; or it is damaged."""
 
     def __init__(self, folder: Path, name: str, python: str, requirements: Sequence[str], *, frozen: bool) -> None:
         self.path = folder / LOCKS / f"{name}-python{python}.lock"
@@ -60,9 +60,6 @@ class Lock:
             if _name_of(requirement, python) not in pinned:
                 raise EnsembleError(f"{requirement} is asked for, and this lock lacks it", path=self.path, cure=_CURE)
 
-    def pins(self) -> Pins:
-        return Pins(self.lines, source=self.path)
-
     def write(self, packages: Sequence[str], progress: Progress) -> None:
         """Note what was found, unless that is what the lock already says."""
         if self.lines or not packages:
@@ -77,17 +74,12 @@ class Lock:
 
 
 def locked_entry(
-    store: Store,
-    name: str,
-    origin: dict[str, Any],
-    locks: Sequence[Lock],
-    make: Callable[[Path, list[Pins]], dict[str, Any]],
-    progress: Progress,
+    store: Store, name: str, origin: dict[str, Any], locks: Sequence[Lock], make: Make, progress: Progress
 ) -> Entry:
     """What ``make(path, pins) -> facts`` makes of ``origin`` and the locks, which are written if they are new."""
 
     def make_and_note(output: Path) -> dict[str, Any]:
-        pins = [lock.pins() for lock in locks]
+        pins = [Pins(lock.lines, source=lock.path) for lock in locks]
         facts = make(output, pins)
         return facts | {"lock": [noted.found for noted in pins]}
 

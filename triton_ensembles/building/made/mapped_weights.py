@@ -33,10 +33,9 @@ LEAST_BYTES = 4 << 20
 def map_weights(
     plan: BuildPlan, made: Mapping[str, MadeArtifact], store: Store, progress: Progress, onnxruntime: Path | None = None
 ) -> dict[str, MadeArtifact]:
-    """The artifacts of ``plan``, which are ``made``, with what is derived from a model in its place: files beside it,
-    ``STEP/1/model.weights``. Both are by path in the recipe. ``onnxruntime``: a folder with the archive's ONNX Runtime
-    for the Python that runs this; None for the installed one. Raises :class:`EnsembleError`: an engine cannot load its
-    model."""
+    """The artifacts of ``plan``, which are ``made``, by path in the recipe, with what is derived from a model in its
+    place. ``onnxruntime``: a folder with the archive's ONNX Runtime for the Python that runs this; None for the
+    installed one. Raises :class:`EnsembleError`: an engine cannot load its model."""
     artifacts = dict(made)
     for step, call in derivations(plan, onnxruntime).items():
         model = plan.selected[step]

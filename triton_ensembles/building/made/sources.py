@@ -13,14 +13,8 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from triton_ensembles.building.made.downloads import (
-    DOWNLOADS,
-    Download,
-    MissingError,
-    UnreachableError,
-    from_folder,
-    from_path,
-)
+from triton_ensembles.building.made import downloads
+from triton_ensembles.building.made.downloads import Download, MissingError, UnreachableError, from_path
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest, locked, write_whole
 from triton_ensembles.ground.progress import Progress
@@ -50,17 +44,22 @@ class _ChangedError(MissingError):
 class Sources:
     """The sources of a run, which may build several ensembles. Each is looked for once, whether it is found or not."""
 
-    folder: Path | None  # the folder that the user names (WEIGHTS_DIR)
-    cache: Path  # where downloaded files are kept
+    folder: Path | None  # the one that the user names (WEIGHTS_DIR): it has <name>/<file> or <file>
+    cache: Path  # where downloaded files are kept, under their sha256
     _found: dict[str, dict[str, Path] | EnsembleError] = field(default_factory=dict)
 
     def files(self, name: str, source: Source, recipe: Path, root: Path, progress: Progress) -> dict[str, Path]:
-        """As :func:`fetch`; ``recipe`` is the file that has the source, which errors name with its line."""
+        """The files on this machine, by file name, of ``source``, which ``recipe`` calls ``name``. Paths are relative
+        to ``root``, the folder of the project.
+
+        Raises:
+            SourceUnavailableError: with the reason of each place that was tried.
+            SourceError: the recipe names a file by its path whose content has changed, and no other place has it.
+        """
         key = f"{name} {source.model_dump_json()}"
         if key not in self._found:
             try:
-                files = fetch(name, source, root=root, folder=self.folder, cache=self.cache, progress=progress)
-                self._found[key] = files
+                self._found[key] = self._fetched(name, source, root, progress)
             except EnsembleError as error:
                 self._found[key] = error
         known = self._found[key]
@@ -70,48 +69,40 @@ class Sources:
             raise type(known)(known.message, path=recipe, line=line, cure=known.cure)
         return known
 
-
-def fetch(
-    name: str, source: Source, *, root: Path, folder: Path | None, cache: Path, progress: Progress
-) -> dict[str, Path]:
-    """The files on this machine, by file name, of ``source``, which the recipe calls ``name``. Paths are relative to
-    ``root``, the folder of the project. The user's ``folder`` (WEIGHTS_DIR) is searched for ``<name>/<file>`` and
-    ``<file>``; what is downloaded is kept in ``cache`` under its sha256.
-
-    Raises:
-        SourceUnavailableError: with the reason of each place that was tried.
-        SourceError: the recipe names a file by its path whose content has changed, and no other place has the file.
-    """
-    with locked(cache / f"{name}.lock", progress):
+    def _fetched(self, name: str, source: Source, root: Path, progress: Progress) -> dict[str, Path]:
         files: dict[str, Path] = {}
-        for file, sha256 in source.files.items():
-            near = chain(_at_paths(source, file, root), [cache / sha256])
-            if path := next((kept for kept in near if kept.is_file() and file_digest(kept) == sha256), None):
-                files[file] = path
         reasons: dict[str, list[tuple[str, MissingError]]] = {file: [] for file in source.files}
-        for place, download, stays in _places(name, source, folder, root):
-            missing = [file for file in source.files if file not in files]
-            if not missing:
-                break
-            progress(f"{name}: looking for {', '.join(missing)} in {place}")
-            with tempfile.TemporaryDirectory(dir=cache, prefix="fetching-") as scratch:
-                for file in missing:
-                    try:
-                        path = download(file, Path(scratch), progress)
-                        _verify(path, file, source.files[file], stays=stays)
-                    except UnreachableError as reason:
-                        for unreached in missing:
-                            reasons[unreached].append((place, reason))
-                        break
-                    except MissingError as reason:
-                        reasons[file].append((place, reason))
-                        continue
-                    files[file] = path if stays else _keep(path, cache / source.files[file])
-                    progress(f"{name}/{file}: {files[file].stat().st_size / 1e6:.1f} MB from {place}")
-    for file in source.files:
-        if file not in files:
-            raise _unavailable(name, source, file, reasons[file])
-    return files
+        with locked(self.cache / f"{name}.lock", progress):
+            for file, sha256 in source.files.items():
+                near = chain(_at_paths(source, file, root), [self.cache / sha256])
+                if path := next((kept for kept in near if kept.is_file() and file_digest(kept) == sha256), None):
+                    files[file] = path
+            for place, download, stays in _places(name, source, self.folder, root):
+                missing = [file for file in source.files if file not in files]
+                if not missing:
+                    break
+                progress(f"{name}: looking for {', '.join(missing)} in {place}")
+                with tempfile.TemporaryDirectory(dir=self.cache, prefix="fetching-") as scratch:
+                    for file in missing:
+                        try:
+                            path = download(file, Path(scratch), progress)
+                            _verify(path, file, source.files[file], stays=stays)
+                        except UnreachableError as reason:
+                            for unreached in missing:
+                                reasons[unreached].append((place, reason))
+                            break
+                        except MissingError as reason:
+                            reasons[file].append((place, reason))
+                            continue
+                        files[file] = path if stays else self.cache / source.files[file]
+                        if not stays:
+                            with write_whole(files[file]) as kept:
+                                shutil.copyfile(path, kept)
+                        progress(f"{name}/{file}: {files[file].stat().st_size / 1e6:.1f} MB from {place}")
+        for file in source.files:
+            if file not in files:
+                raise _unavailable(name, source, file, reasons[file])
+        return files
 
 
 def changed_files(source: Source, root: Path) -> dict[str, str]:
@@ -156,18 +147,12 @@ def _unavailable(name: str, source: Source, file: str, reasons: list[tuple[str, 
     return error
 
 
-def _keep(path: Path, kept: Path) -> Path:
-    with write_whole(kept) as copy:
-        shutil.copyfile(path, copy)
-    return kept
-
-
 def _places(name: str, source: Source, folder: Path | None, root: Path) -> Iterator[tuple[str, Download, bool]]:
     """The places in their order, and whether their files stay where they are."""
     if folder:
-        yield f"folder {folder}", partial(from_folder, folder, name), False
+        yield f"folder {folder}", partial(downloads.from_folder, folder, name), False
     for place in source.places:
         if isinstance(place, PathPlace):
             yield str(place), partial(from_path, place, root), True
         else:
-            yield str(place), partial(DOWNLOADS[type(place)], place), False
+            yield str(place), partial(downloads.DOWNLOADS[type(place)], place), False

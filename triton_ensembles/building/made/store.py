@@ -48,11 +48,9 @@ class Store:
             with write_whole(place) as partial:
                 partial.mkdir()
                 facts = make(partial / name)
-                record = {"sha256": content_digest(partial / name), "facts": facts}
-                (partial / FACTS).write_text(json.dumps(record, indent=2, sort_keys=True))
-            entry = self._read(place, name)
-            assert entry is not None, "an entry that was just made can be read"
-            return entry, True
+                sha256 = content_digest(partial / name)
+                (partial / FACTS).write_text(json.dumps({"sha256": sha256, "facts": facts}, indent=2, sort_keys=True))
+            return Entry(place / name, sha256, facts), True
 
     def _read(self, place: Path, name: str) -> Entry | None:
         try:

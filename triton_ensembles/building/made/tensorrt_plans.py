@@ -87,14 +87,10 @@ def _prebuilt(artifact: Artifact, name: str, folder: Path, target: Target) -> Pl
         message = f"this plan was built with TensorRT {built.tensorrt}, and Triton {target.image} has {version}"
         raise EnsembleError(message, path=built.plan, cure=f"build it again in {docker_image(target.image)}")
     _refuse_other_gpu(built.gpu, built.compute_capability, target, built.plan)
-    in_recipe, in_plan = (
-        " with ".join((precision, ", ".join(map(str, profiles))))
-        for precision, profiles in (
-            (precision_of(artifact.options), profiles_of(artifact.options)),
-            (built.request.precision, built.request.profiles),
-        )
-    )
-    if in_recipe != in_plan:
+    recipe = (precision_of(artifact.options), profiles_of(artifact.options))
+    request = (built.request.precision, built.request.profiles)
+    if recipe != request:
+        in_recipe, in_plan = (f"{form} with {', '.join(map(str, profiles))}" for form, profiles in (recipe, request))
         cure = f"run `{COMMAND} engines` again, and build the plan with the new script"
         raise EnsembleError(f"this plan is {in_plan}, and the recipe has {in_recipe}", path=built.plan, cure=cure)
     candidates = (path for pattern in _PREBUILT for path in folder.glob(f"{name}.{pattern}"))

@@ -14,8 +14,7 @@ from triton_ensembles.ground.files import parse_json
 from triton_ensembles.ground.spelling import choices, nearest
 from triton_ensembles.triton.model_config import CONFIG
 
-# Made by the build from a model file for ONNX Runtime (backends/onnxruntime/weights_gate.py). A file that was trained
-# elsewhere has its weights in itself.
+# Made by the build from a model file for ONNX Runtime (weights_gate.py); a file from elsewhere has its weights in it.
 _GATE, _WITH_GATE = ".gate.json", (".gate.json", ".prepacked.onnx", ".weights")
 _KEY = re.compile(r"[^\s\0]+")
 

@@ -5,13 +5,12 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path, PurePosixPath
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any
 
+from triton_ensembles.building.s3 import s3_client
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.extras import missing_extra
 
 S3 = "s3://"
 _OF_TOOLS = frozenset({".DS_Store", ".gitkeep", ".gitignore", "Thumbs.db", "__pycache__", ".git", ".ipynb_checkpoints"})
@@ -21,48 +20,29 @@ Identity = tuple[str | int, ...]
 """What changes with the content of a file, and costs no reading of it."""
 
 
-class OwnFiles(Protocol):
-    def listed(self) -> Iterator[tuple[str, Identity]]:
-        """The path of each file in the folder, with its identity. Raises :class:`EnsembleError`."""
-
-    def fetched(self, inner: str, scratch: Path, /) -> Path:
-        """The file on this machine; one that is downloaded lies in ``scratch``. Raises :class:`EnsembleError`."""
-
-
 class Buckets:
     """The client of S3, made when it is needed, for any thread."""
 
     def __init__(self) -> None:
         self._making = Lock()
-
-    @cached_property
-    def _client(self) -> Any:
-        """With the credentials, the region and the AWS_ENDPOINT_URL that boto3 finds."""
-        try:
-            import boto3
-            from botocore.config import Config
-        except ModuleNotFoundError as error:
-            raise missing_extra(error, "an s3:// source") or error from error
-        retries = {"mode": "standard", "total_max_attempts": 3}
-        config = Config(connect_timeout=10, read_timeout=60, retries=retries, max_pool_connections=_CONNECTIONS)
-        return boto3.Session().client("s3", config=config)
+        self._client: Any = None
 
     @contextmanager
     def reading(self, address: str) -> Iterator[Any]:
         """The client; what fails is told as :class:`EnsembleError`."""
         with self._making:
-            client = self._client
+            self._client = self._client or s3_client(max_pool_connections=_CONNECTIONS)
         from boto3.exceptions import Boto3Error
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
-            yield client
+            yield self._client
         except (BotoCoreError, ClientError, Boto3Error) as error:
             reason, cure = " ".join(str(error).split())[:200], "see to the address and the credentials"
             raise EnsembleError(f"{address} cannot be read: {reason}", cure=cure) from error
 
 
-def own_files(place: str, table: Path, buckets: Buckets) -> OwnFiles:
+def own_files(place: str, table: Path, buckets: Buckets) -> "OwnFiles":
     """Files that the column ``files`` of a row of ``table`` names. A relative path is one in the folder of the table.
     Raises :class:`EnsembleError`: there is no such folder, or the path leads out of the table's folder."""
     if place.startswith(S3):
@@ -87,6 +67,7 @@ class _Folder:
     folder: Path
 
     def listed(self) -> Iterator[tuple[str, Identity]]:
+        """The path of each file in the folder, with its identity. Raises :class:`EnsembleError`."""
         for path, folders, names in os.walk(self.folder, onerror=_refuse):
             folders[:] = sorted(set(folders) - _OF_TOOLS)
             if link := next((folder for folder in folders if Path(path, folder).is_symlink()), None):
@@ -121,6 +102,7 @@ class _Bucket:
                         yield inner, (stored["Size"], stored["ETag"])
 
     def fetched(self, inner: str, scratch: Path) -> Path:
+        """The file on this machine; it lies in ``scratch``. Raises :class:`EnsembleError`."""
         scratch.mkdir(exist_ok=True)
         path = scratch / inner.replace("/", "%2F")
         with self.buckets.reading(self._address) as client:
@@ -130,6 +112,9 @@ class _Bucket:
     @property
     def _address(self) -> str:
         return f"{S3}{self.bucket}/{self.prefix}"
+
+
+OwnFiles = _Folder | _Bucket
 
 
 def _refuse(error: OSError) -> None:

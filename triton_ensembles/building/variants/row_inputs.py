@@ -76,7 +76,10 @@ class RowReader:
         """Raises :class:`EnsembleError`: the row's files cannot be used."""
         place = own_files(row.files, self.table.path, self._buckets) if row.files else None
         own = self._own(row, place) if place else []
-        parameters = self._parameters(row)
+        parameters: dict[str, dict[str, str]] = {}
+        for column, value in row.parameters.items():
+            step, key = self._columns[column]
+            parameters.setdefault(step, {})[key] = value
         inputs = digest([*self.common, row.name, {file.path: file.sha256 for file in own}, parameters])
         is_current = self.state.is_current(row.name, inputs, self.path(row))
         return RowInputs(
@@ -97,20 +100,15 @@ class RowReader:
             sha256 = self.state.known_digest(row.name, inner, identity)
             if sha256 is None:
                 fetched = place.fetched(inner, self._downloads(row))
-                sha256 = _digest(fetched)
+                try:
+                    sha256 = file_digest(fetched)
+                except OSError as error:
+                    raise EnsembleError(f"this cannot be read: {error.strerror}", path=fetched) from error
             files[path] = _Own(place, inner, identity, path, sha256, fetched)
         if not files:
             message = f"there is no file in {row.files!r}"
             raise EnsembleError(message, cure="put the files there, in folders as those of the archive")
         return list(files.values())
-
-    def _parameters(self, row: Row) -> dict[str, dict[str, str]]:
-        """By step, those that the row sets."""
-        parameters: dict[str, dict[str, str]] = {}
-        for column, value in row.parameters.items():
-            step, key = self._columns[column]
-            parameters.setdefault(step, {})[key] = value
-        return parameters
 
     def _step_and_key(self, column: str) -> tuple[str, str]:
         try:
@@ -136,10 +134,3 @@ class _Own:
     def replacement(self, downloads: Path) -> Replacement:
         path = self.fetched or self.place.fetched(self.inner, downloads)
         return Replacement(path, int(self.identity[0]), self.sha256)
-
-
-def _digest(path: Path) -> str:
-    try:
-        return file_digest(path)
-    except OSError as error:
-        raise EnsembleError(f"this cannot be read: {error.strerror}", path=path) from error

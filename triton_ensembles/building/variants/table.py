@@ -39,8 +39,7 @@ class Table:
 
 
 def read_table(path: Path) -> Table:
-    """The table at ``path``; faults of a row are in the row. Raises :class:`EnsembleError`: the file is not a CSV in
-    UTF-8, its header is wrong, or it has no row."""
+    """The table at ``path``, with the faults of its rows. Raises :class:`EnsembleError`: it is no CSV with a header."""
     text = read_text(path, _MOST_BYTES).removeprefix("\ufeff")
     if "\0" in text:
         raise EnsembleError("this is not a text file in UTF-8", path=path, cure="save it as UTF-8")
@@ -77,7 +76,7 @@ def _records(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
 def _refuse_header(path: Path, columns: Sequence[str]) -> None:
     seen: set[str] = set()
     for column in columns:
-        if column and column not in (NAME, FILES) and not _is_parameter(column):
+        if column and column not in (NAME, FILES) and not all(column.partition(".")):  # STEP.PARAMETER
             meant = nearest(column, (NAME, FILES))
             message = f"there is no column {column!r}: {_COLUMNS}"
             raise EnsembleError(message, path=path, line=1, cure=f"did you mean {meant}" if meant else "")
@@ -90,11 +89,6 @@ def _refuse_header(path: Path, columns: Sequence[str]) -> None:
         message = f"this table has names only, and nothing that differs: {_COLUMNS}"
         cure = "add a column, or write equal clones with --count and --prefix"
         raise EnsembleError(message, path=path, line=1, cure=cure)
-
-
-def _is_parameter(column: str) -> bool:
-    step, dot, parameter = column.partition(".")
-    return bool(step and dot and parameter)
 
 
 def _row(line: int, columns: Sequence[str], cells: Sequence[str]) -> Row:
@@ -120,9 +114,10 @@ def _without_doubles(rows: Sequence[Row]) -> list[Row]:
     lines = defaultdict(list)
     for row in rows:
         lines[row.name].append(row.line)
-    return [row if row.fault or len(lines[row.name]) == 1 else _double(row, lines[row.name]) for row in rows]
-
-
-def _double(row: Row, lines: Sequence[int]) -> Row:
-    line = lines[0] if row.line != lines[0] else lines[1]
-    return replace(row, fault=f"{row.name!r} is also the name in line {line}; give each row a name of its own")
+    faults = {
+        row.line: f"{row.name!r} is also the name in line {line}; give each row a name of its own"
+        for row in rows
+        for line in reversed(lines[row.name][:2])
+        if line != row.line
+    }
+    return [replace(row, fault=row.fault or faults.get(row.line, "")) for row in rows]

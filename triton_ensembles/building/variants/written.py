@@ -36,10 +36,9 @@ class Variant:
 
 
 def write_variants(archive: Path, table: Table, folder: Path, progress: Progress) -> Generator[Variant, None, None]:
-    """Write a variant of ``archive`` for each row into ``folder``; yield what became of it.
-
-    A row whose files, parameters and archive are as they were is left alone. Raises :class:`EnsembleError`: the archive
-    cannot be cloned or has faults of its own, a column names no step of it, or the variants do not fit on the disk."""
+    """Write a variant of ``archive`` for each row into ``folder``; yield what became of it. A row whose files,
+    parameters and archive are as they were is left alone. Raises :class:`EnsembleError`: the archive cannot be cloned
+    or has faults of its own, a column names no step of it, or the variants do not fit on the disk."""
     with (
         read_original(archive, folder, progress) as original,
         tempfile.TemporaryDirectory(dir=folder, prefix=DOWNLOADED.format(os.getpid())) as scratch,
@@ -67,25 +66,20 @@ class _Writer:
         paths = [self._path(row) for row in table.rows if not row.fault]
         original.refuse_without_space(sum(not path.exists() for path in paths))
 
-    def variant(self, row: Row, inputs: Callable[[], RowInputs]) -> Variant:
+    def variant(self, row: Row, read_inputs: Callable[[], RowInputs]) -> Variant:
         path = self._path(row)
         try:
             if row.fault:
                 raise EnsembleError(row.fault)
             self._original.refuse_itself(path)
-            return self._written(row, inputs(), path)
+            inputs = read_inputs()
+            if not inputs.is_current:
+                changes = Changes(row.name, inputs.files, inputs.parameters, self._places.left_out(inputs.files))
+                self._checks.refuse_faults(changes, path)
+                self._original.write(changes, path)
+                self.state.note(row.name, inputs.digest, path, inputs.known)
         except EnsembleError as error:
             return Variant(row, path, fault=str(error))
-
-    def _written(self, row: Row, inputs: RowInputs, path: Path) -> Variant:
-        """The archive, which is written unless it is there as it was written from the same inputs. Raises
-        :class:`EnsembleError`: check finds errors in the archive, or a file has changed meanwhile."""
-        if not inputs.is_current:
-            left_out = self._places.left_out(inputs.files)
-            changes = Changes(row.name, inputs.files, inputs.parameters, left_out)
-            self._checks.refuse_faults(changes, path)
-            self._original.write(changes, path)
-            self.state.note(row.name, inputs.digest, path, inputs.known)
         random = bool(self._places.random - inputs.replaced)
         return Variant(row, path, path.stat().st_size, not inputs.is_current, random)
 

@@ -1,14 +1,12 @@
 """Python-based backends for tritonserver with the names of NVIDIA's native ones: the same config.pbtxt loads in both.
 
 The server finds each in --backend-directory, as a link to ``served_model`` (see ``triton/stubs.py``). For each model
-instance Triton's Python backend starts a stub process, which imports ``<backend>/model.py`` as a lone module: only its
-own folder is on ``sys.path``. So ``model.py`` first appends the folder that holds ``triton_ensembles`` (five levels up;
-resolved, because the server sees the file through a link), and then imports from this package under its full name. The
-folder is appended, not inserted: packages of the stub's own Python come first.
+instance a stub process imports ``<backend>/model.py`` as a lone module: only its own folder is on ``sys.path``. So
+``model.py`` first appends the folder that holds ``triton_ensembles`` (five levels up; resolved, because the server sees
+the file through a link), behind the packages of the stub's own Python.
 
-The stub's Python is bare, so that plain Python steps have here what they have in NVIDIA's image. The engines come from
-the Python that runs the project, and their stubs are of that Python, also where those of the steps are of another one
-(``triton/stubs.py``): the server hands its folders of packages to these backends in a variable.
+That Python is bare, so that plain Python steps have here what they have in NVIDIA's image. The engines come from the
+Python that runs the project: the server hands its folders of packages to these backends in a variable.
 
 Modules here import nothing else of ``triton_ensembles``, so that a stub loads no more than its backend needs.
 """
@@ -24,7 +22,11 @@ ENGINES = {
     "pytorch": ("model.pt", "pytorch.torch_engine", "TorchEngine"),
     "dali": ("model.dali", "dali.dali_engine", "DaliEngine"),
 }
-"""By backend: the model's file, unless the config names another one, and the engine's module and class."""
+"""By backend: the model's file, unless the config names another one, and the engine's module and class.
+
+The constructor takes a ``ModelInstance``, and raises ``LoadError`` when the file and the config disagree.
+``parameters`` are the keys of the config that it reads. ``answer(requests)`` has a ``Result`` for each ``Request``, in
+their order, and never raises an error that a request caused; ``close()`` frees memory and threads."""
 
 COMPLETING = {"onnxruntime": "onnxruntime.completion", "openvino": "openvino.completion"}
 """By backend: the module whose ``complete(config, file)`` adds what a config leaves out and the file says."""

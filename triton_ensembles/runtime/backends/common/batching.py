@@ -1,7 +1,6 @@
 """Many requests become one run of an engine, and each request gets its own rows back. Needs only numpy.
 
-The dynamic batcher passes ``execute`` a list of requests. A Python-based backend must itself join them into one array
-for the engine; otherwise there is no dynamic *batching*.
+The dynamic batcher passes ``execute`` a list of requests, which a Python-based backend must itself join.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,27 +32,18 @@ Result = Mapping[str, Array] | Exception
 
 
 def run_batch(requests: Sequence[Request], run: Run, *, batched: bool) -> list[Result]:
-    """Answer all requests, in their order, with one run for all those whose rows have the same shape.
-
-    Triton's dynamic batcher only joins requests of equal shape, unless an input allows ragged batches; then there is
-    one run for each shape. A run that fails is repeated for each request, so that one bad request (with a token id
-    beyond the vocabulary, for example) fails alone. Without a batch axis there is one run for each request.
-    """
-    results: list[Result | None] = [None] * len(requests)
-    for group in _groups(requests, batched):
-        for index, result in zip(group, _run_group([requests[i] for i in group], run), strict=True):
-            results[index] = result
-    return [result for result in results if result is not None]
-
-
-def _groups(requests: Sequence[Request], batched: bool) -> list[list[int]]:
-    if not batched:
-        return [[index] for index in range(len(requests))]
+    """Answer all requests, in their order, with one run for all those whose rows have the same shape. Triton's dynamic
+    batcher only joins requests of equal shape, unless an input allows ragged batches; then there is one run for each
+    shape. A run that fails is repeated for each request, so that one bad request (with a token id beyond the
+    vocabulary, for example) fails alone. Without a batch axis there is one run for each request."""
     groups: dict[object, list[int]] = {}
     for index, request in enumerate(requests):
         shapes = tuple((name, array.shape[1:]) for name, array in sorted(request.inputs.items()))
-        groups.setdefault(shapes, []).append(index)
-    return list(groups.values())
+        groups.setdefault(shapes if batched else index, []).append(index)
+    results: dict[int, Result] = {}
+    for group in groups.values():
+        results |= zip(group, _run_group([requests[index] for index in group], run), strict=True)
+    return [results[index] for index in range(len(requests))]
 
 
 def _run_group(requests: Sequence[Request], run: Run) -> list[Result]:

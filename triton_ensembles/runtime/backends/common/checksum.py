@@ -6,11 +6,11 @@ from pathlib import Path
 _CHUNK = 1 << 20
 
 
-def size_and_crc32(path: Path) -> tuple[int, int]:
-    """The size of a file in bytes, and its CRC-32."""
+def fingerprint(path: Path) -> dict[str, int]:
+    """The ``size`` of a file in bytes, and its ``crc32``."""
     size = checksum = 0
     with path.open("rb", buffering=0) as stream:
         while chunk := stream.read(_CHUNK):
             size += len(chunk)
             checksum = zlib.crc32(chunk, checksum)
-    return size, checksum
+    return {"size": size, "crc32": checksum}

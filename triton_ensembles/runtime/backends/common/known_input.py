@@ -1,13 +1,11 @@
 """One known input of a model, and its answer: whether two files of one model compute the same.
 
-The values follow from the tensors' names and a fixed arithmetic, so a record needs only their types and shapes, and no
-version of numpy changes them.
+The values follow from the tensors' names and a fixed arithmetic, whatever numpy; a record needs only types and shapes.
 """
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,6 +22,9 @@ _INTEGERS = ((0, 1000), (0, 2), (1, 2))
 _TOLERANCE = 1e-3
 _MOST_VALUES = 1024  # of an output that are recorded
 
+Answer = Mapping[str, tuple[float, ...]]
+"""Values of a model's outputs, by name."""
+
 
 @dataclass(frozen=True)
 class KnownTensor:
@@ -33,13 +34,6 @@ class KnownTensor:
     shape: tuple[int, ...]
     least: int
     most: int
-
-    @classmethod
-    def read(cls, record: Mapping[str, Any]) -> "KnownTensor":
-        return cls(str(record["type"]), tuple(record["shape"]), int(record["least"]), int(record["most"]))
-
-    def record(self) -> dict[str, Any]:
-        return asdict(self)
 
     def values(self, name: str) -> Array:
         """The values of the input ``name``: Fibonacci hashing of the elements' numbers."""
@@ -57,10 +51,8 @@ class KnownTensor:
 
 
 def known_tensors(inputs: Sequence[Tensor]) -> Iterator[dict[str, KnownTensor]]:
-    """Inputs to try, by name, for the ``inputs`` of a file; none for a model of strings or of no declared rank.
-
-    The model says which of them is valid: it may refuse ids beyond its vocabulary, or images that are too small.
-    """
+    """Inputs to try, by name, for the ``inputs`` of a file; none for a model of strings or of no declared rank. The
+    model says which of them is valid: it may refuse ids beyond its vocabulary, or images that are too small."""
     if not inputs or any(tensor.data_type not in _TYPES or tensor.dims is None for tensor in inputs):
         return
     for size in _SIZES:
@@ -81,19 +73,19 @@ def values_of(known: Mapping[str, KnownTensor]) -> dict[str, Array]:
     return {name: tensor.values(name) for name, tensor in known.items()}
 
 
-def sample(output: Array) -> list[float]:
-    """At most about a thousand values of an output, from all over it: an odd step passes every column in turn."""
-    step = max(1, output.size // _MOST_VALUES) | 1
-    values: list[float] = output.ravel()[::step].astype(np.float64).tolist()
-    return values
+def sampled(names: Iterable[str], outputs: Iterable[Array]) -> Answer:
+    """At most about a thousand values of each output, from all over it: an odd step passes every column in turn."""
+    steps = ((name, array, max(1, array.size // _MOST_VALUES) | 1) for name, array in zip(names, outputs, strict=True))
+    return {name: tuple(array.ravel()[::step].astype(np.float64).tolist()) for name, array, step in steps}
 
 
-def agree(values: Sequence[float], expected: Sequence[float]) -> bool:
-    """Whether two samples differ by rounding only. Values that are not finite agree with nothing."""
-    if len(values) != len(expected):
+def agree(answer: Answer, expected: Answer) -> bool:
+    """Whether two answers differ by rounding only. Values that are not finite agree with nothing."""
+    return all(_agree(np.array(answer[name]), np.array(values)) for name, values in expected.items())
+
+
+def _agree(values: Array, expected: Array) -> bool:
+    if values.shape != expected.shape:
         return False
-    if not values:
-        return True
-    computed, reference = np.array(values), np.array(expected)
-    limit = _TOLERANCE * float(np.abs(reference).max())
-    return bool((np.abs(computed - reference) <= limit).all())
+    limit = _TOLERANCE * np.abs(expected).max(initial=0)
+    return bool((np.abs(values - expected) <= limit).all())

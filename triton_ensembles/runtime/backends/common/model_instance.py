@@ -1,7 +1,6 @@
 """Declarations of config.pbtxt about one model instance, compared with what the model's file has.
 
-Triton passes a Python-based backend its config as JSON text in ``args["model_config"]``; everything that the backends
-of this folder know about a model comes from there.
+Triton passes a Python-based backend the config as JSON text in ``args["model_config"]``.
 """
 
 import json
@@ -37,11 +36,8 @@ class Tensor:
 
 @dataclass(frozen=True)
 class ModelInstance:
-    """One instance of a model: what the config declares, with ``reshape`` applied, and where Triton placed it.
-
-    The first instance compares its files with their checksums (``checks_files``), and does it for all: Triton does not
-    load a model of which one instance fails.
-    """
+    """One instance of a model: what the config declares, with ``reshape`` applied, and where Triton placed it. The
+    first compares the files with their checksums for all: Triton loads no model of which one instance fails."""
 
     name: str
     file: Path
@@ -51,7 +47,7 @@ class ModelInstance:
     parameters: Mapping[str, str]
     config: Mapping[str, Any]  # the whole, as Triton completed it
     gpu: int | None  # the device of a KIND_GPU instance, None on the CPU
-    checks_files: bool = True
+    checks_files: bool = True  # compares them with their checksums
 
     @property
     def instances(self) -> int:
@@ -120,11 +116,10 @@ def check_tensors(
         if tensor.name not in there:
             names = ", ".join(f'"{name}"' for name in there) or "none"
             raise LoadError(f'the config has {kind} "{tensor.name}", but the file has {names}')
+        check_tensor(kind, tensor, there[tensor.name], batched=batched)
     missing = sorted(there.keys() - {tensor.name for tensor in declared})
     if all_needed and missing:
         raise LoadError(f'the file needs {kind} "{missing[0]}", which the config lacks')
-    for tensor in declared:
-        check_tensor(kind, tensor, there[tensor.name], batched=batched)
 
 
 def check_tensor(kind: str, declared: Tensor, tensor: Tensor, *, batched: bool) -> None:

@@ -1,9 +1,8 @@
 """Runs a serialized DALI pipeline over the rows of a whole dynamic batch.
 
-DALI takes a batch as a list of samples of different lengths, so requests need not have one shape
-(``allow_ragged_batch``, as with the native backend). There are two improvements over the native backend: a row that
-cannot be processed fails only its own request, and the size of images is limited (images.py). The native backend's
-autoserialization (a dali.py instead of model.dali) is not supported.
+Samples of a batch differ in length, so requests need not have one shape (``allow_ragged_batch``, as with the native
+backend). Other than there, a row that cannot be processed fails only its own request, the size of images is limited
+(images.py), and a dali.py instead of model.dali is not supported.
 """
 
 import re
@@ -59,11 +58,11 @@ class DaliEngine:
         }
         if "num_threads" in model.parameters:
             self._options["num_threads"] = model.integer("num_threads", 0)
-        self._pipeline: Any = self._build()
+        self._pipeline: Any = self._built()
 
     def answer(self, requests: Sequence[Request]) -> list[Result]:
         """One run of the pipeline for the rows of all requests; more only for too many pixels, or after errors."""
-        prepared = [self._prepare(request) for request in requests]
+        prepared = [self._rows(request) for request in requests]
         batch = [row for rows in prepared if not isinstance(rows, Exception) for row in rows]
         runs = list(self._runs(batch))
         samples = iter([sample for rows in runs for sample in self._run(rows, keep=len(runs) > 1)])
@@ -75,30 +74,26 @@ class DaliEngine:
     def close(self) -> None:
         self._pipeline = None
 
-    def _build(self) -> Any:
+    def _built(self) -> Any:
         try:
             return Pipeline.deserialize(self._file.serialized, **self._options)
         except RuntimeError as error:
             raise LoadError(f"DALI cannot build {self._model.file.name}: {_reason(error)}") from error
 
-    def _prepare(self, request: Request) -> list[InputSample] | Exception:
+    def _rows(self, request: Request) -> list[InputSample] | Exception:
         """The rows of a request, or the error of its first bad row."""
-        try:
-            count = len(next(iter(request.inputs.values())))
-            return [self._row(request, index) for index in range(count)]
-        except BadInputError as error:
-            return error
-
-    def _row(self, request: Request, index: int) -> InputSample:
-        arrays = {name: array[index] for name, array in request.inputs.items()}
-        pixels = 0
-        for name in self._file.image_inputs & arrays.keys():
-            arrays[name] = images.unpadded(arrays[name])
-            try:
-                pixels += images.pixels(arrays[name], self._pixels_at_once)
-            except BadInputError as error:
-                raise BadInputError(f"row {index} of {name}: {error}") from error
-        return InputSample(arrays, pixels)
+        rows = []
+        for index in range(len(next(iter(request.inputs.values())))):
+            arrays = {name: array[index] for name, array in request.inputs.items()}
+            pixels = 0
+            for name in self._file.image_inputs & arrays.keys():
+                arrays[name] = images.unpadded(arrays[name])
+                try:
+                    pixels += images.pixels(arrays[name], self._pixels_at_once)
+                except BadInputError as error:
+                    return BadInputError(f"row {index} of {name}: {error}")
+            rows.append(InputSample(arrays, pixels))
+        return rows
 
     def _runs(self, rows: Sequence[InputSample]) -> Iterator[Sequence[InputSample]]:
         """Cut the batch where it would have too many rows, or more pixels than one image: they take memory together."""
@@ -112,13 +107,11 @@ class DaliEngine:
             yield rows[first:]
 
     def _run(self, rows: Sequence[InputSample], keep: bool) -> list[OutputSample | Exception]:
-        """Run the rows together; when that fails, each half separately, down to the row that causes the error.
-
-        ``keep`` copies the outputs, because DALI writes those of the next run into the same buffers.
-        """
+        """Run the rows together; when that fails, each half separately, down to the row that causes the error. ``keep``
+        copies the outputs, because DALI writes those of the next run into the same buffers."""
         try:
             if self._pipeline is None:
-                self._pipeline = self._build()
+                self._pipeline = self._built()
             for name in rows[0].arrays:
                 self._pipeline.feed_input(name, [row.arrays[name] for row in rows])
             block = [_on_cpu(output, keep) for output in self._pipeline.run()]
@@ -132,11 +125,9 @@ class DaliEngine:
         return [OutputSample(block, position) for position in range(len(rows))]
 
     def _refusal(self, error: Exception) -> BadInputError:
-        decoder = "decoders" in str(error) and self._file.image_inputs
+        is_image = "decoders" in str(error) and self._file.image_inputs
         reason = _reason(error) or "its data is broken or cut off"
-        return BadInputError(
-            f"not an image that DALI can decode: {reason}" if decoder else f"DALI refuses it: {reason}"
-        )
+        return BadInputError(f"{'not an image that DALI can decode' if is_image else 'DALI refuses it'}: {reason}")
 
     def _collect(self, request: Request, samples: Sequence[OutputSample | Exception]) -> Result:
         """The outputs that one request asked for, or the error of its first bad row."""
@@ -178,11 +169,9 @@ def _on_cpu(output: Any, keep: bool) -> Array | list[Array]:
 
 
 def _reason(error: Exception) -> str:
-    """The reason inside DALI's message.
-
-    A message reads "Critical error in pipeline: … encountered: <reason> Current pipeline object is no longer valid.";
-    "Failed to decode sample #3 : " counts samples of the batch, not of the request, and often ends there.
-    """
+    """The reason inside DALI's message. A message reads "Critical error in pipeline: … encountered: <reason> Current
+    pipeline object is no longer valid."; "Failed to decode sample #3 : " counts samples of the batch, not of the
+    request, and often ends there."""
     text = str(error).rpartition("encountered:")[2].partition("Current pipeline object")[0]
     text = re.sub(r"Failed to decode sample #\d+\s*:?", "", text)
     return " ".join(text.split())

@@ -1,8 +1,7 @@
 """Checks encoded images before DALI decodes them: their format, size and end.
 
-One bad row makes a DALI pipeline discard its whole batch, and the size of a file says nothing about the size of its
-image: 420 kB of PNG became 12000 x 12000 pixels, which took 1 GB of memory and 3 s. Reading the header with DALI's own
-codec library (nvImageCodec) takes a few microseconds and refuses exactly the formats that its decoders do not support.
+One bad row makes a DALI pipeline discard its whole batch, and 420 kB of PNG can be 12000 x 12000 pixels (1 GB, 3 s).
+DALI's codec library (nvImageCodec) reads a header in microseconds, and refuses what its decoders do not support.
 """
 
 from nvidia import nvimgcodec
@@ -17,11 +16,9 @@ _PADDABLE = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")
 
 
 def unpadded(row: Array) -> Array:
-    """The row (uint8 [n]) without the zeros that a client appended to a JPEG or PNG.
-
-    Clients pad so that images of different lengths fit into one request. Padding would also hide that an image is cut
-    off: libjpeg would read the zeros as pixels and return a half gray image.
-    """
+    """The row (uint8 [n]) without the zeros that a client appended to a JPEG or PNG. Clients pad so that images of
+    different lengths fit into one request. Padding would also hide that an image is cut off: libjpeg would read the
+    zeros as pixels and return a half gray image."""
     if not row.size or row[-1]:
         return row
     content = row.tobytes()

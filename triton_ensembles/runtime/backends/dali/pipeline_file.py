@@ -1,7 +1,6 @@
 """The inputs and outputs of a serialized DALI pipeline, and which inputs are encoded images.
 
-DALI's Python API builds and runs such a file, but does not describe it. The file is a protobuf message of DALI's
-dali.proto; the part of it that is needed here is declared below, by field number.
+DALI's Python API does not describe such a file, a message of dali.proto. What is needed of it is declared below.
 """
 
 from dataclasses import dataclass
@@ -43,10 +42,8 @@ _IMAGE_DECODERS = ("decoders__Image", "ImageDecoder", "experimental__decoders__I
 
 @dataclass(frozen=True)
 class PipelineFile:
-    """Declarations of a serialized pipeline.
-
-    Dims begin with the batch axis, because a pipeline always takes batches; None where it does not declare ``ndim``.
-    """
+    """Declarations of a serialized pipeline. Dims begin with the batch axis, because a pipeline always takes batches;
+    None where it does not declare ``ndim``."""
 
     serialized: bytes
     batch_size: int  # the most samples of one run

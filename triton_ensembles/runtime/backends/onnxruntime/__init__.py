@@ -1,7 +1,6 @@
 """ONNX Runtime, without its telemetry.
 
-Since 1.29 ``import onnxruntime`` starts to report to its maker from Linux, too, unless this variable is set, and leaves
-a file in /tmp. Who serves models decides what leaves the machine.
+Since 1.29 ``import onnxruntime`` reports to its maker unless this variable is set, and leaves a file in /tmp.
 """
 
 import os

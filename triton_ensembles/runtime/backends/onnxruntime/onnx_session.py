@@ -1,10 +1,9 @@
 """Runs an ONNX model with ONNX Runtime, configured by the fields of config.pbtxt that Triton's native backend reads.
 
-Source of the keys and their meaning: README of triton-inference-server/onnxruntime_backend, "Model Config Options".
-``padded_batching`` is this project's own: see padding.py.
+Source of the keys: README of triton-inference-server/onnxruntime_backend; ``padded_batching`` is of padding.py.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -35,17 +34,14 @@ _LEVELS = {
     2: ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
 }
 
-_OPTIONS: Mapping[str, Callable[[ort.SessionOptions, int], None]] = {
-    "inter_op_thread_count": lambda options, value: setattr(options, "inter_op_num_threads", value),
-    "execution_mode": lambda options, value: setattr(
-        options, "execution_mode", ort.ExecutionMode.ORT_PARALLEL if value else ort.ExecutionMode.ORT_SEQUENTIAL
-    ),
-    "enable_mem_arena": lambda options, value: setattr(options, "enable_cpu_mem_arena", bool(value)),
-    "enable_mem_pattern": lambda options, value: setattr(options, "enable_mem_pattern", bool(value)),
-    "session.use_device_allocator_for_initializers": lambda options, value: options.add_session_config_entry(
-        "session.use_device_allocator_for_initializers", str(value)
-    ),
+# The config's parameters that are whole numbers, and ONNX Runtime's names of these options.
+_OPTIONS = {
+    "inter_op_thread_count": "inter_op_num_threads",
+    "enable_mem_arena": "enable_cpu_mem_arena",
+    "enable_mem_pattern": "enable_mem_pattern",
 }
+_PARALLEL = "execution_mode"
+_ALLOCATOR = "session.use_device_allocator_for_initializers"
 _OPTIMIZED = 2  # the level for a graph that is optimized already: no optimizations
 _THREADS = "intra_op_thread_count"
 _PADDED = "padded_batching"
@@ -55,7 +51,7 @@ _SHRINK = "memory.enable_memory_arena_shrinkage"
 class OnnxSession:
     """An inference session for one model instance. Raises LoadError, also for mapped weights (weights_gate.py)."""
 
-    parameters: ClassVar[frozenset[str]] = frozenset({*_OPTIONS, _THREADS, _SHRINK, _PADDED})
+    parameters: ClassVar[frozenset[str]] = frozenset({*_OPTIONS, _PARALLEL, _ALLOCATOR, _THREADS, _SHRINK, _PADDED})
 
     def __init__(self, model: ModelInstance) -> None:
         self._batched = model.batched
@@ -105,11 +101,9 @@ class OnnxSession:
 
 class _MappedModel:
     """Opens the sessions of an instance: over prepacked weights where they suit this process, else over the plain ones.
-
     The first session over the prepacked graph has to give the recorded answer. After a refusal, which is logged once,
-    all sessions read the plain graph: the answers are the same, and each session keeps packed weights of its own.
-    A file that is missing, damaged, or of another build raises LoadError.
-    """
+    all sessions read the plain graph: the answers are the same, and each session keeps packed weights of its own. A
+    file that is missing, damaged, or of another build raises LoadError."""
 
     def __init__(self, model: ModelInstance, level: int) -> None:
         self._model, self._level = model, level
@@ -125,14 +119,13 @@ class _MappedModel:
             try:
                 session = _session(self._model, self._files.prepacked, _OPTIMIZED, threads)
                 self._proven = self._proven or self._gate.is_answered_by(session.run)
-                reason = "" if self._proven else "with them, the answer to the known input is not the recorded one"
+                if self._proven:
+                    return session
+                self._refuse("with them, the answer to the known input is not the recorded one")
             except LoadError:  # of the config, which the plain graph would not cure
                 raise
             except Exception as error:  # ONNX Runtime's exceptions have no other common base
-                reason = f"with them, the known input is not answered: {error}"
-            if not reason:
-                return session
-            self._refuse(reason)
+                self._refuse(f"with them, the known input is not answered: {error}")
         return _session(self._model, self._files.plain, self._level, threads)
 
     def _refuse(self, reason: str) -> None:
@@ -153,12 +146,15 @@ def _level(model: ModelInstance) -> int:
 def _session(model: ModelInstance, file: Path, level: int, threads: int) -> ort.InferenceSession:
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
-    # By default idle threads spin for a millisecond, on cores that the other steps and the server need. 20 us are
-    # enough for the gaps within a run.
+    # By default idle threads spin for 1 ms on cores that others need; 20 us are enough for the gaps within a run.
     options.add_session_config_entry("session.intra_op.spin_duration_us", "20")
-    for key, apply in _OPTIONS.items():
+    for key, option in _OPTIONS.items():
         if key in model.parameters:
-            apply(options, model.integer(key, 0))
+            setattr(options, option, model.integer(key, 0))
+    if model.integer(_PARALLEL, 0):
+        options.execution_mode = ort.ExecutionMode.ORT_PARALLEL
+    if _ALLOCATOR in model.parameters:
+        options.add_session_config_entry(_ALLOCATOR, str(model.integer(_ALLOCATOR, 0)))
     options.graph_optimization_level = _LEVELS[level]
     return ort.InferenceSession(file, options, providers=_providers(model))
 

@@ -1,8 +1,7 @@
 """Whether prepacked weights suit this ONNX Runtime and this processor, and whether the files are those of the build.
 
-ONNX Runtime packs weights for the kernels that will read them. Packed at build time, they are mapped from a file that
-all sessions and instances share, but they are of use to the same kernels only. Beside the graph with plain weights,
-which runs anywhere, a build writes a graph that names the packed ones, the file of both, and this record:
+Weights that are packed at build time are mapped from a file that all sessions and instances share, but serve only the
+kernels that they are packed for. So beside the plain graph, which runs anywhere, a build writes:
 
     model.onnx            the graph, optimized; its weights are in model.weights
     model.prepacked.onnx  the graph for one processor
@@ -12,12 +11,12 @@ which runs anywhere, a build writes a graph that names the packed ones, the file
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from triton_ensembles.runtime.backends.common.batching import Array
-from triton_ensembles.runtime.backends.common.checksum import size_and_crc32
-from triton_ensembles.runtime.backends.common.known_input import KnownTensor, agree, sample, values_of
+from triton_ensembles.runtime.backends.common.checksum import fingerprint
+from triton_ensembles.runtime.backends.common.known_input import Answer, KnownTensor, agree, sampled, values_of
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
 
 # What decides the kernels of ONNX Runtime's CPU provider on x86 (onnxruntime/core/mlas/lib/platform.cpp) and on Arm.
@@ -49,7 +48,7 @@ class GatedFiles:
 
     def fingerprints(self) -> dict[str, dict[str, int]]:
         """Size in bytes and CRC-32 of each file but the record, by name."""
-        return {path.name: _fingerprint(path) for path in (self.plain, self.prepacked, self.weights)}
+        return {path.name: fingerprint(path) for path in (self.plain, self.prepacked, self.weights)}
 
 
 @dataclass(frozen=True)
@@ -61,11 +60,10 @@ class WeightsGate:
     level: int  # ``optimization.graph.level`` of the config that both graphs are optimized by
     files: Mapping[str, Mapping[str, int]]  # as of GatedFiles.fingerprints()
     inputs: Mapping[str, KnownTensor]  # the known input
-    answer: Mapping[str, tuple[float, ...]]  # samples of the outputs that the plain graph gave, by name
+    answer: Answer  # of the plain graph
 
     def write(self, path: Path) -> None:
-        record = {**vars(self), "inputs": {name: known.record() for name, known in self.inputs.items()}}
-        path.write_text(json.dumps(record, indent=2, sort_keys=True) + "\n")
+        path.write_text(json.dumps(asdict(self), indent=2, sort_keys=True) + "\n")
 
     def refusal(self, onnxruntime: str, level: int) -> str:
         """Why the prepacked graph does not suit this process; "" when it does."""
@@ -82,15 +80,12 @@ class WeightsGate:
     def is_answered_by(self, run: Callable[[list[str], dict[str, Array]], list[Array]]) -> bool:
         """Whether a session, given as ``run(outputs, inputs)``, gives the recorded answer to the known input."""
         names = list(self.answer)
-        outputs = run(names, values_of(self.inputs))
-        return all(agree(sample(output), self.answer[name]) for name, output in zip(names, outputs, strict=True))
+        return agree(sampled(names, run(names, values_of(self.inputs))), self.answer)
 
 
 def read_gate(files: GatedFiles, *, checks: bool) -> WeightsGate | None:
     """The record beside a model; None for a model that is one file. Raises LoadError for a damaged or missing file.
-
-    With ``checks``, the checksums of the files are compared, and not only their sizes.
-    """
+    With ``checks``, the checksums of the files are compared, and not only their sizes."""
     if not files.gate.exists():
         if extra := next((path.name for path in (files.prepacked, files.weights) if path.exists()), ""):
             raise LoadError(f"{files.gate.name} is missing, which belongs to {extra}: build the model again")
@@ -102,7 +97,7 @@ def read_gate(files: GatedFiles, *, checks: bool) -> WeightsGate | None:
             raise LoadError(f"{files.gate.name} does not know {path.name}, so it is of another model: build it again")
         if not path.is_file():
             raise LoadError(f"{path.name} is missing, which {files.gate.name} names: build the model again")
-        if path.stat().st_size != recorded["size"] or (checks and _fingerprint(path) != recorded):
+        if path.stat().st_size != recorded["size"] or (checks and fingerprint(path) != recorded):
             raise LoadError(f"{path.name} is damaged or of another build than {files.gate.name}: build the model again")
     return gate
 
@@ -115,15 +110,13 @@ def _parse(path: Path) -> WeightsGate:
             instruction_sets=tuple(record["instruction_sets"]),
             level=int(record["level"]),
             files={name: {key: int(file[key]) for key in ("size", "crc32")} for name, file in record["files"].items()},
-            inputs={name: KnownTensor.read(tensor) for name, tensor in record["inputs"].items()},
+            inputs={
+                name: KnownTensor(str(known["type"]), tuple(known["shape"]), int(known["least"]), int(known["most"]))
+                for name, known in record["inputs"].items()
+            },
             answer={name: tuple(map(float, values)) for name, values in record["answer"].items()},
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         reason = f"{type(error).__name__}: {error}"
         message = f"{path.name} is damaged, not the record of a build ({reason}): build the model again"
         raise LoadError(message) from error
-
-
-def _fingerprint(path: Path) -> dict[str, int]:
-    size, checksum = size_and_crc32(path)
-    return {"size": size, "crc32": checksum}

@@ -1,7 +1,6 @@
 """Runs a model with OpenVINO on the CPU: OpenVINO's own format (model.xml), ONNX or a frozen TensorFlow GraphDef.
 
-Source of the parameters: README of triton-inference-server/openvino_backend, "Parameters". ``padded_batching`` is this
-project's own: see padding.py.
+Source of the parameters: README of triton-inference-server/openvino_backend; ``padded_batching`` is of padding.py.
 """
 
 import ctypes
@@ -28,10 +27,8 @@ _DONTNEED = 4  # MADV_DONTNEED of Linux
 
 
 class CompiledModel:
-    """One inference request over the compiled model, for one model instance.
-
-    All of its threads compute one run (one stream), so that even a single row uses all of them.
-    """
+    """One inference request over the compiled model, for one model instance. All of its threads compute one run (one
+    stream), so that even a single row uses all of them."""
 
     parameters: ClassVar[frozenset[str]] = frozenset({_THREADS, _BF16, _PADDED})
 
@@ -83,17 +80,14 @@ def _options(core: ov.Core, model: ModelInstance) -> dict[str, object]:
         # By default OpenVINO uses bf16 where the CPU has it.
         "INFERENCE_PRECISION_HINT": "bf16" if bf16 else "f32",
         "NUM_STREAMS": 1,
-        # The other steps, the server and other models need these cores, too.
+        # The other steps, the server and other models also need these cores.
         "ENABLE_CPU_PINNING": False,
     }
 
 
 def _let_go(file: Path) -> None:
     """Take the pages of a mapped file out of this process: an engine that has packed its weights reads few of them.
-
-    They stay in the kernel's cache, and what is read nevertheless comes from there. Mappings that may be written are
-    left alone: they could differ from the file.
-    """
+    What is read nevertheless comes from the kernel's cache. Mappings that may be written could differ from the file."""
     path = os.path.realpath(file)
     for line in Path("/proc/self/maps").read_text(errors="surrogateescape").splitlines():
         addresses, permissions, *_, mapped = line.split(maxsplit=5)

@@ -6,7 +6,7 @@ from typing import Any
 
 import openvino as ov
 
-from triton_ensembles.runtime.backends.common.checksum import size_and_crc32
+from triton_ensembles.runtime.backends.common.checksum import fingerprint
 from triton_ensembles.runtime.backends.common.model_instance import (
     LoadError,
     ModelInstance,
@@ -44,7 +44,7 @@ def read(core: ov.Core, model: ModelInstance) -> tuple[ov.Model, Names]:
         weights
         and model.checks_files
         and graph.has_rt_info(CHECKSUM)
-        and graph.get_rt_info(CHECKSUM).astype(int) != size_and_crc32(weights)[1]
+        and graph.get_rt_info(CHECKSUM).astype(int) != fingerprint(weights)["crc32"]
     ):
         raise LoadError(f"{weights.name} is damaged or of another build than {model.file.name}: build the model again")
     _add_inner_outputs(graph, model.outputs)
@@ -59,11 +59,9 @@ def read(core: ov.Core, model: ModelInstance) -> tuple[ov.Model, Names]:
 
 
 def variable_axes(graph: ov.Model, names: Names, model: ModelInstance) -> Axes:
-    """The axes of the inputs' one variable length, and the axes of the outputs that change with it.
-
-    OpenVINO does not keep ONNX's names of such axes, so the outputs' shapes are computed for inputs of two lengths.
-    """
-    dims = {tensor.name: _dims(graph.input(names[tensor.name])) or () for tensor in model.inputs}
+    """The axes of the inputs' one variable length, and the axes of the outputs that change with it. OpenVINO does not
+    keep ONNX's names of such axes, so the outputs' shapes are computed for inputs of two lengths."""
+    dims = {tensor.name: dims_of(graph.input(names[tensor.name])) or () for tensor in model.inputs}
     inputs = {}
     for name, sizes in dims.items():
         variable = [axis for axis, size in enumerate(sizes) if axis and size == -1]
@@ -77,7 +75,7 @@ def variable_axes(graph: ov.Model, names: Names, model: ModelInstance) -> Axes:
     for length in _LENGTHS:
         probe = graph.clone()
         _reshape(probe, {names[name]: _with_size(dims[name], axis, length) for name, axis in inputs.items()}, model)
-        probes.append([_dims(probe.output(names[tensor.name])) or () for tensor in model.outputs])
+        probes.append([dims_of(probe.output(names[tensor.name])) or () for tensor in model.outputs])
     outputs = {}
     for tensor, first, second in zip(model.outputs, *probes, strict=True):
         pairs = list(zip(first, second, strict=True))
@@ -122,7 +120,7 @@ def _names(
         own = next((tensor.name for tensor in declared if not port.names.isdisjoint(_candidates(tensor))), None)
         name = own or port.any_name.removesuffix(":0")
         names[name] = port.any_name
-        tensors[name] = Tensor(name, type_of(port), _dims(port))
+        tensors[name] = Tensor(name, type_of(port), dims_of(port))
     check_tensors(kind, declared, tensors.values(), batched=model.batched, all_needed=all_needed)
     return {tensor.name: names[tensor.name] for tensor in declared}
 
@@ -130,12 +128,12 @@ def _names(
 def _free_batch_axis(graph: ov.Model, model: ModelInstance) -> None:
     """Let the batch axis of the inputs have any size, even if the file was exported for 1."""
     shapes = {
-        port.any_name: _with_size(dims, 0, -1) for port in graph.inputs if (dims := _dims(port)) and dims[0] != -1
+        port.any_name: _with_size(dims, 0, -1) for port in graph.inputs if (dims := dims_of(port)) and dims[0] != -1
     }
     if shapes:
         _reshape(graph, shapes, model)
     for port in graph.outputs:
-        check_batch_axis("output", port.any_name, _dims(port), model.max_batch_size)
+        check_batch_axis("output", port.any_name, dims_of(port), model.max_batch_size)
 
 
 def _reshape(graph: ov.Model, shapes: Mapping[str, Sequence[int]], model: ModelInstance) -> None:
@@ -150,7 +148,7 @@ def _with_size(dims: Sequence[int], axis: int, size: int) -> tuple[int, ...]:
     return (*dims[:axis], size, *dims[axis + 1 :])
 
 
-def _dims(port: Any) -> tuple[int, ...] | None:
+def dims_of(port: Any) -> tuple[int, ...] | None:
     """The port's dims: -1 for an axis of any size, None for any number of axes."""
     shape = port.partial_shape
     if shape.rank.is_dynamic:

@@ -1,7 +1,6 @@
 """Positions of the config's tensors in a torch model's arguments and outputs: TorchScript's outputs have no names.
 
-The rules are those of triton-inference-server/pytorch_backend r24.10, src/libtorch.cc, GetNamingConvention. This module
-does not import torch.
+The rules are those of triton-inference-server/pytorch_backend r24.10, src/libtorch.cc, GetNamingConvention.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,9 +26,7 @@ class Positions:
 
 def input_positions(names: Sequence[str], arguments: Sequence[str], *, named: bool = True) -> Positions:
     """The argument of ``forward()`` that each input is: all by name, or all by ``NAME__INDEX``, or all by their order.
-
-    Only the number of arguments counts unless they are ``named``. Not exactly one input for each raises LoadError.
-    """
+    Only the number of arguments counts unless they are ``named``. Not exactly one input for each raises LoadError."""
     if len(names) != len(arguments):
         inputs = "input" if len(names) == 1 else "inputs"
         raise LoadError(

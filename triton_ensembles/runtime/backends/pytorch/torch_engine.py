@@ -38,8 +38,7 @@ class TorchEngine:
         for kind, tensors in (("input", model.inputs), ("output", model.outputs)):
             _check_types(kind, tensors, batched=model.batched)
         self._settings = Settings(model, script=not is_package)
-        # torch has one number of threads for the whole process, so the "engine" is that number, and there is only one
-        # copy of the weights.
+        # torch has one number of threads for the whole process: it is the "engine", and the weights are there once.
         self._engines = InstanceEngine(model, lambda threads: threads, THREADS)
         self._threads = 0
         with self._settings.applied():
@@ -87,12 +86,12 @@ class TorchEngine:
         value, declared = results[self._model.outputs.of[name]], self._outputs[name]
         if isinstance(value, list):
             array = np.array([text.encode() for text in value], np.object_)
-            dtype = _TEXT
         else:
             dtype = _TYPES.get(value.dtype, str(value.dtype))
             if dtype != declared.data_type:
-                message = f'output "{name}" is {declared.data_type} in the config, but the model returned {dtype}'
-                raise ValueError(message)
+                raise ValueError(
+                    f'output "{name}" is {declared.data_type} in the config, but the model returned {dtype}'
+                )
             array = value.detach().contiguous().cpu().numpy()
         _check_dims(declared, array.shape, rows)
         return array

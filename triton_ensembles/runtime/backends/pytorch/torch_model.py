@@ -1,8 +1,7 @@
 """A torch model in either form that Triton's PyTorch backend serves: a TorchScript file or a package of AOTInductor.
 
-Neither declares element types or dims. A TorchScript file declares the number and the kinds of arguments and outputs; a
-package (``.pt2``: what torch.export exported and torch._inductor compiled) their numbers and the device that it was
-compiled for, and its code itself checks element types and dims.
+A TorchScript file declares the number and the kinds of arguments and outputs; a package (``.pt2``: what torch.export
+exported and torch._inductor compiled) their numbers and the device, and its code checks element types and dims.
 """
 
 import os
@@ -19,19 +18,15 @@ PACKAGE_SUFFIX = ".pt2"
 
 
 class Script:
-    """``forward()`` of a TorchScript module.
-
-    Arguments are tensors or lists of strings, or one dictionary of tensors with the inputs' names as keys.
-    """
+    """``forward()`` of a TorchScript module. Arguments are tensors or lists of strings, or one dictionary of tensors
+    with the inputs' names as keys."""
 
     def __init__(self, model: ModelInstance, device: torch.device) -> None:
         try:
             self._module = torch.jit.load(model.file, map_location=device).eval()  # type: ignore[no-untyped-call]
             schema = self._module.forward.schema
         except (RuntimeError, ValueError, AttributeError) as error:
-            reason = next(iter(str(error).splitlines()), "")
-            message = f"torch {torch.__version__} cannot load {model.file.name} as TorchScript: {reason}"
-            raise LoadError(message) from error
+            raise _refusal(model, "TorchScript", error) from error
         arguments = schema.arguments[1:]  # the first one is the module itself
         names = [tensor.name for tensor in model.inputs]
         self._takes_dictionary = len(arguments) == 1 and arguments[0].type.kind() == "DictType"
@@ -67,9 +62,7 @@ class Package:
             counts = [treespec_loads(spec).num_leaves for spec in self._loader.get_call_spec()]
             compiled_for = self._loader.get_metadata().get("AOTI_DEVICE_KEY", device.type)
         except Exception as error:  # a broken package causes RuntimeError, OSError, zip and JSON errors
-            reason = next(iter(str(error).splitlines()), "")
-            message = f"torch {torch.__version__} cannot load {model.file.name} as a package of AOTInductor: {reason}"
-            raise LoadError(message) from error
+            raise _refusal(model, "a package of AOTInductor", error) from error
         if compiled_for != device.type:
             raise LoadError(f"{model.file.name} was compiled for {compiled_for}, but this instance runs on {device}")
         for tensor in (*model.inputs, *model.outputs):
@@ -83,6 +76,11 @@ class Package:
         """All outputs, in the model's order, for tensors by input name."""
         results: Sequence[torch.Tensor] = self._loader.boxed_run(self.inputs.arguments(values))
         return results
+
+
+def _refusal(model: ModelInstance, form: str, error: Exception) -> LoadError:
+    reason = str(error).partition("\n")[0]
+    return LoadError(f"torch {torch.__version__} cannot load {model.file.name} as {form}: {reason}")
 
 
 def _check_kind(place: str, tensor: Tensor, kind: Any) -> None:

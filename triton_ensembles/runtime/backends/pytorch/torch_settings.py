@@ -1,9 +1,8 @@
-"""The parameters of config.pbtxt that Triton's native PyTorch backend reads, applied through torch's Python API, and
-the device of a model instance.
+"""The parameters that Triton's native PyTorch backend reads, through torch's Python API, and an instance's device.
 
 Source of the keys, their meaning and defaults: README of triton-inference-server/pytorch_backend, "Parameters", and
-ParseParameters in its src/libtorch.cc (r24.10). Here each instance is a process, so that a process-wide setting of
-torch belongs to one instance; in the native backend it is that of the model loaded last.
+ParseParameters in its src/libtorch.cc (r24.10). There, process-wide settings are those of the model loaded last; here,
+each instance is a process.
 """
 
 import contextlib
@@ -44,10 +43,8 @@ _KEPT = 1 << 30  # bytes
 
 
 class Settings:
-    """The settings of one model. The constructor applies those that torch keeps for the whole process.
-
-    Some parameters are for the interpreter of TorchScript only (``script``). An invalid value raises LoadError.
-    """
+    """The settings of one model. The constructor applies those that torch keeps for the whole process. Some parameters
+    are for the interpreter of TorchScript only (``script``). An invalid value raises LoadError."""
 
     def __init__(self, model: ModelInstance, *, script: bool) -> None:
         self._inference_mode = model.boolean(_INFERENCE_MODE, True)
@@ -59,10 +56,9 @@ class Settings:
         if threads := model.integer(_OTHER_THREADS, 0):
             torch.set_num_interop_threads(threads)
         for key, switch in _JIT.items():
-            if key in model.parameters:
-                on = model.boolean(key, True)
-                if script:
-                    switch(on)
+            is_on = model.boolean(key, True)
+            if script and key in model.parameters:
+                switch(is_on)
         without = dict(_WITHOUT_EFFECT)
         if not script:
             without |= dict.fromkeys((*_JIT, _NOT_OPTIMIZED), _ONLY_TORCHSCRIPT)
@@ -96,12 +92,10 @@ def device_of(gpu: int | None) -> torch.device:
 
 
 def _keep_freed_memory() -> None:
-    """Make glibc keep freed memory of this process, up to 1 GiB, for the next run on the CPU.
-
-    torch allocates each layer's result with malloc and frees it soon. glibc returns large blocks to the system every
-    time, which must then clear the pages for the next run: with ResNet-50 and batches of 32 that took a third of all
-    processor time (610000 page faults a run). Now an instance stays as large as its largest batch has made it.
-    """
+    """Make glibc keep freed memory of this process, up to 1 GiB, for the next run on the CPU. torch allocates each
+    layer's result with malloc and frees it soon, and glibc returns large blocks to the system, which must clear the
+    pages for the next run: with ResNet-50 and batches of 32, a third of all processor time. So an instance stays as
+    large as its largest batch has made it."""
     with contextlib.suppress(AttributeError):  # a C library other than glibc
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_M_MMAP_THRESHOLD, _KEPT)

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
@@ -22,20 +22,6 @@ sys.path += os.environ[PACKAGES].split(os.pathsep)
 from triton_ensembles.runtime.backends.common.batching import BadInputError, Request, Result
 from triton_ensembles.runtime.backends.common.completion import model_file
 from triton_ensembles.runtime.backends.common.model_instance import LoadError, read_model_instance
-
-
-class Engine(Protocol):
-    """Runner of a model. Its constructor takes a :class:`ModelInstance`, and raises ``LoadError`` when the model's file
-    and the config disagree."""
-
-    parameters: ClassVar[frozenset[str]]
-    """Keys of the config's ``parameters`` that it reads."""
-
-    def answer(self, requests: Sequence[Request]) -> list[Result]:
-        """One result for each request, in their order. Never raises an error that a request caused."""
-
-    def close(self) -> None:
-        """Free memory and threads."""
 
 
 class TritonPythonModel:
@@ -56,7 +42,7 @@ class TritonPythonModel:
         self._outputs = tuple(tensor.name for tensor in self._model.outputs)
         # Imported only here: for auto-completion Triton starts a stub, which often needs no engine.
         engines = _imported(module, backend)
-        self._engine: Engine = getattr(engines, engine)(self._model)
+        self._engine = getattr(engines, engine)(self._model)
         with contextlib.suppress(AttributeError):  # a C library other than glibc
             ctypes.CDLL(None).malloc_trim(0)  # what reading took: 117 MiB for InceptionV3's graph with OpenVINO
         for key in self._model.unknown_parameters(self._engine.parameters):
@@ -89,12 +75,8 @@ def _imported(module: str, backend: str) -> Any:
 
 
 def _check_numpy() -> None:
-    """Refuse numpy 2, whose arrays the stub of Triton 2.51.0 (24.10) silently misreads.
-
-    That stub is built with pybind11 2.10, which reads numpy's dtype structure as it was before numpy 2: every input
-    becomes its first element repeated, every output empty. 24.11 has pybind11 2.12 (python_backend #384), so this
-    check can be removed together with that server.
-    """
+    """Refuse numpy 2: to the stub of Triton 2.51.0 (24.10), built with pybind11 2.10, every input is its first element
+    repeated, and every output empty. 24.11 has pybind11 2.12 (python_backend #384)."""
     if int(np.__version__.partition(".")[0]) >= 2:
         raise LoadError(f"Triton 2.51.0 misreads every tensor with numpy {np.__version__}: install numpy<2")
 

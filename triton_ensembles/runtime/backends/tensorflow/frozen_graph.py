@@ -28,10 +28,9 @@ class FrozenGraph:
     def __init__(self, model: ModelInstance) -> None:
         self._batched = model.batched
         self._feeds = tuple(tensor.name for tensor in model.inputs)
-        graph = _import(model)
-        _check(model, graph)
-        self._graph = graph
-        self._session = tf.compat.v1.Session(graph=graph, config=_config(model))
+        self._graph = _import(model)
+        _check(model, self._graph)
+        self._session = tf.compat.v1.Session(graph=self._graph, config=_config(model))
         self._calls: dict[tuple[str, ...], Callable[..., Sequence[Array]]] = {}
         self._call_for(tuple(tensor.name for tensor in model.outputs))
 
@@ -77,10 +76,8 @@ def _import(model: ModelInstance) -> tf.Graph:
 
 
 def _free_batch_axis(definition: Any, inputs: set[str]) -> None:
-    """Let the batch axis of the inputs have any size, even if the graph was exported for 1.
-
-    The native backend runs such a graph with any batch, but TensorFlow's Python API would refuse.
-    """
+    """Let the batch axis of the inputs have any size, even if the graph was exported for 1. The native backend runs
+    such a graph with any batch, but TensorFlow's Python API would refuse."""
     for node in definition.node:
         if node.op == "Placeholder" and node.name in inputs and node.attr["shape"].shape.dim:
             node.attr["shape"].shape.dim[0].size = -1
