@@ -54,7 +54,7 @@ STYLES: Mapping[str, Example] = {
     "onnx-without-tensors": example('name: "onnx-without-tensors"\nplatform: "onnxruntime_onnx"\n', model_onnx=ONNX),
     "onnx-only-batching": example(f'backend: "onnxruntime"\nmax_batch_size: 16\n{DYNAMIC} {{ }}\n', model_onnx=ONNX),
     "onnx-without-inputs": example('platform: "onnxruntime_onnx"\n' + lists("output", Y), model_onnx=ONNX),
-    "ensemble-of-onnx": Example(ensemble(step("onnx-without-inputs", {"pixels": "X"}, {"Y": "Y"}))),
+    "ensemble-of-onnx": Example(ensemble(step("onnx-without-inputs", {"X": "X"}, {"Y": "Y"}), size=4)),
     "dali-script": example(
         'backend: "dali"\nmax_batch_size: 256\n'
         + lists("input", '{ name: "DALI_INPUT_0", data_type: TYPE_UINT8, dims: [ -1 ], allow_ragged_batch: true }')
@@ -112,8 +112,6 @@ TEMPLATES = ("llm-template", "ensemble-of-templates")
 
 # The parts of a config that Triton completes: a note says that they were not checked.
 COMPLETED = {
-    "onnx-without-tensors": "'input' and 'output'",
-    "onnx-without-inputs": "'input'",
     "python-autocompletes-the-rest": "'data_type' and 'dims'",
     "dali-autoconfig": "'data_type', 'dims' and 'output'",
 }
