@@ -63,6 +63,11 @@ def effect_without(module: Import) -> str:
     return f"ModuleNotFoundError: No module named '{module.package}', {when}{unless}"
 
 
+def alternatives(module: Import) -> tuple[str, ...]:
+    """The packages of which one is enough: its own, and that which it stands in for."""
+    return (module.package, module.instead_of) if module.instead_of else (module.package,)
+
+
 def imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
     """The packages from outside of the model, each once per file."""
     for first in model_files(model):
@@ -72,5 +77,5 @@ def imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
                 if module.package in _OF_THE_STUB or not module.certain or (module.package, module.later) in seen:
                     continue
                 seen.add((module.package, module.later))
-                if not has_own(model, first, module.package):
+                if not any(has_own(model, first, name) for name in alternatives(module)):
                     yield file, replace(module, elsewhere=adds_folders(model, first))

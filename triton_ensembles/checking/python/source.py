@@ -10,7 +10,7 @@ from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.fault import Place
 from triton_ensembles.checking.packages import packages_in
 from triton_ensembles.checking.python.budget import PythonBudget
-from triton_ensembles.checking.python.nodes import Function, Try
+from triton_ensembles.checking.python.imports import DYNAMIC, Import, imports_of
 from triton_ensembles.checking.repository import Model, Repository
 
 MODEL_PY = "model.py"
@@ -28,23 +28,6 @@ class ParseError:
     message: str
     line: int
     column: int
-
-
-@dataclass(frozen=True)
-class Import:
-    """A top-level package that a file imports.
-
-    ``certain`` is false where the file itself expects that it may be missing: inside ``try`` or ``if``.
-    ``later`` is true inside a function: it fails when the function is called, not when the model is loaded.
-    ``elsewhere`` is true where the model adds folders to ``sys.path``, which may have it.
-    """
-
-    package: str
-    line: int
-    column: int
-    certain: bool
-    later: bool
-    elsewhere: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,7 +85,8 @@ class PythonFile:
 
     @cached_property
     def imports(self) -> list[Import]:
-        return list(_imports(self.module)) if self.module else []
+        dynamic = any(text in self.data for text in DYNAMIC)
+        return list(imports_of(self.module, self.full_name, dynamic=dynamic)) if self.module else []
 
 
 def model_files(model: Model) -> list[PythonFile]:
@@ -234,20 +218,3 @@ def _parse(data: bytes) -> ast.Module | ParseError:
         return ParseError(error.msg, error.lineno or 1, max(error.offset or 1, 1))
     except ValueError as error:  # NUL bytes, an unknown encoding
         return ParseError(str(error), 1, 1)
-
-
-def _imports(module: ast.Module) -> Iterator[Import]:
-    waiting: list[tuple[ast.AST, bool, bool]] = [(node, True, False) for node in reversed(module.body)]
-    while waiting:
-        node, certain, later = waiting.pop()
-        packages: list[str] = []
-        if isinstance(node, ast.Import):
-            packages = [alias.name.partition(".")[0] for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            packages = [node.module.partition(".")[0]]
-        for package in packages:
-            yield Import(package, node.lineno, node.col_offset + 1, certain, later)  # type: ignore[attr-defined]
-        certain = certain and not isinstance(node, Try | ast.If)
-        later = later or isinstance(node, Function | ast.Lambda)
-        if not isinstance(node, ast.expr):
-            waiting += [(child, certain, later) for child in ast.iter_child_nodes(node)]

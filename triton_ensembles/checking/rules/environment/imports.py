@@ -7,7 +7,13 @@ from collections.abc import Iterator
 from triton_ensembles.checking.built_for import python_of
 from triton_ensembles.checking.environments import Environment, environment_of, normal_name, reference
 from triton_ensembles.checking.examples import with_environment
-from triton_ensembles.checking.imported_packages import PROVIDERS, effect_without, imported, standard_library
+from triton_ensembles.checking.imported_packages import (
+    PROVIDERS,
+    alternatives,
+    effect_without,
+    imported,
+    standard_library,
+)
 from triton_ensembles.checking.packages import Packages, packages_of
 from triton_ensembles.checking.recipe_files import environment_files, packed_files
 from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Repository, Severity, note, rule, warning
@@ -34,7 +40,7 @@ def environment_import_missing(model: Model, destination: Destination) -> Iterat
     assert where is not None
     python, _ = python_of(model.repository, destination)
     for file, missing in imported(model):
-        if not _has(where, missing.package, python):
+        if not any(_has(where, name, python) for name in alternatives(missing)):
             provider = PROVIDERS.get(missing.package, missing.package)
             meant = nearest(missing.package, where.modules)
             message = f"the environment '{where.path}' has no package '{missing.package}'"
@@ -75,6 +81,8 @@ def environment_import_unnamed(repository: Repository) -> Iterator[Finding]:
         for step in steps:
             model = repository.model(step)
             for file, unnamed in imported(model) if model else ():
+                if unnamed.instead_of:  # the environment need not have it
+                    continue
                 provider = PROVIDERS.get(unnamed.package, unnamed.package)
                 names = {normal_name(unnamed.package), normal_name(provider)}
                 known = names & {*named, *(f"python-{name}" for name in named)}

@@ -5,7 +5,13 @@ from collections.abc import Iterator
 from triton_ensembles.checking.built_for import python_of
 from triton_ensembles.checking.environments import has_stub, reference
 from triton_ensembles.checking.examples import IDENTITY, python_model
-from triton_ensembles.checking.imported_packages import PROVIDERS, effect_without, imported, standard_library
+from triton_ensembles.checking.imported_packages import (
+    PROVIDERS,
+    alternatives,
+    effect_without,
+    imported,
+    standard_library,
+)
 from triton_ensembles.checking.packages import packages_of
 from triton_ensembles.checking.python.source import Import, PythonFile
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, rule, warning
@@ -69,7 +75,7 @@ def missing_imports(model: Model, destination: Destination) -> Iterator[tuple[Py
         return
     python, _ = python_of(model.repository, destination)
     for file, module in imported(model):
-        if module.package not in standard_library(python) and module.package != "numpy":
+        if standard_library(python).isdisjoint(alternatives(module)) and "numpy" not in alternatives(module):
             yield file, module, python
 
 

@@ -1,0 +1,118 @@
+"""The packages that a Python file imports, and whether it can do without them."""
+
+import ast
+import builtins
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from triton_ensembles.checking.python.nodes import Function, Try, With
+
+_MODEL = "TritonPythonModel"
+_CALLS = ("importlib.import_module", "__import__")
+DYNAMIC = (b"import_module", b"__import__")
+"""Texts without which a file has no such calls."""
+
+
+@dataclass(frozen=True)
+class Import:
+    """A top-level package that a file imports.
+
+    ``certain`` is false where the file itself expects that it may be missing: inside ``if``, or where a ``try`` or a
+    ``with suppress(…)`` catches that. ``instead_of`` is the package without which a handler imports this one.
+    ``later`` is true inside a function: it fails when the function is called, not when the model is loaded.
+    ``elsewhere`` is true where the model adds folders to ``sys.path``, which may have it.
+    """
+
+    package: str
+    line: int
+    column: int
+    certain: bool = True
+    later: bool = False
+    instead_of: str = ""
+    elsewhere: bool = False
+
+
+def imports_of(module: ast.Module, full_name: Callable[[ast.expr], str], *, dynamic: bool) -> Iterator[Import]:
+    """The imports of a file, also of calls of ``import_module`` and ``__import__`` where it has any (``dynamic``)."""
+    here = Import("", 0, 0)
+    waiting: list[tuple[ast.AST, Import]] = [(node, here) for node in reversed(module.body)]
+    while waiting:
+        node, here = waiting.pop()
+        for package in _packages(node, full_name):
+            yield replace(here, package=package, line=node.lineno, column=node.col_offset + 1)  # type: ignore[attr-defined]
+        if isinstance(node, Try):
+            waiting += reversed(list(_of_try(node, here, full_name)))
+            continue
+        if isinstance(node, ast.ClassDef) and node.name == _MODEL:
+            waiting += reversed([(part, replace(here, later=later)) for part, later in _with_initialize(node)])
+            continue
+        if isinstance(node, ast.If) or (isinstance(node, With) and _suppresses(node, full_name)):
+            here = replace(here, certain=False)
+        elif isinstance(node, Function | ast.Lambda):
+            here = replace(here, later=True)
+        if dynamic or not isinstance(node, ast.expr):
+            waiting += reversed([(child, here) for child in ast.iter_child_nodes(node)])
+
+
+def _packages(node: ast.AST, full_name: Callable[[ast.expr], str]) -> list[str]:
+    names: list[str] = []
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        names = [node.module]
+    elif isinstance(node, ast.Call) and node.args and full_name(node.func) in _CALLS:
+        name = node.args[0]
+        names = [name.value] if isinstance(name, ast.Constant) and isinstance(name.value, str) else []
+    return [package for name in names if (package := name.partition(".")[0])]
+
+
+def _with_initialize(model: ast.ClassDef) -> Iterator[tuple[ast.AST, bool]]:
+    """The statements of the class and of ``initialize``, without which Triton does not load the model, and whether they
+    run later: what follows a ``return`` of ``initialize`` may."""
+    for statement in model.body:
+        if not (isinstance(statement, Function) and statement.name == "initialize"):
+            yield statement, False
+            continue
+        later = False
+        for part in statement.body:
+            yield part, later
+            later = later or any(isinstance(node, ast.Return) for node in ast.walk(part))
+
+
+def _of_try(node: ast.Try, here: Import, full_name: Callable[[ast.expr], str]) -> Iterator[tuple[ast.AST, Import]]:
+    catching = [handler for handler in node.handlers if _catches(handler.type) and not _ends(handler, full_name)]
+    unsure = replace(here, certain=False)
+    for statement in (*node.body, *node.orelse):
+        yield statement, unsure if catching else here
+    tried = next((package for statement in node.body for package in _packages(statement, full_name)), "")
+    for handler in node.handlers:
+        is_fallback = handler in catching and tried
+        for statement in handler.body:
+            yield statement, replace(here, instead_of=tried) if is_fallback else unsure
+    for statement in node.finalbody:
+        yield statement, here
+
+
+def _catches(error: ast.expr | None) -> bool:
+    """Whether ``except error`` catches a missing module; errors that are not Python's own may be anything."""
+    if error is None:
+        return True
+    if isinstance(error, ast.Tuple):
+        return any(map(_catches, error.elts))
+    known = getattr(builtins, error.id, None) if isinstance(error, ast.Name) else None
+    return not isinstance(known, type) or issubclass(ModuleNotFoundError, known)
+
+
+def _ends(handler: ast.ExceptHandler, full_name: Callable[[ast.expr], str]) -> bool:
+    """Whether the handler raises after all."""
+    last = handler.body[-1]
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
+        return full_name(last.value.func) in ("sys.exit", "exit", "quit")
+    return isinstance(last, ast.Raise)
+
+
+def _suppresses(node: ast.With | ast.AsyncWith, full_name: Callable[[ast.expr], str]) -> bool:
+    """Whether it is a ``with contextlib.suppress(ImportError)``, or something of that name."""
+    calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
+    suppressing = [call for call in calls if full_name(call.func).endswith("suppress")]
+    return any(_catches(error) for call in suppressing for error in call.args)
