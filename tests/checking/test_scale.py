@@ -166,9 +166,9 @@ def test_a_thousand_nested_ensembles_break_no_rule(tmp_path: Path) -> None:
 
 
 def test_of_many_models_nothing_is_concluded_and_one_line_says_why(tmp_path: Path) -> None:
-    """Otherwise a step's model seems to be missing that was only not read."""
-    (fault,) = check([write(tmp_path / "a.tar.gz", _nested(2500))]).faults
-    assert (fault.rule, fault.severity) == ("repository-too-large", Severity.WARNING)
+    """Otherwise a step's model seems to be missing that was only not read. What is not checked is not green."""
+    (fault,) = check([write(tmp_path / "a.tar.gz", _nested(6000))]).faults
+    assert (fault.rule, fault.severity) == ("repository-too-large", Severity.ERROR)
 
 
 @pytest.mark.parametrize("item", ["{}", "[],", "0x1,:"])
@@ -177,7 +177,7 @@ def test_a_config_of_many_brackets_is_not_read(item: str, tmp_path: Path) -> Non
     files: dict[str, Content] = {"m/config.pbtxt": f"{python_step()}input [ {item * 160_000} ]", "m/1": None}
     for path in (write_folder(tmp_path / "models", files), write(tmp_path / "a.tar.gz", files)):
         (fault,) = check([path]).faults
-        assert (fault.rule, fault.severity) == ("repository-too-large", Severity.WARNING)
+        assert (fault.rule, fault.severity) == ("repository-too-large", Severity.ERROR)
         assert "brackets" in fault.message
 
 

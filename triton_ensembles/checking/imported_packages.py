@@ -5,15 +5,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
-from triton_ensembles.checking.python.source import (
-    UTILS,
-    Import,
-    PythonFile,
-    adds_folders,
-    all_files,
-    has_own,
-    model_files,
-)
+from triton_ensembles.checking.python.imports import Import
+from triton_ensembles.checking.python.source import UTILS, PythonFile, adds_folders, all_files, has_own, model_files
 from triton_ensembles.checking.repository import Model
 from triton_ensembles.triton.releases import version
 

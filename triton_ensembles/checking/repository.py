@@ -31,7 +31,7 @@ _Result = TypeVar("_Result")
 # core r24.10 model_lifecycle.cc VersionsToLoad: folders of a model that are not versions.
 NOT_VERSIONS = ("warmup", "initial_state", "configs")
 MOST_REPOSITORIES = 1000  # in one folder
-MOST_MODELS = 1000  # of one repository; checking one takes some milliseconds
+MOST_MODELS = 5000  # of one repository; checking one takes some milliseconds
 _NUMBER = re.compile(r"\s*[+-]?\d+")  # std::stoll: leading blanks and a sign are taken, and what follows is ignored
 
 

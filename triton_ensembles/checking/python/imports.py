@@ -79,7 +79,7 @@ def _with_initialize(model: ast.ClassDef) -> Iterator[tuple[ast.AST, bool]]:
             later = later or any(isinstance(node, ast.Return) for node in ast.walk(part))
 
 
-def _of_try(node: ast.Try, here: Import, full_name: Callable[[ast.expr], str]) -> Iterator[tuple[ast.AST, Import]]:
+def _of_try(node: Try, here: Import, full_name: Callable[[ast.expr], str]) -> Iterator[tuple[ast.AST, Import]]:
     catching = [handler for handler in node.handlers if _catches(handler.type) and not _ends(handler, full_name)]
     unsure = replace(here, certain=False)
     for statement in (*node.body, *node.orelse):

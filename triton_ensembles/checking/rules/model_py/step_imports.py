@@ -13,7 +13,8 @@ from triton_ensembles.checking.imported_packages import (
     standard_library,
 )
 from triton_ensembles.checking.packages import packages_of
-from triton_ensembles.checking.python.source import Import, PythonFile
+from triton_ensembles.checking.python.imports import Import
+from triton_ensembles.checking.python.source import PythonFile
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, rule, warning
 from triton_ensembles.triton.releases import image_of
 

@@ -43,11 +43,10 @@ _problem(
 )
 _problem(
     "repository-too-large",
-    "A repository has at most 1000 models, 2 MiB of configs and 100000 files",
+    "A repository has at most 5000 models, 2 MiB of configs and 100000 files",
     "limits of this checker, which keep its running time short",
     "nothing in it is checked",
     "name the folder of the repository itself, or check its models in groups",
-    Severity.WARNING,
 )
 _problem(
     "file-unreadable",
