@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from triton_ensembles.checking.rule import Finding, Place, Repository, Severity, rule
+from triton_ensembles.checking.rule import Finding, Place, Repository, rule
 from triton_ensembles.project.recipe.places import RECIPE
 
 _UNPACKS = "SageMaker unpacks ModelDataUrl as gzip of tar: AWS, 'Use your own inference code with hosting services'"
 
 
-def _problem(id: str, title: str, source: str, effect: str, cure: str, severity: Severity = Severity.ERROR) -> None:
+def _problem(id: str, title: str, source: str, effect: str, cure: str) -> None:
     """A rule for problems that occurred while the repository was read."""
 
-    @rule(title, id=id, source=source, severity=severity)
+    @rule(title, id=id, source=source)
     def find(repository: Repository) -> Iterator[Finding]:
         for problem in repository.tree.problems:
             if problem.rule == id:
