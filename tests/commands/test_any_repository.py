@@ -145,7 +145,7 @@ def test_a_single_model_at_the_root_keeps_its_place_in_a_clone(folder: Path, tmp
 
 @pytest.mark.parametrize("command", ["serve", "perf", "build"])
 @pytest.mark.parametrize(
-    "option", [("--target", "fused"), ("--weights", "pretrained"), ("--image", "24.09"), ("--weights-dir", ".")]
+    "option", [("--target", "cpu"), ("--weights", "pretrained"), ("--image", "24.09"), ("--weights-dir", ".")]
 )
 def test_options_of_builds_are_refused_with_paths(folder: Path, command: str, option: tuple[str, str]) -> None:
     result = run([command, "models", *option])
@@ -160,8 +160,25 @@ def test_an_ensemble_comes_before_a_folder_of_its_name_and_a_slash_means_the_fol
     (ensemble / "ensemble.toml").write_text('description = "of the project"')
     assert run_in(folder / "project", "build", "models").exit_code == 0
     assert (folder / "project" / "dist" / "cpu" / "models.tar.gz").is_file()
-    result = run_in(folder / "project", "build", "./models", "--target", "fused")
+    result = run_in(folder / "project", "build", "./models", "--target", "gpu")
     assert "'models' is taken as it is" in result.stderr
+
+
+def test_a_repository_is_fused_without_a_recipe(folder: Path) -> None:
+    result = run(["build", "models", "--target", "fused", "--format", "json"])
+    assert result.exit_code == 0, result.output
+    (made,) = json.loads(result.stdout)["archives"]
+    assert (made["name"], made["archive"]) == ("models", "dist/fused/models.tar.gz")
+    assert not (folder / "ensembles").exists()
+
+
+def test_a_repository_that_lacks_something_is_not_fused_and_the_recipe_is_offered(folder: Path) -> None:
+    step = folder / "models" / "double" / "1" / "model.py"
+    step.write_text("import nobody_knows_this\n" + step.read_text())
+    result = run(["build", "models", "--target", "fused"])
+    assert result.exit_code == 1
+    assert "needs a recipe first" in result.stderr and "new models --from models" in result.stderr
+    assert not (folder / "dist" / "fused").exists()
 
 
 def test_what_is_neither_says_so_in_one_line(folder: Path) -> None:

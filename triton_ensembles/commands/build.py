@@ -41,8 +41,9 @@ def build(
 ) -> None:
     """Build ensembles (all of them, or those named) into dist/TARGET/NAME.tar.gz.
 
-    A PATH, a model repository without ensemble.toml, is packed into dist/NAME.tar.gz as it is: checked, and put there
-    once the server on this machine has loaded it. Files of tools (.git, __pycache__) and example requests stay out.
+    A PATH, a model repository without ensemble.toml, is packed into dist/NAME.tar.gz as it is, or fused: checked, and
+    put there once the server on this machine has loaded it. Files of tools (.git, __pycache__) and example requests
+    stay out.
 
     Unchanged files are not made again; their content counts, not their time stamps. An ensemble that fails does not
     stop the others; the last lines then sum up which failed and why, and the exit code is 1. Commands that serve what
@@ -56,16 +57,17 @@ def build(
       build --target gpu --image 24.09              for a GPU, in NVIDIA's image of Triton 24.09
       build bert_trt --target gpu --image 24.09 --engines-from DIR
       build path/to/models                          dist/models.tar.gz, from any model repository
+      build path/to/models --target fused           dist/fused/models.tar.gz, its ensemble as one model
 
     \b
     --format json: {"archives": [{name, archive, size, sha256, weights, changed}],
                     "failed": [{name, error}]}
     """
-    selected = chosen(names)
+    selected = chosen(names, fuses=chosen_target.target == "fused")
     if selected.paths:
         if selected.ensembles:
             raise click.UsageError(f"build ensembles and paths apart: {selected.ensembles[0]} is an ensemble")
-        pack_all(selected.paths)
+        pack_all(selected.paths, chosen_target.built())
         return
     if engines_from and chosen_target.target != "gpu":
         raise click.UsageError("--engines-from is for --target gpu: no other target uses TensorRT plans")

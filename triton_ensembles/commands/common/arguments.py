@@ -1,7 +1,7 @@
 """Arguments of ``serve``, ``perf``, ``endpoint`` and ``build``: ensembles of the project, or paths."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,8 +38,9 @@ class Chosen:
         return bool(self.ensembles) or not self.paths
 
 
-def chosen(arguments: Sequence[str]) -> Chosen:
+def chosen(arguments: Sequence[str], *, fuses: bool = False) -> Chosen:
     """An argument with a slash is a path. One without is an ensemble of that name if there is one, or else a path.
+    ``fuses``: what lies at a path is built for the fused target, whose options it takes.
 
     Raises:
         EnsembleError: an argument is neither, or an ensemble is not of the current project.
@@ -59,7 +60,7 @@ def chosen(arguments: Sequence[str]) -> Chosen:
         else:
             raise _neither(argument, known, places)
     if paths:
-        _refuse_options(paths[0])
+        _refuse_options(paths[0], _BUILDING[3:] if fuses else _BUILDING)
     return Chosen(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(paths)))
 
 
@@ -84,9 +85,9 @@ def _neither(argument: str, known: Mapping[str, Path], places: Places | None) ->
     return EnsembleError(f"there is no ensemble {argument!r}, and no such path", path=places.ensembles, cure=there_are)
 
 
-def _refuse_options(path: Path) -> None:
+def _refuse_options(path: Path, names: Iterable[str]) -> None:
     context = click.get_current_context()
-    for name in _BUILDING:
+    for name in names:
         if name in context.params and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(
                 f"--{name.replace('_', '-')} is for ensembles of a project, which are built; "

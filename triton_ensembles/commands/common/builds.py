@@ -12,8 +12,10 @@ from triton_ensembles.commands.common import options, output
 from triton_ensembles.commands.common.arguments import Chosen, log_of
 from triton_ensembles.commands.common.output import warn_of_random_weights
 from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.serving.packing import Packed, pack
 from triton_ensembles.serving.served import Served, of_built, served, server_of
+from triton_ensembles.starter.fused import build_fused
 from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import Target
@@ -77,12 +79,13 @@ def build_all(
     return results
 
 
-def pack_all(paths: Sequence[Path]) -> None:
-    """Pack the repositories at ``paths`` into dist/ of the project, or of the current folder, and report that.
+def pack_all(paths: Sequence[Path], target: Target) -> None:
+    """Pack the repositories at ``paths``, or build them fused, into dist/ of the project, or of the current folder.
     Raises :class:`EnsembleError`: some failed; the message sums up which, after all have been tried."""
     failures = output.Failures(len(paths), "could not be packed", "repositories")
     places = options.places_if_any()
     dist = places.dist if places else Path("dist")
+    packed: Built | Packed
     records = []
     for path in paths:
         with failures.of(path.name):
@@ -90,9 +93,13 @@ def pack_all(paths: Sequence[Path]) -> None:
                 cure = "name the folder that it was packed from"
                 raise EnsembleError("this is an archive already", path=path, cure=cure)
             started, progress = time.monotonic(), timed_progress(path.name)
-            with tempfile.TemporaryDirectory(prefix="pack-") as scratch:
-                source = served(path, Path(scratch), progress)
-                packed = pack(source, dist / f"{source.name}.tar.gz", progress, proof_log=log_of())
+            if target.fuses:
+                work = places.build if places else user_folder() / "build"
+                packed = build_fused(path, path.resolve().name, target, dist, work, progress)
+            else:
+                with tempfile.TemporaryDirectory(prefix="pack-") as scratch:
+                    source = served(path, Path(scratch), progress)
+                    packed = pack(source, dist / f"{source.name}.tar.gz", progress, proof_log=log_of())
             unchanged = "" if packed.changed else ", unchanged"
             output.result(_line(packed, f"proven in {time.monotonic() - started:.1f} s{unchanged}"))
             records.append(_record(packed.archive.name.removesuffix(".tar.gz"), packed, ""))
