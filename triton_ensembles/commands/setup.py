@@ -1,21 +1,48 @@
-"""``setup``: what the server and perf_analyzer need."""
+"""``setup``: what the server and perf_analyzer need, and a list of what works on this machine."""
+
+from collections.abc import Iterator
 
 import click
 
 from triton_ensembles.commands.common import output
-from triton_ensembles.triton.home import install_home
+from triton_ensembles.ground.errors import shown
+from triton_ensembles.ground.extras import ENGINES, is_installed
+from triton_ensembles.triton.home import VERSION, TritonHome, install_home, server_python
+from triton_ensembles.triton.interpreter import find_interpreter
 from triton_ensembles.triton.machine import check_machine
+from triton_ensembles.triton.releases import releases, version
 from triton_ensembles.triton.stubs import prepare_stubs
 
 
 @click.command()
 @output.quiet
 def setup() -> None:
-    """Check this machine; install tritonserver, perf_analyzer and the Python of plain steps.
+    """Check this machine; install tritonserver, perf_analyzer and the Python of plain steps; say what works here.
 
     They go into .triton/ of a checkout; else into triton-ensembles/ in the user's cache folder (XDG_CACHE_HOME, or
     ~/.cache). The variable TRITON_ENSEMBLES_HOME names another folder.
     """
     check_machine()
     say = output.progress()
-    prepare_stubs(install_home(progress=say), progress=say)
+    home = install_home(progress=say)
+    prepare_stubs(home, progress=say)
+    for line in _report(home):
+        say(line)
+
+
+def _report(home: TritonHome) -> Iterator[str]:
+    yield f"server   tritonserver {VERSION} and perf_analyzer in {shown(home.folder)}"
+    missing = [backend for backend, package in ENGINES.items() if not is_installed(package)]
+    yield f"engines  {', '.join(backend for backend in ENGINES if backend not in missing) or 'none'}"
+    if missing:
+        line = f"pip install 'triton-ensembles[{missing[0]}]'"
+        yield f"         not installed: {', '.join(missing)} (an extra each: {line})"
+    by_python: dict[str, list[str]] = {}
+    for release in releases().values():
+        by_python.setdefault(release.python, []).append(release.release)
+    for python in sorted(filter(None, by_python), key=version):
+        images = f"of Triton's images {by_python[python][0]} to {by_python[python][-1]}"
+        if find_interpreter(python):
+            yield f"Python   {python}, {images}"
+        else:
+            yield f"         not installed: {python}, {images}; here their steps run under Python {server_python()}"

@@ -65,21 +65,22 @@ def require(extra: str, feature: str) -> None:
     """
     __tracebackhide__ = True  # from pytest, whose fixtures ask this
     for module in MODULES[extra]:
-        if not _is_installed(module) and (missing := missing_extra(ModuleNotFoundError(name=module), feature, extra)):
+        if not is_installed(module) and (missing := missing_extra(ModuleNotFoundError(name=module), feature, extra)):
             raise missing
 
 
 def require_engine(backend: str, model: str) -> None:
     """Raise :class:`EnsembleError` when the package that runs models of ``backend`` is not installed."""
     package = ENGINES.get(backend)
-    if package and not _is_installed(package):
+    if package and not is_installed(package):
         extra = backend if backend in MODULES else "serve"
         missing = missing_extra(ModuleNotFoundError(name=package), f"model '{model}' ({backend})", extra)
         if missing:
             raise missing
 
 
-def _is_installed(module: str) -> bool:
+def is_installed(module: str) -> bool:
+    """Whether ``module``, which may be one of a package, can be imported; it is not."""
     try:
         return find_spec(module) is not None
     except ModuleNotFoundError:  # which an importer may raise itself
