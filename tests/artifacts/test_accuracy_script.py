@@ -62,7 +62,7 @@ def test_what_it_finds_is_in_the_manifest_and_it_is_run_when_its_files_change(pr
         result = run_in(project, "build", NAME)
         assert result.exit_code == 0, result.output
         assert ("first/1/vocabulary.txt: made by copy" in result.output) == (limit == "none")
-        assert f"measured by scripts/accuracy.py, limit {limit}, words 2" in result.output
+        assert f"measured by scripts/accuracy.py, words 2, limit {limit}" in result.output
         manifest = json.loads((project / "build" / "cpu" / NAME / MANIFEST).read_text())
         facts = {"precision": "fp32", "measured_on": "scripts/accuracy.py", "words": 2, "limit": limit}
         assert manifest["artifacts"]["first/1/vocabulary.txt"]["accuracy"] == facts
@@ -87,7 +87,7 @@ def test_a_name_alone_is_enough_and_random_weights_are_not_measured(project: Pat
     recipe = project / "ensembles" / NAME / "ensemble.toml"
     random = 'random = { maker = "numbered_labels", options = { count = 1 } }\n'
     recipe.write_text(recipe.read_text().partition("accuracy")[0] + random + 'accuracy = "scripts/accuracy.py"\n')
-    words = "measured by scripts/accuracy.py, limit none, words 2"
+    words = "measured by scripts/accuracy.py, words 2, limit none"
     for _ in range(2):
         result = run_in(project, "build", NAME)
         assert result.exit_code == 0 and words in result.output, result.output

@@ -30,10 +30,3 @@ def test_links_that_stand_for_any_number_of_files_are_refused(tmp_path: Path, mo
         for name in "xy" if number < 39 else "":
             (version / f"d{number}" / name).symlink_to(f"../d{number + 1}")
     assert "this cannot be an archive: it has more than" in refusal(tmp_path / "models", tmp_path)
-
-
-def test_folders_that_are_more_than_can_be_checked_are_refused(tmp_path: Path) -> None:
-    write_step(tmp_path / "models", "scale")
-    for number in range(1000):
-        (tmp_path / "models" / f"m{number}").mkdir()
-    assert "there are 1001 folders here, each of which is a model" in refusal(tmp_path / "models", tmp_path)

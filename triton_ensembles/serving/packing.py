@@ -11,7 +11,6 @@ from triton_ensembles.archive.write import write_archive
 from triton_ensembles.building.packed.proof import prove
 from triton_ensembles.building.packed.staging import place
 from triton_ensembles.building.planned.refusal import refuse_faults
-from triton_ensembles.checking.repository import MOST_MODELS
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.files import file_digest
 from triton_ensembles.ground.progress import Progress
@@ -67,8 +66,6 @@ def _content(source: Served) -> Iterator[tuple[str, Path]]:
             raise EnsembleError("this link leads to a folder that it is in", path=source.repository / folder)
         with os.scandir(real) as items:
             children = sorted(items, key=lambda item: item.name)
-        if not folder:
-            _refuse_many_models(source, sum(child.is_dir() for child in children))
         for child in children:
             inner = f"{folder}/{child.name}" if folder else child.name
             if child.name in _LEFT_OUT or child.name.endswith(".pyc") or inner in examples:
@@ -88,12 +85,3 @@ def _content(source: Served) -> Iterator[tuple[str, Path]]:
             if path.is_dir():
                 below = os.path.realpath(path) if child.is_symlink() else child.path
                 waiting.append((inner, below, (*above, real)))
-
-
-def _refuse_many_models(source: Served, folders: int) -> None:
-    if folders > MOST_MODELS:
-        message = (
-            f"there are {folders} folders here, each of which is a model, and an archive with more than {MOST_MODELS} "
-            "cannot be checked"
-        )
-        raise EnsembleError(message, path=source.path, cure="pack each ensemble by itself, with its steps")
