@@ -4,19 +4,28 @@ from collections.abc import Iterator
 
 import click
 
-from triton_ensembles.commands.common import output
+from triton_ensembles.commands.common import options, output
 from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.extras import ENGINES, is_installed
-from triton_ensembles.triton.home import VERSION, TritonHome, install_home, server_python
-from triton_ensembles.triton.interpreter import find_interpreter
+from triton_ensembles.triton.home import VERSION, TritonHome, install_home
+from triton_ensembles.triton.interpreter import find_interpreter, install_interpreter
 from triton_ensembles.triton.machine import check_machine
 from triton_ensembles.triton.releases import releases, version
 from triton_ensembles.triton.stubs import prepare_stubs
+from triton_ensembles.triton.targets import cpu
 
 
 @click.command()
 @output.quiet
-def setup() -> None:
+@click.option(
+    "--image",
+    metavar="RELEASE",
+    type=options.IMAGE,
+    default="",
+    show_default=False,
+    help="Also get the Python of this image of Triton's, such as 24.09, with uv, unless it is here.",
+)
+def setup(image: str) -> None:
     """Check this machine; install tritonserver, perf_analyzer and the Python of plain steps; say what works here.
 
     They go into .triton/ of a checkout; else into triton-ensembles/ in the user's cache folder (XDG_CACHE_HOME, or
@@ -26,6 +35,9 @@ def setup() -> None:
     say = output.progress()
     home = install_home(progress=say)
     prepare_stubs(home, progress=say)
+    if image and (python := cpu(image).python):
+        install_interpreter(python, say)
+        prepare_stubs(home, python, say)
     for line in _report(home):
         say(line)
 
@@ -45,4 +57,5 @@ def _report(home: TritonHome) -> Iterator[str]:
         if find_interpreter(python):
             yield f"Python   {python}, {images}"
         else:
-            yield f"         not installed: {python}, {images}; here their steps run under Python {server_python()}"
+            newest = by_python[python][-1]
+            yield f"         not installed: {python}, {images} (get it: setup --image {newest})"

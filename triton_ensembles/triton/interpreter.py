@@ -12,6 +12,7 @@ from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.programs import ProgramError, output_of
+from triton_ensembles.ground.progress import Progress
 
 _DESCRIBE = """
 import json, os, site, sys, sysconfig
@@ -80,8 +81,8 @@ def inspect_interpreter(executable: str | Path) -> Interpreter | None:
 
 
 def find_interpreter(minor: str) -> Interpreter | None:
-    """The running interpreter if its minor version is ``minor``; otherwise another one of that version on PATH or among
-    pyenv's. None if there is none with a shared library."""
+    """The running interpreter if its minor version is ``minor``; otherwise another one of that version: on PATH, of
+    pyenv or of uv. None if there is none with a shared library."""
     running = [Path(sys.executable)] if minor == "{}.{}".format(*sys.version_info) else []
     for interpreter in map(inspect_interpreter, chain(running, _others(minor))):
         if interpreter and interpreter.minor == minor and interpreter.shared_library:
@@ -124,10 +125,36 @@ def choose_interpreter(minor: str | None, *, exactly: bool = False) -> tuple[Int
 
 
 def _others(minor: str) -> Iterator[Path]:
-    """Executables that may be a Python ``minor``: every one on PATH, then pyenv's (its shims obey a local version)."""
+    """Executables that may be a Python ``minor``: every one on PATH, then pyenv's (its shims obey a local version), and
+    uv's (docs.astral.sh/uv, "Storage")."""
     for folder in os.get_exec_path():
         if path := shutil.which(f"python{minor}", path=folder):
             yield Path(path)
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     for version in sorted((pyenv / "versions").glob(f"{minor}.*"), reverse=True):
         yield version / "bin" / f"python{minor}"
+    data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or data / "uv" / "python")
+    for version in sorted(uv.glob(f"cpython-{minor}.*"), reverse=True):
+        yield version / "bin" / f"python{minor}"
+
+
+def install_interpreter(minor: str, progress: Progress) -> None:
+    """Install a Python ``minor`` with uv, unless there is one.
+
+    Raises:
+        EnsembleError: there is no uv, or it cannot download it.
+    """
+    if find_interpreter(minor):
+        return
+    by_hand = f"install it with its shared library (pyenv: PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install {minor})"
+    uv = [executable] if (executable := shutil.which("uv")) else [sys.executable, "-m", "uv"]
+    progress(f"installing Python {minor} with uv")
+    try:
+        output_of([*uv, "python", "install", minor])
+    except ProgramError as error:
+        message = f"uv cannot install Python {minor}: {error.last_line}"
+        raise EnsembleError(message, cure=f"run: pip install uv, and try again; or {by_hand}") from error
+    inspect_interpreter.cache_clear()
+    if find_interpreter(minor) is None:
+        raise EnsembleError(f"uv has installed a Python {minor} without a shared library", cure=by_hand)

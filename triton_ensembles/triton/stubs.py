@@ -25,7 +25,7 @@ from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import digest
-from triton_ensembles.ground.paths import BACKENDS
+from triton_ensembles.ground.paths import BACKENDS, COMMAND
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.runtime.backends import ENGINES, PACKAGES
 from triton_ensembles.triton.bare_python import bare_python
@@ -73,7 +73,8 @@ def _interpreter(minor: str) -> Interpreter:
     interpreter = find_interpreter(minor)
     if interpreter is None or interpreter.shared_library is None:
         message = f"there is no Python {minor} with a shared library (libpython{minor}.so.1.0) on this machine"
-        raise EnsembleError(message, cure=f"install it: PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install {minor}")
+        by_hand = f"PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install {minor}"
+        raise EnsembleError(message, cure=f"install it: {COMMAND} setup --image RELEASE (with uv), or {by_hand}")
     return interpreter
 
 
