@@ -18,7 +18,7 @@ from tests.ensembles.clients import infer
 from tests.starter.repositories import tensors, write_network
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton import bare_python
-from triton_ensembles.triton.home import find_home, server_python
+from triton_ensembles.triton.home import TritonHome, find_home, server_python
 from triton_ensembles.triton.interpreter import find_interpreter
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.stubs import prepare_stubs
@@ -153,3 +153,16 @@ def test_a_failed_download_is_one_line_with_the_fix(tmp_path: Path, monkeypatch:
         bare_python.bare_python(interpreter, tmp_path, lambda _: None)
     assert "\n" not in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+
+
+def test_a_home_that_cannot_be_written_names_the_variable(tmp_path: Path) -> None:
+    """Otherwise a user of somebody else's home reads of a file that he does not know."""
+    home = TritonHome(tmp_path / "2.51.0")
+    home.folder.mkdir()
+    for path in TRITON_HOME.glob("2.51.0/pytriton"):
+        (home.folder / path.name).symlink_to(path)
+    made = prepare_stubs(home).backend_directory
+    shutil.rmtree(made)
+    made.write_bytes(b"")  # as good as read-only, also for root
+    with pytest.raises(EnsembleError, match="TRITON_ENSEMBLES_HOME"):
+        prepare_stubs(home)

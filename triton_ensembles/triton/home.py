@@ -83,6 +83,8 @@ def install_home(root: Path | None = None, progress: Callable[[str], None] = pri
 
     check_machine()
     root = root or user_folder()
+    if _is_whole(root / VERSION):  # which another user may have made, for all
+        return find_home(root)
     try:
         root.mkdir(parents=True, exist_ok=True)
         (root / ".lock").touch()

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import digest
-from triton_ensembles.ground.paths import BACKENDS, COMMAND
+from triton_ensembles.ground.paths import BACKENDS, COMMAND, HOME_VARIABLE, SETUP
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.runtime.backends import ENGINES, PACKAGES
 from triton_ensembles.triton.bare_python import bare_python
@@ -57,15 +57,21 @@ def prepare_stubs(home: TritonHome, python: str = "", progress: Progress = lambd
     root = home.folder.resolve()  # links in it are relative, and the home may itself be a link
     # A folder for each installation of this package: several may share the home, and each links to its own backends.
     folder = root / f"backends-{minor}-{digest(os.path.relpath(served, root / 'backends'))[:8]}"
-    _put(folder / "python", _python_backend(home, stub))
+    places = {folder / "python": _python_backend(home, stub)}
     if minor == server_python():
-        for engine in ENGINES:
-            _put(folder, {engine: served})
+        places[folder] = dict.fromkeys(ENGINES, served)
     else:
         engines = bare_python(_interpreter(server_python()), home.folder.parent, progress)
         files = _python_backend(home, home.stub(server_python()))
-        for engine in ENGINES:
-            _put(folder / engine, files | {"model.py": served / "model.py", _ENVIRONMENT: engines})
+        files |= {"model.py": served / "model.py", _ENVIRONMENT: engines}
+        places |= {folder / engine: files for engine in ENGINES}
+    for place, files in places.items():
+        try:
+            _put(place, files)
+        except OSError as error:
+            message = f"the backends of Python {minor} cannot be put here: {error.strerror}"
+            cure = f"set {HOME_VARIABLE} to a folder that can be written, and run: {SETUP}"
+            raise EnsembleError(message, path=place, cure=cure) from error
     return Stubs(folder, _environment(home, interpreter, bare))
 
 
