@@ -74,7 +74,8 @@ def test_errors_of_the_container_are_counted_and_mistyped_models_get_no_series(
     with suppress(runtime.exceptions.ClientError):
         ask(runtime, shared, "nobody", 1)
     found = samples(local, shared)
-    assert one(found, "sagemaker_Invocation4XXErrors_total", target_model="erring.tar.gz") == 1
+    for name in ("Invocation4XXErrors", "InvocationModelErrors"):
+        assert one(found, f"sagemaker_{name}_total", target_model="erring.tar.gz") == 1
     assert not [each for each in found if each.labels.get("target_model") == "nobody" and "Invocations" in each.name]
 
 
@@ -95,6 +96,7 @@ def test_cloudwatch_answers_from_the_same_numbers(
 
     assert statistic("Invocations", "Sum") == 4
     assert statistic("ModelCacheHit", "Average") == 0.75
+    assert (statistic("InvocationModelErrors", "SampleCount"), statistic("InvocationModelErrors", "Sum")) == (4, 0)
     assert statistic("ModelLatency", "Maximum") > 100  # microseconds
     assert statistic("ModelLoadingWaitTime", "SampleCount") == 1
     names = {each["MetricName"] for each in cloudwatch.list_metrics(Dimensions=dimensions)["Metrics"]}

@@ -33,6 +33,7 @@ METRICS = {
     "InvocationsPerInstance": _number("Invocations, divided by the variant's instances", counts=True),
     "Invocation4XXErrors": _number("requests that the container answered with 4xx", counts=True),
     "Invocation5XXErrors": _number("requests that the container answered with 5xx, or not at all", counts=True),
+    "InvocationModelErrors": _number("1 for a request that the container did not answer with 2xx, else 0", counts=True),
     "ConcurrentRequestsPerModel": _number("requests that an instance is working on or has queued", sampled=True),
     "ModelLatency": _time("time the container took to answer"),
     "OverheadLatency": _time("time from request to answer, less ModelLatency"),

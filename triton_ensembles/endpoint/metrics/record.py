@@ -82,6 +82,8 @@ class Metrics:
             self.record("Invocation4XXErrors", 1, *where)
         if call.model_status >= 500 or call.failed:
             self.record("Invocation5XXErrors", 1, *where)
+        is_error = call.failed or (call.model_status and not 200 <= call.model_status < 300)
+        self.record("InvocationModelErrors", 1 if is_error else 0, *where)
         if call.model_seconds is not None:
             self.record("OverheadLatency", max(0.0, seconds - call.model_seconds) * 1e6, *where)
 
