@@ -46,6 +46,10 @@ def test_wrong_usage_is_exit_2(arguments: list[str]) -> None:
     assert run_in(ROOT, *arguments).exit_code == 2
 
 
+def test_a_misspelled_command_is_named() -> None:
+    assert "No such command 'bild'. Did you mean 'build'?" in run_in(ROOT, "bild").stderr
+
+
 def test_make_without_a_target_prints_help() -> None:
     """The first thing that a newcomer types explains the rest."""
     done = subprocess.run(["make"], capture_output=True, text=True, cwd=ROOT)

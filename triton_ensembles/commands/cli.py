@@ -22,6 +22,7 @@ from typing_extensions import override
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.extras import missing_extra
 from triton_ensembles.ground.processes import StopSignals
+from triton_ensembles.ground.spelling import nearest
 from triton_ensembles.ground.system_errors import explained
 from triton_ensembles.project.location import FALLBACK
 from triton_ensembles.version import __version__
@@ -30,34 +31,45 @@ _TEMPORARY = "triton-ensembles-"
 _NEW_SECONDS = 60.0
 _COLLECT_AFTER = 50_000  # objects; by default 700, and a check of many models spends a sixth of its time on it
 
-# The modules of commands/, with their lines in --help, for which importing them all would take seconds.
-COMMANDS = {
-    "setup": "Check this machine; install tritonserver and perf_analyzer.",
-    "new": "Write a new ensemble, or import a model repository that exists.",
-    "list": "Show every ensemble: steps, artifacts, sizes and digest.",
-    "check": "Check model repositories and archives for faults, without a server.",
-    "schema": "Print the JSON schema of ensemble.toml, for editors.",
-    "graph": "Draw an ensemble's DAG as Mermaid, SVG, PNG or PDF.",
-    "build": "Build ensembles, or pack any repository, into dist/.",
-    "prune": "Free the disk of what no archive needs.",
-    "engines": "Write what another machine needs to build TensorRT plans.",
-    "diff": "Show how two targets differ.",
-    "clone": "Copy an archive many times, under other names.",
-    "serve": "Serve ensembles or any repository with tritonserver until Ctrl-C.",
-    "gateway": "Serve several models by name and version in one container.",
-    "demo": "Build, serve, send example requests, print the answers, stop.",
-    "endpoint": "Serve the SageMaker API here, for boto3 code.",
-    "plan": "Predict instances, cold starts, latency and cost of an endpoint.",
-    "upload": "Copy archives to S3.",
-    "deploy": "Create or update a multi-model endpoint.",
-    "invoke": "Send requests to the models of an endpoint.",
-    "autoscale": "Scale the number of instances with the load.",
-    "status": "Show an endpoint's state, instances and cost.",
-    "undeploy": "Delete all that upload and deploy created.",
-    "perf": "Measure with perf_analyzer: CSV, JSON and a plot.",
-    "profile": "Measure what an archive takes: size, memory, cold start, answers.",
-    "tune": "Search for the fastest settings of an ensemble here.",
+# The modules of commands/ in groups, with their lines in --help, for which importing them all would take seconds.
+GROUPS = {
+    "See": {
+        "check": "Check model repositories and archives for faults, without a server.",
+        "list": "Show every ensemble: steps, artifacts, sizes and digest.",
+        "graph": "Draw an ensemble's DAG as Mermaid, SVG, PNG or PDF.",
+        "diff": "Show how two targets differ.",
+        "schema": "Print the JSON schema of ensemble.toml, for editors.",
+    },
+    "Make": {
+        "setup": "Check this machine, install tritonserver, say what works here.",
+        "new": "Write a new ensemble, or import a model repository that exists.",
+        "build": "Build ensembles, or pack any repository, into dist/.",
+        "engines": "Write what another machine needs to build TensorRT plans.",
+        "clone": "Copy an archive many times, under other names.",
+        "prune": "Free the disk of what no archive needs.",
+    },
+    "Run": {
+        "demo": "Build, serve, send example requests, print the answers, stop.",
+        "serve": "Serve ensembles or any repository with tritonserver until Ctrl-C.",
+        "endpoint": "Serve the SageMaker API here, for boto3 code.",
+        "gateway": "Serve several models by name and version in one container.",
+    },
+    "Measure": {
+        "perf": "Measure with perf_analyzer: CSV, JSON and a plot.",
+        "profile": "Measure what an archive takes: size, memory, cold start, answers.",
+        "tune": "Search for the fastest settings of an ensemble here.",
+        "plan": "Predict instances, cold starts, latency and cost of an endpoint.",
+    },
+    "AWS, and the local endpoint": {
+        "upload": "Copy archives to S3.",
+        "deploy": "Create or update a multi-model endpoint.",
+        "invoke": "Send requests to the models of an endpoint.",
+        "autoscale": "Scale the number of instances with the load.",
+        "status": "Show an endpoint's state, instances and cost.",
+        "undeploy": "Delete all that upload and deploy created.",
+    },
 }
+COMMANDS = {name: line for group in GROUPS.values() for name, line in group.items()}
 
 
 class _Commands(click.Group):
@@ -85,8 +97,18 @@ class _Commands(click.Group):
 
     @override
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        for group, commands in GROUPS.items():
+            with formatter.section(group):
+                formatter.write_dl(list(commands.items()))
+
+    @override
+    def resolve_command(self, context: click.Context, arguments: list[str]) -> Any:
+        try:
+            return super().resolve_command(context, arguments)
+        except click.UsageError as error:
+            if meant := nearest(arguments[0], COMMANDS):
+                error.message += f" Did you mean {meant!r}?"
+            raise
 
     @override
     def invoke(self, context: click.Context) -> Any:
