@@ -113,9 +113,9 @@ setup: .venv/ready ## Install everything (.venv and .triton), or repair .triton;
 TRITON := triton_ensembles/triton/requirements
 
 .venv/ready: requirements/requirements.txt requirements/torch.txt $(TRITON)/triton.txt $(TRITON)/bare-python.txt
-	@$(PYTHON) -m triton_ensembles.triton.machine
-	@echo 'setting up .venv: about 110 packages and 4 GB on disk, some minutes'
-	@test -x .venv/bin/python || $(PYTHON) -m venv .venv
+	@python=$$($(PYTHON) -m triton_ensembles.triton.machine) && \
+	  echo "setting up .venv with $$python: about 110 packages and 4 GB on disk, some minutes" && \
+	  { test -x .venv/bin/python || "$$python" -m venv .venv; }
 	@.venv/bin/python -m pip install --quiet -r requirements/torch.txt
 	@.venv/bin/python -m pip install --quiet --require-hashes -r requirements/requirements.txt
 	@$(CLI) setup

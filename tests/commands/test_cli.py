@@ -11,6 +11,7 @@ from checkout import ENSEMBLES, ROOT
 from tests.commands.projects import run_in
 from triton_ensembles.commands.cli import COMMANDS, main
 from triton_ensembles.project.recipe.places import find_ensembles
+from triton_ensembles.triton.interpreter import find_interpreter, inspect_interpreter
 from triton_ensembles.version import __version__
 
 
@@ -55,6 +56,20 @@ def test_make_without_a_target_prints_help() -> None:
     done = subprocess.run(["make"], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0
     assert "make demo" in done.stdout and "make test" in done.stdout
+
+
+@pytest.mark.parametrize("minor", ["3.10", "3.13"])
+def test_a_newcomers_python_that_does_not_suit_is_replaced_by_one_that_does(minor: str) -> None:
+    """Otherwise `make demo` refuses the python3 of a new distribution, though the machine has another one."""
+    other = find_interpreter(minor)
+    if other is None:
+        pytest.skip(f"there is no Python {minor} here")
+    command = [other.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); import runpy; "
+               "runpy.run_module('triton_ensembles.triton.machine', run_name='__main__')"]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = inspect_interpreter(done.stdout.strip())
+    assert found is not None and found.minor in ("3.11", "3.12")
 
 
 def test_the_check_of_the_machine_needs_nothing_installed() -> None:

@@ -103,12 +103,10 @@ class _Commands(click.Group):
 
     @override
     def resolve_command(self, context: click.Context, arguments: list[str]) -> Any:
-        try:
-            return super().resolve_command(context, arguments)
-        except click.UsageError as error:
-            if meant := nearest(arguments[0], COMMANDS):
-                error.message += f" Did you mean {meant!r}?"
-            raise
+        name = arguments[0]
+        if name not in COMMANDS and not name.startswith("-") and (meant := nearest(name, COMMANDS)):
+            context.fail(f"No such command {name!r}. Did you mean {meant!r}?")
+        return super().resolve_command(context, arguments)
 
     @override
     def invoke(self, context: click.Context) -> Any:
