@@ -148,6 +148,12 @@ def test_everything_listens_on_the_loopback_interface_only(local: LocalEndpoint,
         assert listening(port) == {"0100007F"}
 
 
+def test_an_endpoint_of_any_name_has_a_log_of_its_own(local: LocalEndpoint, deployer: Deployer) -> None:
+    deployer.single_model("s3", archives.model())
+    assert "successfully loaded" not in (local.root / "logs" / "s3.log").read_text()
+    assert "successfully loaded" in (local.root / "logs" / "s3.endpoint.log").read_text()
+
+
 def test_a_busy_port_and_a_busy_folder_are_named(local: LocalEndpoint, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as busy, pytest.raises(EnsembleError, match=r"cannot be used.*--port"):
         LocalEndpoint(tmp_path, "--port", str(busy.getsockname()[1])).start()

@@ -35,8 +35,8 @@ class Settings:
         return self.root / "logs"
 
     def log(self, endpoint: str) -> Path:
-        """The log file of an endpoint, which its tritonservers append to."""
-        return self.logs / f"{endpoint}.log"
+        """The log file of an endpoint, which its tritonservers append to; ``platform.log`` and ``s3.log`` are taken."""
+        return self.logs / f"{endpoint}{'.endpoint' if endpoint in ('platform', 's3') else ''}.log"
 
     @property
     def scratch(self) -> Path:
