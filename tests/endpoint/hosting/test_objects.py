@@ -16,8 +16,10 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from tests.endpoint.hosting.archives import model, packed
-from tests.endpoint.hosting.conftest import Host
+from tests.endpoint.hosting.conftest import FolderBucket, Host
+from triton_ensembles.endpoint.hosting.disk import Disk
 from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable
+from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.objects import DownloadFailed, ObjectMissing, S3Objects
 
 pytestmark = pytest.mark.anyio
@@ -121,6 +123,20 @@ async def test_a_download_that_always_breaks_off_leaves_nothing_and_the_next_one
         server.breaks = 0
         assert await host.ask("a.tar.gz", 6) == [6]
         server.shutdown()
+
+
+async def test_small_archives_that_come_at_once_reserve_little(tmp_path: Path) -> None:
+    """Otherwise the first of sixteen cold starts takes all of the disk for a moment, and the others are refused."""
+    (tmp_path / "small.tar.gz").write_bytes(packed(model()))
+    disk = Disk(tmp_path / "instance", FolderBucket(tmp_path), 64 << 20)
+    reserved: list[int] = []
+
+    async def make_room(size: int) -> None:
+        reserved.append(size)
+
+    unpacked = Model("small.tar.gz", "0" * 32, "")
+    await disk.fetch(unpacked, "s3://models/small.tar.gz", make_room)
+    assert sum(reserved) < 2 * (unpacked.disk_bytes + (tmp_path / "small.tar.gz").stat().st_size) < 64 << 10
 
 
 async def test_a_file_system_that_is_full_is_the_models_error_and_unloaded_models_are_deleted(host: Host) -> None:
