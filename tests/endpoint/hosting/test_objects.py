@@ -151,7 +151,7 @@ async def test_a_file_system_that_is_full_is_the_models_error_and_unloaded_model
         host.put("huge.tar.gz", model() | {"weights.bin": os.urandom(11 << 20)})
         await host.start()
         await host.ask("a.tar.gz")
-        await host.model_error("huge.tar.gz", "Insufficient disk", 507)
+        await host.model_error("huge.tar.gz", r"Insufficient disk: the file system .* is full \(No space", 507)
         assert await host.ask("b.tar.gz", 2) == [2]
         assert await host.ask("a.tar.gz", 1) == [1]
         assert set(host.files()) == {each.hash for each in host.variant.snapshot().instances[0].models}
