@@ -104,6 +104,17 @@ async def test_an_object_that_does_not_exist_is_missing(s3: Any, tmp_path: Path,
         await objects.fetch(url, tmp_path / "x")
 
 
+async def test_an_object_that_is_replaced_during_its_download_is_an_error_of_its_own(s3: Any, tmp_path: Path) -> None:
+    def replace(**_: object) -> None:
+        s3.put_object(Bucket="models", Key="new.tar.gz", Body=LARGE[::-1])
+
+    s3.put_object(Bucket="models", Key="new.tar.gz", Body=LARGE)
+    downloading = client(s3.meta.endpoint_url)
+    downloading.meta.events.register_last("after-call.s3.HeadObject", replace)
+    with pytest.raises(DownloadFailed, match=r"new.tar.gz' was replaced by another object.*; try again"):
+        await S3Objects(downloading).fetch("s3://models/new.tar.gz", tmp_path / "x")
+
+
 async def test_a_download_that_breaks_off_is_tried_again(tmp_path: Path) -> None:
     with HalfS3(packed(model()), breaks=2) as server:
         await S3Objects(client(server.url)).fetch("s3://models/a", tmp_path / "x")
