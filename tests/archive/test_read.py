@@ -48,13 +48,14 @@ def test_an_archive_reads_as_its_folder(tmp_path: Path) -> None:
     ("data", "rule"),
     [
         (b"", "archive-unreadable"),
+        (b"no gzip!\n", "archive-unreadable"),
         (b"\x7fELF" + bytes(range(256)) * 40, "archive-unreadable"),
         (gzip.compress(b"no tar at all" * 100), "archive-unreadable"),
         (GOOD[: len(GOOD) // 2], "archive-truncated"),
         (GOOD[:-9] + bytes(9), "archive-truncated"),
         (gzip.compress(gzip.decompress(GOOD)[:700]), "archive-truncated"),
     ],
-    ids=["empty", "binary", "gzip without tar", "half", "bad checksum", "half a tar"],
+    ids=["empty", "nine bytes", "binary", "gzip without tar", "half", "bad checksum", "half a tar"],
 )
 def test_a_broken_archive_is_a_fault(tmp_path: Path, data: bytes, rule: str) -> None:
     """Otherwise an archive that SageMaker cannot unpack passes."""

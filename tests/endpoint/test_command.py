@@ -23,9 +23,14 @@ from tests.endpoint.hosting import archives
 from tests.endpoint.test_scaling import scalable
 from tests.triton.test_server import listening, wait_for_end, wait_until
 from triton_ensembles.commands.endpoint import endpoint
+from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.endpoint.local import LocalEndpoint
+from triton_ensembles.endpoint.server import run_endpoint
+from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import children, descendants
+from triton_ensembles.pytest_plugin.running_server import RunningServer
+from triton_ensembles.triton.ports import Ports
 
 
 def serve_slow_model(local: LocalEndpoint, execute: str) -> Any:
@@ -148,6 +153,12 @@ def test_everything_listens_on_the_loopback_interface_only(local: LocalEndpoint,
         assert listening(port) == {"0100007F"}
 
 
+def test_an_endpoint_of_any_name_has_a_log_of_its_own(local: LocalEndpoint, deployer: Deployer) -> None:
+    deployer.single_model("s3", archives.model())
+    assert "successfully loaded" not in (local.root / "logs" / "s3.log").read_text()
+    assert "successfully loaded" in (local.root / "logs" / "s3.endpoint.log").read_text()
+
+
 def test_a_busy_port_and_a_busy_folder_are_named(local: LocalEndpoint, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as busy, pytest.raises(EnsembleError, match=r"cannot be used.*--port"):
         LocalEndpoint(tmp_path, "--port", str(busy.getsockname()[1])).start()
@@ -167,6 +178,26 @@ def test_wrong_usage_exits_2(arguments: list[str], words: str) -> None:
     done = CliRunner().invoke(endpoint, arguments)
     assert done.exit_code == 2
     assert words in done.output
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:70000", "nonsense"])
+def test_a_url_whose_port_is_too_large_or_that_is_none_is_refused(
+    tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(EnsembleError, match=r"--s3-url .* is not the URL of a server"):
+        Settings(tmp_path, s3_url=url)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+    with pytest.raises(EnsembleError, match="AWS_ENDPOINT_URL cannot be used"):
+        _ = Aws("us-east-1").s3
+
+
+def test_a_port_that_is_too_large_is_no_port(tmp_path: Path) -> None:
+    with pytest.raises(EnsembleError, match=r"70000 of 127.0.0.1 cannot be used: ports are numbers from 0 to 65535"):
+        run_endpoint(Settings(tmp_path, 70000), print, print)
+    with pytest.raises(EnsembleError, match=r"70000 \(http\) is not a port; choose a port from 1 to 65535"):
+        Ports(http=70000).refuse_busy(["http"])
+    with pytest.raises(EnsembleError, match=r"no tritonserver answers at 127.0.0.1:70000"):
+        RunningServer("127.0.0.1:70000", "", "").answers("/")
 
 
 def test_a_path_that_a_shell_would_split_is_refused(tmp_path: Path) -> None:

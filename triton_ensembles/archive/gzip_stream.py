@@ -28,7 +28,7 @@ class GzipStream:
         self._inside = inside
         self._inflate = isal_zlib.decompressobj(31)
         self._input = b""
-        self._taken = 0
+        self._head = b""  # the first bytes, as many as the magic has
         self._members = 0
         self._made_in_member = 0
         self._ended = False
@@ -59,7 +59,7 @@ class GzipStream:
 
     def _fill(self) -> bool:
         self._input = self._source.read(_CHUNK)
-        self._taken += len(self._input)
+        self._head = (self._head + self._input[:2])[:2]
         if not self._inside:
             self._budget.taken += len(self._input)
         if self._input:
@@ -67,8 +67,10 @@ class GzipStream:
         self._ended = True
         if self._members and not self._made_in_member:
             return False
-        if not self._taken:
+        if not self._head:
             raise ArchiveError("archive-unreadable", "the file is empty")
+        if not _MAGIC.startswith(self._head):  # fewer bytes than a header has, of which zlib says nothing
+            raise ArchiveError("archive-unreadable", "this is not a gzip file")
         raise ArchiveError("archive-truncated", "the gzip data breaks off before its end")
 
     def _next_member(self) -> None:

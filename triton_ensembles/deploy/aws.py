@@ -1,9 +1,12 @@
 """The boto3 clients of one run, and botocore's errors: as messages for people, and the few that commands handle."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
+from urllib.parse import urlsplit
 
 import boto3
 from botocore import exceptions
@@ -33,7 +36,16 @@ _MISSING_WORDS = ("could not find", "no scaling policy found", "no scalable targ
 
 
 def _client(service: str, config: Config = _CONTROL, **more: str) -> cached_property[Any]:
-    return cached_property(lambda aws: aws._session.client(service, config=config, **more))
+    def create(aws: Aws) -> Any:
+        try:
+            client = aws._session.client(service, config=config, **more)
+            _ = urlsplit(client.meta.endpoint_url).port  # botocore looks at it only when it signs a request
+        except ValueError as error:
+            cure = "write it as http://127.0.0.1:8080"
+            raise EnsembleError(f"AWS_ENDPOINT_URL cannot be used: {error}", cure=cure) from error
+        return client
+
+    return cached_property(create)
 
 
 class Aws:

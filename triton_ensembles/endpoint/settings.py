@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from triton_ensembles.ground.errors import EnsembleError
 
@@ -29,14 +30,21 @@ class Settings:
                 path=self.root,
                 cure="choose another with --root",
             )
+        try:
+            usable = not self.s3_url or bool(urlsplit(self.s3_url).hostname and urlsplit(self.s3_url).port != 0)
+        except ValueError:  # the port is too large
+            usable = False
+        if not usable:
+            cure = "write it as http://127.0.0.1:9000"
+            raise EnsembleError(f"--s3-url {self.s3_url} is not the URL of a server", cure=cure)
 
     @property
     def logs(self) -> Path:
         return self.root / "logs"
 
     def log(self, endpoint: str) -> Path:
-        """The log file of an endpoint, which its tritonservers append to."""
-        return self.logs / f"{endpoint}.log"
+        """The log file of an endpoint, which its tritonservers append to; ``platform.log`` and ``s3.log`` are taken."""
+        return self.logs / f"{endpoint}{'.endpoint' if endpoint in ('platform', 's3') else ''}.log"
 
     @property
     def scratch(self) -> Path:

@@ -27,7 +27,7 @@ class RunningServer:
         try:
             connection.request("GET", path)
             return connection.getresponse().status == 200
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, OverflowError, http.client.HTTPException) as error:
             cure = "start it, or give its address with --triton-server-url"
             raise EnsembleError(f"no tritonserver answers at {self.http_url}: {error}", cure=cure) from error
         finally:

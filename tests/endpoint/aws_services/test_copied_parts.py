@@ -54,6 +54,14 @@ def test_what_s3_refuses_is_refused(copy: Any, request_of: dict[str, Any], code:
     assert refused(copy, number=1, **request_of)[0] == code
 
 
+def test_parts_are_completed_in_their_order(s3: Any, copy: Any) -> None:
+    parts = [copy(1), copy(2)]
+    for wrong in (parts[::-1], [parts[0], parts[0]]):
+        complete = {**copy.where, "MultipartUpload": {"Parts": wrong}}
+        assert refused(s3.complete_multipart_upload, **complete)[0] == "InvalidPartOrder"
+    s3.complete_multipart_upload(**copy.where, MultipartUpload={"Parts": parts})
+
+
 def test_several_programs_may_complete_the_same_upload(s3: Any, copy: Any) -> None:
     """As on AWS, where the call may be repeated: two runs of ``upload`` may fill the same."""
     parts = {"Parts": [copy(1)]}

@@ -16,8 +16,10 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from tests.endpoint.hosting.archives import model, packed
-from tests.endpoint.hosting.conftest import Host
+from tests.endpoint.hosting.conftest import FolderBucket, Host
+from triton_ensembles.endpoint.hosting.disk import Disk
 from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable
+from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.objects import DownloadFailed, ObjectMissing, S3Objects
 
 pytestmark = pytest.mark.anyio
@@ -102,6 +104,17 @@ async def test_an_object_that_does_not_exist_is_missing(s3: Any, tmp_path: Path,
         await objects.fetch(url, tmp_path / "x")
 
 
+async def test_an_object_that_is_replaced_during_its_download_is_an_error_of_its_own(s3: Any, tmp_path: Path) -> None:
+    def replace(**_: object) -> None:
+        s3.put_object(Bucket="models", Key="new.tar.gz", Body=LARGE[::-1])
+
+    s3.put_object(Bucket="models", Key="new.tar.gz", Body=LARGE)
+    downloading = client(s3.meta.endpoint_url)
+    downloading.meta.events.register_last("after-call.s3.HeadObject", replace)
+    with pytest.raises(DownloadFailed, match=r"new.tar.gz' was replaced by another object.*; try again"):
+        await S3Objects(downloading).fetch("s3://models/new.tar.gz", tmp_path / "x")
+
+
 async def test_a_download_that_breaks_off_is_tried_again(tmp_path: Path) -> None:
     with HalfS3(packed(model()), breaks=2) as server:
         await S3Objects(client(server.url)).fetch("s3://models/a", tmp_path / "x")
@@ -123,6 +136,20 @@ async def test_a_download_that_always_breaks_off_leaves_nothing_and_the_next_one
         server.shutdown()
 
 
+async def test_small_archives_that_come_at_once_reserve_little(tmp_path: Path) -> None:
+    """Otherwise the first of sixteen cold starts takes all of the disk for a moment, and the others are refused."""
+    (tmp_path / "small.tar.gz").write_bytes(packed(model()))
+    disk = Disk(tmp_path / "instance", FolderBucket(tmp_path), 64 << 20)
+    reserved: list[int] = []
+
+    async def make_room(size: int) -> None:
+        reserved.append(size)
+
+    unpacked = Model("small.tar.gz", "0" * 32, "")
+    await disk.fetch(unpacked, "s3://models/small.tar.gz", make_room)
+    assert sum(reserved) < 2 * (unpacked.disk_bytes + (tmp_path / "small.tar.gz").stat().st_size) < 64 << 10
+
+
 async def test_a_file_system_that_is_full_is_the_models_error_and_unloaded_models_are_deleted(host: Host) -> None:
     """The file system has 12 MiB, less than the budget."""
     host.root.mkdir()
@@ -135,7 +162,7 @@ async def test_a_file_system_that_is_full_is_the_models_error_and_unloaded_model
         host.put("huge.tar.gz", model() | {"weights.bin": os.urandom(11 << 20)})
         await host.start()
         await host.ask("a.tar.gz")
-        await host.model_error("huge.tar.gz", "Insufficient disk", 507)
+        await host.model_error("huge.tar.gz", r"Insufficient disk: the file system .* is full \(No space", 507)
         assert await host.ask("b.tar.gz", 2) == [2]
         assert await host.ask("a.tar.gz", 1) == [1]
         assert set(host.files()) == {each.hash for each in host.variant.snapshot().instances[0].models}

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from moto.s3 import models, responses
-from moto.s3.exceptions import EntityTooSmall, InvalidPart, MalformedXML
+from moto.s3.exceptions import EntityTooSmall, InvalidPart, InvalidPartOrder, MalformedXML
 
 from triton_ensembles.endpoint.aws_services import checksums
 
@@ -81,7 +81,11 @@ class DiskMultipart(_Multipart):  # type: ignore[misc]
 
     def complete(self, body: Iterator[tuple[int, str]]) -> tuple[Any, str, tuple[str, str, int] | None]:
         """The value, its ETag (MD5 of the parts' MD5s, and their number), and its checksum's type, text and parts."""
-        parts = [self._checked(number, etag) for number, etag in body]
+        listed = list(body)
+        numbers = [number for number, _ in listed]
+        if numbers != sorted(set(numbers)):
+            raise InvalidPartOrder
+        parts = [self._checked(number, etag) for number, etag in listed]
         if not parts:
             raise MalformedXML
         if any(part.contentsize < models.S3_UPLOAD_PART_MIN_SIZE for part in parts[:-1]):

@@ -22,7 +22,7 @@ from triton_ensembles.endpoint.hosting.objects import S3Objects
 from triton_ensembles.sagemaker.extraction import extract
 from triton_ensembles.sagemaker.model_state import ModelState
 
-_GRANT = 64 << 20  # bytes that an extraction reserves at a time, while there are that many: few calls
+_GRANT = 64 << 20  # bytes that an extraction reserves at a time at most, or as many as the archive has: few calls
 
 MakeRoom = Callable[[int], Awaitable[None]]
 
@@ -140,6 +140,7 @@ class Disk:
     async def _extract(self, archive: Path, folder: Path, grant: Callable[[int], Coroutine[None, None, None]]) -> int:
         """Unpack in a thread, which returns to the event loop when it needs more space."""
         loop = asyncio.get_running_loop()
+        step = min(_GRANT, archive.stat().st_size)
         allowance = 0
         reservation: Future[None] | None = None
         canceled = False
@@ -147,7 +148,7 @@ class Disk:
         def reserve(size: int) -> None:
             nonlocal allowance, reservation
             if size > allowance:
-                grant_size = max(size - allowance, min(_GRANT, self.free))
+                grant_size = max(size - allowance, min(step, self.free))
                 reservation = asyncio.run_coroutine_threadsafe(grant(grant_size), loop)
                 reservation.result()
                 allowance += grant_size

@@ -38,7 +38,8 @@ class DiskCache:
                         break
                     except NoDiskSpace as full:
                         if not await self._evict(model, str(full)):
-                            raise self._not_enough_room(model, 0) from None
+                            in_use = self._others_in_use(model)
+                            raise faults.file_system_full(model.target_model, str(full), in_use) from None
         except BaseException as error:
             raise faults.not_on_disk(url, error) or error from None
         self._report.metric("ModelDownloadingTime", download * 1e6, model.target_model)
@@ -74,10 +75,11 @@ class DiskCache:
         return await self._memory.evict(f"{why} on the disk")  # the next round can delete it
 
     def _not_enough_room(self, model: Model, size: int) -> Exception:
-        others_in_use = any(
-            neighbor.disk_bytes or neighbor.load_task for neighbor in self._models.values() if neighbor is not model
-        )
-        return self._disk.not_enough_room(model, size, others_in_use)
+        return self._disk.not_enough_room(model, size, self._others_in_use(model))
+
+    def _others_in_use(self, model: Model) -> bool:
+        neighbors = (neighbor for neighbor in self._models.values() if neighbor is not model)
+        return any(neighbor.disk_bytes or neighbor.load_task for neighbor in neighbors)
 
     def _report_use(self) -> None:
         self._report.metric("DiskUtilization", self._disk.utilization)

@@ -101,6 +101,15 @@ def note_ended_stub(model: Model, report: Report) -> None:
         report.warning(model.target_model, f"'{model.target_model}' is broken: {model.broken}", ENDED_STUB_CURE)
 
 
+def file_system_full(target_model: str, reason: str, others_in_use: bool) -> errors.HostingError:
+    """The file system has no room for the model, although the budget has. ``reason``: the kernel's."""
+    message = f"Insufficient disk: the file system of the endpoint's working folder is full ({reason})"
+    if others_in_use:
+        return errors.ServiceUnavailable(f"{message}, and all other models are in use", cure="try again, or free space")
+    text, cure = f"{message}: '{target_model}' does not fit", "free space on it, or choose another folder with --root"
+    return errors.ModelError(text, original_status=OUT_OF_RESOURCES, original_message=text, cure=cure)
+
+
 def not_enough_room(
     target_model: str, resource: str, needed: int, budget: int, others_in_use: bool, environment_bytes: int = 0
 ) -> errors.HostingError:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import boto3.exceptions
 import botocore.exceptions
 from boto3.s3.transfer import TransferConfig
+from s3transfer.exceptions import S3DownloadFailedError
 
 from triton_ensembles.ground.errors import EnsembleError
 
@@ -76,5 +77,8 @@ async def _in_thread(url: str, work: Callable[[], T]) -> T:
         if code in ("404", "NoSuchKey", "NoSuchBucket"):
             raise ObjectMissing(f"the object '{url}' does not exist", cure="upload it, or correct the name") from None
         raise DownloadFailed(f"'{url}' cannot be read: {code}: {error.response['Error'].get('Message', '')}") from None
+    except S3DownloadFailedError:  # a part has another ETag than the whole had
+        message = f"'{url}' was replaced by another object while it was downloaded"
+        raise DownloadFailed(message, cure="try again: then the new one is downloaded") from None
     except (botocore.exceptions.BotoCoreError, boto3.exceptions.Boto3Error) as error:
         raise DownloadFailed(f"'{url}' could not be downloaded: {error}") from error

@@ -29,8 +29,8 @@ class SingleModel:
         try:
             async with asyncio.timeout(self._budgets.load_seconds):
                 await self._disk.fetch(self._model, self._url, self._make_room)
-        except NoDiskSpace:
-            raise self._disk.not_enough_room(self._model, 0) from None
+        except NoDiskSpace as full:
+            raise faults.file_system_full(self._model.target_model, str(full), False) from None
         except BaseException as error:
             raise faults.not_on_disk(self._url, error) or error from None
 
