@@ -15,6 +15,7 @@ from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.execute import gives_none
 from triton_ensembles.checking.python.flow import CLASS, flow_of
 from triton_ensembles.checking.python.nodes import Function, is_name, positional
+from triton_ensembles.checking.python.scope import may_bind
 from triton_ensembles.checking.python.source import MODEL_PY, PythonFile, every_file, model_files, unread_files
 from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Repository, Server, note, rule, warning
 from triton_ensembles.checking.text.unknown import UnknownValueError
@@ -23,7 +24,6 @@ from triton_ensembles.triton.releases import dotted, image_of, version
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc"
 GOOD = class_model()
-_BINDING = ("globals", "exec", "setattr")
 _OWN_PYTHON = (sys.version_info.major, sys.version_info.minor)
 _STEP = (
     "from abc import ABC, abstractmethod\n\n\nclass Step(ABC):\n    @abstractmethod\n    def scale(self, x): ...\n\n\n"
@@ -98,7 +98,7 @@ def model_py_unread(model: Model) -> Iterator[Finding]:
 )
 def model_py_no_class(model: Model) -> Iterator[Finding]:
     for file in model_files(model):
-        if file.module is None or _binds(file.module, CLASS):
+        if file.module is None or may_bind(file.module, CLASS):
             continue
         classes = {node.name: node for node in file.module.body if isinstance(node, ast.ClassDef)}
         executing = (name for name, node in classes.items() if any(_functions(node, "execute")))
@@ -137,7 +137,7 @@ def model_py_no_execute(model: Model) -> Iterator[Finding]:
         bases = [base for base in lineage[-1].bases if not is_name(base, "object")]
         if bases or any(model_class.keywords or model_class.decorator_list for model_class in lineage):
             continue  # they may bring execute
-        if any(_binds(model_class, "execute") for model_class in lineage):
+        if any(may_bind(model_class, "execute") for model_class in lineage):
             continue
         methods = [method.name for method in node.body if isinstance(method, Function)]
         meant = nearest("execute", methods)
@@ -252,37 +252,6 @@ def _classes(model: Model) -> Iterator[tuple[PythonFile, ast.ClassDef]]:
 
 def _functions(node: ast.ClassDef, name: str) -> Iterator[Function]:
     return (method for method in node.body if isinstance(method, Function) and method.name == name)
-
-
-def _is_main_guard(test: ast.expr) -> bool:
-    """Whether this is ``__name__ == "__main__"``."""
-    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq) or len(test.ops) > 1:
-        return False
-    sides = (test.left, test.comparators[0])
-    texts = [side.value for side in sides if isinstance(side, ast.Constant)]
-    return texts == ["__main__"] and any(is_name(side, "__name__") for side in sides)
-
-
-def _binds(top: ast.Module | ast.ClassDef, name: str) -> bool:
-    """Whether the name may be bound in this scope, also below ``if`` and ``try`` and by ``import *``."""
-    waiting: list[ast.AST] = list(top.body)
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.If) and _is_main_guard(node.test):
-            waiting += node.orelse  # Triton imports the file, so that its name is another one
-            continue
-        if isinstance(node, Function | ast.ClassDef):
-            if node.name == name or (isinstance(top, ast.Module) and node.name == "__getattr__"):
-                return True
-            continue  # another scope
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name:
-            return True
-        if isinstance(node, ast.alias) and (node.asname or node.name) in (name, "*"):
-            return True
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _BINDING:
-            return True
-        waiting += ast.iter_child_nodes(node)
-    return False
 
 
 @rule(

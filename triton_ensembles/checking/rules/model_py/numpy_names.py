@@ -93,7 +93,7 @@ def _taken(file: PythonFile) -> Iterator[tuple[ast.AST, str, str]]:
     """The nodes that take a name from numpy, each with the module of numpy (or :data:`DTYPES`) and the name."""
     if b"numpy" not in file.data:
         return
-    for node, module, name in taken_names(file, NUMPY):
+    for node, module, name in taken_names(file, NUMPY.modules):
         if not is_expected(file, node):
             yield node, module, name
     for call, called in file.calls():

@@ -33,7 +33,7 @@ def model_py_standard_name(model: Model, destination: Destination) -> Iterator[F
         return
     for first in model_files(model):
         for file in all_files(model, first):
-            for node, module, name in taken_names(file, STANDARD):
+            for node, module, name in taken_names(file, STANDARD.modules):
                 is_own = has_own(model, first, module.partition(".")[0])
                 if is_own or STANDARD.has(module, name, version) or is_expected(file, node):
                     continue
