@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from triton_ensembles.archive.tree import Kind, join
+from triton_ensembles.checking.built_for import severity_at_completion
 from triton_ensembles.checking.environments import environment_of
 from triton_ensembles.checking.examples import script_model
 from triton_ensembles.checking.loaded_files import file_of
@@ -17,7 +18,18 @@ from triton_ensembles.checking.python.flow import CLASS, flow_of
 from triton_ensembles.checking.python.nodes import Function, is_name, positional
 from triton_ensembles.checking.python.scope import may_bind
 from triton_ensembles.checking.python.source import MODEL_PY, PythonFile, every_file, model_files, unread_files
-from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Repository, Server, note, rule, warning
+from triton_ensembles.checking.rule import (
+    Destination,
+    Finding,
+    Model,
+    Place,
+    Repository,
+    Server,
+    Severity,
+    note,
+    rule,
+    warning,
+)
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.spelling import most_of, nearest
 from triton_ensembles.triton.releases import dotted, image_of, version
@@ -190,10 +202,11 @@ def model_py_finalize_arguments(model: Model) -> Iterator[Finding]:
     return _uncallable(model, "finalize", "", "the model is unloaded without it, and the log has a TypeError")
 
 
-@warning(
+@rule(
     "auto_complete_config is a static method that takes the config and returns it",
     source=f"{SOURCE} AutoCompleteModelConfig: called on the class, unless --disable-auto-complete-config is given",
     bad=class_model(f"    def auto_complete_config(self, config):\n        return config\n\n{EXECUTE}"),
+    lower=Severity.WARNING,
 )
 def model_py_auto_complete(model: Model) -> Iterator[Finding]:
     effect = "a server that completes configs, which is the default, does not load the model"
@@ -209,7 +222,7 @@ def model_py_auto_complete(model: Model) -> Iterator[Finding]:
             else:
                 continue
             cure = "write @staticmethod and def auto_complete_config(config): … and end it with return config"
-            yield Finding(file.place(method), message, effect, cure)
+            yield Finding(file.place(method), message, effect, cure, severity_at_completion(model.repository))
 
 
 def _uncallable(model: Model, name: str, argument: str, effect: str) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from triton_ensembles.checking.python.name_table import DTYPES, NUMPY, Version, 
 from triton_ensembles.checking.python.nodes import argument
 from triton_ensembles.checking.python.source import PythonFile, every_file
 from triton_ensembles.checking.python.types import types_of
-from triton_ensembles.checking.rule import Destination, Finding, Model, rule, warning
+from triton_ensembles.checking.rule import Destination, Finding, Model, rule
 from triton_ensembles.ground.spelling import nearest
 from triton_ensembles.triton.releases import dotted, image_of, version
 
@@ -44,7 +44,7 @@ def model_py_numpy_name(model: Model) -> Iterator[Finding]:
                 yield _finding(file, node, module, name, when, own)
 
 
-@warning(
+@rule(
     "The numpy of Triton's Python has the names that model.py takes from it",
     bad=class_model(f"    KIND = np.float\n\n{EXECUTE}", _HEAD),
     words="module 'numpy' has no attribute 'float'",
