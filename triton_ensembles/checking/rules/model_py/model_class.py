@@ -15,6 +15,7 @@ from triton_ensembles.checking.python.budget import MOST_TOKENS
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.execute import gives_none
 from triton_ensembles.checking.python.flow import CLASS, flow_of
+from triton_ensembles.checking.python.newer_syntax import syntax_since
 from triton_ensembles.checking.python.nodes import Function, is_name, positional
 from triton_ensembles.checking.python.scope import may_bind
 from triton_ensembles.checking.python.source import MODEL_PY, PythonFile, every_file, model_files, unread_files
@@ -30,6 +31,7 @@ from triton_ensembles.checking.rule import (
     rule,
     warning,
 )
+from triton_ensembles.checking.step_python import step_python
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.spelling import most_of, nearest
 from triton_ensembles.triton.releases import dotted, image_of, version
@@ -67,6 +69,12 @@ def model_py_syntax(model: Model, destination: Destination) -> Iterator[Finding]
         if file.error and _python_of(model, destination) <= _OWN_PYTHON:
             cure = "correct this line, or an unclosed bracket or quote above it"
             yield Finding(file.place(file.error), f"this is not valid Python: {file.error.message}", cure=cure)
+    for file in every_file(model):
+        python = step_python(model, destination)
+        for node, since, syntax in syntax_since(file, version(python)) if python else ():
+            message = f"Python {python}, which runs the step, does not have '{syntax}': it came with {dotted(since)}"
+            cure = "write it without that, or give the step an environment with another Python"
+            yield Finding(file.place(node), message, cure=cure)
 
 
 @note(
