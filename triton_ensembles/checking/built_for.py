@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from triton_ensembles.archive.manifest import MANIFEST
+from triton_ensembles.checking.fault import Severity
 from triton_ensembles.checking.repository import Model, Repository
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.home import server_python
@@ -50,6 +51,12 @@ def is_for_own_server(repository: Repository) -> bool:
     """Whether the manifest says that the archive was built for this project's own server, and for no image."""
     data = manifest(repository)
     return bool(data.get("target")) and not data.get("image")
+
+
+def severity_at_completion(repository: Repository) -> Severity:
+    """The severity of what Triton refuses when it completes configs, as it does by default: a warning for what this
+    project builds, which ``serve`` and ``deploy`` have served as it is."""
+    return Severity.WARNING if repository.builds or manifest(repository).get("target") else Severity.ERROR
 
 
 def python_of(repository: Repository, destination: Destination) -> tuple[str, str]:

@@ -69,24 +69,26 @@ NUMPY = NameTable("numpy_names.txt", (1, 17), (2, 4))
 STANDARD = NameTable("standard_names.txt", (3, 8), (3, 13))
 
 
-def taken_names(file: PythonFile, table: NameTable) -> Iterator[tuple[ast.Attribute | ast.ImportFrom, str, str]]:
-    """The nodes that take a name, each with the module and the name, for public names of the modules in ``table``.
+def taken_names(
+    file: PythonFile, modules: AbstractSet[str]
+) -> Iterator[tuple[ast.Attribute | ast.ImportFrom, str, str]]:
+    """The nodes that take a public name of one of ``modules``, each with the module and the name.
 
     Not those of a package that the file puts names into or asks for names, not those taken through a name that may be
     something else, and not those in annotations.
     """
     if file.module is None:
         return
-    packages = {_package(module) for module in table.modules}
+    packages = {_package(module) for module in modules}
     patched = _patched(file)
     shadowed = _shadowed(file, packages)
     for node in file.nodes:
         if isinstance(node, ast.ImportFrom):
-            if node.module in table.modules and not node.level and _package(node.module or "") not in patched:
+            if node.module in modules and not node.level and _package(node.module or "") not in patched:
                 yield from ((node, node.module or "", alias.name) for alias in node.names if _is_public(alias.name))
         elif isinstance(node, ast.Attribute) and not is_changed(node) and _is_public(node.attr):
             module = file.full_name(node.value)
-            if module not in table.modules or _package(module) in patched or _is_annotation(file, node):
+            if module not in modules or _package(module) in patched or _is_annotation(file, node):
                 continue
             root = next(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
             if root in file.names and root not in shadowed:

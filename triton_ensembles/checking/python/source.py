@@ -162,10 +162,7 @@ def _imported_paths(file: PythonFile, roots: list[str]) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             names = [f"{node.module}.{alias.name}" if node.module else alias.name for alias in node.names]
             if node.level:
-                folder = file.path
-                for _ in range(min(node.level, 32)):
-                    folder = folder.rpartition("/")[0]
-                folders = [folder]
+                folders = [relative_folder(file.path, node.level)]
         for name in names:
             parts = name.split(".")[:32]
             for folder in folders:
@@ -173,6 +170,13 @@ def _imported_paths(file: PythonFile, roots: list[str]) -> Iterator[str]:
                     path = join(folder, "/".join(parts[:end]))
                     yield f"{path}.py"
                     yield f"{path}/__init__.py"
+
+
+def relative_folder(path: str, level: int) -> str:
+    """The folder of the package that the dots of an import stand for."""
+    for _ in range(min(level, 32)):
+        path = path.rpartition("/")[0]
+    return path
 
 
 def unread_files(repository: Repository) -> dict[str, None]:

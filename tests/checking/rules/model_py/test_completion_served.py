@@ -9,9 +9,10 @@ import pytest
 from tests.checking.served import server_results
 from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.examples import IDENTITY, python_model
-from triton_ensembles.checking.rule import Example
+from triton_ensembles.checking.rule import Example, Severity
+from triton_ensembles.checking.staging_example import stage
 
-RULE, POLICY = "model-py-completion-differs", "model_transaction_policy"
+RULES, POLICY = ("model-py-completion-differs", "model-py-auto-complete"), "model_transaction_policy"
 X = '{"name": "X", "data_type": "TYPE_FP32", "dims": [4]}'
 X8 = X.replace("[4]", "[8]")
 
@@ -23,8 +24,19 @@ def model(*lines: str, more: str = "") -> Example:
     return Example(python_model(more), {"1/model.py": IDENTITY.replace("    def execute", method, 1)})
 
 
+def method(text: str) -> Example:
+    """A model with this auto_complete_config."""
+    return Example(python_model(), {"1/model.py": f"{IDENTITY}\n    {text}\n"})
+
+
 # Whether the server refuses it.
 CASES = {
+    "not-static": (True, method("def auto_complete_config(self, config): return config")),
+    "returns-nothing": (True, method("def auto_complete_config(config): config.set_max_batch_size(8)")),
+    "no-argument": (True, method("@staticmethod\n    def auto_complete_config(): return None")),
+    "on-the-class": (True, method("@classmethod\n    def auto_complete_config(config): return config")),
+    "plain": (False, method("def auto_complete_config(config): return config")),
+    "of-class": (False, method("@classmethod\n    def auto_complete_config(cls, config): return config")),
     "dims": (True, model(f"x = {X8}", "config.add_input(x)")),
     "variable": (True, model('config.add_input({"name": "X", "data_type": "TYPE_FP32", "dims": [-1]})')),
     "type": (True, model('config.add_output({"name": "Y", "data_type": "TYPE_FP16", "dims": [4]})')),
@@ -46,5 +58,13 @@ def test_the_rule_says_what_the_server_does(tmp_path: Path) -> None:
     results = server_results({name: example for name, (_, example) in CASES.items()}, tmp_path, completes=True)
     refused = {name for name, (is_refused, _) in CASES.items() if is_refused}
     assert {name for name, result in results.items() if not result.loaded} == refused, results
-    faults = check([tmp_path / "models"]).faults
-    assert {fault.place.path.split("/")[-3] for fault in faults if fault.rule == RULE} == refused
+    faults = [fault for fault in check([tmp_path / "models"]).faults if fault.rule in RULES]
+    assert {fault.place.path.split("/")[-3] for fault in faults} == refused
+    assert {fault.severity for fault in faults} == {Severity.ERROR}
+
+
+def test_what_this_project_serves_without_completion_is_warned_of(tmp_path: Path) -> None:
+    """Otherwise an archive that runs on the endpoint that deploy makes is not deployed."""
+    stage(CASES["not-static"][1], tmp_path, "m")
+    (tmp_path / "manifest.json").write_text('{"target": "cpu"}')
+    assert [fault.severity for fault in check([tmp_path]).faults if fault.rule in RULES] == [Severity.WARNING]

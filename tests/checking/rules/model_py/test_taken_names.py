@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.checking.packing import MODEL_PY, faults
-from tests.checking.served import server_results
+from tests.checking.served import ModelLoader, server_results
 from triton_ensembles.checking.examples import python_model, with_environment
 from triton_ensembles.checking.fault import Fault, Severity
 from triton_ensembles.checking.python.name_table import NUMPY, STANDARD
@@ -57,6 +57,53 @@ STANDARD_LINES = {
     "never-called": ("import time\ndef f():\n    return time.clock()", True, ""),
     "annotation": ("import time\ndef f(x: 'time.Clock'):\n    y: time.Clock = 1", True, ""),
 }  # fmt: skip
+# A module helper.py beside model.py, a line of model.py, whether the server loads them, and a part of the cure.
+HELPER = "import numpy as np\n\n\ndef answer(x):\n    return x\n\n\nclass Steps:\n    def part(self): pass\n"
+OWN_LINES = {
+    "from": (HELPER, "from helper import ansver", False, "'answer'"),
+    "relative": (HELPER, "from .helper import ansver", False, "'answer'"),
+    "attribute": (HELPER, "import helper as h\nX = h.ansver", False, "'answer'"),
+    "method": (HELPER, "from helper import part", False, "define it"),
+    "all": (f"{HELPER}\n__all__ = ['ansver']", "from helper import *", False, "'answer'"),
+    "main": (f"{HELPER}\nif __name__ == '__main__':\n    late = 1", "from helper import late", False, "define it"),
+    "right": (HELPER, "from helper import answer, np\nimport helper\nX = helper.Steps, helper.__name__", True, ""),
+    "star": ("from math import *", "from helper import floor", True, ""),
+    "getattr": ("def __getattr__(name): return 1", "from helper import ansver", True, ""),
+    "globals": ("globals()['ansver'] = 1", "import helper\nX = helper.ansver", True, ""),
+    "executed": ("exec('ansver = 1')", "from helper import ansver", True, ""),
+    "condition": ("try:\n    ansver = 1\nexcept ValueError:\n    other = 2", "from helper import ansver", True, ""),
+    "put": (HELPER, "import helper\nhelper.ansver = 1\nX = helper.ansver", True, ""),
+    "caught": (HELPER, "try:\n    from helper import ansver\nexcept ImportError:\n    ansver = None", True, ""),
+    "shared": ("def f():\n    global late\n    late = 1\nf()", "from helper import late", True, ""),
+    "unused-all": (f"{HELPER}\n__all__ = ['ansver']", "import helper", True, ""),
+    "standard": (HELPER, "from queue import Queue", True, ""),
+}
+
+
+@pytest.mark.verdicts
+def test_the_server_agrees_on_names_of_own_modules(tmp_path: Path) -> None:
+    """Otherwise the load finds a name misspelt in one of two files, or a model that works is refused."""
+    for name, (helper, line, _, _) in OWN_LINES.items():
+        files = {"1/helper.py": helper, "1/queue.py": "", "1/model.py": f"{line}\n{MODEL_PY}"}
+        stage(Example(python_model(), files), tmp_path / "models", name)
+    with ModelLoader(tmp_path / "models", tmp_path) as server:
+        results = server.load_all(list(OWN_LINES))
+    assert {n for n, result in results.items() if result.loaded} == {
+        n for n, (*_, loads, _) in OWN_LINES.items() if loads
+    }
+    found = [fault for fault in faults(tmp_path / "models") if fault.severity is not Severity.NOTE]
+    assert {fault.rule for fault in found} == {"model-py-undefined-name"}
+    cures = {fault.place.path.split("/")[-3]: fault.cure for fault in found if fault.severity is Severity.ERROR}
+    assert cures.keys() == {name for name, line in OWN_LINES.items() if not line[2]}
+    assert all(OWN_LINES[name][3] in cure for name, cure in cures.items()), cures
+
+
+def test_a_missing_name_of_an_own_module_in_a_function_is_a_warning(tmp_path: Path) -> None:
+    """Otherwise it is found by a request on AWS, or a model that answers all others is refused."""
+    code = f"import helper\n\n\ndef late():\n    if True:\n        return helper.ansver\n\n\n{MODEL_PY}"
+    stage(Example(python_model(), {"helper.py": HELPER, "1/model.py": code}), tmp_path, "m")
+    (fault,) = faults(tmp_path)
+    assert (fault.severity, fault.place.line) == (Severity.WARNING, 6) and "'answer'" in fault.cure
 
 
 @pytest.mark.verdicts

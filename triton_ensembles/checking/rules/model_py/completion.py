@@ -4,12 +4,13 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from triton_ensembles.checking.built_for import severity_at_completion
 from triton_ensembles.checking.examples import COMPLETING, python_model
 from triton_ensembles.checking.python.bindings import value_of
 from triton_ensembles.checking.python.flow import Flow, flow_of
 from triton_ensembles.checking.python.nodes import Function, is_changed, is_name, method_of
 from triton_ensembles.checking.python.source import model_files
-from triton_ensembles.checking.rule import Example, Finding, Model, warning
+from triton_ensembles.checking.rule import Example, Finding, Model, Severity, rule
 from triton_ensembles.checking.tensors import type_name
 from triton_ensembles.triton.model_config import DataType
 
@@ -20,10 +21,11 @@ _SIMPLE = (ast.Expr, ast.Assign, ast.AnnAssign, ast.Import, ast.ImportFrom, ast.
 _MOST_CALLS = 1000
 
 
-@warning(
+@rule(
     "auto_complete_config agrees with what config.pbtxt has",
     bad=Example(python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 8 ] }'), {"1/model.py": COMPLETING}),
     good=Example(python_model(), {"1/model.py": COMPLETING}),
+    lower=Severity.WARNING,
 )
 def model_py_completion_differs(model: Model) -> Iterator[Finding]:
     """Looks only at calls that certainly run, with values that stand there."""
@@ -33,7 +35,7 @@ def model_py_completion_differs(model: Model) -> Iterator[Finding]:
             if message := _contradiction(model, call, values):
                 effect = "a server that completes configs, which is the default, does not load the model"
                 cure = "make auto_complete_config and config.pbtxt agree, or delete it from config.pbtxt"
-                yield Finding(file.place(call), message, effect, cure)
+                yield Finding(file.place(call), message, effect, cure, severity_at_completion(model.repository))
 
 
 def _calls(flow: Flow, method: Function) -> Iterator[tuple[ast.Call, dict[str, Any] | int]]:

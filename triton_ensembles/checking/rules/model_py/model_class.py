@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from triton_ensembles.archive.tree import Kind, join
+from triton_ensembles.checking.built_for import severity_at_completion
 from triton_ensembles.checking.environments import environment_of
 from triton_ensembles.checking.examples import script_model
 from triton_ensembles.checking.loaded_files import file_of
@@ -14,16 +15,29 @@ from triton_ensembles.checking.python.budget import MOST_TOKENS
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.execute import gives_none
 from triton_ensembles.checking.python.flow import CLASS, flow_of
+from triton_ensembles.checking.python.newer_syntax import syntax_since
 from triton_ensembles.checking.python.nodes import Function, is_name, positional
+from triton_ensembles.checking.python.scope import may_bind
 from triton_ensembles.checking.python.source import MODEL_PY, PythonFile, every_file, model_files, unread_files
-from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Repository, Server, note, rule, warning
+from triton_ensembles.checking.rule import (
+    Destination,
+    Finding,
+    Model,
+    Place,
+    Repository,
+    Server,
+    Severity,
+    note,
+    rule,
+    warning,
+)
+from triton_ensembles.checking.step_python import step_python
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.spelling import most_of, nearest
 from triton_ensembles.triton.releases import dotted, image_of, version
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc"
 GOOD = class_model()
-_BINDING = ("globals", "exec", "setattr")
 _OWN_PYTHON = (sys.version_info.major, sys.version_info.minor)
 _STEP = (
     "from abc import ABC, abstractmethod\n\n\nclass Step(ABC):\n    @abstractmethod\n    def scale(self, x): ...\n\n\n"
@@ -55,6 +69,12 @@ def model_py_syntax(model: Model, destination: Destination) -> Iterator[Finding]
         if file.error and _python_of(model, destination) <= _OWN_PYTHON:
             cure = "correct this line, or an unclosed bracket or quote above it"
             yield Finding(file.place(file.error), f"this is not valid Python: {file.error.message}", cure=cure)
+    for file in every_file(model):
+        python = step_python(model, destination)
+        for node, since, syntax in syntax_since(file, version(python)) if python else ():
+            message = f"Python {python}, which runs the step, does not have '{syntax}': it came with {dotted(since)}"
+            cure = "write it without that, or give the step an environment with another Python"
+            yield Finding(file.place(node), message, cure=cure)
 
 
 @note(
@@ -98,7 +118,7 @@ def model_py_unread(model: Model) -> Iterator[Finding]:
 )
 def model_py_no_class(model: Model) -> Iterator[Finding]:
     for file in model_files(model):
-        if file.module is None or _binds(file.module, CLASS):
+        if file.module is None or may_bind(file.module, CLASS):
             continue
         classes = {node.name: node for node in file.module.body if isinstance(node, ast.ClassDef)}
         executing = (name for name, node in classes.items() if any(_functions(node, "execute")))
@@ -137,7 +157,7 @@ def model_py_no_execute(model: Model) -> Iterator[Finding]:
         bases = [base for base in lineage[-1].bases if not is_name(base, "object")]
         if bases or any(model_class.keywords or model_class.decorator_list for model_class in lineage):
             continue  # they may bring execute
-        if any(_binds(model_class, "execute") for model_class in lineage):
+        if any(may_bind(model_class, "execute") for model_class in lineage):
             continue
         methods = [method.name for method in node.body if isinstance(method, Function)]
         meant = nearest("execute", methods)
@@ -190,10 +210,11 @@ def model_py_finalize_arguments(model: Model) -> Iterator[Finding]:
     return _uncallable(model, "finalize", "", "the model is unloaded without it, and the log has a TypeError")
 
 
-@warning(
+@rule(
     "auto_complete_config is a static method that takes the config and returns it",
     source=f"{SOURCE} AutoCompleteModelConfig: called on the class, unless --disable-auto-complete-config is given",
     bad=class_model(f"    def auto_complete_config(self, config):\n        return config\n\n{EXECUTE}"),
+    lower=Severity.WARNING,
 )
 def model_py_auto_complete(model: Model) -> Iterator[Finding]:
     effect = "a server that completes configs, which is the default, does not load the model"
@@ -209,7 +230,7 @@ def model_py_auto_complete(model: Model) -> Iterator[Finding]:
             else:
                 continue
             cure = "write @staticmethod and def auto_complete_config(config): … and end it with return config"
-            yield Finding(file.place(method), message, effect, cure)
+            yield Finding(file.place(method), message, effect, cure, severity_at_completion(model.repository))
 
 
 def _uncallable(model: Model, name: str, argument: str, effect: str) -> Iterator[Finding]:
@@ -252,37 +273,6 @@ def _classes(model: Model) -> Iterator[tuple[PythonFile, ast.ClassDef]]:
 
 def _functions(node: ast.ClassDef, name: str) -> Iterator[Function]:
     return (method for method in node.body if isinstance(method, Function) and method.name == name)
-
-
-def _is_main_guard(test: ast.expr) -> bool:
-    """Whether this is ``__name__ == "__main__"``."""
-    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq) or len(test.ops) > 1:
-        return False
-    sides = (test.left, test.comparators[0])
-    texts = [side.value for side in sides if isinstance(side, ast.Constant)]
-    return texts == ["__main__"] and any(is_name(side, "__name__") for side in sides)
-
-
-def _binds(top: ast.Module | ast.ClassDef, name: str) -> bool:
-    """Whether the name may be bound in this scope, also below ``if`` and ``try`` and by ``import *``."""
-    waiting: list[ast.AST] = list(top.body)
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.If) and _is_main_guard(node.test):
-            waiting += node.orelse  # Triton imports the file, so that its name is another one
-            continue
-        if isinstance(node, Function | ast.ClassDef):
-            if node.name == name or (isinstance(top, ast.Module) and node.name == "__getattr__"):
-                return True
-            continue  # another scope
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name:
-            return True
-        if isinstance(node, ast.alias) and (node.asname or node.name) in (name, "*"):
-            return True
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _BINDING:
-            return True
-        waiting += ast.iter_child_nodes(node)
-    return False
 
 
 @rule(

@@ -7,6 +7,7 @@ from functools import lru_cache
 from pyflakes.checker import Checker
 from pyflakes.messages import UndefinedName
 
+from triton_ensembles.checking.own_modules import missing_names
 from triton_ensembles.checking.python.examples import EXECUTE, EXECUTE_LINE, class_model, initializing
 from triton_ensembles.checking.python.expected import is_guarded
 from triton_ensembles.checking.python.flow import Misuse, When, flow_of
@@ -66,6 +67,11 @@ def model_py_undefined_name(model: Model) -> Iterator[Finding]:
                 error = f"NameError: name '{node.id}' is not defined"
                 misuse = Misuse(f"the name '{node.id}' is not defined", error, _import_of(node.id) or cure)
                 yield misuse.finding(file.place(node), when, when.is_certain)
+    for taken in missing_names(model):
+        meant = nearest(taken.name, taken.known)
+        cure = f"did you mean '{meant}'?" if meant else "define it there, or correct the name"
+        misuse = Misuse(f"the module '{taken.module}' of the model has no '{taken.name}'", taken.error, cure)
+        yield misuse.finding(taken.file.place(taken.node), taken.when, taken.when is When.LOAD)
 
 
 def _import_of(name: str) -> str:

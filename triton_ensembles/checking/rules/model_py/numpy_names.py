@@ -14,7 +14,7 @@ from triton_ensembles.checking.python.name_table import DTYPES, NUMPY, Version, 
 from triton_ensembles.checking.python.nodes import argument
 from triton_ensembles.checking.python.source import PythonFile, every_file
 from triton_ensembles.checking.python.types import types_of
-from triton_ensembles.checking.rule import Destination, Finding, Model, rule, warning
+from triton_ensembles.checking.rule import Destination, Finding, Model, rule
 from triton_ensembles.ground.spelling import nearest
 from triton_ensembles.triton.releases import dotted, image_of, version
 
@@ -44,7 +44,7 @@ def model_py_numpy_name(model: Model) -> Iterator[Finding]:
                 yield _finding(file, node, module, name, when, own)
 
 
-@warning(
+@rule(
     "The numpy of Triton's Python has the names that model.py takes from it",
     bad=class_model(f"    KIND = np.float\n\n{EXECUTE}", _HEAD),
     words="module 'numpy' has no attribute 'float'",
@@ -93,7 +93,7 @@ def _taken(file: PythonFile) -> Iterator[tuple[ast.AST, str, str]]:
     """The nodes that take a name from numpy, each with the module of numpy (or :data:`DTYPES`) and the name."""
     if b"numpy" not in file.data:
         return
-    for node, module, name in taken_names(file, NUMPY):
+    for node, module, name in taken_names(file, NUMPY.modules):
         if not is_expected(file, node):
             yield node, module, name
     for call, called in file.calls():

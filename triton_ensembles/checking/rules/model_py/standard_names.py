@@ -3,17 +3,15 @@
 import ast
 from collections.abc import Iterator
 
-from triton_ensembles.checking.built_for import python_of
-from triton_ensembles.checking.environments import environment_of, has_stub, reference
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.expected import is_expected
 from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.name_table import STANDARD, Version, taken_names
 from triton_ensembles.checking.python.source import all_files, has_own, model_files
-from triton_ensembles.checking.recipe_files import environment_files
 from triton_ensembles.checking.rule import Destination, Finding, Model, rule
+from triton_ensembles.checking.step_python import step_python
 from triton_ensembles.ground.spelling import nearest
-from triton_ensembles.triton.releases import dotted, image_of
+from triton_ensembles.triton.releases import dotted
 
 SOURCE = "CPython 3.8 to 3.13, asked for their names: standard_names.txt"
 _KIND = f"    KIND = Mapping\n\n{EXECUTE}"
@@ -27,13 +25,13 @@ _OF_THE_PLATFORM = frozenset({"os", "time"})  # whose constants depend on the sy
     words="cannot import name 'Mapping' from 'collections'",
 )
 def model_py_standard_name(model: Model, destination: Destination) -> Iterator[Finding]:
-    python = _python(model, destination)
+    python = step_python(model, destination)
     version = STANDARD.version(python)
     if not version:
         return
     for first in model_files(model):
         for file in all_files(model, first):
-            for node, module, name in taken_names(file, STANDARD):
+            for node, module, name in taken_names(file, STANDARD.modules):
                 is_own = has_own(model, first, module.partition(".")[0])
                 if is_own or STANDARD.has(module, name, version) or is_expected(file, node):
                     continue
@@ -44,18 +42,6 @@ def model_py_standard_name(model: Model, destination: Destination) -> Iterator[F
                         error = f"ImportError: cannot import name '{name}' from '{module}'"
                     message = _message(module, name, python, version)
                     yield Finding(file.place(node), message, f"{when.effect}: {error}", _cure(module, name, version))
-
-
-def _python(model: Model, destination: Destination) -> str:
-    if reference(model):
-        packed = environment_of(model)
-        return packed.pythons[0] if packed and len(packed.pythons) == 1 else ""
-    if has_stub(model) or (destination.image and not image_of(destination)):
-        return ""
-    for _, spec, steps in environment_files(model.repository):
-        if model.folder in steps and spec.python:
-            return spec.python
-    return python_of(model.repository, destination)[0]
 
 
 def _message(module: str, name: str, python: str, version: Version) -> str:

@@ -1,0 +1,21 @@
+"""The Python that runs a step: its environment's, or that of the image or the server."""
+
+from triton_ensembles.checking.built_for import python_of
+from triton_ensembles.checking.environments import environment_of, has_stub, reference
+from triton_ensembles.checking.recipe_files import environment_files
+from triton_ensembles.checking.repository import Model
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.releases import image_of
+
+
+def step_python(model: Model, destination: Destination) -> str:
+    """The minor version, such as ``3.10``; "" when it is not known."""
+    if reference(model):
+        packed = environment_of(model)
+        return packed.pythons[0] if packed and len(packed.pythons) == 1 else ""
+    if has_stub(model) or (destination.image and not image_of(destination)):
+        return ""
+    for _, spec, steps in environment_files(model.repository):
+        if model.folder in steps and spec.python:
+            return spec.python
+    return python_of(model.repository, destination)[0]
