@@ -8,7 +8,17 @@ from triton_ensembles.ground.paths import IS_CHECKOUT, SETUP
 MODULES = {
     "serve": (
         *("aiohttp", "boto3", "botocore", "flask", "grpc", "igraph", "jinja2", "matplotlib", "moto", "multidict"),
-        *("numpy", "onnxruntime", "prometheus_client", "pybase64", "regex", "tomlkit", "tritonclient", "urllib3"),
+        *(
+            "numpy",
+            "onnxruntime",
+            "prometheus_client",
+            "pybase64",
+            "regex",
+            "s3transfer",
+            "tomlkit",
+            "tritonclient",
+            "urllib3",
+        ),
         *("uvloop", "werkzeug", "yarl"),
     ),
     "openvino": ("openvino",),
