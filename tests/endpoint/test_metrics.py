@@ -143,6 +143,22 @@ def test_percentiles_of_cloudwatch_are_refused_with_the_cure(local: LocalEndpoin
         assert "the statistic p50" in error[1] and "ask for Sum" in error[1]
 
 
+def test_expressions_and_odd_periods_of_cloudwatch_are_refused(local: LocalEndpoint) -> None:
+    cloudwatch, now = local.client("cloudwatch"), datetime.now(UTC)
+    window = {"StartTime": now - timedelta(hours=1), "EndTime": now}
+    metric: dict[str, Any] = {"Namespace": "AWS/SageMaker", "MetricName": "ModelLatency"}
+    expression = {"Id": "e", "Expression": "SUM(METRICS())", "Period": 60}
+    code, message = refused(cloudwatch.get_metric_data, MetricDataQueries=[expression], **window)
+    assert code == "NotSupportedLocally" and "the expression SUM(METRICS())" in message
+    for period in (45, 90):
+        query = {"Id": "q", "MetricStat": {"Metric": metric, "Period": period, "Stat": "Sum"}}
+        for error in (
+            refused(cloudwatch.get_metric_statistics, **metric, **window, Period=period, Statistics=["Sum"]),
+            refused(cloudwatch.get_metric_data, MetricDataQueries=[query], **window),
+        ):
+            assert error[0] == "ValidationError" and "multiple of 60" in error[1]
+
+
 def test_values_are_published_once_by_the_minute_in_which_they_came(monkeypatch: pytest.MonkeyPatch) -> None:
     minutes = MinuteStatistics()
     for now, values in ((59.9, [1.0]), (130.0, [7.0, 0.0, 3.0, 7.0]), (400.0, [1000.0])):

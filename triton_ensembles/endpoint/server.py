@@ -98,8 +98,10 @@ async def _folders(settings: Settings) -> AsyncIterator[None]:
         raise EnsembleError("another endpoint server uses this folder", path=settings.root, cure=cure) from error
     try:
         shutil.rmtree(settings.scratch, ignore_errors=True)  # left behind by a server that was killed
-        (settings.scratch / "s3").mkdir(parents=True)
-        settings.logs.mkdir(exist_ok=True)
+        for folder in (settings.scratch, settings.logs):  # for the owner alone: requests and models are in them
+            folder.mkdir(mode=0o700, exist_ok=True)
+            folder.chmod(0o700)
+        (settings.scratch / "s3").mkdir(exist_ok=True)
         logging.basicConfig(
             filename=settings.logs / "platform.log", format="%(asctime)s %(levelname)s %(name)s %(message)s"
         )

@@ -6,7 +6,9 @@ import filecmp
 import os
 import re
 import shutil
+import threading
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +64,27 @@ def test_a_large_object_goes_through_the_disk(local: LocalEndpoint, s3: Any, lar
     assert part["Body"].read() == large.read_bytes()[1_000_000:1_000_010]
     assert part["ContentRange"] == f"bytes 1000000-1000009/{MEGABYTES << 20}"
     s3.delete_object(Bucket=BUCKET, Key="large/file one.bin")
+
+
+def test_a_large_object_is_put_through_the_disk(local: LocalEndpoint, s3: Any, large: Path) -> None:
+    """Otherwise a PUT takes more than twice the object's size of memory."""
+    process, ended, used = moto_process(local), threading.Event(), [0.0]
+
+    def watch() -> None:
+        while not ended.wait(0.01):
+            used.append(anonymous_megabytes(process))
+
+    before = anonymous_megabytes(process)
+    with ThreadPoolExecutor() as pool, large.open("rb") as file:
+        pool.submit(watch)
+        try:
+            s3.put_object(Bucket=BUCKET, Key="large/put.bin", Body=file)
+        finally:
+            ended.set()
+    assert max(used) - before < MEGABYTES / 2
+    s3.download_file(BUCKET, "large/put.bin", f"{large}.back")
+    assert filecmp.cmp(large, f"{large}.back", shallow=False)
+    s3.delete_object(Bucket=BUCKET, Key="large/put.bin")
 
 
 def test_objects_keep_their_type_metadata_and_odd_names(s3: Any) -> None:

@@ -117,8 +117,12 @@ def chunk_headers(kind: str, body: bytes) -> dict[str, str]:
     return headers | {"x-amz-content-sha256": kind, "x-amz-decoded-content-length": str(len(body))}
 
 
-def test_boto3s_checksums_are_compared(s3: Any, stored: Callable[[str], str]) -> None:
+def test_boto3s_checksums_are_compared(local: LocalEndpoint, s3: Any, stored: Callable[[str], str]) -> None:
     body, wrong = BODIES["bytes"], base64.b64encode(bytes(32)).decode()
+    unnamed = {"Authorization": SIGNED, "x-amz-sdk-checksum-algorithm": "SHA1"}
+    reply = requests.put(f"{local.url}/{BUCKET}/up", body[::-1], headers=unnamed, timeout=300)
+    digest = base64.b64encode(CHECKSUMS["SHA1"](body[::-1])).decode()
+    assert (reply.status_code, reply.headers["x-amz-checksum-sha1"]) == (200, digest)
     s3.put_object(Bucket=BUCKET, Key="up", Body=body, ChecksumAlgorithm="SHA256")
     assert stored("up") == sha256(body)
     assert refused(s3.put_object, Bucket=BUCKET, Key="up", Body=b"other", ChecksumSHA256=wrong)[0] == "BadDigest"

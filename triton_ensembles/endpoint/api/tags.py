@@ -42,6 +42,8 @@ class Tags:
         keys = [tag["Key"] for tag in tags]
         if len(set(keys)) < len(keys):
             raise ValidationException("Duplicate keys in the Tags")
+        if any(key.lower().startswith("aws:") for key in keys):
+            raise ValidationException("aws: prefixed tag key names are not allowed for external use.")
         new = held | {tag["Key"]: tag["Value"] for tag in tags}
         if len(new) > _MOST:
             raise ValidationException(f"A resource may have at most {_MOST} tags, not {len(new)}")

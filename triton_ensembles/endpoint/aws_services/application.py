@@ -20,6 +20,7 @@ from moto.moto_server.werkzeug_app import BackendRequest, create_backend_app
 from werkzeug.utils import cached_property
 
 from triton_ensembles.endpoint.api.signature import signed_service
+from triton_ensembles.endpoint.aws_services.disk import Stored
 from triton_ensembles.endpoint.aws_services.fault import CONTENT_TYPE, Fault
 from triton_ensembles.endpoint.aws_services.uploads import received
 
@@ -42,9 +43,11 @@ class S3Request(BackendRequest):  # type: ignore[misc]
         return False
 
     @cached_property
-    def data(self) -> bytes:
-        body: bytes = self.get_data(cache=False)  # not kept beside what is received
-        return received(body, self.environ) if self.method == "PUT" else body
+    def data(self) -> bytes | Stored:
+        if self.method == "PUT":
+            return received(self.stream, self.environ)
+        body: bytes = self.get_data(cache=False)
+        return body
 
 
 class Application:

@@ -11,7 +11,8 @@ import hashlib
 import io
 import mmap
 import os
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from moto.s3 import models, responses
@@ -32,6 +33,14 @@ class Stored:
         self._file = io.FileIO(os.dup(descriptor))  # so that the file may be closed and deleted
         self._start, self._stop = start, stop
 
+    @classmethod
+    def of(cls, chunks: Iterable[bytes | memoryview]) -> Stored:
+        """The chunks in a new file without a name."""
+        with tempfile.TemporaryFile() as file:
+            size = sum(file.write(chunk) for chunk in chunks)
+            file.flush()
+            return cls(file.fileno(), 0, size)
+
     def __len__(self) -> int:
         return self._stop - self._start
 
@@ -51,6 +60,10 @@ class Stored:
     def mapped(self) -> mmap.mmap:
         """The whole file as an object with Python's buffer interface, not read into memory."""
         return mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def viewed(self) -> bytes | mmap.mmap:
+        """The whole file: mapped where it is large."""
+        return self.mapped() if len(self) > _IN_MEMORY else b"".join(self)
 
 
 class DiskKey(_Key):  # type: ignore[misc]

@@ -1,4 +1,7 @@
-"""Refuses what moto's CloudWatch would take without an effect: percentiles, and alarms that call scaling policies."""
+"""Refuses what moto's CloudWatch would take without an effect: percentiles, and alarms that call scaling policies.
+
+Expressions it answers with nothing, and a period of 0 s it never ends to count.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from triton_ensembles.endpoint.api.errors import NotSupportedLocally
 from triton_ensembles.endpoint.aws_services.fault import Fault
 
 _STATISTICS = ("Sum", "Average", "Minimum", "Maximum", "SampleCount")
+_SHORT_PERIODS = (1, 5, 10, 20, 30)  # seconds; longer ones are whole minutes
 _ACTIONS = ("AlarmActions", "OKActions", "InsufficientDataActions")
 
 
@@ -30,8 +34,18 @@ def install() -> None:
 
 def _check(operation: str, parameters: dict[str, Any]) -> None:
     statistics = list(parameters.get("ExtendedStatistics") or [])
+    periods = [parameters["Period"]] if operation == "GetMetricStatistics" else []
     for query in parameters.get("MetricDataQueries") or []:
-        statistics.append((query.get("MetricStat") or {}).get("Stat"))
+        if query.get("Expression") is not None:
+            cure = "ask for each metric with MetricStat, and compute it from their values"
+            raise NotSupportedLocally(f"the expression {query['Expression']} of GetMetricData", cure)
+        if stat := query.get("MetricStat"):
+            statistics.append(stat.get("Stat"))
+            periods.append(stat["Period"])
+    for period in periods:
+        if int(period) not in _SHORT_PERIODS and (int(period) < 60 or int(period) % 60):
+            message = f"The parameter Period must be 1, 5, 10, 20, 30 or a multiple of 60, and not {period}"
+            raise Fault("ValidationError", message)
     for statistic in statistics:
         if statistic not in (None, *_STATISTICS):
             cure = f"ask for {', '.join(_STATISTICS)}; the status page has p50, p90 and p99 of each model"

@@ -115,7 +115,6 @@ class Disk:
             model.state = ModelState.EXTRACTING
             disk_bytes = await self._extract(archive, scratch / "model", grant)
             archive.unlink()
-            scratch.chmod(0o755)
             scratch.rename(self._models / model.hash)
             model.disk_bytes = kept = disk_bytes
             model.state = ModelState.ON_DISK
