@@ -134,6 +134,9 @@ def test_a_placeholder_in_a_string_that_the_server_loads_is_a_warning(tmp_path: 
         (MODEL.replace("dims: [ 4 ]", "dims: - 4 ]", 1), "config-unclosed", "missing"),
         (MODEL.replace("dims: [ 4 ]", "dims: [ 4 )"), "config-syntax", "comma"),
         (MODEL.replace(PARAMETER, PARAMETER.replace("parameters {", "")), "config-unknown-field", "key"),
+        (MODEL.replace(":", "："), "config-syntax", "full-width colon"),
+        (MODEL.replace("[ 4, 8 ]", "［ 4、8 ］"), "config-syntax", "full-width left square bracket"),
+        (f"{MODEL}\n# the same\n{MODEL}", "config-field-twice", "is this config here twice?"),
     ],
 )
 def test_one_cause_is_one_fault(tmp_path: Path, text: str, rule: str, words: str) -> None:
@@ -153,6 +156,8 @@ def test_one_cause_is_one_fault(tmp_path: Path, text: str, rule: str, words: str
         ('backend: "python"', 'backend: "pytorch_libtorch"', '"pytorch"'),
         ('backend: "python"', 'platform: "onnx"', '"onnxruntime"'),
         ('backend: "python"', 'platform: "torch"', '"pytorch"'),
+        ('backend: "python"', 'backend: "ensemble"', 'platform: "ensemble"'),
+        (GROUPS, "kind: KIND_CPU", "'instance_group': move it"),
     ],
 )
 def test_the_right_name_is_proposed(tmp_path: Path, old: str, new: str, cure: str) -> None:

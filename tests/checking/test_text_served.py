@@ -66,6 +66,8 @@ TEXTS = {
     "runtime-that-is-asked-for": python_model() + 'runtime: "${x}"\n',
     "chat-template": BASE + STRING.format("{% for m in messages %}{{ m }}{% endfor %}"),
     "line-of-dashes": "# ---\n" + BASE,
+    "full-width-colon": BASE.replace("max_batch_size:", "max_batch_size："),
+    "full-width-in-text": BASE + STRING.format("a：b") + "# （…）\n",
     "equals-signs": BASE.replace("max_batch_size:", "max_batch_size ="),
     "map-like-json": BASE.replace('input_map { key: "X", value: "X" }', 'input_map { "X": "X" }'),
     "quoted-names": BASE.replace("name: ", '"name": '),

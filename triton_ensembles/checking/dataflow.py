@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
+from triton_ensembles.checking.ensemble_steps import swaps
 from triton_ensembles.checking.repository import Model
+from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.spelling import nearest
 
 _MOST_CYCLES = 50
@@ -39,6 +41,8 @@ class Dataflow:
 
     @classmethod
     def of(cls, model: Model) -> Dataflow:
+        if swaps(model):  # step-input-unknown or step-output-unknown, from which all else follows
+            raise UnknownValueError
         config = model.config
         writers: dict[str, list[Use]] = defaultdict(list)
         readers: dict[str, list[Use]] = defaultdict(list)

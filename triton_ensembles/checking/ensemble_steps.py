@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from triton_ensembles.checking.completed import completed
 from triton_ensembles.checking.repository import Model, Repository
 from triton_ensembles.checking.text.unknown import UnknownValueError
+from triton_ensembles.ground.spelling import listed
 
 
 class Step(NamedTuple):
@@ -37,6 +38,53 @@ def _steps(model: Model) -> Iterator[Step]:
     for number, item in enumerate(model.config.ensemble_scheduling.step):
         with suppress(UnknownValueError):
             yield Step(number, item, model.repository.model(item.model_name))
+
+
+class Swap(NamedTuple):
+    """What stands in the place of something else in a step: ``path`` is in the ensemble's config."""
+
+    path: tuple[str | int, ...]
+    message: str
+    cure: str
+
+
+def swaps(model: Model) -> dict[int, list[Swap]]:
+    """What is swapped in the steps, by their numbers."""
+    return model.repository.once(f"swaps of {model.root}", lambda: dict(_swaps(model)))
+
+
+def _swaps(model: Model) -> Iterator[tuple[int, list[Swap]]]:
+    flowing = {"input": {tensor.name for tensor in model.config.input}, "output": set[str]()}
+    flowing["output"].update(tensor.name for tensor in model.config.output)
+    for item in steps(model):
+        with suppress(UnknownValueError):
+            flowing["input"].update(item.message.output_map.values())
+            flowing["output"].update(item.message.input_map.values())
+    for item in steps(model):
+        with suppress(UnknownValueError):
+            if item.configured and not item.configured.is_completed and (found := list(_of_step(item, flowing))):
+                yield item.number, found
+
+
+def _of_step(item: Step, flowing: dict[str, set[str]]) -> Iterator[Swap]:
+    """``flowing`` has the ensemble's tensors that a step may read as an input, or write as an output."""
+    config = item.configured.config if item.configured else None
+    names = {kind: {tensor.name for tensor in getattr(config, kind)} for kind in ("input", "output")}
+    maps = {kind: getattr(item.message, f"{kind}_map") for kind in names}
+    name = item.message.model_name
+    fits = set(maps["input"]) <= names["output"] and set(maps["output"]) <= names["input"]
+    if fits and all(maps.values()) and not any(names[kind] & set(maps[kind]) for kind in names):
+        message = f"input_map and output_map of this step are swapped: '{name}' reads {listed(names['input'])}"
+        yield Swap((*item.path, "input_map"), message, "write output_map for input_map, and input_map for output_map")
+        return
+    for kind, pairs in maps.items():
+        for key in sorted(pairs):
+            value = pairs[key]
+            is_tensor = value in names[kind] and value not in pairs
+            if is_tensor and key not in names[kind] and key in flowing[kind]:
+                message = f"key and value of this {kind}_map are swapped: '{value}' is the {kind} of '{name}'"
+                cure = f'write {kind}_map {{ key: "{value}" value: "{key}" }}'
+                yield Swap((*item.path, f"{kind}_map", key, "key"), message, cure)
 
 
 def step_names(repository: Repository) -> frozenset[str]:

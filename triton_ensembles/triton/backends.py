@@ -36,6 +36,7 @@ _ALIASES = {
     "graphdef": "tensorflow", "ov": "openvino", "trtllm": "tensorrtllm", "tensorrt_llm": "tensorrtllm",
     "trt_llm": "tensorrtllm", "nvidia_dali": "dali", "xgboost": "fil", "lightgbm": "fil", "forest": "fil",
     "sklearn": "python", "scikit_learn": "python", "transformers": "python", "huggingface": "python",
+    ENSEMBLE: ENSEMBLE,
 }  # fmt: skip
 
 

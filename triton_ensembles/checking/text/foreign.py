@@ -1,6 +1,7 @@
 """Texts that are not protobuf's text format at all, by what only they have."""
 
 import re
+import unicodedata
 
 from triton_ensembles.checking.text.parsed import TextFault
 
@@ -18,6 +19,23 @@ _FORMS = (
     (r"^---[ \t]*$|^[ \t]*-[ \t]+(?:\{|[A-Za-z_]\w*:(?:\s|$))", "this is YAML, not protobuf text", _PROTOBUF),
     (r"^[ \t]*\[\[?[A-Za-z_][\w.]*\]?\][ \t]*$", "this is TOML or INI, not protobuf text", _PROTOBUF),
 )
+
+
+_WIDE = re.compile(r"\"(?:[^\"\n\\]|\\.)*+\"|'(?:[^'\n\\]|\\.)*+'|#[^\n]*+|([\uff01-\uff5e\u3001\u3002])")
+
+
+def narrow(text: str) -> tuple[str, list[TextFault]]:
+    """The text with ASCII for the full-width characters outside of strings and comments, and one fault for them."""
+    wide = [match.start() for match in _WIDE.finditer(text) if match[1]]
+    if not wide:
+        return text, []
+    letters = list(text)
+    for place in wide:
+        letters[place] = {"\u3001": ",", "\u3002": "."}.get(text[place]) or chr(ord(text[place]) - 0xFEE0)
+    name = unicodedata.name(text[wide[0]]).lower().replace("fullwidth", "full-width")
+    more = f" (and {len(wide) - 1} more such characters further down)" if len(wide) > 1 else ""
+    message = f"'{text[wide[0]]}' is a {name}, which protobuf does not take{more}"
+    return "".join(letters), [TextFault("config-syntax", wide[0], message, f"write '{letters[wide[0]]}'")]
 
 
 def other_format(text: str) -> TextFault | None:

@@ -12,13 +12,14 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from triton_ensembles.checking.text.foreign import RULE as OTHER_FORMAT
-from triton_ensembles.checking.text.foreign import other_format
+from triton_ensembles.checking.text.foreign import narrow, other_format
 from triton_ensembles.checking.text.parsed import Parsed, Path, TextFault
 from triton_ensembles.checking.text.plain import plain_entry
 from triton_ensembles.checking.text.reading import (
     MOST_FAULTS,
     NotThisFormatError,
     TooManyFaultsError,
+    is_map,
     message_name,
     names_within,
     present,
@@ -44,7 +45,10 @@ def parse(text: str, message: Message) -> Parsed:
         return parsed
     if fault := other_format(text):
         return Parsed(type(message)(), [fault], damaged={()})
-    return _parse(text, type(message)(), guesses=True)
+    text, wide = narrow(text)
+    parsed = _parse(text, type(message)(), guesses=True)
+    parsed.faults += wide
+    return parsed
 
 
 def _parse(text: str, message: Message, *, guesses: bool) -> Parsed:
@@ -188,7 +192,10 @@ class _Parser(ValueReading):
         elif levels:
             cure = f"it is a field of {self._outer[levels[-1] - 1].name}: move it out of these brackets"
         else:
+            inner = [field for field in message.DESCRIPTOR.fields if field.message_type and not is_map(field)]
+            holders = [field.name for field in inner if name.text in field.message_type.fields_by_name]
             cure = f"a field of {kind} is {choices(fields, 40)}"
+            cure = f"it is a field of {choices(holders)}: move it in there" if 0 < len(holders) < 4 else cure
         known = names_within(ModelConfig.DESCRIPTOR).get(name.text)
         report = self._derails if guess is None and known else self._fault
         report("config-unknown-field", name, f"{kind} has no field '{name.text[:60]}'", cure)
@@ -234,7 +241,7 @@ class _Parser(ValueReading):
                 self.tokens.skip_value()
                 self._skip_rest(place)
             return
-        if descriptor.message_type.GetOptions().map_entry:
+        if is_map(descriptor):
             self._entry(message, descriptor, place, opening, path)
         elif descriptor.is_repeated:
             items = getattr(message, descriptor.name)

@@ -66,6 +66,7 @@ class Reading:
         self._unwind_to: int | None = None
         self._structure_lost = False  # a bracket is missing, so that what follows may belong elsewhere
         self._equals: list[Token] = []
+        self._again: list[Token] = []  # the names of the outermost fields that were already given
         self._empty: list[Token] = []  # the names of fields without a value
         self._latest: TextFault | None = None  # None again as soon as a field was read without a fault
         self._wrong = 0
@@ -242,6 +243,14 @@ class Reading:
             have = "has" if len(self._empty) == 1 else "have"
             message, cure = f"{names} {have} no value here", f"write {self._empty[0].text}: and its value"
             self.parsed.faults.append(TextFault("config-syntax", self._empty[0].offset, message, cure))
+        if len(self._again) > 1:  # the rest of the copy follows from it
+            start, names = self._again[0].offset, most_of(f"'{token.text}'" for token in self._again)
+            twice = ("config-field-twice", "config-map-key-twice")
+            self.parsed.faults[:] = [
+                fault for fault in self.parsed.faults if fault.rule not in twice or fault.offset < start
+            ]
+            message = f"{names} are already given above: is this config here twice?"
+            self.parsed.faults.append(TextFault("config-field-twice", start, message, "keep one of the two copies"))
         for places, habit, cure in (
             ([token.offset for token in self._equals], "'=' is not protobuf text", "write ':' instead"),
             (self.tokens.odd_spaces, "there is an invisible character here: {}", "write an ordinary space"),
@@ -289,6 +298,8 @@ class Reading:
         if present(message, descriptor):
             wrong = f"'{descriptor.name}' was already given in this {message.DESCRIPTOR.name}"
             self._derails("config-field-twice", place, wrong, "keep one of the two")
+            if path == ():
+                self._again.append(place)
             self._damage(path, descriptor.name)
             return False
         oneof = descriptor.containing_oneof
@@ -300,6 +311,10 @@ class Reading:
             self._damage(path, rival)
             return False
         return True
+
+
+def is_map(field: FieldDescriptor) -> bool:
+    return field.message_type is not None and bool(field.message_type.GetOptions().map_entry)
 
 
 def present(message: Message, descriptor: FieldDescriptor) -> bool:

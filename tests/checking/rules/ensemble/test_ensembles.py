@@ -8,11 +8,13 @@ import pytest
 
 from tests.checking.packing import folder_faults, write_folder
 from tests.checking.test_mutations import ENSEMBLE as GOOD
-from triton_ensembles.checking.examples import ensemble, step
+from triton_ensembles.checking.examples import ensemble, io_tensor, python_model, step
 from triton_ensembles.checking.fault import Fault
 from triton_ensembles.checking.rule import Example
 from triton_ensembles.checking.staging_example import stage
 from triton_ensembles.triton.destination import Destination
+
+Maps = tuple[dict[str, str], dict[str, str]]
 
 
 def faults(tmp_path: Path, config: str) -> list[Fault]:
@@ -42,6 +44,28 @@ def test_one_mistake_is_one_fault(tmp_path: Path, old: str, new: str, rule: str,
     found = faults(tmp_path, GOOD.replace(old, new, 1))
     assert {fault.rule for fault in found if fault.rule != "ensemble-batch-size"} <= {rule}
     assert found[0].rule == rule and cure in found[0].cure
+
+
+@pytest.mark.parametrize(
+    ("maps", "rule", "cure"),
+    [
+        (({"Y": "T"}, {"X": "X"}), "step-input-unknown", "write output_map for input_map"),
+        (({"RAW": "X"}, {"Y": "T"}), "step-input-unknown", 'key: "X" value: "RAW"'),
+        (({"X": "RAW"}, {"T": "Y"}), "step-output-unknown", 'key: "Y" value: "T"'),
+    ],
+)
+def test_what_is_swapped_in_a_step_is_one_fault(tmp_path: Path, maps: Maps, rule: str, cure: str) -> None:
+    """Otherwise one slip is up to six faults, of which none says what it was."""
+    raw = io_tensor("RAW" if "RAW" in str(maps) else "X")
+    (fault,) = faults(tmp_path, ensemble(step("scale", *maps), step("scale", {"X": "T"}, {"Y": "Y"}), inputs=raw))
+    assert fault.rule == rule and "swapped" in fault.message and cure in fault.cure
+
+
+def test_a_step_in_a_folder_of_models_is_one_fault(tmp_path: Path) -> None:
+    """Otherwise one fault says that the folder has to go, and another one to name it."""
+    stage(Example(python_model()), tmp_path / "group", "first")
+    (fault,) = faults(tmp_path, GOOD.replace('"scale"', '"group/first"'))
+    assert fault.rule == "step-model-missing" and 'model_name: "first"' in fault.cure
 
 
 def test_no_fault_hides_another(tmp_path: Path) -> None:

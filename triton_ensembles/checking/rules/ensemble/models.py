@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
 
-from triton_ensembles.checking.ensemble_steps import steps
+from triton_ensembles.checking.ensemble_steps import steps, swaps
 from triton_ensembles.checking.examples import SCALE, X, ensemble, io_tensor, step
 from triton_ensembles.checking.field_rule import field_rule
 from triton_ensembles.checking.rule import Example, Finding, Model, Repository, Severity, rule, warning
@@ -30,8 +30,11 @@ def step_model_missing(model: Model) -> Iterator[Finding]:
             neighbors = model.repository.models if len(model.repository.models) <= _MOST_COMPARED else ()
             known = [neighbor.folder for neighbor in neighbors if neighbor.folder != model.folder]
             models = f"the models here are {listed(known)}" if known else "add the model to the repository"
-            guess = nearest(name, known)
+            folder, _, last = name.rpartition("/")
+            guess = nearest(name, known) if not folder else last if last in known else nearest(last, known)
             cure = f'did you mean model_name: "{guess}"?' if guess else models
+            if folder and model.repository.tree.is_folder(name):
+                cure = f'Triton looks in no deeper folder: move {name} out of {folder}, and write model_name: "{last}"'
             yield Finding(model.at(*item.path, "model_name"), f"there is no model '{name}'", cure=cure)
 
 
@@ -69,6 +72,12 @@ def _unknown(kind: str, example: str, words: str) -> None:
                 if not all(known):  # tensor-name-missing reports it
                     continue
                 pairs = getattr(item.message, f"{kind}_map")
+                swapped = swaps(model).get(item.number, [])
+                for swap in swapped:
+                    if swap.path[3] == f"{kind}_map":
+                        yield Finding(model.at(*swap.path), swap.message, cure=swap.cure)
+                if swapped:
+                    continue
                 for key in sorted(set(pairs) - set(known)):
                     guess = nearest(key, [name for name in known if name not in pairs]) or nearest(key, known)
                     message = f"'{item.message.model_name}' has no {kind} '{key}'"
@@ -97,7 +106,7 @@ _unknown(
 def step_input_not_mapped(model: Model) -> Iterator[Finding]:
     for item in steps(model):
         with suppress(UnknownValueError):
-            if item.configured is None or not item.message.input_map:
+            if item.configured is None or not item.message.input_map or item.number in swaps(model):
                 continue
             known = [tensor.name for tensor in item.configured.config.input]
             unknown = [key for key in item.message.input_map if key not in known]

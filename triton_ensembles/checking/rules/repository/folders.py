@@ -47,6 +47,8 @@ def config_misnamed(model: Model) -> Iterator[Finding]:
 def folder_not_a_model(model: Model, destination: Destination) -> Iterator[Finding]:
     if model.repository.form is not Form.FOLDER or is_packed(model.repository, destination) or not _is_stray(model):
         return
+    if any(name.startswith(f"{model.folder}/") for name in step_names(model.repository)):
+        return  # step-model-missing: it is a folder of models
     lacks = "a version folder" if not model.versions else "a model file in its version folder"
     message = f"this folder is not a model: it has neither a {CONFIG} nor {lacks}"
     effect = (

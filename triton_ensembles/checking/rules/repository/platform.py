@@ -9,6 +9,7 @@ from triton_ensembles.ground.spelling import choices, listed, nearest
 from triton_ensembles.triton.backends import BACKENDS, ENSEMBLE, PLATFORM_OF, PLATFORMS, backend_meant
 
 _LIBRARY = re.compile(r"libtriton_\w+\.so")
+_PLATFORM = f'platform: "{ENSEMBLE}"'
 GOOD = python_model()
 SOURCE = "core r24.10 model_config_utils.cc ValidateModelConfig"
 
@@ -77,8 +78,9 @@ def platform_backend_clash(model: Model) -> Iterator[Finding]:
 def backend_misspelt(model: Model) -> Iterator[Finding]:
     name = model.config.backend
     guess = backend_meant(name)
-    if guess and not _is_available(model):
-        yield Finding(model.at("backend"), f"there is no backend '{name}'", cure=f'did you mean backend: "{guess}"?')
+    if guess and not _is_available(model) and not (guess == ENSEMBLE and model.is_ensemble):
+        cure = f"write {_PLATFORM} instead" if guess == ENSEMBLE else f'did you mean backend: "{guess}"?'
+        yield Finding(model.at("backend"), f"there is no backend '{name}'", cure=cure)
 
 
 @warning(
@@ -138,9 +140,10 @@ def ensemble_platform(model: Model) -> Iterator[Finding]:
     config = model.config
     if config.HasField("ensemble_scheduling") and config.platform != ENSEMBLE:
         place = model.at("platform" if config.platform else "ensemble_scheduling")
-        message = f'an ensemble needs platform: "ensemble", and here it is {config.platform or "missing"}'
+        message = f"an ensemble needs {_PLATFORM}, and here it is {config.platform or 'missing'}"
         effect = "Triton refuses it, and SageMaker's front end does not recognize it as the ensemble"
-        yield Finding(place, message, effect, 'write platform: "ensemble"')
+        instead = f' instead of backend: "{ENSEMBLE}"' if config.backend == ENSEMBLE else ""
+        yield Finding(place, message, effect, f"write {_PLATFORM}{instead}")
 
 
 @rule(
