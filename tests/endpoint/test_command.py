@@ -88,8 +88,9 @@ def test_a_signal_lets_running_requests_end_and_leaves_nothing_but_logs(
         answer = pool.submit(ask, runtime, "e", "slow.tar.gz", 2)
         wait_until(gate.reached)
         processes = [local.pid, *descendants(local.pid)]
-        private = [tmp_path / "root" / "logs", tmp_path / "root" / "run"]
-        assert not [path for path in private if path.stat().st_mode & 0o077], "another user may read it"
+        regions = list(Path("/dev/shm").glob(f"triton_ensembles_{children(local.pid)[0]}_*"))
+        private = [*regions, tmp_path / "root" / "logs", tmp_path / "root" / "run"]
+        assert regions and not [path for path in private if path.stat().st_mode & 0o077], "another user may read it"
         assert len(processes) >= 4  # the server, S3, tritonserver, the model's Python
         os.kill(local.pid, number)
         wait_until(lambda: "stopping: waiting for running requests" in local.lines)

@@ -77,7 +77,7 @@ def page(many: Ask, browser: Browser, local: LocalEndpoint) -> Callable[..., Non
 
 
 def test_totals_come_first_then_errors_then_twenty_rows_and_the_rest_is_folded(page: Any, browser: Browser) -> None:
-    page()
+    page("?sort=name")
     tops = (
         "['.totals', '.errors', '.models', '.fold'].map(it => document.querySelector(it).getBoundingClientRect().top)"
     )

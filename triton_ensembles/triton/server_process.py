@@ -302,7 +302,7 @@ class ServerProcess:
 
     def note_environments(self, *, again: bool = True) -> frozenset[Path]:
         """The folders of /tmp into which the server has unpacked environments so far. ``stop`` removes them."""
-        self._leftovers.environments.find(self.pid, again=again)
+        self._leftovers.find(self.pid, again=again)
         return self._leftovers.environments.folders
 
     def reasons(self, start: int = 0) -> list[str]:

@@ -18,7 +18,7 @@ from triton_ensembles.endpoint.endpoint_state import Deployment, Endpoint
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.hosting.model import ColdStart, Model
 from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec, VariantPlan
-from triton_ensembles.endpoint.hosting.status import InstanceStatus, VariantStatus
+from triton_ensembles.endpoint.hosting.status import InstanceStatus, RecentError, VariantStatus
 from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.page.pages import Pages
 from triton_ensembles.endpoint.page.rows import SORTS, Order, rows_of
@@ -34,9 +34,10 @@ class Recorded:
 
     plan: VariantPlan
     models: tuple[Model, ...]
+    errors: tuple[RecentError, ...]
 
     def snapshot(self) -> VariantStatus:
-        return VariantStatus((replace(INSTANCE, models=self.models),), (), 5, "3.11")
+        return VariantStatus((replace(INSTANCE, models=self.models),), self.errors, 5, "3.11")
 
 
 def models(count: int) -> tuple[Model, ...]:
@@ -58,12 +59,12 @@ def models(count: int) -> tuple[Model, ...]:
     )
 
 
-def html(shown: tuple[Model, ...], query: str = "") -> str:
-    """The page with these models."""
+def html(shown: tuple[Model, ...], query: str = "", errors: tuple[RecentError, ...] = ()) -> str:
+    """The page with these models and errors."""
 
     async def get() -> str:
         endpoint = Endpoint("e", "arn", cast(Any, None), lambda _: None)
-        endpoint.deployment = Deployment("c", [PLAN], 1, lambda plan, _: cast(Any, Recorded(plan, shown)))
+        endpoint.deployment = Deployment("c", [PLAN], 1, lambda plan, _: cast(Any, Recorded(plan, shown, errors)))
         async with aiohttp.ClientSession() as session:
             pages = Pages("http://127.0.0.1:1", [endpoint], Metrics(), RecentEvents(), session)
             handler = pages.find("GET", "/")
@@ -86,6 +87,15 @@ def test_the_page_is_as_large_with_a_thousand_models_as_with_a_hundred() -> None
     assert len(names(thousand)) == 20
     assert "980 more" in thousand
     assert len(names(html(models(1000), "?rows=all"))) == 1000
+
+
+def test_the_busiest_models_come_first_and_old_errors_fade() -> None:
+    shown, now = models(1000), datetime.now(UTC)
+    shown[500].in_use, shown[600].in_use, shown[900].hits = 2, 1, 5000
+    errors = (RecentError(now, 0, "a", "new"), RecentError(now - timedelta(hours=1), 0, "b", "past"))
+    page = html(shown, errors=errors)
+    assert names(page)[:3] == [f"tenant-{number:05}.tar.gz" for number in (500, 600, 900)]
+    assert re.findall(r'<li id="[^"]*"( class="old")?><time>', page) == ["", ' class="old"']
 
 
 def test_a_broken_model_comes_first_and_says_why_and_the_totals_count_it() -> None:

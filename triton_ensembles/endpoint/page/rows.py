@@ -16,7 +16,7 @@ from triton_ensembles.sagemaker.model_state import ModelState
 
 CONDITIONS = ("broken", "queued", *(state.value for state in ModelState if state is not ModelState.WAITING))
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
-SORTS = ("name", "state", "in-use", "hits", "misses", "memory", "disk", "last-used", "cold-start")
+SORTS = ("in-use", "name", "state", "hits", "misses", "memory", "disk", "last-used", "cold-start")
 FOLDED = 20  # rows of a variant
 
 
@@ -67,8 +67,8 @@ def rows_of(variant: str, instances: Iterable[InstanceStatus]) -> list[Row]:
 class Order:
     """An order of rows for one visitor.
 
-    By name, rows move only when a model breaks: broken ones come first. By anything that changes, rows keep the places
-    that they had at first, and new ones come last.
+    Broken ones come first. By anything but the name, which never changes, rows keep the places that they had at first;
+    new ones come last.
     """
 
     def __init__(self, sort: str) -> None:
@@ -77,24 +77,27 @@ class Order:
         self._places: dict[tuple[str, int, str], int] = {}
 
     def sorted(self, rows: Iterable[Row]) -> list[Row]:
-        by_name = sorted(rows, key=lambda row: (row.condition != "broken", row.model.target_model, row.instance))
-        if self.sort == "name":
-            return by_name
-        ordered = sorted(by_name, key=lambda row: _rank(row, self.sort))
-        for row in ordered:
-            self._places.setdefault(row.key, len(self._places))
-        return sorted(ordered, key=lambda row: self._places[row.key])
+        ordered = sorted(rows, key=lambda row: (_rank(row, self.sort), row.model.target_model, row.instance))
+        if self.sort != "name":
+            for row in ordered:
+                self._places.setdefault(row.key, len(self._places))
+            ordered.sort(key=lambda row: self._places[row.key])
+        return sorted(ordered, key=lambda row: row.condition != "broken")
 
 
-def _rank(row: Row, sort: str) -> float:
-    """The largest, the latest and the worst come first."""
+def _rank(row: Row, sort: str) -> tuple[float, ...]:
+    """The busiest, the largest, the latest and the worst come first."""
     model = row.model
     match sort:
+        case "name":
+            return ()
+        case "in-use":
+            return -model.in_use, -model.hits - model.misses
         case "state":
-            return CONDITIONS.index(row.condition)
+            return (CONDITIONS.index(row.condition),)
         case "last-used":
-            return -(model.last_used or _LONG_AGO).timestamp()
+            return (-(model.last_used or _LONG_AGO).timestamp(),)
         case "cold-start":
-            return -model.cold_start.total if model.cold_start else 0
-    numbers = {"in-use": model.in_use, "hits": model.hits, "misses": model.misses}
-    return -(numbers | {"memory": model.memory_bytes, "disk": model.disk_bytes})[sort]
+            return (-model.cold_start.total if model.cold_start else 0,)
+    numbers = {"hits": model.hits, "misses": model.misses}
+    return (-(numbers | {"memory": model.memory_bytes, "disk": model.disk_bytes})[sort],)
