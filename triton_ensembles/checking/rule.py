@@ -26,6 +26,7 @@ ANYWHERE = Destination()
 _MERGED = {
     "environment-import-later": "environment-import-missing",
     "model-py-call-arguments-later": "model-py-call-arguments",
+    "model-py-logger": "model-py-unknown-attribute",
     "model-py-object-use-later": "model-py-object-use",
     "model-py-undefined-name-later": "model-py-undefined-name",
 }

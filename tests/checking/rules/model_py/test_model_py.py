@@ -70,7 +70,7 @@ IMPORTED_NAMES = IMPORT + MODEL_PY.replace("pb_utils.get_input_tensor_by_name", 
         ('NAME = "Z"\nNAME = "X"\n' + MODEL_PY.replace('"X"', "NAME"), []),  # bound twice: unknown
         (MODEL_PY.replace('"X"', "self.name") + "\n    name: str\n", []),
         ("from tensors import make\n" + MODEL_PY.replace("pb_utils.Tensor", "make"), []),
-        (IMPORTED_NAMES.replace('"X"', '"Q"'), ["model-py-input-name"]),
+        (IMPORTED_NAMES.replace('"X"', '"Q"'), ["model-py-unknown-attribute", "model-py-input-name"]),
     ],
 )
 def test_names_of_tensors(code: str, expected: list[str], tmp_path: Path) -> None:

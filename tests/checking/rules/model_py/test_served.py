@@ -54,6 +54,12 @@ IN_A_THREAD = """\
         x = request.inputs()[0].as_numpy()
         sender.send(pb_utils.InferenceResponse([pb_utils.Tensor("Y", x)]), 1)
 """
+UNKNOWN = "model-py-unknown-attribute"
+KINDS = """\
+    def initialize(self, args: "list[pb_utils.Tensor]"):
+        pb_utils.MetricFamily.HISTOGRAM, pb_utils.TritonError.UNKNOWN, pb_utils.Logger.LogLevel.__name__
+
+"""
 PARAMETERS = """\
     def initialize(self, args):
         self.read(json.loads(args["model_config"])["parameters"])
@@ -113,7 +119,7 @@ CASES = {
     "list-as-array": (ARGUMENTS, good('"Y", x', '"Y", x.tolist()'), CONSTRUCTOR),
     "shape": (ARGUMENTS, good('"Y", x', '"Y", x, x.shape'), CONSTRUCTOR),
     "text-as-error": (ARGUMENTS, good("[y]", '[y], error="none"'), CONSTRUCTOR),
-    "logger": ("model-py-logger", f'{EXECUTE}        pb_utils.Logger.warning("x")\n{GOOD}', "no attribute 'warning'"),
+    "logger": (UNKNOWN, f'{EXECUTE}        pb_utils.Logger.warning("x")\n{GOOD}', "no attribute 'warning'"),
     "undefined": (UNDEFINED, good(", x)", ", np.abs(x))"), "name 'np' is not defined"),
     "helper": (UNDEFINED, f"{EXECUTE}        self.prepare()\n{GOOD}{PREPARE}", "name 'time' is not defined"),
     "counted": (INPUT, good('x = pb_utils.get_input_tensor_by_name(request, "X")', COUNTED), NO_INPUT),
@@ -146,6 +152,7 @@ CASES = {
     "parameters-in-place": ("", f"import json\n{HEAD}{PARAMETERS}{GOOD}", RIGHT),
     "good": ("", EXECUTE + GOOD, RIGHT),
     "relative": ("", EXECUTE.replace("import", "from . import model\nimport", 1) + GOOD, RIGHT),
+    "kinds": ("", f"{HEAD}{KINDS}{EXECUTE.removeprefix(HEAD)}{GOOD}", RIGHT),
     "optional": ("", EXECUTE + LIST + LOOP + OPTIONAL + END, RIGHT),
     "tensor-more": ("", good("[y]", '[y, pb_utils.Tensor("Z", x)]'), RIGHT),
     "at-first": ("", ends("            return [response]"), RIGHT),
@@ -175,6 +182,8 @@ REFUSED = {
     "relative-out": ("model-py-relative-import", "from .. import labels", "beyond top-level package"),
     "exit": ("model-py-exit", "exit()", "SystemExit"),
     "hard-exit": ("model-py-exit", "os._exit(0)", "is not healthy"),
+    "metric-kind": (UNKNOWN, "pb_utils.MetricFamily.HISTOGRAMM", "has no attribute 'HISTOGRAMM'"),
+    "error-code": (UNKNOWN, "pb_utils.TritonError.UNNAMED", "has no attribute 'UNNAMED'"),
     "keyboard": ("model-py-keyboard", "input()", "EOFError"),
 }
 

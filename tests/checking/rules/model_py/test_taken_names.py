@@ -37,6 +37,17 @@ NUMPY_LINES = {
     "other": ("class np:\n    float23 = 1\nX = np.float23", True, ""),
     "annotation": ("def f():\n    x: np.float23 = 1", True, ""),
 }
+UTILS_LINES = {
+    "early": ("X = pb_utils.Tensor", False, "inside a method"),
+    "annotated": ("def f(x: list[pb_utils.Tensor]) -> pb_utils.InferenceResponse: pass", False, "in quotes"),
+    "derived": ("class E(pb_utils.TritonModelException): pass", False, "inside a method"),
+    "from": ("from triton_python_backend_utils import Tensor", False, "inside a method"),
+    "metric": ("X = pb_utils.MetricFamily.GAUGE", False, "inside a method"),
+    "in-time": ("X = pb_utils.ModelConfig, pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL", True, ""),
+    "quoted": ("def f(x: 'pb_utils.Tensor'):\n    y: pb_utils.Tensor = 1", True, ""),
+    "later": ("def f():\n    return pb_utils.Tensor", True, ""),
+    "guarded": ("X = getattr(pb_utils, 'Tensor', None)", True, ""),
+}
 STANDARD_LINES = {
     "moved": ("from collections import Mapping, deque", False, "collections.abc"),
     "moved-attribute": ("import collections as c\nc.Mapping", False, "collections.abc"),
@@ -109,8 +120,12 @@ def test_a_missing_name_of_an_own_module_in_a_function_is_a_warning(tmp_path: Pa
 @pytest.mark.verdicts
 @pytest.mark.parametrize(
     ("lines", "rules", "head"),
-    [(NUMPY_LINES, OF_NUMPY, "import numpy as np\n"), (STANDARD_LINES, OF_PYTHON, "")],
-    ids=["numpy", "standard"],
+    [
+        (NUMPY_LINES, OF_NUMPY, "import numpy as np\n"),
+        (STANDARD_LINES, OF_PYTHON, ""),
+        (UTILS_LINES, {"model-py-unknown-attribute"}, "import triton_python_backend_utils as pb_utils\n"),
+    ],
+    ids=["numpy", "standard", "utils"],
 )
 def test_the_server_agrees_on_names(
     lines: Mapping[str, tuple[str, bool, str]], rules: Set[str], head: str, tmp_path: Path

@@ -8,13 +8,13 @@ from pyflakes.checker import Checker
 from pyflakes.messages import UndefinedName
 
 from triton_ensembles.checking.own_modules import missing_names
-from triton_ensembles.checking.python.examples import EXECUTE, EXECUTE_LINE, class_model, initializing
+from triton_ensembles.checking.python.examples import EXECUTE, class_model, initializing
 from triton_ensembles.checking.python.expected import is_guarded
 from triton_ensembles.checking.python.flow import Misuse, When, flow_of
 from triton_ensembles.checking.python.nodes import Function, name_of
-from triton_ensembles.checking.python.source import UTILS, PythonFile, every_file
+from triton_ensembles.checking.python.source import UTILS, PythonFile, every_file, model_files
 from triton_ensembles.checking.rule import Destination, Finding, Model, Severity, rule
-from triton_ensembles.ground.spelling import nearest
+from triton_ensembles.ground.spelling import listed, nearest
 from triton_ensembles.triton.releases import image_of, version
 
 SOURCE = "pyflakes; Python raises NameError when the line runs"
@@ -35,7 +35,40 @@ _SINCE = {
     **dict.fromkeys(("get_model_dir", "is_model_ready", "load_model", "unload_model"), "23.07"),
     **dict.fromkeys(("TRITONSERVER_REQUEST_RELEASE_ALL", "TRITONSERVER_REQUEST_RELEASE_RESCHEDULE"), "23.11"),
 }
-_LOGGER = frozenset({"log", "log_info", "log_warn", "log_error", "log_verbose", "INFO", "WARNING", "ERROR", "VERBOSE"})
+# The classes of pb_utils that have constants and static methods: dir() of them in 2.51.0.
+_OF_CLASSES = {
+    "Logger": (
+        "LogLevel",
+        "INFO",
+        "WARNING",
+        "ERROR",
+        "VERBOSE",
+        "log",
+        "log_info",
+        "log_warn",
+        "log_error",
+        "log_verbose",
+    ),
+    "MetricFamily": ("COUNTER", "GAUGE", "HISTOGRAM", "Metric"),
+    "TritonError": (
+        *(
+            "ALREADY_EXISTS",
+            "CANCELLED",
+            "INTERNAL",
+            "INVALID_ARG",
+            "NOT_FOUND",
+            "UNAVAILABLE",
+            "UNKNOWN",
+            "UNSUPPORTED",
+        ),
+        *("code", "message"),
+    ),
+}
+_DOTTED = frozenset(f"{owner}.{name}" for owner, names in _OF_CLASSES.items() for name in names)
+# Set by pb_stub.cc StubSetup after it has imported model.py (server issue #6535).
+_SET_LATER = frozenset(
+    {"InferenceRequest", "InferenceResponse", "Tensor", "TritonError", "TritonModelException", *_SINCE}
+) - {"TRITONSERVER_REQUEST_RELEASE_ALL", "TRITONSERVER_REQUEST_RELEASE_RESCHEDULE"}
 _USUAL_OF_LOGGER = {"warning": "log_warn", "warn": "log_warn", "debug": "log_verbose", "exception": "log_error"}
 _USUAL_MODULES = frozenset(
     {"json", "os", "sys", "time", "math", "re", "io", "base64", "torch", "logging", "random", "asyncio", "cv2"}
@@ -137,49 +170,57 @@ def _is_dynamic(nodes: tuple[ast.AST, ...]) -> bool:
     bad=class_model(EXECUTE.replace("pb_utils.Tensor", "pb_utils.OutputTensor")),
 )
 def model_py_unknown_attribute(model: Model, destination: Destination) -> Iterator[Finding]:
-    image = image_of(destination)
+    image, is_fused = image_of(destination), destination.device == "fused"
+    imported = {file.path for file in model_files(model)}
     for file in every_file(model):
         if file.module is None or is_guarded(file):
             continue
+        early: dict[str, ast.AST] = {}
+        evaluated = frozenset(_evaluated_names(file.module)) if file.path in imported else frozenset()
         for node, name in _taken(file):
             when = flow_of(file).when(node, loops_run=True)
+            owner, _, last = name.rpartition(".")
+            if when is When.PERHAPS or last in _OF_MODULES:
+                continue
+            if (owner or name) in _SET_LATER and not is_fused and _runs_at_import(file, node, evaluated):
+                early.setdefault(owner or name, node)
+                continue
             since = _SINCE.get(name)
-            if when is When.PERHAPS or name in _NAMES or name in _OF_MODULES:
+            if name in _NAMES or name in _DOTTED:
                 continue
             message = f"{UTILS} has no '{name}'"
             if since:
                 if not image or version(since) <= version(image.release):
                     continue
                 message = f"pb_utils has '{name}' since release {since}, and this image is {image.release}"
-            meant = nearest(name, {*_NAMES, *_SINCE})
+            usual = _USUAL_OF_LOGGER.get(last) if owner == "Logger" else None
+            meant = f"{owner}.{usual}" if usual else nearest(name, _DOTTED if owner else {*_NAMES, *_SINCE})
             cure = f"write {meant}" if meant else "the README of python_backend lists what it has"
-            effect = f"{when.effect}: module '{UTILS}' has no attribute '{name}'"
-            yield Finding(file.place(node), message, effect, cure)
+            where = f"type object '{owner}'" if owner else f"module '{UTILS}'"
+            yield Finding(file.place(node), message, f"{when.effect}: {where} has no attribute '{last}'", cure)
+        if early:
+            message = f"the stub gives pb_utils {listed(early)} only after the import of model.py, which runs this line"
+            effect = f"{When.LOAD.effect}: module '{UTILS}' has no attribute '{next(iter(early))}'"
+            cure = "use it inside a method, or write an annotation in quotes"
+            yield Finding(file.place(next(iter(early.values()))), message, effect, cure)
 
 
-@rule(
-    "pb_utils.Logger has the methods that model.py calls",
-    source="python_backend r24.10 src/pb_stub.cc, class Logger",
-    bad=class_model(EXECUTE.replace(EXECUTE_LINE, f'{EXECUTE_LINE}        pb_utils.Logger.info("one")\n')),
-)
-def model_py_logger(model: Model) -> Iterator[Finding]:
-    for file in every_file(model):
-        for node in file.nodes if not is_guarded(file) else ():
-            if not isinstance(node, ast.Attribute) or file.full_name(node.value) != f"{UTILS}.Logger":
-                continue
-            when = flow_of(file).when(node, loops_run=True)
-            if node.attr in (*_LOGGER, "LogLevel") or node.attr.startswith("__") or when is When.PERHAPS:
-                continue
-            meant = _USUAL_OF_LOGGER.get(node.attr) or nearest(f"log_{node.attr}", _LOGGER) or "log_info"
-            message = f"pb_utils.Logger has no '{node.attr}'"
-            effect = f"{when.effect}: type object 'Logger' has no attribute '{node.attr}'"
-            yield Finding(file.place(node), message, effect, f"write pb_utils.Logger.{meant}(…)")
+def _runs_at_import(file: PythonFile, node: ast.AST, evaluated: frozenset[ast.Name]) -> bool:
+    """Whether a node of model.py runs while the file is imported, as annotations do."""
+    flow = flow_of(file)
+    is_inside = any(isinstance(parent, Function) and flow.in_body(child, parent) for parent, child in flow.above(node))
+    names = {part for part in ast.walk(node) if isinstance(part, ast.Name)}
+    return flow.when(node) is When.LOAD and not is_inside and bool(evaluated) and names <= evaluated
 
 
 def _taken(file: PythonFile) -> Iterator[tuple[ast.AST, str]]:
     """The names that the file takes from Triton's module, by attribute and by import."""
     for node in file.nodes:
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and file.full_name(node.value) == UTILS:
-            yield node, node.attr
+        if isinstance(node, ast.Attribute):
+            owner = file.full_name(node.value)
+            if owner == UTILS and isinstance(node.value, ast.Name):
+                yield node, node.attr
+            elif owner.removeprefix(f"{UTILS}.") in _OF_CLASSES and owner.startswith(UTILS):
+                yield node, f"{owner.removeprefix(f'{UTILS}.')}.{node.attr}"
         elif isinstance(node, ast.ImportFrom) and node.module == UTILS and not node.level:
             yield from ((node, alias.name) for alias in node.names if alias.name != "*")
