@@ -40,8 +40,10 @@ def _client(service: str, config: Config = _CONTROL, **more: str) -> cached_prop
         try:
             client = aws._session.client(service, config=config, **more)
             _ = urlsplit(client.meta.endpoint_url).port  # botocore looks at it only when it signs a request
+        except exceptions.BotoCoreError:  # such as that of a region's name, which is also a ValueError
+            raise
         except ValueError as error:
-            cure = "write it as http://127.0.0.1:8080"
+            cure = "write it as http://HOST:PORT"
             raise EnsembleError(f"AWS_ENDPOINT_URL cannot be used: {error}", cure=cure) from error
         return client
 
