@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from triton_ensembles.checking.completed import completed
+from triton_ensembles.checking.fault import Finding
 from triton_ensembles.checking.repository import Model, Repository
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.spelling import listed
@@ -40,12 +41,7 @@ def _steps(model: Model) -> Iterator[Step]:
             yield Step(number, item, model.repository.model(item.model_name))
 
 
-class Swap(NamedTuple):
-    """What stands in the place of something else in a step: ``path`` is in the ensemble's config."""
-
-    path: tuple[str | int, ...]
-    message: str
-    cure: str
+Swap = tuple[str, Finding]  # the map that it is reported at
 
 
 def swaps(model: Model) -> dict[int, list[Swap]]:
@@ -62,11 +58,11 @@ def _swaps(model: Model) -> Iterator[tuple[int, list[Swap]]]:
             flowing["output"].update(item.message.input_map.values())
     for item in steps(model):
         with suppress(UnknownValueError):
-            if item.configured and not item.configured.is_completed and (found := list(_of_step(item, flowing))):
+            if item.configured and not item.configured.is_completed and (found := list(_of_step(model, item, flowing))):
                 yield item.number, found
 
 
-def _of_step(item: Step, flowing: dict[str, set[str]]) -> Iterator[Swap]:
+def _of_step(model: Model, item: Step, flowing: dict[str, set[str]]) -> Iterator[Swap]:
     """``flowing`` has the ensemble's tensors that a step may read as an input, or write as an output."""
     config = item.configured.config if item.configured else None
     names = {kind: {tensor.name for tensor in getattr(config, kind)} for kind in ("input", "output")}
@@ -75,7 +71,8 @@ def _of_step(item: Step, flowing: dict[str, set[str]]) -> Iterator[Swap]:
     fits = set(maps["input"]) <= names["output"] and set(maps["output"]) <= names["input"]
     if fits and all(maps.values()) and not any(names[kind] & set(maps[kind]) for kind in names):
         message = f"input_map and output_map of this step are swapped: '{name}' reads {listed(names['input'])}"
-        yield Swap((*item.path, "input_map"), message, "write output_map for input_map, and input_map for output_map")
+        cure = "write output_map for input_map, and input_map for output_map"
+        yield "input_map", Finding(model.at(*item.path, "input_map"), message, cure=cure)
         return
     for kind, pairs in maps.items():
         for key in sorted(pairs):
@@ -84,7 +81,7 @@ def _of_step(item: Step, flowing: dict[str, set[str]]) -> Iterator[Swap]:
             if is_tensor and key not in names[kind] and key in flowing[kind]:
                 message = f"key and value of this {kind}_map are swapped: '{value}' is the {kind} of '{name}'"
                 cure = f'write {kind}_map {{ key: "{value}" value: "{key}" }}'
-                yield Swap((*item.path, f"{kind}_map", key, "key"), message, cure)
+                yield f"{kind}_map", Finding(model.at(*item.path, f"{kind}_map", key, "key"), message, cure=cure)
 
 
 def step_names(repository: Repository) -> frozenset[str]:

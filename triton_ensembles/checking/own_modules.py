@@ -4,32 +4,23 @@ import ast
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import chain
-from typing import NamedTuple
 
 from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.environments import environment_of
 from triton_ensembles.checking.imported_packages import standard_library
 from triton_ensembles.checking.python.expected import is_expected
-from triton_ensembles.checking.python.flow import When, flow_of
+from triton_ensembles.checking.python.flow import Misuse, When, flow_of
 from triton_ensembles.checking.python.name_table import taken_names
 from triton_ensembles.checking.python.nodes import Try, is_changed
 from triton_ensembles.checking.python.scope import bound_names
 from triton_ensembles.checking.python.source import PythonFile, adds_folders, all_files, model_files, relative_folder
 from triton_ensembles.checking.repository import Model
+from triton_ensembles.ground.spelling import nearest
 
 _UNKNOWN = (b"globals", b"exec", b"setattr", b"vars(", b"locals(", b"__dict__", b"sys.modules", b"__getattr__")
 
 
-class MissingName(NamedTuple):
-    """A name that ``module`` does not have, and that the line ``node`` of ``file`` takes at ``when``."""
-
-    file: PythonFile
-    node: ast.AST
-    when: When
-    module: str
-    name: str
-    known: frozenset[str]
-    error: str
+MissingName = tuple[PythonFile, ast.AST, When, Misuse]  # the line that takes a name, and when it runs
 
 
 def missing_names(model: Model) -> Iterator[MissingName]:
@@ -39,11 +30,8 @@ def missing_names(model: Model) -> Iterator[MissingName]:
             continue
         packed = environment_of(model)
         installed = standard_library() | (packed.modules if packed else frozenset())
-        modules = {
-            name: file
-            for name, file in _by_name(first, files).items()
-            if name.partition(".")[0] not in installed and not _is_compiled(model, file)
-        }
+        found = _by_name(first, files)
+        modules = {name: file for name, file in found.items() if name.partition(".")[0] not in installed}
         put = _put(files, modules)
         for file in files.values():
             yield from _missing(model, file, files, modules, put)
@@ -58,11 +46,6 @@ def _by_name(first: PythonFile, files: Mapping[str, PythonFile]) -> dict[str, Py
                 name = path.removeprefix(root).removesuffix(".py").removesuffix("/__init__")
                 modules[name.replace("/", ".")] = files[path]
     return modules
-
-
-def _is_compiled(model: Model, file: PythonFile) -> bool:
-    folder, _, name = file.path.rpartition("/")
-    return any(child.startswith(name.removesuffix("py")) and child.endswith(".so") for child in model.children(folder))
 
 
 def _put(files: Mapping[str, PythonFile], modules: Mapping[str, PythonFile]) -> set[str]:
@@ -94,10 +77,7 @@ def _missing(
             continue
         when = _when(file, node)
         if when and known is not None:
-            error = f"AttributeError: module '{module}' has no attribute '{name}'"
-            if isinstance(node, ast.ImportFrom):
-                error = f"ImportError: cannot import name '{name}' from '{module}'"
-            yield MissingName(file, node, when, module, name, known, error)
+            yield file, node, when, _misuse(module, name, known, is_imported=isinstance(node, ast.ImportFrom))
 
 
 def _of_all(model: Model, file: PythonFile, node: ast.ImportFrom, target: PythonFile) -> Iterator[MissingName]:
@@ -113,9 +93,17 @@ def _of_all(model: Model, file: PythonFile, node: ast.ImportFrom, target: Python
         return
     for element in lists[0].elts:
         if isinstance(element, ast.Constant) and isinstance(element.value, str) and element.value not in known:
-            name, module = element.value, node.module or ""
-            error = f"AttributeError: module '{module}' has no attribute '{name}'"
-            yield MissingName(target, element, when, module, name, known, error)
+            yield target, element, when, _misuse(node.module or "", element.value, known, is_imported=False)
+
+
+def _misuse(module: str, name: str, known: frozenset[str], *, is_imported: bool) -> Misuse:
+    error = f"AttributeError: module '{module}' has no attribute '{name}'"
+    meant = nearest(name, known)
+    return Misuse(
+        f"the module '{module}' of the model has no '{name}'",
+        f"ImportError: cannot import name '{name}' from '{module}'" if is_imported else error,
+        f"did you mean '{meant}'?" if meant else "define it there, or correct the name",
+    )
 
 
 def _names_of(model: Model, file: PythonFile) -> frozenset[str] | None:

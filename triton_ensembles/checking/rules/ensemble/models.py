@@ -73,9 +73,7 @@ def _unknown(kind: str, example: str, words: str) -> None:
                     continue
                 pairs = getattr(item.message, f"{kind}_map")
                 swapped = swaps(model).get(item.number, [])
-                for swap in swapped:
-                    if swap.path[3] == f"{kind}_map":
-                        yield Finding(model.at(*swap.path), swap.message, cure=swap.cure)
+                yield from (finding for place, finding in swapped if place == f"{kind}_map")
                 if swapped:
                     continue
                 for key in sorted(set(pairs) - set(known)):

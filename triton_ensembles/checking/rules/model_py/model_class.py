@@ -8,7 +8,6 @@ from contextlib import suppress
 
 from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.checking.built_for import severity_at_completion
-from triton_ensembles.checking.environments import environment_of
 from triton_ensembles.checking.examples import script_model
 from triton_ensembles.checking.loaded_files import file_of
 from triton_ensembles.checking.python.budget import MOST_TOKENS
@@ -34,7 +33,7 @@ from triton_ensembles.checking.rule import (
 from triton_ensembles.checking.step_python import step_python
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.spelling import most_of, nearest
-from triton_ensembles.triton.releases import dotted, image_of, version
+from triton_ensembles.triton.releases import dotted, version
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc"
 GOOD = class_model()
@@ -44,15 +43,6 @@ _STEP = (
 )
 _SCALE = "\n    def scale(self, x):\n        return x\n"
 _ABSTRACT = frozenset({"abc.abstractmethod", "abc.abstractproperty"})
-
-
-def _python_of(model: Model, destination: Destination) -> tuple[int, ...]:
-    """The Python that runs the model, () when it is unknown."""
-    packed = environment_of(model)
-    if packed and packed.pythons:
-        return max(version(python) for python in packed.pythons)
-    image = image_of(destination)
-    return version(image.python) if image else ()
 
 
 @rule(
@@ -66,7 +56,7 @@ def model_py_syntax(model: Model, destination: Destination) -> Iterator[Finding]
         known = file_of(model, file.path) if file.error else None
         if known and known.broken:
             continue  # model-file-broken: it is no Python at all
-        if file.error and _python_of(model, destination) <= _OWN_PYTHON:
+        if file.error and version(step_python(model, destination)) <= _OWN_PYTHON:
             cure = "correct this line, or an unclosed bracket or quote above it"
             yield Finding(file.place(file.error), f"this is not valid Python: {file.error.message}", cure=cure)
     for file in every_file(model):
@@ -83,7 +73,7 @@ def model_py_syntax(model: Model, destination: Destination) -> Iterator[Finding]
     server=Server.ACCEPTS,
 )
 def model_py_newer_syntax(model: Model, destination: Destination) -> Iterator[Finding]:
-    python = _python_of(model, destination)
+    python = version(step_python(model, destination))
     for file in every_file(model):
         if file.error and python > _OWN_PYTHON:
             yield Finding(

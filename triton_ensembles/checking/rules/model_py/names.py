@@ -37,38 +37,17 @@ _SINCE = {
 }
 # The classes of pb_utils that have constants and static methods: dir() of them in 2.51.0.
 _OF_CLASSES = {
-    "Logger": (
-        "LogLevel",
-        "INFO",
-        "WARNING",
-        "ERROR",
-        "VERBOSE",
-        "log",
-        "log_info",
-        "log_warn",
-        "log_error",
-        "log_verbose",
-    ),
-    "MetricFamily": ("COUNTER", "GAUGE", "HISTOGRAM", "Metric"),
-    "TritonError": (
-        *(
-            "ALREADY_EXISTS",
-            "CANCELLED",
-            "INTERNAL",
-            "INVALID_ARG",
-            "NOT_FOUND",
-            "UNAVAILABLE",
-            "UNKNOWN",
-            "UNSUPPORTED",
-        ),
-        *("code", "message"),
-    ),
+    "Logger": "LogLevel INFO WARNING ERROR VERBOSE log log_info log_warn log_error log_verbose",
+    "MetricFamily": "COUNTER GAUGE HISTOGRAM Metric",
+    "TritonError": "ALREADY_EXISTS CANCELLED INTERNAL INVALID_ARG NOT_FOUND UNAVAILABLE UNKNOWN UNSUPPORTED "
+    "code message",
 }
-_DOTTED = frozenset(f"{owner}.{name}" for owner, names in _OF_CLASSES.items() for name in names)
+_DOTTED = frozenset(f"{owner}.{name}" for owner, names in _OF_CLASSES.items() for name in names.split())
 # Set by pb_stub.cc StubSetup after it has imported model.py (server issue #6535).
 _SET_LATER = frozenset(
-    {"InferenceRequest", "InferenceResponse", "Tensor", "TritonError", "TritonModelException", *_SINCE}
-) - {"TRITONSERVER_REQUEST_RELEASE_ALL", "TRITONSERVER_REQUEST_RELEASE_RESCHEDULE"}
+    {"InferenceRequest", "InferenceResponse", "Tensor", "TritonError", "TritonModelException"}
+    | {name for name in _SINCE if not name.startswith("TRITONSERVER_REQUEST")}
+)  # fmt: skip
 _USUAL_OF_LOGGER = {"warning": "log_warn", "warn": "log_warn", "debug": "log_verbose", "exception": "log_error"}
 _USUAL_MODULES = frozenset(
     {"json", "os", "sys", "time", "math", "re", "io", "base64", "torch", "logging", "random", "asyncio", "cv2"}
@@ -100,11 +79,8 @@ def model_py_undefined_name(model: Model) -> Iterator[Finding]:
                 error = f"NameError: name '{node.id}' is not defined"
                 misuse = Misuse(f"the name '{node.id}' is not defined", error, _import_of(node.id) or cure)
                 yield misuse.finding(file.place(node), when, when.is_certain)
-    for taken in missing_names(model):
-        meant = nearest(taken.name, taken.known)
-        cure = f"did you mean '{meant}'?" if meant else "define it there, or correct the name"
-        misuse = Misuse(f"the module '{taken.module}' of the model has no '{taken.name}'", taken.error, cure)
-        yield misuse.finding(taken.file.place(taken.node), taken.when, taken.when is When.LOAD)
+    for file, line, when, misuse in missing_names(model):
+        yield misuse.finding(file.place(line), when, when is When.LOAD)
 
 
 def _import_of(name: str) -> str:
