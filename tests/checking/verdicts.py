@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import triton_ensembles.runtime.backends
-from checkout import ROOT
+from checkout import ROOT, TRITON_HOME
 from triton_ensembles.triton import home
 
 FILE = Path(__file__).with_name("verdicts.json")
@@ -65,7 +65,7 @@ def note(digest: str, name: str, loaded: bool, words: str, folder: Path) -> None
 
 def _anywhere(words: str, folder: Path) -> str:
     """``words`` without the time, and without the folders of this machine."""
-    for place in (str(folder), str(ROOT), sys.base_prefix):
+    for place in (str(folder), str(ROOT), sys.base_prefix, str(TRITON_HOME.resolve()), str(TRITON_HOME)):
         words = words.replace(place, "…")
     return _TIME_AND_PROCESS.sub(r"\1 ", words)
 
