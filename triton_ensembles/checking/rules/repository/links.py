@@ -18,4 +18,4 @@ def link_broken(repository: Repository) -> Iterator[Finding]:
             unloaded = "does not load the model" if depth else "loads no model of the repository"
             effect = f"Triton {unloaded}: failed to stat file"
             message = f"the link '{entry.path}' leads nowhere ('{entry.target}')"
-            yield Finding(repository.place(entry.path), message, effect, "remove it, or mend where it leads")
+            yield Finding(repository.place(entry.path), message, effect, "remove it, or correct its target")
