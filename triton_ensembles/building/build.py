@@ -172,7 +172,7 @@ def _make(builder: ArtifactBuilder) -> _Made:
     onnxruntime = None
     if plan.target.fuses:
         fusion = fuse(plan)
-        packages = make_packages(plan, fusion.steps, store, progress)
+        packages = make_packages(plan, fusion.models, store, progress)
         stage_with = partial(stage_fused, plan, fusion=fusion, packages=packages.path)
         records, python = {"fused": record_of(packages)}, plan.target.python
         onnxruntime = onnxruntime_of(packages, store, progress)

@@ -33,7 +33,7 @@ def _fused(fusion: Fusion, name: str) -> list[str]:
     """The config of the one model, and what its plan says of each step."""
     lines = ["", f"{name}/{CONFIG}", *format_config(fusion.config).splitlines()]
     lines += ["", f"{name}/{fusion.version}/{PLAN}"]
-    for step in fusion.steps:
+    for step in fusion.models:
         inputs, outputs = (", ".join(map("=".join, names.items())) for names in (step.inputs, step.outputs))
         lines.append(f"{step.name} ({step.backend}): {inputs} -> {outputs}")
     return lines

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import random
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -59,12 +61,15 @@ class Model:
     outputs: dict[str, str]
     habits: tuple[str, ...]
     version: int
+    tensors: dict[str, Any] = field(default_factory=dict)  # what its callers know of it
+    calls: dict[str, Any] = field(default_factory=dict)  # the tensors of the models that it calls, by name
 
     def config(self) -> str:
         return f"""name: "{self.name}" backend: "python" max_batch_size: {self.rows}
             input [ {", ".join(self.inputs.values())} ] output [ {", ".join(self.outputs.values())} ]
             {"dynamic_batching { }" if self.dynamic else ""} instance_group [ {{ count: 1 kind: KIND_CPU }} ]
             parameters {{ key: "habits" value {{ string_value: "{" ".join(self.habits)}" }} }}
+            parameters {{ key: "calls" value {{ string_value: {json.dumps(json.dumps(self.calls))} }} }}
         """
 
     def fail(self, habit: str) -> None:
@@ -88,6 +93,7 @@ class Dag:
     inputs: list[Tensor]
     outputs: list[Tensor]
     uses: list[Use]
+    called: list[Model] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
 
     def write(self, folder: Path) -> None:
@@ -105,7 +111,7 @@ class Dag:
             "ensemble/config.pbtxt": f'name: "ensemble"\nplatform: "ensemble"\nmax_batch_size: {self.rows}\n'
             f"input [ {inputs} ]\noutput [ {outputs} ]\nensemble_scheduling {{ step [ {steps} ] }}\n",
         }
-        for model in (use.model for use in self.uses):
+        for model in (*(use.model for use in self.uses), *self.called):
             version = f"{model.name}/{model.version}"
             files |= {f"{model.name}/config.pbtxt": model.config(), f"{version}/model.py": STEP.read_text()}
             helper = f'WORD = "{model.name}"\n\n\ndef divide(number):\n    return number // 0\n'
@@ -287,4 +293,36 @@ def random_dags(count: int, number: int) -> list[Dag]:
         found.append(data.draw(dags(FAILING[len(found) % len(FAILING)])))
 
     collect()
-    return found[1:]  # the first example of hypothesis is always the smallest
+    found = found[1:]  # the first example of hypothesis is always the smallest
+    for index, dag in enumerate(found):
+        _add_calls(dag, random.Random(number + index))
+    return found
+
+
+def _add_calls(dag: Dag, choice: random.Random) -> None:
+    """Let models of the DAG call others, which are no steps, and these each other."""
+    alone = [
+        use for use in dag.uses if not any(_beside(use, other, dag.uses) for other in dag.uses if other is not use)
+    ]
+    callers = list({id(use.model): use.model for use in alone}.values())
+    for number in reversed(range(choice.randint(1, 2))):
+        callee = _called_model(number, choice)
+        for caller in callers:
+            if choice.random() < 0.8:
+                caller.calls[callee.name] = callee.tensors
+        callers.append(callee)
+        dag.called.append(callee)
+
+
+def _called_model(number: int, choice: random.Random) -> Model:
+    rows = choice.choice([0, 4])
+    names = ["X0", "X1", "Y0", "Y1"][choice.randint(0, 1) : choice.randint(3, 4)]
+    sizes = [(1,), (-1,), (2,), (2, -1), (-1, 3)]
+    tensors = [Tensor(name, choice.choice(list(TYPES)), choice.choice(sizes), rows > 0) for name in names]
+    inputs, outputs = ([tensor for tensor in tensors if tensor.name[0] == kind] for kind in "XY")
+    habits = choice.sample([*HABITS, "awaits", "refuses", "raises", "omits"], 2)
+    entries = [{tensor.name: tensor.entry(tensor.name) for tensor in kind} for kind in (inputs, outputs)]
+    model = Model(f"c{number}", rows, rows > 0 and choice.random() < 0.5, entries[0], entries[1], tuple(habits), 1)
+    plain = [[(tensor.name, tensor.type, tensor.dims) for tensor in kind] for kind in (inputs, outputs)]
+    model.tensors = {"rows": rows, "X": plain[0], "Y": plain[1]}
+    return model

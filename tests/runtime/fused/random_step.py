@@ -26,6 +26,8 @@ class TritonPythonModel:
     def initialize(self, args):
         self.config = json.loads(args["model_config"])
         self.habits = set(self.config["parameters"]["habits"]["string_value"].split())
+        self.calls = json.loads(self.config["parameters"]["calls"]["string_value"])
+        self.prefix = args["model_name"].rpartition(".")[0]
         # The instances of a fused ensemble are those of all its steps.
         seen = {key: value for key, value in self.config.items() if key != "instance_group"}
         assert helper.WORD == same_helper.WORD and helper is not same_helper
@@ -84,6 +86,12 @@ class TritonPythonModel:
                 return pb_utils.InferenceResponse(error=pb_utils.TritonError(f"refused, as ü {digest[2]}", code))
             if "returns_text" in self.habits:
                 return "text"
+        for name, callee in self.calls.items():
+            response = self.call(f"{self.prefix}.{name}", callee, digest)
+            if response.has_error():
+                return pb_utils.InferenceResponse(error=response.error())
+            tensors = [(tensor.name(), tensor.as_numpy()) for tensor in response.output_tensors()]
+            digest = self.digest(request, dict(tensors), digest)
         outputs = {each["name"]: self.output(each, digest, given) for each in self.config["output"]}
         if "overwrites" in self.habits:
             for array in given.values():
@@ -102,8 +110,44 @@ class TritonPythonModel:
             outputs["unknown"] = np.zeros(3, np.float32)
         return pb_utils.InferenceResponse([pb_utils.Tensor(name, array) for name, array in outputs.items()])
 
-    def digest(self, request, given):
-        found = hashlib.sha256((self.me + helper.WORD).encode())
+    def call(self, name, callee, digest):
+        """The response of another model to a random request, which may be wrong."""
+        random, wrong = np.random.RandomState(np.frombuffer(digest[:16], np.uint32)), digest[4] % 40
+        inputs = []
+        rows = 9 if wrong == 1 else 1 + digest[5] % 3
+        for index, (tensor, kind, dims) in enumerate(callee["X"]):
+            shape = [rows] * bool(callee["rows"]) + [2 if size == -1 else size for size in dims]
+            shape += [1] * (wrong == 2)
+            dtype = np.dtype(object if kind == "STRING" else pb_utils.triton_string_to_numpy(f"TYPE_{kind}"))
+            array = random.randint(0, 2, shape).astype(np.int16 if wrong == 3 else dtype)
+            inputs.append(pb_utils.Tensor("unknown" if wrong == 4 and index == 0 else tensor, array))
+        if wrong == 5:
+            inputs.append(pb_utils.Tensor("unknown", array))
+        if wrong == 6:
+            del inputs[0]
+        if wrong == 7:
+            inputs.append(inputs[0])
+        outputs = [tensor for tensor, *_ in callee["Y"]]
+        outputs = {8: ["unknown"], 9: [], 10: outputs[::-1], 11: outputs[:1]}.get(wrong, outputs)
+        call = pb_utils.InferenceRequest(
+            request_id="ü" * (digest[6] % 2),
+            correlation_id=digest[7] % 3,
+            inputs=inputs,
+            requested_output_names=outputs,
+            model_name="unknown" if wrong == 12 else name,
+            model_version={13: 99, 14: 1}.get(wrong, -1),
+            parameters={"a": 1, "b": True, "c": "ü"} if digest[8] % 2 else None,
+        )
+        assert pb_utils.is_model_ready(name)
+        if "awaits" in self.habits:
+            return asyncio.run(self.awaited(call))
+        return call.exec()
+
+    async def awaited(self, call):
+        return await call.async_exec()
+
+    def digest(self, request, given, before=b""):
+        found = hashlib.sha256((self.me + helper.WORD).encode() + before)
         about = [request.request_id(), request.correlation_id(), request.flags(), request.timeout()]
         about += [sorted(json.loads(request.parameters()).items()), sorted(request.requested_output_names())]
         about += [request.is_cancelled()]

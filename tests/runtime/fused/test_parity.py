@@ -94,18 +94,19 @@ def agree(drawn: Any, fused: Any) -> bool:
 
 
 def _steps(error: tuple[str, str]) -> set[str]:
-    return set(re.findall(r"dag\d+\.m\d+", error[1]))
+    return set(re.findall(r"dag\d+\.[mc]\d+", error[1]))
 
 
 def _certain(error: tuple[str, str]) -> tuple[str, str]:
     """Which of several wrong inputs is named depends on a hash table's order, and a thread's line on the moment."""
-    message = re.sub(r"(unexpected shape for |inference )?input '.*", r"\1", error[1])
+    message = re.sub(r"(unexpected shape for |inference )?input '.*|Got input\(s\) \[.*?\]", r"\1", error[1])
     return error[0], re.sub(r"(thread|threading)\.py\(\d+\)", r"\1.py", message)
 
 
 def test_fused_dags_answer_as_drawn(served: Served) -> None:
     """Otherwise what is deployed is not what was drawn."""
     assert len(served.loaded) > COUNT / 2
+    assert any(use.model.calls for number in served.loaded for use in served.dags[number].uses)
     for number in served.loaded:
         for request in range(len(served.dags[number].requests)):
             drawn, fused = served.drawn(number, request), served.fused(number, request)

@@ -33,10 +33,10 @@ def stage_fused(
         if (packages / taken).exists():
             raise EnsembleError(f"a package of the environment is called {taken}, which the fused ensemble uses itself")
     place(packages, version)
-    for source, inner in _runtime({step.backend for step in fusion.steps}):
+    for source, inner in _runtime({step.backend for step in fusion.models}):
         copy(source, version / inner)
     compile_files(version, (version / PACKAGE.name).rglob("*.py"), plan.target.python)
-    for step in fusion.steps:
+    for step in fusion.models:
         folder = version / STEPS / step.name
         for written in written_paths(plan.folder, step.name):
             inner = written.relative_to(plan.folder / step.name)
@@ -75,7 +75,7 @@ def _write_plan(plan: BuildPlan, fusion: Fusion, model: Path, version: Path) -> 
         output.name: list(output.reshape.shape if output.HasField("reshape") else output.dims)
         for output in ensemble.output
     }
-    compiled = Plan(ensemble.max_batch_size > 0, optional, outputs, fusion.steps, files)
+    compiled = Plan(ensemble.max_batch_size > 0, optional, outputs, fusion.steps, fusion.called, files)
     (version / PLAN).write_text(compiled.as_json(), encoding="utf-8")
     config = fusion.config_with(file_digest(version / PLAN))
     comments = carried(*(plan.folder / step / CONFIG for step in plan.configs))

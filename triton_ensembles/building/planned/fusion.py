@@ -13,7 +13,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from triton_ensembles.building.planned.model_selection import written_backend
-from triton_ensembles.building.planned.plan import BuildPlan, find_ensemble, version_of
+from triton_ensembles.building.planned.plan import BuildPlan, find_ensemble, latest, version_of
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.runtime.backends import ENGINES
 from triton_ensembles.runtime.fused.plan import DIGEST, STEPS, StepPlan
@@ -28,6 +28,11 @@ class Fusion:
     version: str  # the name of its version folder
     config: ModelConfig  # its config.pbtxt, without the digest of the plan
     steps: tuple[StepPlan, ...]  # of its plan, in the order in which they run
+    called: tuple[StepPlan, ...]  # of its plan: models that are only called
+
+    @property
+    def models(self) -> tuple[StepPlan, ...]:
+        return (*self.steps, *self.called)
 
     def config_with(self, plan_sha256: str) -> ModelConfig:
         """The config of a model with this plan."""
@@ -41,10 +46,14 @@ def fuse(plan: BuildPlan) -> Fusion:
     """The one model for a plan whose target fuses. Raises :class:`EnsembleError` for a step that cannot be fused."""
     ensemble = find_ensemble(plan.folder, plan.configs)
     uses = [(plan.folders[use.model_name], use) for use in _in_order(plan.configs[ensemble])]
-    instances = max(_instances(plan.configs[folder]) for folder, _ in uses)
+    instances = max(_instances(plan.configs[folder]) for folder in (*(folder for folder, _ in uses), *plan.called))
     version = str(max(plan.versions[ensemble] or {1}))
-    steps = tuple(_step(plan, folder, use, instances) for folder, use in uses)
-    return Fusion(ensemble, version, _config(plan, ensemble, uses, instances, version), steps)
+    steps = tuple(
+        _step(plan, folder, version_of(plan, use), instances, (dict(use.input_map), dict(use.output_map)))
+        for folder, use in uses
+    )
+    called = tuple(_step(plan, folder, latest(plan, folder), instances) for folder in plan.called)
+    return Fusion(ensemble, version, _config(plan, ensemble, uses, instances, version), steps, called)
 
 
 def _in_order(config: ModelConfig) -> list[Any]:
@@ -62,7 +71,9 @@ def _in_order(config: ModelConfig) -> list[Any]:
     return [uses[number] for number in order]
 
 
-def _step(plan: BuildPlan, folder: str, use: Any, instances: int) -> StepPlan:
+def _step(
+    plan: BuildPlan, folder: str, version: int, instances: int, maps: tuple[dict[str, str], dict[str, str]] = ({}, {})
+) -> StepPlan:
     config = plan.configs[folder]
     backend = written_backend(config)
     if backend != "python" and backend not in ENGINES:
@@ -70,8 +81,7 @@ def _step(plan: BuildPlan, folder: str, use: Any, instances: int) -> StepPlan:
         raise EnsembleError(message, path=plan.folder / folder, cure=f"use one of python, {', '.join(ENGINES)}")
     written = _as_json(_completed(config, backend, instances))
     del written["name"]  # it depends on the ensemble's
-    version = str(version_of(plan, use))
-    return StepPlan(folder, version, backend, written, dict(use.input_map), dict(use.output_map))
+    return StepPlan(folder, str(version), backend, written, *maps)
 
 
 def _instances(config: ModelConfig) -> int:

@@ -4,6 +4,7 @@ It is read from the folder of an ensemble as people write it: ensembles/NAME, a 
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +13,9 @@ from typing import Any
 from triton_ensembles.building.planned.config_rewrite import rewrite_configs
 from triton_ensembles.building.planned.environment_forms import refuse_old_image
 from triton_ensembles.building.planned.model_selection import SelectedModel, select_models
+from triton_ensembles.checking.python.model_calls import called_models
+from triton_ensembles.checking.repository import find_repositories
+from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.examples.place import FOLDER as EXAMPLES
 from triton_ensembles.project.examples.place import examples_folder
@@ -34,6 +38,7 @@ class BuildPlan:
     selected: Mapping[str, SelectedModel]  # the files and the backend of each step that has a model file, by step
     artifacts: tuple[Artifact, ...]  # what is made and staged: the selected model files and all other artifacts
     configs: Mapping[str, ModelConfig]  # config.pbtxt of each model as Triton will read it, by the model's name in git
+    called: tuple[str, ...] = ()  # of a target that fuses: models that steps call and that are no steps, by their names
     locked: bool = False  # whether the locks of the environments may not change
 
     @property
@@ -82,13 +87,28 @@ def plan_build(folder: Path, target: Target, root: Path | None = None) -> BuildP
         if not artifact.is_model or artifact.step not in selected or artifact in selected[artifact.step].files
     )
     plan = BuildPlan(folder, root or folder.parents[1], target, recipe, selected, artifacts, configs)
-    return replace(plan, artifacts=tuple(_of_the_dag(plan, ensemble))) if target.fuses else plan
+    if not target.fuses:
+        return plan
+    plan = replace(plan, called=_called(folder))
+    return replace(plan, artifacts=tuple(_of_one_version(plan, ensemble)))
 
 
-def _of_the_dag(plan: BuildPlan, ensemble: str) -> Iterator[Artifact]:
-    """The artifacts of a fused ensemble, which holds one version of each step: the one that its DAG runs."""
+def _called(folder: Path) -> tuple[str, ...]:
+    """The models that steps call and that are no steps, each after those that it calls."""
+    if not any(b"InferenceRequest" in path.read_bytes() for path in folder.rglob("*.py")):
+        return ()
+    (repository,) = find_repositories(folder)
+    with suppress(UnknownValueError):  # `check` reports it
+        return tuple(model.folder for model in called_models(repository))
+    return ()
+
+
+def _of_one_version(plan: BuildPlan, ensemble: str) -> Iterator[Artifact]:
+    """The artifacts of a fused ensemble, which has one version of each model: the one that the DAG runs, or the latest
+    of a model that is only called."""
     uses = plan.configs[ensemble].ensemble_scheduling.step
     run = {(plan.folders[use.model_name], version_of(plan, use)) for use in uses if use.model_name in plan.folders}
+    run |= {(model, latest(plan, model)) for model in plan.called}
     steps = {step for step, _ in run}
     for artifact in plan.artifacts:
         if not artifact.version or artifact.step not in steps or (artifact.step, int(artifact.version)) in run:
@@ -97,8 +117,13 @@ def _of_the_dag(plan: BuildPlan, ensemble: str) -> Iterator[Artifact]:
 
 def version_of(plan: BuildPlan, use: Any) -> int:
     """The version of a model that a step of the DAG runs: the one that it names, or the latest."""
-    versions = plan.versions[plan.folders[use.model_name]]
-    return use.model_version if use.model_version in versions else max(versions, default=1)
+    folder = plan.folders[use.model_name]
+    return use.model_version if use.model_version in plan.versions[folder] else latest(plan, folder)
+
+
+def latest(plan: BuildPlan, model: str) -> int:
+    """The latest version of a model in git."""
+    return max(plan.versions[model], default=1)
 
 
 def _refuse_unknown_steps(folder: Path, recipe: Recipe, configs: Mapping[str, ModelConfig]) -> None:

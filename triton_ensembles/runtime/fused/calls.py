@@ -4,10 +4,9 @@
 """
 
 import threading
-from collections.abc import Callable
 from functools import partial
 from multiprocessing.connection import Connection
-from typing import Any, NoReturn
+from typing import Any
 
 import triton_python_backend_utils as pb_utils
 
@@ -135,12 +134,3 @@ class MetricFamily:
 
     def Metric(self, labels: dict[str, str] | None = None, buckets: list[float] | None = None) -> Metric:  # noqa: N802
         return Metric(self._key, labels, buckets)
-
-
-def refuse(reason: str) -> Callable[..., NoReturn]:
-    """A function that only raises."""
-
-    def refused(*_: Any, **__: Any) -> NoReturn:
-        raise pb_utils.TritonModelException(reason)
-
-    return refused

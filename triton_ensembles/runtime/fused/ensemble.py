@@ -75,7 +75,7 @@ class FusedStep:
 class Ensemble:
     """The loaded DAG. ``entering`` gets the index of each step before it runs: a death of the process is explained."""
 
-    def __init__(self, name: str, plan: Plan, steps: Sequence[FusedStep], entering: Callable[[int], None]) -> None:
+    def __init__(self, name: str, plan: Plan, steps: Sequence[FusedStep], entering: Callable[[int], object]) -> None:
         self._name, self._plan, self._steps, self._entering = name, plan, steps, entering
         self._readers: dict[str, int] = dict.fromkeys(plan.outputs, 1)
         for step in steps:
@@ -89,10 +89,6 @@ class Ensemble:
         counts = [self._run(index, step, runs) for index, step in enumerate(self._steps)]
         return [run.answer(self._name, self._plan) for run in runs], counts
 
-    def close(self) -> None:
-        for runner in {id(step.runner): step.runner for step in self._steps}.values():
-            runner.close()
-
     def _run(self, index: int, step: FusedStep, runs: Sequence["_Run"]) -> StepCount:
         waiting = ((run, self._inputs(run, step)) for run in runs if run.waits_for(index, step))
         due = [(run, inputs) for run, inputs in waiting if inputs is not None]
@@ -103,7 +99,7 @@ class Ensemble:
         groups = step.groups([inputs for _, inputs in due])
         for group in groups:
             members = [due[member] for member in group]
-            results = step.runner.run([StepInput(run.question, inputs) for run, inputs in members])
+            results = step.runner.run([StepInput(run.question, inputs, step.plan.wanted) for run, inputs in members])
             for (run, inputs), result in zip(members, results, strict=True):
                 run.take(step, inputs, result)
         rows = sum(_rows(step, inputs) for _, inputs in due)

@@ -9,38 +9,44 @@ from typing import Any
 from triton_ensembles.runtime.backends import ENGINES
 from triton_ensembles.runtime.backends.common.batching import BadInputError, Request
 from triton_ensembles.runtime.backends.common.model_instance import LoadError, read_model_instance
+from triton_ensembles.runtime.fused.called_models import MODELS
 from triton_ensembles.runtime.fused.ensemble import Ensemble, FusedStep
 from triton_ensembles.runtime.fused.messages import Failure
-from triton_ensembles.runtime.fused.plan import Plan, StepPlan
+from triton_ensembles.runtime.fused.plan import Plan
 from triton_ensembles.runtime.fused.python_step import PythonStep, text_of
-from triton_ensembles.runtime.fused.step import StepInput, StepOutput, StepPlace, StepRunner, place_of
+from triton_ensembles.runtime.fused.step import NotReentrant, StepInput, StepOutput, StepPlace, StepRunner, place_of
 from triton_ensembles.runtime.fused.step_inputs import declared
 from triton_ensembles.runtime.fused.warmup import warm_up
 
 
-def load_ensemble(plan: Plan, folder: Path, arguments: Mapping[str, Any], entering: Callable[[int], None]) -> Ensemble:
-    """The ensemble whose version folder is ``folder``; ``entering`` is called with a step's index before it loads, and
-    before each of its runs. Raises LoadError, which names the step."""
+def load_ensemble(plan: Plan, folder: Path, arguments: Mapping[str, Any], entering: Callable[[int], int]) -> Ensemble:
+    """The ensemble whose version folder is ``folder``; ``entering`` is called with the index of a model in the plan
+    before it loads, and before each of its runs. Raises LoadError, which names the step."""
     loaded: dict[str, FusedStep] = {}  # one model may be several steps of the DAG
-    steps = []
-    for number, step in enumerate(plan.steps):
+    places: list[StepPlace] = []
+    for number, step in enumerate(plan.models):
         entering(number)
         if step.name not in loaded:
-            loaded[step.name] = _load(step, folder, arguments)
-        steps.append(replace(loaded[step.name], plan=step))
+            place = place_of(step, folder, arguments)
+            loaded[step.name] = _load(place)
+            places.append(place)
+    MODELS.open(plan, loaded, entering)
+    for place in places:  # whose models may call each other
+        warm_up(place, loaded[place.plan.name].runner)
+    steps = [replace(loaded[step.name], plan=step) for step in plan.steps]
     return Ensemble(arguments["model_name"], plan, steps, entering)
 
 
-def _load(step: StepPlan, folder: Path, arguments: Mapping[str, Any]) -> FusedStep:
-    place = place_of(step, folder, arguments)
+def _load(place: StepPlace) -> FusedStep:
+    step = place.plan
     try:
         runner: StepRunner = PythonStep(place) if step.backend == "python" else EngineStep(place)
     except BaseException as error:  # also SystemExit: whatever a step's own code does
         reason = str(error) if isinstance(error, LoadError) else text_of(error)
         raise LoadError(f"the step {step.name} cannot be loaded: {reason}") from error
-    warm_up(place, runner)
     inputs, outputs = (declared(step.config.get(kind, ())) for kind in ("input", "output"))
-    return FusedStep(step, place.model, runner, int(step.config.get("max_batch_size", 0)), inputs, outputs)
+    rows = int(step.config.get("max_batch_size", 0))
+    return FusedStep(step, place.model, NotReentrant(place.model, runner), rows, inputs, outputs)
 
 
 class EngineStep:
@@ -55,10 +61,9 @@ class EngineStep:
         self._engine: Any = getattr(engines, engine)(model)
         # DALI's next run writes into the same memory.
         self._copies = place.plan.backend == "dali"
-        self._wanted = tuple(tensor.name for tensor in model.outputs if tensor.name in place.plan.outputs)
 
     def run(self, batch: Sequence[StepInput]) -> list[StepOutput]:
-        requests = [Request(step_input.inputs, self._wanted) for step_input in batch]
+        requests = [Request(step_input.inputs, tuple(step_input.wanted)) for step_input in batch]
         return [self._output(result) for result in self._engine.answer(requests)]
 
     def close(self) -> None:

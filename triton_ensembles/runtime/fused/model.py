@@ -16,11 +16,10 @@ from triton_ensembles.runtime.fused.shared_files import share_files
 
 SHARED = share_files(Path(__file__).parent)
 
-import triton_python_backend_utils as pb_utils
-
 from triton_ensembles.runtime.fused.integrity import IntegrityCheck
-from triton_ensembles.runtime.fused.messages import Answer, Failure, Question
+from triton_ensembles.runtime.fused.messages import Question
 from triton_ensembles.runtime.fused.plan import DIGEST, read_plan
+from triton_ensembles.runtime.fused.responses import response_of
 from triton_ensembles.runtime.fused.worker import Worker
 
 
@@ -44,7 +43,7 @@ class TritonPythonModel:
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:
         answers = self._worker.ask([_question(request) for request in requests])
-        return [_response(answer) for answer in answers]
+        return [response_of(answer) for answer in answers]
 
     def finalize(self) -> None:
         self._worker.stop()
@@ -60,10 +59,3 @@ def _question(request: Any) -> Question:
         inputs={tensor.name(): tensor.as_numpy() for tensor in request.inputs()},
         wanted=tuple(request.requested_output_names()),
     )
-
-
-def _response(answer: Answer) -> Any:
-    if isinstance(answer, Failure):
-        error = pb_utils.TritonError(answer.message, getattr(pb_utils.TritonError, answer.code))
-        return pb_utils.InferenceResponse(error=error)
-    return pb_utils.InferenceResponse([pb_utils.Tensor(name, array) for name, array in answer.items()])

@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,11 @@ class StepPlan:
     inputs: Mapping[str, str]  # the ensemble's tensor by the name of the step's input
     outputs: Mapping[str, str]  # the ensemble's tensor by the name of the step's output
 
+    @cached_property
+    def wanted(self) -> Sequence[str]:
+        """The outputs of the step that the DAG reads or returns, sorted."""
+        return sorted(self.outputs)
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -39,7 +45,13 @@ class Plan:
     optional: Sequence[str]  # the ensemble's optional inputs
     outputs: Mapping[str, Sequence[int]]  # the dims by name, with reshape applied and without the batch axis
     steps: Sequence[StepPlan]  # in an order in which each follows those whose tensors it reads
+    called: Sequence[StepPlan]  # models that are no steps, and that steps may call; they have no tensors of the DAG
     files: Mapping[str, tuple[int, str]]  # size in bytes and sha256 of every other file of the version folder, by path
+
+    @property
+    def models(self) -> tuple[StepPlan, ...]:
+        """The steps, then the models that are only called."""
+        return (*self.steps, *self.called)
 
     def as_json(self) -> str:
         return json.dumps(asdict(self), indent=1, sort_keys=True) + "\n"
@@ -55,6 +67,7 @@ def read_plan(folder: Path, sha256: str) -> Plan:
         raise LoadError(f"{PLAN} is damaged, or is not of the same build as config.pbtxt: build the archive again")
     try:
         read = json.loads(content)
-        return Plan(**{**read, "steps": tuple(StepPlan(**step) for step in read["steps"])})
+        models = {kind: tuple(StepPlan(**step) for step in read[kind]) for kind in ("steps", "called")}
+        return Plan(**{**read, **models})
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise LoadError(f"{PLAN} is not the plan of a fused ensemble: build the archive again") from error

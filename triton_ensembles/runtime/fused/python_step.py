@@ -7,61 +7,35 @@ Source of the messages: python_backend r24.10, pb_stub.cc (ProcessRequests, Proc
 import asyncio
 import importlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
-import numpy as np
 import triton_python_backend_utils as pb_utils
 
-from triton_ensembles.runtime.backends.common.batching import Array
 from triton_ensembles.runtime.fused import calls
 from triton_ensembles.runtime.fused.messages import Failure
+from triton_ensembles.runtime.fused.responses import answer_of
 from triton_ensembles.runtime.fused.step import StepInput, StepOutput, StepPlace
+from triton_ensembles.runtime.fused.step_request import InferenceRequest, is_model_ready, request_types
 
 _OWN_CODE = "/triton_ensembles/runtime/fused/"
-_CALLS = "a step of a fused ensemble cannot call other models"
+_LOADING = "the models of a fused ensemble are loaded with it, and only with it"
 
 
 class WrongReturnError(Exception):
     """``execute`` returned something that Triton cannot send."""
 
 
-class StepRequest:
-    """A request that did not come from the server. What steps seldom read is answered by a real InferenceRequest, made
-    from the ``arguments``, which takes longer than some steps run. ``parameters`` are JSON as the server spells it."""
-
-    __slots__ = ("_arguments", "_inputs", "_parameters", "_real")
-
-    def __init__(self, parameters: str = "{}", **arguments: Any) -> None:
-        self._parameters, self._arguments = parameters, arguments
-        self._inputs: list[Any] = arguments["inputs"]
-        self._real: Any = None
-
-    def inputs(self) -> list[Any]:
-        return self._inputs[:]
-
-    def parameters(self) -> str:
-        return self._parameters
-
-    def is_cancelled(self) -> bool:
-        return False
-
-    get_response_sender = calls.refuse("a step of a fused ensemble returns its responses from execute")
-    exec = async_exec = calls.refuse(_CALLS)
-
-    def __getattr__(self, name: str) -> Any:
-        if self._real is None:
-            self._real = pb_utils.InferenceRequest(**self._arguments)
-        return getattr(self._real, name)
-
-
 class StepModules:
     """Modules that a step imports from its version folder, in ``sys.modules`` only while the step runs: two steps may
     both have a ``helper.py``. In the drawn form each has a process of its own, whose ``sys.path`` ends with the step's
     version folder and its model folder. It gets ``utils`` when it imports ``triton_python_backend_utils``."""
+
+    _active: "StepModules | None" = None
 
     def __init__(self, folder: Path, utils: ModuleType) -> None:
         self._folders = [str(folder), str(folder.parent)]
@@ -79,21 +53,33 @@ class StepModules:
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """Imports inside the context are those of the step."""
-        hidden = {name: sys.modules[name] for name in self._own if name in sys.modules}
-        sys.modules.update(self._own)
-        sys.path += self._folders
-        before = len(sys.modules)
+        """Imports inside the context are those of the step; within that of a step that calls it, only its own."""
+        caller, StepModules._active = StepModules._active, self
+        if caller:
+            caller._leave()
+        self._enter()
         try:
             yield
         finally:
-            for folder in self._folders:
-                sys.path.remove(folder)
-            if len(sys.modules) != before:
-                self._own.update((name, module) for name, module in list(sys.modules.items()) if self._is_own(name))
-            for name in self._own:
-                sys.modules.pop(name, None)
-            sys.modules.update(hidden)
+            self._leave()
+            StepModules._active = caller
+            if caller:
+                caller._enter()
+
+    def _enter(self) -> None:
+        self._hidden = {name: sys.modules[name] for name in self._own if name in sys.modules}
+        sys.modules.update(self._own)
+        sys.path += self._folders
+        self._before = len(sys.modules)
+
+    def _leave(self) -> None:
+        for folder in self._folders:
+            sys.path.remove(folder)
+        if len(sys.modules) != self._before:
+            self._own.update((name, module) for name, module in list(sys.modules.items()) if self._is_own(name))
+        for name in self._own:
+            sys.modules.pop(name, None)
+        sys.modules.update(self._hidden)
 
     def _is_own(self, name: str) -> bool:
         module = sys.modules[name]
@@ -107,20 +93,20 @@ class PythonStep:
     def __init__(self, place: StepPlace) -> None:
         self._place = place
         folder = str(place.version_folder)
-        self._modules = StepModules(place.version_folder, _utils_for(folder))
+        request_type, self._request_type = request_types()
+        self._modules = StepModules(place.version_folder, _utils_for(folder, request_type))
         model = self._modules.load()
         with self._modules.active():
             self._model = model()
             if hasattr(self._model, "initialize"):
                 self._model.initialize(place.arguments())
-        self._wanted = sorted(place.plan.outputs)
 
     def run(self, batch: Sequence[StepInput]) -> list[StepOutput]:
         try:
             requests = [self._request(step_input) for step_input in batch]
             with self._modules.active():
                 responses = self._execute(requests)
-            return [self._output(response) for response in responses]
+            return [answer_of(response, request.wanted) for response, request in zip(responses, batch, strict=True)]
         except WrongReturnError as error:
             reason = str(error)
         except BaseException as error:  # also SystemExit: the step's error must not end the others
@@ -136,11 +122,11 @@ class PythonStep:
 
     def _request(self, step_input: StepInput) -> Any:
         question = step_input.question
-        return StepRequest(
+        return self._request_type(
             question.parameters,
             request_id=question.id,
             correlation_id=question.correlation_id,
-            requested_output_names=self._wanted,
+            requested_output_names=list(step_input.wanted),
             model_name=self._place.model,
             model_version=int(self._place.plan.version),
             inputs=[pb_utils.Tensor(name, array) for name, array in step_input.inputs.items()],
@@ -151,7 +137,7 @@ class PythonStep:
     def _execute(self, requests: Sequence[Any]) -> Sequence[Any]:
         returned = self._model.execute(requests)
         if not isinstance(returned, list) and asyncio.iscoroutine(returned):
-            returned = asyncio.run(returned)
+            returned = _run(returned)
         if not isinstance(returned, list):
             raise WrongReturnError(f"Expected a list in the execute return, found type '{type(returned)}'.")
         if len(returned) != len(requests):
@@ -164,13 +150,6 @@ class PythonStep:
                 raise WrongReturnError(f"{wrong}'{type(response)}'.")
         return returned
 
-    def _output(self, response: Any) -> StepOutput:
-        if response.has_error():
-            error = response.error()
-            return Failure(error.message(), _code_of(error))
-        tensors = {tensor.name(): tensor for tensor in response.output_tensors()}
-        return {name: _normalized(tensors[name].as_numpy()) for name in self._wanted if name in tensors}
-
 
 def text_of(error: BaseException) -> str:
     """An exception as pybind11 describes it: its deepest frame, and those that called that, up to the step's own."""
@@ -178,40 +157,40 @@ def text_of(error: BaseException) -> str:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     frame, frames = trace.tb_frame if trace else None, ""
+    while frame is not None and _OWN_CODE in frame.f_code.co_filename:  # of a call to another model
+        frame = frame.f_back
     while frame is not None and _OWN_CODE not in frame.f_code.co_filename:
         frames += f"  {frame.f_code.co_filename}({frame.f_lineno}): {frame.f_code.co_name}\n"
         frame = frame.f_back
     return f"{type(error).__name__}: {error}" + (f"\n\nAt:\n{frames}" if frames else "")
 
 
-def _utils_for(folder: str) -> ModuleType:
+def _utils_for(folder: str, request_type: type[InferenceRequest]) -> ModuleType:
     """``triton_python_backend_utils`` as a step in its version folder ``folder`` has it in the drawn form."""
     real = sys.modules["triton_python_backend_utils"]
     own = ModuleType(real.__name__, real.__doc__)
     own.__dict__.update(vars(real))
     own.__dict__.update(
-        InferenceRequest=StepRequest,
+        InferenceRequest=request_type,
         get_model_dir=lambda: folder,
         Logger=calls.Logger,
         MetricFamily=calls.MetricFamily,
-        load_model=calls.refuse(_CALLS),
-        unload_model=calls.refuse(_CALLS),
-        is_model_ready=calls.refuse(_CALLS),
+        load_model=_refuse_loading,
+        unload_model=_refuse_loading,
+        is_model_ready=is_model_ready,
     )
     return own
 
 
-def _code_of(error: Any) -> str:
-    codes = ("UNKNOWN", "NOT_FOUND", "INVALID_ARG", "UNAVAILABLE", "UNSUPPORTED", "ALREADY_EXISTS", "CANCELLED")
-    code = error.code()
-    return next((name for name in codes if getattr(pb_utils.TritonError, name, None) == code), "INTERNAL")
+def _refuse_loading(*_: Any, **__: Any) -> NoReturn:
+    raise pb_utils.TritonModelException(_LOADING)
 
 
-def _normalized(array: Array) -> Array:
-    """A copy, which the step cannot change any more, as the next model gets it: strings as bytes, in C order."""
-    if array.dtype.kind in "OSU":
-        flat = [item if isinstance(item, bytes) else str(item).encode() for item in array.reshape(-1).tolist()]
-        strings = np.empty(len(flat), np.object_)
-        strings[:] = flat
-        return strings.reshape(array.shape)
-    return np.array(array, order="C")
+def _run(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """The result of an ``async def execute``, also of a model that another one's called."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)
+    with ThreadPoolExecutor(1) as pool:  # one thread cannot run a loop within a loop
+        return pool.submit(asyncio.run, coroutine).result()

@@ -12,10 +12,11 @@ from triton_ensembles.runtime.fused.plan import STEPS, StepPlan
 
 
 class StepInput(NamedTuple):
-    """The arrays of a request to a step, by the step's input, and the request to the ensemble that it belongs to."""
+    """A request to a step, and the request to the ensemble, or of another step, that it belongs to."""
 
     question: Question
-    inputs: Mapping[str, Array]
+    inputs: Mapping[str, Array]  # by the step's input
+    wanted: Sequence[str]  # the step's outputs that are requested, sorted
 
 
 StepOutput = Mapping[str, Array] | Failure
@@ -30,6 +31,27 @@ class StepRunner(Protocol):
 
     def close(self) -> None:
         """End the step."""
+
+
+class NotReentrant:
+    """A step that refuses a call while it runs, which comes from itself: Triton's one instance of the model would wait
+    for itself for ever."""
+
+    def __init__(self, model: str, runner: StepRunner) -> None:
+        self._model, self._runner, self._runs = model, runner, False
+
+    def run(self, batch: Sequence[StepInput]) -> list[StepOutput]:
+        if self._runs:
+            message = f"the model '{self._model}' calls itself, or is called by a model that it calls"
+            return [Failure(message)] * len(batch)
+        self._runs = True
+        try:
+            return self._runner.run(batch)
+        finally:
+            self._runs = False
+
+    def close(self) -> None:
+        self._runner.close()
 
 
 @dataclass(frozen=True)

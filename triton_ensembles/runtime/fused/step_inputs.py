@@ -101,8 +101,10 @@ def accepted(
     """The inputs as the model gets them, with ``reshape`` applied. Raises :class:`RefusedError`, which begins with
     ``tag``: an input is missing, or has another type, shape or batch size than the config allows."""
     required = [tensor.name for tensor in inputs.values() if not tensor.optional]
-    if len(arrays) < len(required):
+    if not len(required) <= len(arrays) <= len(inputs):
         raise RefusedError(tag + _missing(model, inputs, required, arrays))
+    if unknown := next((name for name in arrays if name not in inputs), None):
+        raise RefusedError(f"unexpected inference input '{unknown}' for model '{model}'")
     batch = 0
     if max_batch_size:
         if not arrays:  # from the Python backend
@@ -175,10 +177,11 @@ def _missing(
     model: str, inputs: Mapping[str, DeclaredTensor], required: Sequence[str], arrays: Mapping[str, Array]
 ) -> str:
     fixed = len(required) == len(inputs)
+    missing = _names(name for name in required if name not in arrays).replace("[]", "]")  # as the server spells it
     expected = f"{len(inputs)} inputs" if fixed else f"number of inputs between {len(required)} and {len(inputs)}"
     return (
         f"expected {expected} but got {len(arrays)} inputs for model '{model}'. Got input(s) {_names(sorted(arrays))}, "
-        f"but missing required input(s) {_names(name for name in required if name not in arrays)}. "
+        f"but missing required input(s) {missing}. "
         "Please provide all required input(s)."
     )
 

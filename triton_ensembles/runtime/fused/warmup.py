@@ -30,10 +30,11 @@ def _results(sample: Mapping[str, Any], place: StepPlace, runner: StepRunner) ->
     question = Question(id="", correlation_id=0, flags=0, timeout=0, parameters="{}", inputs={}, wanted=())
     batched = int(place.plan.config.get("max_batch_size", 0)) > 0
     inputs = {name: _array(entry, place, batched=batched) for name, entry in sample["inputs"].items()}
+    outputs = sorted(output["name"] for output in place.plan.config.get("output", ()))
     requests = max(int(sample.get("batch_size") or 0), 1) if batched else 1
     for _ in range(int(sample.get("count") or 1)):
         copies = [{name: array.copy() for name, array in inputs.items()} for _ in range(requests)]
-        yield from runner.run([StepInput(question, arrays) for arrays in copies])
+        yield from runner.run([StepInput(question, arrays, outputs) for arrays in copies])
 
 
 def _array(entry: Mapping[str, Any], place: StepPlace, *, batched: bool) -> Array:

@@ -125,7 +125,7 @@ class Worker:
     def _end(self) -> str:
         """How the worker ended."""
         step, status = self._step[0], self._reap()
-        subject = f"the step {self._plan.steps[step].name}" if step != _NO_STEP else "the process of the steps"
+        subject = f"the step {self._plan.models[step].name}" if step != _NO_STEP else "the process of the steps"
         if os.WIFSIGNALED(status):
             return f"{subject} was killed by {signal.Signals(os.WTERMSIG(status)).name}"
         return f"{subject} ended the process with exit code {os.WEXITSTATUS(status)}"
@@ -154,6 +154,7 @@ class Worker:
             os._exit(code)
 
     def _serve(self, receiver: Receiver, sender: Sender) -> None:
+        from triton_ensembles.runtime.fused.called_models import MODELS
         from triton_ensembles.runtime.fused.counters import Counters
         from triton_ensembles.runtime.fused.loading import load_ensemble
 
@@ -172,7 +173,7 @@ class Worker:
             self._step[0] = _NO_STEP
             sender.send(*messages.written_answers(answers))
             counters.add(counts)
-        ensemble.close()
+        MODELS.close()
         counters.close()
 
     def _forget_stub(self) -> None:
@@ -181,8 +182,10 @@ class Worker:
         for name in [name for name in sys.modules if name.partition(".")[0] == self._folder.name]:
             del sys.modules[name]  # "1.model", as the steps' own modules are called
 
-    def _enter(self, step: int) -> None:
-        self._step[0] = min(step, _NO_STEP - 1)
+    def _enter(self, step: int) -> int:
+        """Note which step runs. Returns the one that ran before."""
+        before, self._step[0] = self._step[0], min(step, _NO_STEP - 1)
+        return before
 
 
 def _next(receiver: Receiver) -> Sequence[Question] | None:

@@ -1,0 +1,61 @@
+"""The requests that a Python model sends to other models (Business Logic Scripting)."""
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from triton_ensembles.checking.ensemble_steps import step_names
+from triton_ensembles.checking.python.nodes import argument
+from triton_ensembles.checking.python.source import UTILS, PythonFile, every_call
+from triton_ensembles.checking.python.values import texts_of
+from triton_ensembles.checking.repository import Model, Repository
+
+REQUEST = f"{UTILS}.InferenceRequest"
+
+
+class ModelCall(NamedTuple):
+    """An ``InferenceRequest`` that a model makes for another."""
+
+    file: PythonFile
+    node: ast.Call
+    names: tuple[str, ...] | None  # of the models that it may be for; None when they are not known
+
+
+def model_calls(model: Model) -> tuple[ModelCall, ...]:
+    """The calls in all Python files of a model."""
+    return model.repository.once(f"calls of {model.root}", lambda: tuple(_calls(model)))
+
+
+def _calls(model: Model) -> Iterator[ModelCall]:
+    for file, node, name in every_call(model):
+        if name == REQUEST:
+            yield ModelCall(file, node, texts_of(file, argument(node, 4, "model_name")))
+
+
+def callees(model: Model) -> list[Model]:
+    """The models of the repository that ``model`` calls: all but the ensembles where a name is not known."""
+    calls = model_calls(model)
+    if any(call.names is None for call in calls):
+        return [callee for callee in model.repository.models if callee is not model and not callee.is_ensemble]
+    names = dict.fromkeys(name for call in calls for name in call.names or ())
+    return [callee for name in names if (callee := model.repository.model(name))]
+
+
+def called_models(repository: Repository) -> list[Model]:
+    """The models that the steps of the ensembles call, directly or not, and that are no steps, each after those that it
+    calls."""
+    steps = step_names(repository)
+    seen: dict[str, None] = {}
+    ordered: list[Model] = []
+
+    def visit(model: Model) -> None:
+        if model.folder not in seen:
+            seen[model.folder] = None
+            for callee in callees(model):
+                visit(callee)
+            ordered.append(model)
+
+    for model in repository.models:
+        if model.folder in steps:
+            visit(model)
+    return [model for model in ordered if model.folder not in steps]

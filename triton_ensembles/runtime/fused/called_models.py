@@ -1,0 +1,77 @@
+"""Models that steps call (Business Logic Scripting): they run in the process of the steps, which has all of them.
+
+Source of the messages: python_backend r24.10, request_executor.cc and infer_request.cc, and core r24.10,
+infer_request.cc and model.cc. What they say was compared with the server's answers.
+"""
+
+from collections.abc import Callable, Mapping
+
+import triton_python_backend_utils as pb_utils
+
+from triton_ensembles.runtime.fused.ensemble import FusedStep
+from triton_ensembles.runtime.fused.messages import Answer, Failure, Question
+from triton_ensembles.runtime.fused.plan import Plan
+from triton_ensembles.runtime.fused.step import StepInput
+from triton_ensembles.runtime.fused.step_inputs import RefusedError, accepted, returned
+
+
+class CalledModels:
+    """The models of a fused ensemble by the names that their callers use: that of the model's folder, and that by which
+    the drawn form knows it (``args["model_name"]``)."""
+
+    def __init__(self) -> None:
+        self._models: dict[str, tuple[int, FusedStep]] = {}
+        self._entering: Callable[[int], int]
+
+    def open(self, plan: Plan, loaded: Mapping[str, FusedStep], entering: Callable[[int], int]) -> None:
+        """Answer calls from now on. ``loaded``: by the names in ``plan``; ``entering``: see :class:`Ensemble`."""
+        self._entering = entering
+        for number, step in reversed(list(enumerate(plan.models))):
+            model = loaded[step.name]
+            self._models[step.name] = self._models[model.model] = (number, model)
+
+    def close(self) -> None:
+        """Unload the models, none of which may call another any more."""
+        models, self._models = self._models, {}
+        for runner in {id(model.runner): model.runner for _, model in models.values()}.values():
+            runner.close()
+
+    def is_ready(self, name: str, version: int) -> bool:
+        return name in self._models and version in (-1, int(self._models[name][1].plan.version))
+
+    def answer(self, name: str, version: int, question: Question) -> Answer:
+        """The answer of a model; ``version`` -1 is any. Raises TritonModelException outside of ``execute``."""
+        if not self._models:
+            raise pb_utils.TritonModelException("BLS is only supported during the 'execute' function.")
+        try:
+            if not self.is_ready(name, version):
+                raise RefusedError(f"Failed for execute the inference request. Model '{name}' is not ready.")
+            number, model = self._models[name]
+            step_input = _accepted(model, question)
+        except RefusedError as error:
+            return Failure(f"Model {name} - Error when running inference: {error}")
+        caller = self._entering(number)
+        (result,) = model.runner.run([step_input])
+        self._entering(caller)
+        if isinstance(result, Failure):
+            return Failure(result.message)  # the code does not reach the caller
+        try:
+            return {
+                output: returned(result[output], model.outputs[output], batched=model.rows > 0)
+                for output in step_input.wanted
+                if output in result
+            }
+        except RefusedError as error:
+            return Failure(f"{question.tag}{error} in the config of '{model.model}'")
+
+
+MODELS = CalledModels()
+"""Those of this process."""
+
+
+def _accepted(model: FusedStep, question: Question) -> StepInput:
+    """The request as the model gets it. Raises :class:`RefusedError`, as Triton would refuse it."""
+    if unknown := next((output for output in question.wanted if output not in model.outputs), None):
+        raise RefusedError(f"unexpected inference output '{unknown}' for model '{model.model}'")
+    arrays = accepted(model.model, model.rows, model.inputs, question.inputs, question.tag)
+    return StepInput(question, arrays, sorted(question.wanted or model.outputs))

@@ -1,0 +1,105 @@
+"""``pb_utils.InferenceRequest`` of the steps: a request that a step gets, and one that it sends to another model."""
+
+import asyncio
+import threading
+from typing import Any
+
+import triton_python_backend_utils as pb_utils
+
+from triton_ensembles.runtime.fused.called_models import MODELS
+from triton_ensembles.runtime.fused.messages import Failure, Question
+from triton_ensembles.runtime.fused.responses import normalized, response_of
+
+_ARGUMENTS = ("request_id", "correlation_id", "inputs", "requested_output_names", "model_name", "model_version")
+_SENDER = "a step of a fused ensemble returns its responses from execute"
+_DECOUPLED = "a fused ensemble answers each call once: exec(decoupled=True) is not possible in it"
+
+
+class InferenceRequest:
+    """A request of a step to another model, with the arguments of ``pb_utils.InferenceRequest``, a real one of which
+    has all that is not answered here."""
+
+    __slots__ = ("_model", "_real", "_version")
+    _calls = threading.Lock()  # of each step its own: threads of a step call one model at a time
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        self._real = pb_utils.InferenceRequest(*arguments, **named)
+        known = dict(zip(_ARGUMENTS, arguments, strict=False)) | named
+        self._model, self._version = known["model_name"], known.get("model_version", -1)
+
+    def exec(self, decoupled: bool = False) -> Any:
+        """The model's ``InferenceResponse``. Raises TritonModelException for a stream of them, which there is not."""
+        if decoupled:
+            raise pb_utils.TritonModelException(_DECOUPLED)
+        real = self._real
+        inputs = real.inputs()
+        question = Question(
+            id=real.request_id(),
+            correlation_id=real.correlation_id(),
+            flags=real.flags(),
+            timeout=real.timeout(),
+            parameters=real.parameters() or "{}",
+            inputs={tensor.name(): normalized(tensor.as_numpy()) for tensor in inputs},
+            wanted=tuple(real.requested_output_names()),
+        )
+        if len(question.inputs) < len(inputs):
+            names = [tensor.name() for tensor in inputs]
+            repeated = next(name for name in names if names.count(name) > 1)
+            message = f"{question.tag}input '{repeated}' already exists in request"
+            return response_of(Failure(f"Model {self._model} - Error when running inference: {message}"))
+        with self._calls:
+            return response_of(MODELS.answer(self._model, self._version, question))
+
+    def async_exec(self, decoupled: bool = False) -> "asyncio.Future[Any]":
+        """The same as a future, which is done: the models of one process run one after the other."""
+        future = asyncio.get_running_loop().create_future()
+        try:
+            future.set_result(self.exec(decoupled))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+class StepRequest(InferenceRequest):
+    """A request that a step gets, and that did not come from the server. What steps seldom read is answered by a real
+    InferenceRequest, made from the ``arguments``, which takes longer than some steps run. ``parameters`` are JSON as
+    the server spells it."""
+
+    __slots__ = ("_arguments", "_inputs", "_parameters")
+
+    def __init__(self, parameters: str = "{}", **arguments: Any) -> None:
+        self._parameters, self._arguments = parameters, arguments
+        self._inputs: list[Any] = arguments["inputs"]
+        self._model, self._version = arguments["model_name"], arguments["model_version"]
+
+    def inputs(self) -> list[Any]:
+        return self._inputs[:]
+
+    def parameters(self) -> str:
+        return self._parameters
+
+    def is_cancelled(self) -> bool:
+        return False
+
+    def get_response_sender(self) -> Any:
+        raise pb_utils.TritonModelException(_SENDER)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_real":  # an empty slot
+            self._real = pb_utils.InferenceRequest(**self._arguments)
+            return self._real
+        return getattr(self._real, name)
+
+
+def request_types() -> tuple[type[InferenceRequest], type[StepRequest]]:
+    """The two classes for a step."""
+    own = type("InferenceRequest", (InferenceRequest,), {"__slots__": (), "_calls": threading.Lock()})
+    return own, type("StepRequest", (StepRequest, own), {"__slots__": ()})
+
+
+def is_model_ready(model_name: str, model_version: str = "") -> bool:
+    """``pb_utils.is_model_ready`` of the models that a step may call."""
+    return MODELS.is_ready(model_name, int(model_version or -1))
