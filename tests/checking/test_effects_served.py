@@ -27,6 +27,14 @@ ANSWERS = {
     "enum-number-unknown": ([1, 4], "but model 'enum-number-unknown' expects '<invalid>'"),
     "tensors-missing": ([1, 4], "expected 0 inputs but got 1 inputs"),
     "ensemble-input-optional": ([1, 4], "but got 1 inputs for model 'join'"),
+    "model-call-unknown": ([1, 4], "Model 'scalar' is not ready"),
+    "model-call-input": ([1, 4], "unexpected inference input 'x' for model 'scaler'"),
+    "model-call-type": ([1, 4], "input 'X' data-type is 'FP64', but model 'scaler' expects 'FP32'"),
+    "model-call-output": ([1, 4], "unexpected inference output 'y' for model 'scaler'"),
+    "model-call-version": ([1, 4], "Model 'scaler' is not ready"),
+    "model-call-answer": ([1, 4], "'NoneType' object has no attribute 'as_numpy'"),
+    "model-call-decoupled": ([1, 4], "Model stream is using the decoupled"),
+    "model-call-awaited": ([1, 4], "no running event loop"),
 }
 UNHEALTHY = ("state-data-type-missing", "state-dim-invalid")
 ENDING = {"state-input-name-missing": 1, "instance-groups-passive": 0}  # by the sequence of the request
@@ -45,6 +53,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelLoader]:
         if rule.id in {*ANSWERS, *UNHEALTHY, *ENDING} and rule.bad:
             stage(rule.bad, folder / "models", rule.id)
     with ModelLoader(folder / "models", folder) as server:
+        assert all(server.load(callee).loaded for callee in ("scaler", "stream"))
         yield server
 
 
