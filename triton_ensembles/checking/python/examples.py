@@ -1,6 +1,6 @@
 """Building blocks for the examples of the rules about model.py."""
 
-from triton_ensembles.checking.examples import HEAD, python_model, script_model
+from triton_ensembles.checking.examples import HEAD, python_model, script_for, script_model
 from triton_ensembles.checking.python.flow import CLASS
 from triton_ensembles.checking.rule import Example
 
@@ -22,6 +22,23 @@ CALLING = """\
         inner = pb_utils.InferenceRequest(model_name="{}", requested_output_names=["Y"], inputs=[])
         return [inner.exec() for _ in requests]
 """
+# A request to a model with the same tensors, and its answer.
+ROUTER = """\
+    def execute(self, requests):
+        responses = []
+        for request in requests:
+            x = pb_utils.get_input_tensor_by_name(request, "X").as_numpy()
+            call = pb_utils.InferenceRequest(
+                model_name="scaler", requested_output_names=["Y"], inputs=[pb_utils.Tensor("X", x)]
+            )
+            answer = call.exec()
+            if answer.has_error():
+                responses.append(pb_utils.InferenceResponse(error=answer.error()))
+                continue
+            y = pb_utils.get_output_tensor_by_name(answer, "Y").as_numpy()
+            responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("Y", y)]))
+        return responses
+"""
 
 
 def class_model(body: str = EXECUTE, head: str = "") -> Example:
@@ -40,3 +57,15 @@ def initializing_with_labels(*lines: str) -> Example:
     body = "".join(f"        {line}\n" for line in lines)
     code = f"from pathlib import Path\n\n{HEAD}class {CLASS}:\n    def initialize(self, args):\n{body}\n{EXECUTE}"
     return Example(python_model(), {"1/labels.txt": "cat\n", "1/model.py": code})
+
+
+def router(
+    changed: str = "", to: str = "", callee: str = "scaler", more: str = "", size: int = 8, folder: str = ""
+) -> Example:
+    """A router that calls a model, in which one text is changed; ``more`` and ``size`` are of the config of that
+    model."""
+    body = ROUTER.replace(changed, to, 1) if changed else ROUTER
+    model = class_model(body.replace("scaler", callee), "import numpy as np\n\n\n" if "np." in to else "")
+    config = python_model(more, size=size)
+    beside = {f"{callee}/config.pbtxt": f'name: "{callee}"\n{config}', f"{callee}/1/model.py": script_for(config)}
+    return Example(model.config, model.files, beside, folder)

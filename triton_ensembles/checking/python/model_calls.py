@@ -4,13 +4,16 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from triton_ensembles.checking.completed import completed
 from triton_ensembles.checking.ensemble_steps import step_names
-from triton_ensembles.checking.python.nodes import argument
+from triton_ensembles.checking.python.bindings import value_of
+from triton_ensembles.checking.python.flow import flow_of
+from triton_ensembles.checking.python.nodes import argument, method_of
 from triton_ensembles.checking.python.source import UTILS, PythonFile, every_call
 from triton_ensembles.checking.python.values import texts_of
 from triton_ensembles.checking.repository import Model, Repository
 
-REQUEST = f"{UTILS}.InferenceRequest"
+_REQUEST = f"{UTILS}.InferenceRequest"
 
 
 class ModelCall(NamedTuple):
@@ -28,8 +31,34 @@ def model_calls(model: Model) -> tuple[ModelCall, ...]:
 
 def _calls(model: Model) -> Iterator[ModelCall]:
     for file, node, name in every_call(model):
-        if name == REQUEST:
+        if name == _REQUEST:
             yield ModelCall(file, node, texts_of(file, argument(node, 4, "model_name")))
+
+
+def known_calls(model: Model) -> Iterator[tuple[ModelCall, Model]]:
+    """The calls of models whose configs are known, with these models."""
+    for call in model_calls(model):
+        for name in call.names or ():
+            callee = model.repository.model(name)
+            if callee and callee.has_config and not completed(callee).is_completed:
+                yield call, completed(callee)
+
+
+def requested_outputs(call: ModelCall) -> list[tuple[ast.expr, str]]:
+    """The names in ``requested_output_names`` that are known, and where they stand."""
+    requested = argument(call.node, 3, "requested_output_names")
+    requested = value_of(flow_of(call.file), requested) if requested is not None else None
+    elements = requested.elts if isinstance(requested, ast.List | ast.Tuple) else []
+    return [(element, names[0]) for element in elements if (names := texts_of(call.file, element)) and len(names) == 1]
+
+
+def executions(call: ModelCall) -> Iterator[ast.Call]:
+    """The calls of ``exec`` and ``async_exec`` of a request."""
+    flow = flow_of(call.file)
+    for node, _ in call.file.calls():
+        is_execution = method_of(node) in ("exec", "async_exec") and isinstance(node.func, ast.Attribute)
+        if is_execution and value_of(flow, node.func.value) is call.node:  # type: ignore[attr-defined]
+            yield node
 
 
 def callees(model: Model) -> list[Model]:

@@ -6,9 +6,7 @@ from typing import Any
 
 from triton_ensembles.checking.examples import io_tensor, python_model
 from triton_ensembles.checking.python.examples import CALLING, class_model
-from triton_ensembles.checking.python.nodes import argument
-from triton_ensembles.checking.python.source import UTILS, every_call
-from triton_ensembles.checking.python.values import text_of
+from triton_ensembles.checking.python.model_calls import model_calls
 from triton_ensembles.checking.rule import Destination, Finding, Model, Repository, Server, note, rule
 from triton_ensembles.checking.sagemaker import for_sagemaker, is_served, loaded_models, served_models
 from triton_ensembles.checking.source_form import ENSEMBLE_FOLDER
@@ -19,6 +17,10 @@ from triton_ensembles.triton.releases import instance_of
 
 # Characters of JSON for one uint8 with all values equally often: 2.57 digits, a comma and a space.
 JSON_PER_BYTE = 4.57
+_FUSE = (
+    "build the fused form, which has the model and answers the call in its own process: build --target fused; or make "
+    "it a step of the ensemble (with optional inputs, where it does not need them)"
+)
 _ENDLESS = 1 << 62  # bytes: what no product of dims is counted beyond
 
 DESTINATION = Destination(instance="ml.g5.xlarge")
@@ -84,26 +86,25 @@ def sagemaker_decoupled(model: Model, destination: Destination) -> Iterator[Find
 )
 def sagemaker_bls(model: Model, destination: Destination) -> Iterator[Finding]:
     repository = model.repository
-    if not for_sagemaker(repository, destination):
+    if not for_sagemaker(repository, destination) or destination.device == "fused":  # fused-calls
         return
     loaded = {loaded_model.folder for loaded_model in loaded_models(repository)}
     if model.folder not in loaded:
         return
-    for file, call, name in every_call(model):
-        called = text_of(file, argument(call, 4, "model_name")) if name == f"{UTILS}.InferenceRequest" else None
-        if called is None or called in loaded:
-            continue
-        beside = repository.model(called) is not None
-        meant = nearest(called, loaded)
-        yield Finding(
-            file.place(call),
-            f"this calls the model '{called}', which "
-            + ("is not a step of the archive's ensemble" if beside else "is not in the archive"),
-            "SageMaker loads only the ensemble and its steps, so every request fails: "
-            f"Failed for execute the inference request. Model '{called}' is not ready",
-            (f"did you mean '{meant}'? Otherwise " if meant else "")
-            + "make it a step of the ensemble (with optional inputs, where it does not need them)",
-        )
+    for call in model_calls(model):
+        for called in call.names or ():
+            if called in loaded:
+                continue
+            beside = repository.model(called) is not None
+            meant = nearest(called, loaded)
+            yield Finding(
+                call.file.place(call.node),
+                f"this calls the model '{called}', which "
+                + ("is not a step of the archive's ensemble" if beside else "is not in the archive"),
+                "SageMaker loads only the ensemble and its steps, so every request fails: "
+                f"Failed for execute the inference request. Model '{called}' is not ready",
+                f"did you mean '{meant}'?" if meant and not beside else _FUSE,
+            )
 
 
 @rule(
