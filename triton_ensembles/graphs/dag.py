@@ -82,11 +82,15 @@ class Graph:
     steps: tuple[Step, ...]  # in the order of the config
     tensors: Mapping[str, Tensor]  # by name, the ensemble's inputs first
     edges: tuple[Edge, ...]  # in the order of the steps
+    # a step and one that it calls (BLS), by their numbers; models that are only called follow the steps of the config
+    calls: tuple[tuple[int, int], ...] = ()
 
 
-def graph_of(name: str, config: ModelConfig, models: Mapping[str, ModelConfig]) -> Graph:
+def graph_of(
+    name: str, config: ModelConfig, models: Mapping[str, ModelConfig], calls: Mapping[str, Sequence[str]] | None = None
+) -> Graph:
     """The graph of the ensemble ``config``, with the title ``name``. ``models`` are the configurations of its steps'
-    models by name; types of missing ones stay unknown. Raises :class:`EnsembleError`: ``config`` is not an ensemble, or
+    models by name; types of missing ones stay unknown. ``calls`` are the models that each calls. Raises :class:`EnsembleError`: ``config`` is not an ensemble, or
     its steps form a cycle."""
     if not config.ensemble_scheduling.step:
         raise EnsembleError(f"'{name}' is not an ensemble: it has no steps", cure="name an ensemble; `list` shows them")
@@ -96,12 +100,24 @@ def graph_of(name: str, config: ModelConfig, models: Mapping[str, ModelConfig]) 
         steps.append(Step(number, step.model_name, model.backend or model.platform, model.max_batch_size))
         for writes, names in ((False, step.input_map), (True, step.output_map)):
             edges += [Edge(number, names[key], key, writes) for key in sorted(names)]
+    numbers = {step.model: step.number for step in reversed(steps)}
+    arrows: list[tuple[int, int]] = []
+    waiting = [step.model for step in steps]
+    for caller in waiting:  # which grows
+        for callee in (calls or {}).get(caller, ()):
+            if callee not in numbers:
+                model = models.get(callee, ModelConfig())
+                numbers[callee] = len(steps)
+                steps.append(Step(len(steps), callee, model.backend or model.platform, model.max_batch_size))
+                waiting.append(callee)
+            if (arrow := (numbers[caller], numbers[callee])) not in arrows:
+                arrows.append(arrow)
     declarations = _declarations(config, models, steps, edges)
     roles = {tensor.name: Role.INPUT for tensor in config.input}
     roles |= {tensor.name: Role.OUTPUT for tensor in config.output}
     names = dict.fromkeys([*(tensor.name for tensor in config.input), *(edge.tensor for edge in edges)])
     tensors = {key: _tensor(key, roles.get(key, Role.INNER), declarations.get(key), config) for key in names}
-    graph = Graph(name, tuple(steps), tensors, tuple(edges))
+    graph = Graph(name, tuple(steps), tensors, tuple(edges), tuple(arrows))
     ranks(graph)
     return graph
 
@@ -111,6 +127,9 @@ def ranks(graph: Graph) -> dict[Node, int]:
     before: dict[Node, list[Node]] = {node: [] for node in (*graph.tensors, *range(len(graph.steps)))}
     for edge in graph.edges:
         before[edge.ends[1]].append(edge.ends[0])
+    for caller, callee in graph.calls:
+        if callee not in {edge.step for edge in graph.edges}:
+            before[callee].append(caller)
     lengths: dict[Node, int] = {}
     try:
         for node in TopologicalSorter(before).static_order():

@@ -62,8 +62,11 @@ def picture(graph: Graph, format: str) -> bytes:
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(low, high))
     axes.set_axis_off()
     _write(axes, _EDGE, high - _TITLE, label(graph.name), fontsize=11, fontweight="bold", va="bottom")
-    for edge, points in zip(graph.edges, arrows, strict=True):
+    count = len(graph.edges)
+    for edge, points in zip(graph.edges, arrows[:count], strict=True):
         _draw_arrow(axes, points, label(edge.other_name), at_end=not edge.writes)
+    for points in arrows[count:]:
+        _draw_arrow(axes, points, "calls", at_end=True, linestyle="dashed")
     for box in boxes:
         _draw_box(axes, box)
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "graph"}), warnings.catch_warnings():
@@ -74,10 +77,10 @@ def picture(graph: Graph, format: str) -> bytes:
 
 
 def place(graph: Graph) -> tuple[list[Box], list[list[Point]]]:
-    """The boxes of ``graph``, and the points along the arrow of each of its edges."""
+    """The boxes of ``graph``, and the points along the arrow of each of its edges, then of its calls."""
     rank = _columns(graph)
     numbers = {node: number for number, node in enumerate(rank)}
-    edges = [(numbers[edge.ends[0]], numbers[edge.ends[1]]) for edge in graph.edges]
+    edges = [(numbers[start], numbers[end]) for start, end in (*(edge.ends for edge in graph.edges), *graph.calls)]
     layers = list(rank.values())
     layout = igraph.Graph(len(rank), edges, directed=True).layout_sugiyama(layers=layers)
     texts = _texts(graph)
@@ -97,7 +100,11 @@ def place(graph: Graph) -> tuple[list[Box], list[list[Point]]]:
         for (node, layer), (row, _) in zip(rank.items(), layout.coords, strict=True)
     }
     routes = [[(centers[round(layer)], -row * _ROW) for row, layer in bends] for bends in layout.edge_routing]
-    return list(boxes.values()), _arrows(graph, boxes, routes)
+    arrows = _arrows(graph, boxes, routes[: len(graph.edges)])
+    for (caller, callee), bends in zip(graph.calls, routes[len(graph.edges) :], strict=True):
+        start, end = boxes[caller], boxes[callee]
+        arrows.append([(start.x, start.y - start.height / 2), *bends, (end.x - end.width / 2, end.y)])
+    return list(boxes.values()), arrows
 
 
 def _columns(graph: Graph) -> dict[Node, int]:
@@ -171,7 +178,7 @@ def _draw_box(axes: Any, box: Box) -> None:
         _write(axes, box.x, y, text, ha="center", va="center_baseline", fontsize=8.5, fontweight=weight, zorder=4)
 
 
-def _draw_arrow(axes: Any, points: Sequence[Point], name: str, at_end: bool) -> None:
+def _draw_arrow(axes: Any, points: Sequence[Point], name: str, at_end: bool, linestyle: str = "solid") -> None:
     """A smooth line from the right side of the first box to the left side of the last, through the bends."""
     vertices, codes = [points[0]], [Curve.MOVETO]
     for before, after in pairwise(points):
@@ -179,7 +186,13 @@ def _draw_arrow(axes: Any, points: Sequence[Point], name: str, at_end: bool) -> 
         vertices += [(middle, before[1]), (middle, after[1]), after]
         codes += [Curve.CURVE4] * 3
     curve = Curve(vertices, codes)
-    style: Any = {"arrowstyle": "-|>", "mutation_scale": 9, "color": "#666666", "linewidth": 0.9}
+    style: Any = {
+        "arrowstyle": "-|>",
+        "mutation_scale": 9,
+        "color": "#666666",
+        "linewidth": 0.9,
+        "linestyle": linestyle,
+    }
     axes.add_patch(FancyArrowPatch(path=curve, zorder=1, **style))
     if name:
         x, y = (points[-1][0] - 0.14, points[-1][1]) if at_end else (points[0][0] + 0.06, points[0][1])

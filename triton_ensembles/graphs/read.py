@@ -4,6 +4,7 @@ from pathlib import Path
 
 from google.protobuf.json_format import ParseDict, ParseError
 
+from triton_ensembles.checking.python.model_calls import calls_between, entrances
 from triton_ensembles.checking.repository import Model, Repository, find_repositories
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.graphs.dag import Graph, graph_of
@@ -49,14 +50,35 @@ def _path_of(name: str, ensembles: Path | None) -> Path:
 def _graphs(repository: Repository) -> list[Graph]:
     """The graph of each ensemble that is not a step of another one, and of each fused ensemble."""
     configs = {model.folder: model.written for model in repository.models if model.has_config}
-    inner = {step.model_name for config in configs.values() for step in config.ensemble_scheduling.step}
+    outer = _outer(repository)
     title = repository.path.name
     fused = [_graph_of_plan(model.folder, model.written, plan) for model in repository.models if (plan := _plan(model))]
     return fused + [
-        graph_of(title if len(repository.ensembles) == 1 else model.folder, model.written, configs)
-        for model in repository.ensembles
-        if model.folder not in inner
+        graph_of(title if len(outer) == 1 else model.folder, config, configs, _calls(repository, config))
+        for model, config in outer
     ]
+
+
+def _outer(repository: Repository) -> list[tuple[Model, ModelConfig]]:
+    """The ensembles that are no steps of others, with their configs; without any, the models that call others, each as
+    the only step of an ensemble."""
+    configs = [model.written for model in repository.ensembles]
+    inner = {step.model_name for config in configs for step in config.ensemble_scheduling.step}
+    if repository.ensembles:
+        return [(model, model.written) for model in repository.ensembles if model.folder not in inner]
+    callers = []
+    for model in entrances(repository):
+        config = ModelConfig()
+        config.CopyFrom(model.written)
+        step = config.ensemble_scheduling.step.add(model_name=model.folder)
+        for tensors, names in ((config.input, step.input_map), (config.output, step.output_map)):
+            names.update((tensor.name, tensor.name) for tensor in tensors)
+        callers.append((model, config))
+    return callers
+
+
+def _calls(repository: Repository, config: ModelConfig) -> dict[str, list[str]]:
+    return calls_between(repository, {step.model_name for step in config.ensemble_scheduling.step})
 
 
 def _plan(model: Model) -> str:
@@ -77,11 +99,14 @@ def _graph_of_plan(name: str, config: ModelConfig, plan: str) -> Graph:
     ensemble, models = ModelConfig(), {}
     ensemble.CopyFrom(config)
     try:
-        for step in parse_json(plan)["steps"]:
+        read = parse_json(plan)
+        for step in read["steps"]:
             maps = {"input_map": step["inputs"], "output_map": step["outputs"]}
             ensemble.ensemble_scheduling.step.add(model_name=step["name"], **maps)
+        for step in (*read["steps"], *read["called"]):
             models[step["name"]] = ParseDict(step["config"], ModelConfig(), ignore_unknown_fields=True)
+        calls = {str(caller): [str(callee) for callee in callees] for caller, callees in read["calls"].items()}
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, ParseError) as error:
         message = f"{PLAN} of '{name}' is not the plan of a fused ensemble: {str(error)[:200]}"
         raise EnsembleError(message, cure="build the archive again") from error
-    return graph_of(name, ensemble, models)
+    return graph_of(name, ensemble, models, calls)

@@ -15,7 +15,6 @@ from triton_ensembles.ground.spelling import listed, most_of
 from triton_ensembles.starter.copying import Copied, copy_tree
 from triton_ensembles.starter.report import Notes
 from triton_ensembles.starter.repository import ModelRepository
-from triton_ensembles.starter.steps import called_models
 from triton_ensembles.triton.backends import KNOWN, PLATFORMS
 from triton_ensembles.triton.model_config import CONFIG, DataType, ModelConfig, format_config
 
@@ -48,13 +47,12 @@ def copy_models(repository: ModelRepository, chosen: str, into: Path, notes: Not
         configs[name] = repository.configs[name]
         if added := _complete(into / name, configs[name]):
             notes.assumed.append(f"{name}/{CONFIG}: {added} added, as the model's file has it")
-        called = [model for model in called_models(into / name) if model in repository.configs]
+        called = repository.called_by(name)
         waiting += called
-        notes.left += [
-            f"{name} calls the model {model!r} by its name (BLS), SageMaker loads only steps of the ensemble, and a "
-            f"build names them {into.name}.STEP: make it a step"
-            for model in dict.fromkeys(called)
-        ]
+        if called:
+            notes.assumed.append(
+                f"{name} calls {most_of(called, 8)} (BLS): on SageMaker only the fused form answers that (--target fused)"
+            )
     _note_rest(repository, configs, copied, notes)
     if chosen not in repository.ensembles:
         _wrap(into, chosen, configs, notes)

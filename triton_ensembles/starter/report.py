@@ -6,6 +6,8 @@ from pathlib import Path
 
 from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.fault import Fault, Severity
+from triton_ensembles.checking.python.model_calls import callees
+from triton_ensembles.checking.repository import find_repositories
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.triton.backends import ENSEMBLE, KNOWN, PLATFORMS, TENSORFLOW_FILES
@@ -30,7 +32,9 @@ def add_faults(notes: Notes, folder: Path, configs: Mapping[str, ModelConfig], f
     missing = [name for name, config in configs.items() if config.platform != ENSEMBLE and not _versions(folder / name)]
     notes.left += [_missing(shown(final / name), configs[name]) for name in missing]
     try:
-        report = check([folder], Destination(CPU.name))  # as a build does
+        (repository,) = find_repositories(folder)
+        calls = any(callees(model) for model in repository.models)  # which only the fused form answers
+        report = check([folder], Destination("fused" if calls else CPU.name))  # as a build does
     except EnsembleError as error:
         notes.left.append(error.headline)
         return

@@ -3,8 +3,11 @@
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
+from triton_ensembles.checking.python.model_calls import callees, entrances
+from triton_ensembles.checking.repository import Repository, find_repositories
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.spelling import listed, most_of, nearest
 from triton_ensembles.project.recipe.places import RECIPE
@@ -34,6 +37,21 @@ class ModelRepository:
 
     def place(self, model: str) -> Path:
         return self.folder if self.is_model else self.folder / model
+
+    def called_by(self, model: str) -> list[str]:
+        """The models of the repository that a model calls (BLS)."""
+        caller = None if self.is_model else self._checked.model(model)
+        return [callee.folder for callee in callees(caller)] if caller else []
+
+    @cached_property
+    def entrances(self) -> list[str]:
+        """The models that call others, and that no other calls."""
+        return [model.folder for model in entrances(self._checked)]
+
+    @cached_property
+    def _checked(self) -> Repository:
+        (repository,) = find_repositories(self.folder)
+        return repository
 
     def steps_of(self, model: str) -> list[str]:
         """The models that an ensemble names, each once; [] for any other model."""
@@ -87,6 +105,8 @@ def _chosen(repository: ModelRepository, model: str) -> str:
         raise EnsembleError(message, path=repository.folder, cure=f"choose one: --model {outer[0]}")
     if outer:
         return outer[0]
+    if len(repository.entrances) == 1:
+        return repository.entrances[0]
     if len(names) > 1:
         message = f"none of the {len(names)} models here is an ensemble: {listed(names)}"
         cure = f"choose the one that becomes an ensemble of one step (--model {names[0]}), or write the ensemble first"

@@ -1,8 +1,7 @@
-"""The needs of the Python steps of an ensemble besides their own files: packages, and models that they call."""
+"""The packages that the Python steps of an ensemble need."""
 
-import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,12 +9,10 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from triton_ensembles.checking.imported_packages import PROVIDERS
-from triton_ensembles.checking.python.budget import PythonBudget
 from triton_ensembles.checking.repository import Repository
 from triton_ensembles.checking.rule import ANYWHERE
 from triton_ensembles.checking.rules.model_py.step_imports import missing_imports
 from triton_ensembles.checking.text.unknown import UnknownValueError
-from triton_ensembles.ground.files import read_bytes
 
 # Packages that are installed under the name by which they are imported. Any other name may be a module of the author's
 # own, and what an index has under it somebody else's.
@@ -81,24 +78,3 @@ def requirements_near(folder: Path, highest: Path) -> Required:
             if not requirement.url:
                 requirements.setdefault(canonicalize_name(requirement.name), (requirement, path))
     return requirements
-
-
-def called_models(step: Path) -> Iterator[str]:
-    """The models that the Python files of a step call by a name that they spell out (BLS)."""
-    budget = PythonBudget()
-    for path in sorted(step.rglob("*.py")):
-        try:
-            content = read_bytes(path, _LARGEST)
-            tree = ast.parse(content) if budget.may_parse(content) else ast.Module([], [])
-        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and _is_request(node.func):
-                for keyword in node.keywords:
-                    if keyword.arg == "model_name" and isinstance(keyword.value, ast.Constant):
-                        yield str(keyword.value.value)
-
-
-def _is_request(function: ast.expr) -> bool:
-    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    return name == "InferenceRequest"

@@ -75,7 +75,7 @@ def _write_plan(plan: BuildPlan, fusion: Fusion, model: Path, version: Path) -> 
         output.name: list(output.reshape.shape if output.HasField("reshape") else output.dims)
         for output in ensemble.output
     }
-    compiled = Plan(ensemble.max_batch_size > 0, optional, outputs, fusion.steps, fusion.called, files)
+    compiled = Plan(ensemble.max_batch_size > 0, optional, outputs, fusion.steps, fusion.called, plan.calls, files)
     (version / PLAN).write_text(compiled.as_json(), encoding="utf-8")
     config = fusion.config_with(file_digest(version / PLAN))
     comments = carried(*(plan.folder / step / CONFIG for step in plan.configs))

@@ -3,9 +3,9 @@
 It is read from the folder of an ensemble as people write it: ensembles/NAME, a model repository and its recipe.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ from typing import Any
 from triton_ensembles.building.planned.config_rewrite import rewrite_configs
 from triton_ensembles.building.planned.environment_forms import refuse_old_image
 from triton_ensembles.building.planned.model_selection import SelectedModel, select_models
-from triton_ensembles.checking.python.model_calls import called_models
+from triton_ensembles.checking.ensemble_steps import step_names
+from triton_ensembles.checking.python.model_calls import calls_between
 from triton_ensembles.checking.repository import find_repositories
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.errors import EnsembleError
@@ -38,12 +39,19 @@ class BuildPlan:
     selected: Mapping[str, SelectedModel]  # the files and the backend of each step that has a model file, by step
     artifacts: tuple[Artifact, ...]  # what is made and staged: the selected model files and all other artifacts
     configs: Mapping[str, ModelConfig]  # config.pbtxt of each model as Triton will read it, by the model's name in git
-    called: tuple[str, ...] = ()  # of a target that fuses: models that steps call and that are no steps, by their names
+    # of a target that fuses: the names of the models that each model calls, which follows these
+    calls: Mapping[str, Sequence[str]] = field(default_factory=dict)
     locked: bool = False  # whether the locks of the environments may not change
 
     @property
     def name(self) -> str:
         return self.folder.name
+
+    @cached_property
+    def called(self) -> list[str]:
+        """The models that are called and are no steps of the DAG."""
+        steps = {use.model_name for config in self.configs.values() for use in config.ensemble_scheduling.step}
+        return [model for model in self.calls if self.configs[model].name not in steps]
 
     @cached_property
     def folders(self) -> dict[str, str]:
@@ -89,18 +97,20 @@ def plan_build(folder: Path, target: Target, root: Path | None = None) -> BuildP
     plan = BuildPlan(folder, root or folder.parents[1], target, recipe, selected, artifacts, configs)
     if not target.fuses:
         return plan
-    plan = replace(plan, called=_called(folder))
+    plan = replace(plan, calls=_calls(folder))
     return replace(plan, artifacts=tuple(_of_one_version(plan, ensemble)))
 
 
-def _called(folder: Path) -> tuple[str, ...]:
-    """The models that steps call and that are no steps, each after those that it calls."""
+def _calls(folder: Path) -> Mapping[str, Sequence[str]]:
+    """The models that each model calls: of the steps that call any, and of these models."""
     if not any(b"InferenceRequest" in path.read_bytes() for path in folder.rglob("*.py")):
-        return ()
+        return {}
     (repository,) = find_repositories(folder)
     with suppress(UnknownValueError):  # `check` reports it
-        return tuple(model.folder for model in called_models(repository))
-    return ()
+        calls = calls_between(repository, step_names(repository))
+        called = {callee for callees in calls.values() for callee in callees}
+        return {model: callees for model, callees in calls.items() if callees or model in called}
+    return {}
 
 
 def _of_one_version(plan: BuildPlan, ensemble: str) -> Iterator[Artifact]:

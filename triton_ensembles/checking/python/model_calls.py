@@ -1,11 +1,10 @@
 """The requests that a Python model sends to other models (Business Logic Scripting)."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from triton_ensembles.checking.completed import completed
-from triton_ensembles.checking.ensemble_steps import step_names
 from triton_ensembles.checking.python.bindings import value_of
 from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.nodes import argument, method_of
@@ -70,21 +69,28 @@ def callees(model: Model) -> list[Model]:
     return [callee for name in names if (callee := model.repository.model(name))]
 
 
-def called_models(repository: Repository) -> list[Model]:
-    """The models that the steps of the ensembles call, directly or not, and that are no steps, each after those that it
-    calls."""
-    steps = step_names(repository)
-    seen: dict[str, None] = {}
-    ordered: list[Model] = []
+def calls_between(repository: Repository, entrances: Collection[str]) -> dict[str, list[str]]:
+    """The models that each model calls, for the models ``entrances`` and all that they call, directly or not; each
+    after those that it calls."""
+    calls: dict[str, list[str]] = {}
+    seen = set()
 
     def visit(model: Model) -> None:
         if model.folder not in seen:
-            seen[model.folder] = None
-            for callee in callees(model):
+            seen.add(model.folder)
+            models = callees(model)
+            for callee in models:
                 visit(callee)
-            ordered.append(model)
+            calls[model.folder] = [callee.folder for callee in models]
 
     for model in repository.models:
-        if model.folder in steps:
+        if model.folder in entrances:
             visit(model)
-    return [model for model in ordered if model.folder not in steps]
+    return calls
+
+
+def entrances(repository: Repository) -> list[Model]:
+    """The models that call others, and that no other calls."""
+    callers = [model for model in repository.models if callees(model)]
+    called = {callee.folder for model in callers for callee in callees(model)}
+    return [model for model in callers if model.folder not in called]

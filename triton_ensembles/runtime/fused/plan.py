@@ -46,6 +46,7 @@ class Plan:
     outputs: Mapping[str, Sequence[int]]  # the dims by name, with reshape applied and without the batch axis
     steps: Sequence[StepPlan]  # in an order in which each follows those whose tensors it reads
     called: Sequence[StepPlan]  # models that are no steps, and that steps may call; they have no tensors of the DAG
+    calls: Mapping[str, Sequence[str]]  # the models that each may call, by name, for those who look at the plan
     files: Mapping[str, tuple[int, str]]  # size in bytes and sha256 of every other file of the version folder, by path
 
     @property

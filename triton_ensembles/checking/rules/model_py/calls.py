@@ -117,7 +117,10 @@ def model_call_input(model: Model) -> Iterator[Finding]:
 )
 def model_call_type(model: Model) -> Iterator[Finding]:
     for call, callee in known_calls(model):
-        types = {tensor.name: type_name(tensor.data_type).replace("STRING", "BYTES") for tensor in callee.config.input}
+        types = {
+            tensor.name: type_name(tensor.data_type).removeprefix("TYPE_").replace("STRING", "BYTES")
+            for tensor in callee.config.input
+        }
         for node, name, dtype in _tensors(call) or ():
             expected = types.get(name, "")
             if dtype and expected and dtype != expected and dtype.isupper():

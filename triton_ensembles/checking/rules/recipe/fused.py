@@ -15,7 +15,7 @@ from triton_ensembles.checking.ensemble_steps import step_names
 from triton_ensembles.checking.environments import PARAMETER
 from triton_ensembles.checking.examples import SCALE, ensemble, python_model, step
 from triton_ensembles.checking.python.examples import CALLING, class_model
-from triton_ensembles.checking.python.model_calls import called_models, executions, model_calls
+from triton_ensembles.checking.python.model_calls import calls_between, executions, model_calls
 from triton_ensembles.checking.python.nodes import argument
 from triton_ensembles.checking.python.source import UTILS, every_call
 from triton_ensembles.checking.recipe_files import environment_files
@@ -63,9 +63,8 @@ def _is_part(model: Model, destination: Destination) -> bool:
 
 
 def _parts(repository: Repository) -> list[Model]:
-    steps = step_names(repository)
-    models = [model for model in repository.models if model.folder in steps]
-    return repository.once("parts of the fused form", lambda: [*models, *called_models(repository)])
+    names = repository.once("parts of the fused form", lambda: calls_between(repository, step_names(repository)))
+    return [model for model in repository.models if model.folder in names]
 
 
 def _calls(model: Model, destination: Destination) -> Iterator[tuple[Place, str]]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.examples import IDENTITY, SCALE, ensemble, python_model
+from triton_ensembles.checking.python.model_calls import callees
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Repository, Server, note, rule
 from triton_ensembles.checking.sagemaker import for_sagemaker, is_of_gateway, is_packed
 from triton_ensembles.ground.spelling import listed
@@ -124,6 +125,8 @@ def sagemaker_no_ensemble(repository: Repository, destination: Destination) -> I
         "no request reaches the others",
         f"remove {listed(stray)} from the archive"
         if stray and len(stray) == len(models) - 1
+        else "build the fused form, in which models call each other: build REPOSITORY --target fused"
+        if any(map(callees, models))
         else "add an ensemble that uses them, or put each model into its own archive",
     )
 
