@@ -21,6 +21,16 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return by_key[matches[0]] if matches else None
 
 
+def only_near(word: str, known: Iterable[str]) -> str | None:
+    """The known name that was meant without doubt: as :func:`nearest`, if no other one is near."""
+    names = set(known) - {word}
+    by_key = {_key(name): name for name in names}
+    if len(word) > _LONGEST or len(names) > _MOST or len(by_key) < len(names):
+        return None
+    matches = [_key(word)] if _key(word) in by_key else difflib.get_close_matches(_key(word), by_key, 2, _NEAR)
+    return by_key[matches[0]] if len(matches) == 1 else None
+
+
 def choices(known: Iterable[str], most: int = 12) -> str:
     """``'a', 'b' or 'c'`` for a message; at most ``most`` of them."""
     return _joined(known, most, "or")
