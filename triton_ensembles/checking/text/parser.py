@@ -217,7 +217,7 @@ class _Parser(ValueReading):
         known = names_within(ModelConfig.DESCRIPTOR).get(name.text)
         # A field of another message, whose content is of its own kind: input_map is no misspelt input.
         is_other = guess is None or (known and message_name(fields[guess]) not in known)
-        if not is_other and guess == only_near(name.text, fields):
+        if guess and not is_other and guess == only_near(name.text, fields):
             edits = (Edit(name.offset, name.offset + len(name.text), guess),)
         report = self._derails if guess is None and known else self._fault
         before = len(self.parsed.faults)

@@ -15,7 +15,7 @@ from triton_ensembles.checking.python.values import texts_of
 from triton_ensembles.checking.rule import Example, Finding, Model, Repository, rule, warning
 from triton_ensembles.checking.tensors import sequence_inputs
 from triton_ensembles.checking.text.unknown import UnknownValueError
-from triton_ensembles.ground.spelling import listed, nearest
+from triton_ensembles.ground.spelling import listed, nearest, only_near
 
 # Measured on 2.51.0, through SageMaker's route.
 _DROPPED = "the answer lacks it (status 200, no such output)"
@@ -62,7 +62,9 @@ def model_py_input_name(model: Model) -> Iterator[Finding]:
                     f"{function.rpartition('.')[2]} returns None, and the request fails where it is used: "
                     "'NoneType' object has no attribute 'as_numpy'"
                 )
-                yield Finding(file.place(call), message, effect, _corrected(file, call, name, nearest(name, known)))
+                cure = _corrected(file, call, name, nearest(name, known))
+                edits = file.renamed(argument(call, 1, "name"), name, only_near(name, known - read))
+                yield Finding(file.place(call), message, effect, cure, edits=edits)
 
 
 @rule(
@@ -125,7 +127,9 @@ def _misnamed(model: Model, needed: bool) -> Iterator[Finding]:
                     if name not in known | completed_names(file):
                         message = f"the config has no output '{name}'; it has {listed(known)}"
                         cure = _corrected(file, call, name, nearest(name, known))
-                        yield Finding(file.place(call), message, _STEP_FAILS if needed else _DROPPED, cure)
+                        effect = _STEP_FAILS if needed else _DROPPED
+                        edits = file.renamed(argument(call, 0, "name"), name, only_near(name, known - outputs))
+                        yield Finding(file.place(call), message, effect, cure, edits=edits)
 
 
 def _needed_outputs(model: Model) -> set[str]:
