@@ -21,11 +21,11 @@ Checker and tritonserver 2.51.0 (release 24.10) were asked about the same {model
 Made by `make fidelity`, which `SEED=` repeats with other models; do not edit. CI asks about fewer, and fails when a
 figure is worse.
 
-| models | refused | as errors | as warnings | not at all | refuted errors | right lines |
+| models | refused | as errors | as warnings or notes | not at all | refuted errors | right lines |
 |---|---|---|---|---|---|---|
 """
 _END = """
-Refused: by the server; then how many of these the checker finds as errors, only as warnings, or not at all. Refuted
+Refused: by the server; then how many of these are found as errors, only as warnings or notes, or not at all. Refuted
 errors: the checker says that Triton refuses a model, and Triton serves it. Right lines: an error is on a line that was
 changed; what is changed where it is defined, and found where it is used, is none.
 

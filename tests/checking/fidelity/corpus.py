@@ -17,6 +17,7 @@ from triton_ensembles.checking.examples import STEPS, ensemble, io_tensor, pytho
 from triton_ensembles.checking.registry import RULES
 from triton_ensembles.checking.rule import Example, Server
 from triton_ensembles.checking.staging_example import default_files
+from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import format_config, parse_config
 
 CONFIG, CODE = "config.pbtxt", "1/model.py"
@@ -30,6 +31,7 @@ class Case(NamedTuple):
     file: str = CONFIG
     lines: tuple[int, int] | None = None
     asks: bool = False  # whether a request is sent, too
+    destination: Destination = Destination(device="cpu")
 
 
 _GOOD = [rule.good for rule in RULES if rule.good and rule.good_loads and not rule.good.folder and not rule.since]
@@ -116,7 +118,7 @@ def examples() -> Iterator[Case]:
     for rule in RULES:
         for example in (rule.bad, rule.good if rule.good_loads else None):
             if example and not example.folder and not rule.since and rule.server in (Server.REFUSES, Server.ACCEPTS):
-                yield Case(example)
+                yield Case(example, destination=rule.destination)
 
 
 _SETTINGS = settings(deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))

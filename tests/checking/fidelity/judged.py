@@ -18,7 +18,6 @@ from triton_ensembles.checking.fault import Severity
 from triton_ensembles.checking.registry import RULES_BY_ID
 from triton_ensembles.checking.rule import Server
 from triton_ensembles.checking.staging_example import stage
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import DataType, parse_config
 
 _TIMEOUT = 15.0  # seconds for a load, and for an answer
@@ -32,7 +31,7 @@ class Figures:
     models: int = 0
     refused: int = 0  # by the server
     errors: int = 0  # of these: the checker has an error
-    warnings: int = 0  # it only warns
+    warnings: int = 0  # it only warns, or has a note
     silent: int = 0  # it says nothing
     alarms: int = 0  # the server accepts the model, and the checker says that it does not
     placed: int = 0  # models with an error whose changed lines are known
@@ -61,16 +60,15 @@ def judge(cases: Sequence[Case], folder: Path, prefix: str) -> tuple[Figures, li
             alone = folder / "alone"
             shutil.rmtree(alone, ignore_errors=True)
             stage(case.example, alone, name)
-            found = folder_faults(alone, Destination(device="cpu"))
+            found = folder_faults(alone, case.destination)
             stage(case.example, folder / "models", name)
             words = _refusal(server, name, case)
             errors = [fault for fault in found if fault.severity is Severity.ERROR]
-            warned = any(fault.severity is Severity.WARNING for fault in found)
             rules = [fault.rule for fault in found]
             figures.models += 1
             if words:
                 figures.refused += 1
-                kind = "errors" if errors else "warnings" if warned else "silent"
+                kind = "errors" if errors else "warnings" if found else "silent"
                 setattr(figures, kind, getattr(figures, kind) + 1)
                 if kind != "errors":
                     odd.append(Odd(kind, case, rules, words))
