@@ -5,7 +5,7 @@ are indented as HERE is); or a pair, a part of them and what stands there instea
 (a rule, with ``:LINE``, or a list; by default what the file is called, or nothing for a case that is only given) and
 words of the first fault's ``message`` and ``cure``. ``parts`` are further such words as HERE, with a text for all cases
 that give none. ``rules`` are those that count, all by default. With ``server: asked`` the server refuses the cases in
-which something is an error, and loads the others.
+which something is an error, with ``words`` of its own, and loads the others.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ def test_checker_and_server_do_what_the_case_says(path: Path, tmp_path: Path) ->
     """Otherwise a model that is wrong is deployed, or one that is right is refused."""
     table = yaml.safe_load(path.read_text())
     assert set(table) <= {"files", "beside", "parts", "rules", "server", "cases"}
-    examples, silent = {}, set()
+    examples, silent, said_by_server = {}, set(), {}
     for name, case in table["cases"].items():
         case = case if isinstance(case, dict) and "given" in case else {"given": case}
-        assert set(case) <= {"given", "says", "message", "cure"}, name
-        says = case.get("says", path.stem if {"cure", "message"} & set(case) else [])
+        assert set(case) <= {"given", "says", "message", "cure", "words"}, name
+        says = case.get("says", path.stem if len(case) > 1 else [])
         says = says if isinstance(says, list) else [says]
         examples[name] = example(table, case["given"])
         found = said(table, examples[name], tmp_path / f"alone-{name}")
@@ -78,7 +78,9 @@ def test_checker_and_server_do_what_the_case_says(path: Path, tmp_path: Path) ->
         assert all(rule.partition(":")[0] in RULES_BY_ID for rule in says), name
         for key in {"message", "cure"} & set(case):
             assert case[key] in getattr(found[0], key), (name, found)
+        said_by_server |= {name: case["words"]} if "words" in case else {}
         silent |= set() if any(fault.severity is Severity.ERROR for fault in found) else {name}
     if table.get("server") == "asked":
         results = server_results(examples, tmp_path)
         assert {name for name, result in results.items() if result.loaded} == silent
+        assert all(words in results[name].words for name, words in said_by_server.items())
