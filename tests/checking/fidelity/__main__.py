@@ -13,7 +13,7 @@ from tests.checking.fidelity.corpus import CLASSES, CODE, cases
 from tests.checking.fidelity.judged import Figures, Odd, judge
 
 PAGE, REPORT = ROOT / "docs" / "fidelity.md", ROOT / "reports" / "fidelity.txt"
-SEED, COUNT = 0, 250
+SEED, COUNT = 0, 150
 _HEAD = """\
 # How often `check` is right
 
