@@ -12,9 +12,9 @@ from tests.checking.fidelity.corpus import CLASSES
 COUNT, SEED = 60, 1
 # Refusals that are not found as errors, alarms that the server refutes, and the share of right lines, at the worst.
 WORST = {
-    "fields of configs": (0, 0, 0.9),
-    "texts of configs": (0, 0, 0.9),
-    "lines of model.py": (3, 0, 0.6),
+    "fields of configs": (1, 0, 0.75),  # a backend that the server lacks
+    "texts of configs": (0, 0, 0.95),
+    "lines of model.py": (2, 0, 0.65),
     "random ensembles": (0, 0, 0.0),
 }
 
