@@ -111,7 +111,8 @@ CASES = {
     "generator": (NO_LIST, ends("            yield response"), "error"),
     "empty": (NO_LIST, f"{EXECUTE}{LIST}{LOOP}        return responses\n", A_NUMBER),
     "twice": (TWICE, f"{EXECUTE}{LIST}{LOOP}            responses.append(response)\n{END}", A_NUMBER),
-    # Only a warning: of requests that go there.
+    # Only warnings.
+    "no-tensors": ("", good("[y]", "outputs").replace("y =", f"outputs = []\n{IN}y ="), '"outputs":[]'),
     "branch": ("", f"{EXECUTE}{LIST}{LOOP}{IN}if x.size:\n    {IN}responses.append(response)\n{END}", A_NUMBER),
     "tensors": (NO_LIST, good("append(response)", "append(y)"), A_RESPONSE),
     "keyword": (ARGUMENTS, good('Tensor("Y", x)', 'Tensor(name="Y", numpy_array=x)'), CONSTRUCTOR),
