@@ -5,7 +5,7 @@ are indented as HERE is); or a pair, a part of them and what stands there instea
 (a rule, with ``:LINE``, or a list; by default what the file is called, or nothing for a case that is only given) and
 words of the first fault's ``message`` and ``cure``. ``parts`` are further such words as HERE, with a text for all cases
 that give none. ``rules`` are those that count, all by default. With ``server: asked`` the server refuses the cases in
-which something is an error, with ``words`` of its own, and loads the others.
+which something is an error, with ``words`` of its own, and loads the others; ``completes`` is one that completes configs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TABLES = sorted(Path(__file__).with_name("cases").glob("*.yaml"))
 
 def filled(text: str, parts: dict[str, str]) -> str:
     """``text`` with the parts of a case in their places."""
-    for place, part in parts.items():
+    for place, part in [*parts.items()] * 2:  # a part may have the places of others
         lines = []
         for line in text.split("\n"):
             indent = line[: len(line) - len(line.lstrip())] if line.strip() == place else ""
@@ -80,7 +80,7 @@ def test_checker_and_server_do_what_the_case_says(path: Path, tmp_path: Path) ->
             assert case[key] in getattr(found[0], key), (name, found)
         said_by_server |= {name: case["words"]} if "words" in case else {}
         silent |= set() if any(fault.severity is Severity.ERROR for fault in found) else {name}
-    if table.get("server") == "asked":
-        results = server_results(examples, tmp_path)
+    if "server" in table:
+        results = server_results(examples, tmp_path, completes=table["server"] == "completes")
         assert {name for name, result in results.items() if result.loaded} == silent
         assert all(words in results[name].words for name, words in said_by_server.items())
