@@ -5,7 +5,7 @@ are indented as HERE is); or a pair, a part of them and what stands there instea
 (a rule, with ``:LINE``, or a list; by default what the file is called, or nothing for a case that is only given) and
 words of the first fault's ``message`` and ``cure``. ``parts`` are further such words as HERE, with a text for all cases
 that give none. ``rules`` are those that count, all by default. With ``server: asked`` the server refuses the cases in
-which something is an error, with ``words`` of its own, and loads the others; ``completes`` is one that completes configs.
+which something is an error, with ``words`` of its own, and loads the others; ``completes``: one that completes.
 """
 
 from __future__ import annotations
