@@ -22,7 +22,7 @@ SLOW = (
     "building/test_build.py::test_building_again_from_nothing_gives_the_same_bytes",
     "building/test_build.py::test_pretrained_weights_that_are_not_available_fail_the_build_by_name",
     "building/made/test_environments_served.py",
-    "checking/test_mutations.py::test_the_server_agrees_on_changed_models",
+    "checking/test_fidelity.py",
     "checking/test_parity.py::test_the_real_server_hangs_or_dies",
     "checking/rules/sagemaker/test_served.py",
     "deploy/test_fused_in_images.py",

@@ -88,9 +88,9 @@ PIECES = st.sampled_from(
 
 
 @st.composite
-def mutated(draw: st.DrawFn, text: str) -> str:
+def mutated(draw: st.DrawFn, text: str, most: int = 4) -> str:
     """``text`` with a few pieces deleted, doubled, put in or exchanged."""
-    for _ in range(draw(st.integers(1, 4))):
+    for _ in range(draw(st.integers(1, most))):
         start = draw(st.integers(0, len(text)))
         end = min(len(text), start + draw(st.integers(0, 12)))
         piece = draw(st.one_of(st.just(""), PIECES, st.just(text[start:end] * 2), st.text(max_size=3)))

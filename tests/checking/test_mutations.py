@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import shutil
 from pathlib import Path
 
-import pytest
-from google.protobuf.message import Message
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.checking.configs import changed, messages, mutated
 from tests.checking.packing import folder_faults
-from tests.checking.served import ModelLoader
 from triton_ensembles.checking.examples import Y, ensemble, python_model, step
 from triton_ensembles.checking.registry import RULES
-from triton_ensembles.checking.rule import Example, Server
+from triton_ensembles.checking.rule import Example
 from triton_ensembles.checking.staging_example import stage
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import format_config, parse_config
@@ -41,13 +37,6 @@ MODEL = python_model(
 CHANGED = [changed(parse_config(text, "")) for text in (ENSEMBLE, MODEL)]
 BY_ID = {rule.id: rule for rule in RULES}
 TARGET = Destination(device="cpu")
-SERVED = settings(
-    max_examples=60,
-    deadline=None,
-    derandomize=True,
-    phases=[Phase.generate],
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
-)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -61,27 +50,3 @@ def test_the_checker_never_fails(tmp_path: Path, text: str, version: str) -> Non
     stage(Example(text, {f"{version}/model.py": "x = 1\n"}), tmp_path / "models", "model")
     for fault in folder_faults(tmp_path / "models", TARGET):
         assert not fault.message.startswith("this rule itself failed"), fault
-
-
-@pytest.mark.parametrize("configs", CHANGED, ids=["ensemble", "model"])
-def test_the_server_agrees_on_changed_models(configs: st.SearchStrategy[Message], tmp_path: Path) -> None:
-    """Otherwise the checker passes what Triton refuses, or refuses what Triton loads."""
-    models, numbers = tmp_path / "models", itertools.count()
-    with ModelLoader(models, tmp_path) as server:
-
-        @SERVED
-        @given(configs)
-        def compare(config: Message) -> None:
-            name = f"changed-{next(numbers)}"
-            printed = format_config(config)
-            shutil.rmtree(tmp_path / "alone", ignore_errors=True)
-            stage(Example(printed), tmp_path / "alone", name)
-            faults = folder_faults(tmp_path / "alone", TARGET)
-            expected = {BY_ID[fault.rule].server for fault in faults}
-            if Server.DIES in expected:
-                return
-            stage(Example(printed), models, name)
-            result = server.load_surely(name)
-            assert result.loaded == (Server.REFUSES not in expected), (printed, faults, result.words)
-
-        compare()

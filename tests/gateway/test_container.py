@@ -51,6 +51,19 @@ def test_models_see_the_environment_of_the_container_alone(tmp_path: Path, monke
             assert not [variable for variable in variables if variable.startswith(b"AWS_")]
 
 
+def test_a_model_that_triton_lacks_ends_the_container_by_its_name(tmp_path: Path) -> None:
+    """Otherwise it is never ready, and SageMaker says so after ten minutes, without a reason."""
+    folder, log = write(tmp_path / "models"), tmp_path / "log"
+    (folder / "file").rename(tmp_path / "elsewhere")
+    server = GatewayServer(folder, log=log)
+    server.launch()
+    try:
+        wait_for_end(server.pid, 100)
+        assert not server.alive() and "error: the table names 'size version 1', and Triton has no" in log.read_text()
+    finally:
+        server.stop()
+
+
 def test_it_is_not_ready_while_the_table_does_not_fit_the_models(tmp_path: Path) -> None:
     folder = write(tmp_path / "models")
     table = folder / "models.toml"

@@ -35,6 +35,11 @@ def check(paths: Sequence[Path], destination: Destination = ANYWHERE) -> Report:
     Raises:
         EnsembleError: when a path does not exist, there is no model at all, or pyproject.toml is wrong.
     """
+    return report_on(read_repositories(paths), paths, destination)
+
+
+def read_repositories(paths: Sequence[Path]) -> list[Repository]:
+    """The repositories at ``paths``; raises as :func:`check` does."""
     repositories: list[Repository] = []
     for path in paths:
         if not path.exists():
@@ -43,7 +48,7 @@ def check(paths: Sequence[Path], destination: Destination = ANYWHERE) -> Report:
         if not inside:
             raise _no_model(path)
         repositories += inside
-    return report_on(repositories, paths, destination)
+    return repositories
 
 
 def report_on(repositories: Sequence[Repository], paths: Sequence[Path], destination: Destination) -> Report:

@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
 
-from triton_ensembles.checking.fault import Place
+from triton_ensembles.checking.fault import Edit, Place
 from triton_ensembles.checking.text.parsed import Parsed, Path, TextFault
 from triton_ensembles.checking.text.parser import parse
-from triton_ensembles.checking.text.tokens import Lines
+from triton_ensembles.checking.text.tokens import Kind, Lines, Token, Tokens
 from triton_ensembles.checking.text.unknown import UnknownValueError, view
 from triton_ensembles.ground.spelling import nearest
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig
+
+_PLAIN = re.compile(r"[^\"\\\x00-\x1f]+")
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,48 @@ class ConfigFile:
     def has(self, *path: str | int | bool) -> bool:
         """Whether the text has this field, also when its value is the default."""
         return self._parsed.offset(path) is not None
+
+    def renamed(self, *path: str | int | bool, to: str, field: str = "") -> tuple[Edit, ...]:
+        """The edit that makes the string at ``path`` ``to``, and its field ``field`` if that is given; none where the
+        text has it otherwise than as the field's name, a colon and one string."""
+        token = self._token(path)
+        if token is None or token.kind is not Kind.STRING or not _PLAIN.fullmatch(to):
+            return ()
+        start, new = token.offset, f'"{to}"'
+        if field:
+            written = re.compile(rf"(?<!\w){path[-1]}[ \t]*:[ \t]*\Z").search(self.text, max(0, start - 100), start)
+            if written is None:
+                return ()
+            start, new = written.start(), f"{field}: {new}"
+        return (Edit(start, token.offset + len(token.text), new),)
+
+    def swapped(self, first: Path, second: Path) -> tuple[Edit, ...]:
+        """The edits that exchange two strings; none unless the text has both."""
+        tokens = [token for path in (first, second) if (token := self._token(path)) and token.kind is Kind.STRING]
+        pairs = zip(tokens, reversed(tokens), strict=True) if len(tokens) == 2 else ()
+        return tuple(Edit(old.offset, old.offset + len(old.text), new.text) for old, new in pairs)
+
+    def called(self, *paths: Path, to: str) -> tuple[Edit, ...]:
+        """The edits that write ``to`` for the field's name wherever the entries of a map at ``paths`` have one."""
+        tokens = {token for path in paths if (token := self._token(path)) and token.kind is Kind.NAME}
+        return tuple(Edit(token.offset, token.offset + len(token.text), to) for token in sorted(tokens, key=str))
+
+    def before(self, *path: str | int | bool, line: str) -> tuple[Edit, ...]:
+        """The edit that puts ``line`` before the field at ``path``; none unless that begins a line."""
+        offset = self._parsed.offset(path)
+        if offset is None or (offset and self.text[offset - 1] != "\n"):
+            return ()
+        return (Edit(offset, offset, line + ("\r\n" if "\r\n" in self.text else "\n")),)
+
+    def _token(self, path: Path) -> Token | None:
+        """What stands at ``path``; None if it is several strings, or nothing."""
+        offset = self._parsed.offset(path)
+        if offset is None or (path[0] == "parameters" and path[1] in self.added):
+            return None
+        tokens = Tokens(self.text)
+        tokens.go_to(offset)
+        token = tokens.take()
+        return None if token.kind is Kind.STRING is tokens.now.kind else token
 
     def line_text(self, place: Place) -> str:
         """The line that ``place`` is on, without its indentation."""

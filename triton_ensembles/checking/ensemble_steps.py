@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from triton_ensembles.checking.completed import completed
-from triton_ensembles.checking.fault import Finding
+from triton_ensembles.checking.fault import Edit, Finding
 from triton_ensembles.checking.repository import Model, Repository
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.spelling import listed
@@ -72,7 +72,11 @@ def _of_step(model: Model, item: Step, flowing: dict[str, set[str]]) -> Iterator
     if fits and all(maps.values()) and not any(names[kind] & set(maps[kind]) for kind in names):
         message = f"input_map and output_map of this step are swapped: '{name}' reads {listed(names['input'])}"
         cure = "write output_map for input_map, and input_map for output_map"
-        yield "input_map", Finding(model.at(*item.path, "input_map"), message, cure=cure)
+        edits: tuple[Edit, ...] = ()
+        for old, new in (("input_map", "output_map"), ("output_map", "input_map")):
+            entries = ((*item.path, old, key) for key in getattr(item.message, old))
+            edits += model.file.called((*item.path, old), *entries, to=new)
+        yield "input_map", Finding(model.at(*item.path, "input_map"), message, cure=cure, edits=edits)
         return
     for kind, pairs in maps.items():
         for key in sorted(pairs):
@@ -81,7 +85,9 @@ def _of_step(model: Model, item: Step, flowing: dict[str, set[str]]) -> Iterator
             if is_tensor and key not in names[kind] and key in flowing[kind]:
                 message = f"key and value of this {kind}_map are swapped: '{value}' is the {kind} of '{name}'"
                 cure = f'write {kind}_map {{ key: "{value}" value: "{key}" }}'
-                yield f"{kind}_map", Finding(model.at(*item.path, f"{kind}_map", key, "key"), message, cure=cure)
+                entry = (*item.path, f"{kind}_map", key)
+                edits = model.file.swapped((*entry, "key"), (*entry, "value"))
+                yield f"{kind}_map", Finding(model.at(*entry, "key"), message, cure=cure, edits=edits)
 
 
 def step_names(repository: Repository) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from triton_ensembles.ground.errors import escaped
 
@@ -27,6 +28,14 @@ class Place:
         return ":".join([escaped(self.path), *(str(number) for number in (self.line, self.column) if number)])
 
 
+class Edit(NamedTuple):
+    """A part of a file's text, as offsets of characters, and what to write instead of it."""
+
+    start: int
+    end: int
+    text: str
+
+
 @dataclass(frozen=True)
 class Finding:
     """A fault as a rule's function yields it; the rule itself adds its id."""
@@ -37,6 +46,7 @@ class Finding:
     effect: str = ""
     cure: str = ""  # what to write instead
     severity: Severity | None = None  # where it is not that of the rule
+    edits: tuple[Edit, ...] = ()  # the cure for ``check --fix``, where it is exact: of the file that the place is in
 
 
 @dataclass(frozen=True)
@@ -51,6 +61,7 @@ class Fault:
     effect: str = ""
     cure: str = ""
     line_text: str = field(default="", compare=False)
+    edits: tuple[Edit, ...] = field(default=(), compare=False)
 
     @property
     def notes(self) -> list[str]:

@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from triton_ensembles.checking.baseline import Baseline
-from triton_ensembles.checking.checker import check
+from triton_ensembles.checking.checker import check, read_repositories, report_on
 from triton_ensembles.checking.explanation import explain, rule_list
+from triton_ensembles.checking.fixes import Fixes, exact_fixes
 from triton_ensembles.checking.formats import FORMATS, printed
 from triton_ensembles.checking.places import FilePlaces
 from triton_ensembles.checking.report import Report
@@ -54,6 +55,8 @@ from triton_ensembles.triton.targets import NAMES
     type=options.NEW_FILE,
     help="Write all faults into FILE for --baseline, and exit with 0.",
 )
+@click.option("--fix", is_flag=True, help="Print the fixes that are exact, as a diff. Archives are left alone.")
+@click.option("--write", is_flag=True, help="With --fix: write them, and check again.")
 @click.option(
     "--explain",
     "explained",
@@ -73,6 +76,8 @@ def check_command(
     style: str,
     baseline: Path | None,
     new_baseline: Path | None,
+    fix: bool,
+    write: bool,
     explained: str | None,
 ) -> None:
     """Find every fault of model repositories and archives, before anything is built or deployed.
@@ -92,6 +97,8 @@ def check_command(
       check --strict                             for CI: warnings also fail
       check --format sarif > check.sarif         for code scanning; docs/ci.md has whole workflows
       check --write-baseline known.json          from now on, --baseline known.json shows new faults only
+      check --fix                                a diff of what only one spelling, name or place can mend
+      check --fix --write                        write it, and check again
       check --explain step-input-unknown         what this rule means, with examples
 
     A comment accepts a fault, on its line or alone on the line before: "# check: ignore[RULE] reason". So does
@@ -111,12 +118,23 @@ def check_command(
         return
     if baseline and new_baseline:
         raise click.UsageError("--baseline and --write-baseline exclude each other")
+    if (write and not fix) or (fix and (new_baseline or style != "text")):
+        raise click.UsageError("--write goes with --fix, and --fix with neither --write-baseline nor --format")
     started = time.perf_counter()
     destination = Destination(target or "", instance or "", "" if not image or image == PIP_SERVER else image)
     try:
         chosen = [_path_of(text) for text in paths] or [options.current_places().ensembles]
         known = Baseline.read(baseline) if baseline else None
-        report = replace(check(chosen, destination), strict=strict)
+        repositories = read_repositories(chosen)
+        report = _compared(report_on(repositories, chosen, destination), known, destination)
+        if fix:
+            fixes = exact_fixes(repositories, report.faults, lambda read: report_on(read, chosen, destination).faults)
+            click.echo(fixes.diff, nl=False)
+            if write and fixes.faults:
+                fixes.write()
+                report = _compared(check(chosen, destination), known, destination)
+            click.echo(_of_fixes(fixes, report, write))
+        report = replace(report, strict=strict)
         if new_baseline:
             Baseline.of(report.faults, FilePlaces(report.roots), destination).write(new_baseline)
     except EnsembleError as error:
@@ -125,13 +143,33 @@ def check_command(
         faults = "1 fault is" if len(report.faults) == 1 else f"{len(report.faults):,} faults are"
         click.echo(f"{faults} in {shown(new_baseline)}; from now on: check --baseline {shown(new_baseline)}")
         return
-    report = _compared(report, known, destination) if known else report
     click.echo(printed(style, report, time.perf_counter() - started))
     context.exit(1 if report.failed else 0)
 
 
-def _compared(report: Report, baseline: Baseline, destination: Destination) -> Report:
+def _of_fixes(fixes: Fixes, report: Report, written: bool) -> str:
+    count, files = len(fixes.faults), " and ".join(shown(file.path) for file in fixes.files[:3])
+    faults = "1 fault" if count == 1 else f"{count:,} faults"
+    left = any(fault.edits for fault in report.faults)
+    if not count and left:
+        return (
+            "no file is changed: what has an exact fix is in an archive, or the fix would collide with something else"
+        )
+    if not count:
+        return (
+            "no fault has an exact fix: the cures below are for a person to choose"
+            if report.faults
+            else "nothing to fix"
+        )
+    more = f" and {len(fixes.files) - 3} more files" if len(fixes.files) > 3 else ""
+    again = "; once more for what is left" if left else ""
+    return f"fixed {faults} in {files}{more}{again}" if written else f"--write fixes {faults} in {files}{more}"
+
+
+def _compared(report: Report, baseline: Baseline | None, destination: Destination) -> Report:
     """The report with the faults of the baseline taken out."""
+    if baseline is None:
+        return report
     places = FilePlaces(report.roots)
     new, known = baseline.split(report.faults, places)
     gone = baseline.gone(report.faults, places, report.roots, destination)

@@ -15,15 +15,20 @@ from aiohttp import web
 from triton_ensembles.gateway.application import Gateway
 from triton_ensembles.gateway.table import Table
 from triton_ensembles.gateway.triton import Triton
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import die_with_parent
+from triton_ensembles.ground.spelling import listed
 
 _TRITON_SECONDS = 30.0  # that Triton may take to end
 _DRAIN_SECONDS = 60.0  # that requests under way may take at SIGTERM: as long as SageMaker waits for any
+_LOOK_SECONDS = 0.5  # between two questions for what Triton has
 _UNREAD_SECONDS = 2.0  # that a client may take to send the rest of a body which has been refused
 
 
 async def run(table: Table, host: str, port: int, grpc_url: str, http_url: str, tritonserver: Sequence[str]) -> None:
     """Start Triton and serve the models until SIGTERM or SIGINT. When Triton ends before, so does the process, with 1.
+
+    Raises :class:`EnsembleError` when the table has a model that no repository of Triton has.
 
     ``grpc_url`` and ``http_url`` (``127.0.0.1:8001``) are where Triton will listen, and ``tritonserver`` starts it.
     """
@@ -45,12 +50,25 @@ async def run(table: Table, host: str, port: int, grpc_url: str, http_url: str, 
     try:
         await runner.setup()
         await web.SockSite(runner, listening, backlog=1024).start()
+        looking = asyncio.create_task(_refuse_missing(table, triton))
+        looking.add_done_callback(lambda task: None if task.cancelled() or not task.exception() else stopping.set())
         await stopping.wait()
+        if looking.done():
+            looking.result()
+        looking.cancel()
     finally:
         await runner.cleanup()  # when the requests under way have been answered
         watching.cancel()
         await triton.close()
         await _end(process)
+
+
+async def _refuse_missing(table: Table, triton: Triton) -> None:
+    while (names := await triton.names()) is None:
+        await asyncio.sleep(_LOOK_SECONDS)
+    if missing := [str(model) for model in table.models if model.served not in names]:
+        cure = f"correct the table, or add the model; Triton's repositories have {listed(names)}"
+        raise EnsembleError(f"the table names {listed(missing)}, and Triton has no such model", cure=cure)
 
 
 async def _end_with(process: asyncio.subprocess.Process) -> None:

@@ -55,6 +55,17 @@ class Triton:
         """Whether Triton answers inference requests for the model, also over HTTP, which begins to listen last."""
         return await self._succeeds(f"{_path(model)}/ready")
 
+    async def names(self) -> frozenset[str] | None:
+        """The models of its repositories, loaded or not; None when it does not say, or listens not yet.
+
+        Over HTTP it listens when it has loaded what it loads at the start.
+        """
+        try:
+            async with self._session.post("/v2/repository/index") as response:
+                return frozenset(item["name"] for item in await response.json()) if response.ok else None
+        except aiohttp.ClientError:
+            return None
+
     async def signature(self, model: Model) -> Signature:
         """Triton's description of the model. Raises Refused: 503 while it is not ready, 500 when it does not fit."""
         if signature := self._signatures.get(model):

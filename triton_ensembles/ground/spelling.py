@@ -1,10 +1,12 @@
 """Did you mean …? The one place that decides how close a name has to be."""
 
 import difflib
+import re
 from collections.abc import Iterable
 from itertools import islice
 
 _NEAR = 0.7
+_VERY_NEAR, _CLEAR = 0.85, 0.1  # how near, and by how much nearer than all others, leaves no doubt
 _MOST = 300  # names to compare with
 _LONGEST = 80  # difflib is quadratic, and a name of a thousand letters is not a misspelling
 
@@ -19,6 +21,19 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
         return exact
     matches = difflib.get_close_matches(_key(word), by_key, n=1, cutoff=_NEAR)
     return by_key[matches[0]] if matches else None
+
+
+def only_near(word: str, known: Iterable[str]) -> str | None:
+    """The known name that was meant without doubt: as :func:`nearest`, if no other one is nearly as near. Numbers are
+    not misspelt: INPUT1 is not meant for INPUT0."""
+    names = list(islice({*known} - {word}, _MOST + 1))
+    if len(word) > _LONGEST or len(names) > _MOST:
+        return None
+    ratios = [(difflib.SequenceMatcher(None, _key(word), _key(name)).ratio(), name) for name in names]
+    (first, name), (second, _) = [*sorted(ratios, reverse=True), (0.0, ""), (0.0, "")][:2]
+    digits, meant = (re.sub(r"\D", "", text) for text in (word, name))
+    is_clear = first >= _NEAR > second or (first >= _VERY_NEAR and first - second >= _CLEAR)
+    return name if is_clear and digits in ("", meant) else None
 
 
 def choices(known: Iterable[str], most: int = 12) -> str:

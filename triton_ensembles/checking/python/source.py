@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from triton_ensembles.archive.tree import join
-from triton_ensembles.checking.fault import Place
+from triton_ensembles.checking.fault import Edit, Place
 from triton_ensembles.checking.packages import packages_in
 from triton_ensembles.checking.python.budget import PythonBudget
 from triton_ensembles.checking.python.imports import DYNAMIC, Import, imports_of
@@ -49,6 +49,28 @@ class PythonFile:
         if isinstance(node, ast.AST):
             return Place(self.shown, getattr(node, "lineno", 0), getattr(node, "col_offset", -1) + 1)
         return Place(self.shown, node.line, node.column)
+
+    def renamed(self, node: ast.expr | None, old: str, to: str | None) -> tuple[Edit, ...]:
+        """The edit that writes ``to`` for ``old``, the text of a literal or the name of an attribute; none where the
+        source has it otherwise, or without ``to``."""
+        if not to or not isinstance(node, ast.Constant | ast.Attribute) or not node.end_lineno:
+            return ()
+        lines = self.data.split(b"\n")
+        quotes = isinstance(node, ast.Constant)
+        end = sum(len(line) + 1 for line in lines[: node.end_lineno - 1]) + (node.end_col_offset or 0) - quotes
+        start = end - len(old.encode())
+        if quotes:
+            is_plain = (
+                start == end + node.col_offset - (node.end_col_offset or 0) + 2 and node.lineno == node.end_lineno
+            )
+            marks = self.data[start - 1 : start] + self.data[end : end + 1]
+            is_plain = is_plain and marks in (b"''", b'""')
+        else:
+            is_plain = self.data[start - 1 : start] == b"."
+        if not is_plain or self.data[start:end] != old.encode() or "\\" in old:
+            return ()
+        place = len(self.data[:start].decode("utf-8", "replace"))
+        return (Edit(place, place + len(old), to),)
 
     @cached_property
     def _calls(self) -> tuple[tuple[ast.Call, str], ...]:

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 
+from triton_ensembles.checking.fault import Edit
 from triton_ensembles.checking.text.parsed import TextFault
 
 RULE = "config-other-format"
@@ -35,7 +36,8 @@ def narrow(text: str) -> tuple[str, list[TextFault]]:
     name = unicodedata.name(text[wide[0]]).lower().replace("fullwidth", "full-width")
     more = f" (and {len(wide) - 1} more such characters further down)" if len(wide) > 1 else ""
     message = f"'{text[wide[0]]}' is a {name}, which protobuf does not take{more}"
-    return "".join(letters), [TextFault("config-syntax", wide[0], message, f"write '{letters[wide[0]]}'")]
+    edits = tuple(Edit(place, place + 1, letters[place]) for place in wide)
+    return "".join(letters), [TextFault("config-syntax", wide[0], message, f"write '{letters[wide[0]]}'", edits)]
 
 
 def other_format(text: str) -> TextFault | None:

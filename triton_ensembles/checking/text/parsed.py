@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from google.protobuf.message import Message
 
+from triton_ensembles.checking.fault import Edit
+
 Path = tuple[str | int | bool, ...]  # of a field: names, indices of lists, keys of maps
 
 
@@ -20,6 +22,7 @@ class TextFault(NamedTuple):
     offset: int
     message: str
     cure: str
+    edits: tuple[Edit, ...] = ()  # which are exactly the cure
 
 
 @dataclass

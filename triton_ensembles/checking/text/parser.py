@@ -11,8 +11,10 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
+from triton_ensembles.checking.fault import Edit
 from triton_ensembles.checking.text.foreign import RULE as OTHER_FORMAT
 from triton_ensembles.checking.text.foreign import narrow, other_format
+from triton_ensembles.checking.text.moves import Move
 from triton_ensembles.checking.text.parsed import Parsed, Path, TextFault
 from triton_ensembles.checking.text.plain import plain_entry
 from triton_ensembles.checking.text.reading import (
@@ -27,7 +29,7 @@ from triton_ensembles.checking.text.reading import (
 from triton_ensembles.checking.text.strays import fields_meant, form_of
 from triton_ensembles.checking.text.tokens import PAIRS, Kind, Token
 from triton_ensembles.checking.text.value_reading import ValueReading
-from triton_ensembles.ground.spelling import choices, nearest
+from triton_ensembles.ground.spelling import choices, nearest, only_near
 from triton_ensembles.triton.model_config import ModelConfig
 
 _PROSE = re.compile(r"[^\n:={}\[\]]*(?:\n|\Z)")
@@ -171,7 +173,22 @@ class _Parser(ValueReading):
             self._scalars(message, descriptor, name, path)
         if self._wrong == wrong and descriptor is not None:
             self._latest = None
+        value_end = self.tokens.taken_to
         self.tokens.take_mark(",", ";")
+        if self._moves:
+            self._move(name, value_end)
+
+    def _move(self, name: Token, value_end: int) -> None:
+        """Let the faults of misplaced fields carry their fix: at the end of the field, and of the one around it."""
+        depth = len(self._outer)
+        for move in self._moves:
+            if move.start == name.offset:
+                move.value_end, move.end = value_end, self.tokens.taken_to
+            elif move.level == depth and move.end:
+                fault = self.parsed.faults[move.fault]
+                edits = move.edits(self.text, name.offset, self.tokens.taken_to)
+                self.parsed.faults[move.fault] = fault._replace(edits=edits)
+        self._moves = [move for move in self._moves if move.level < depth]
 
     def _named(self, message: Message, name: Token) -> FieldDescriptor | None:
         """The field called ``name``, or the one that was probably meant; reports all that is wrong with the name."""
@@ -187,6 +204,7 @@ class _Parser(ValueReading):
             self._lose_structure("config-unclosed", name, wrong, cure)
             return None
         guess = None if self._misplaced(name) else nearest(name.text, fields)
+        edits: tuple[Edit, ...] = ()
         if guess:
             cure = f"did you mean '{guess}'?"
         elif levels:
@@ -197,10 +215,16 @@ class _Parser(ValueReading):
             cure = f"a field of {kind} is {choices(fields, 40)}"
             cure = f"it is a field of {choices(holders)}: move it in there" if 0 < len(holders) < 4 else cure
         known = names_within(ModelConfig.DESCRIPTOR).get(name.text)
-        report = self._derails if guess is None and known else self._fault
-        report("config-unknown-field", name, f"{kind} has no field '{name.text[:60]}'", cure)
         # A field of another message, whose content is of its own kind: input_map is no misspelt input.
-        if guess is None or (known and message_name(fields[guess]) not in known):
+        is_other = guess is None or (known and message_name(fields[guess]) not in known)
+        if guess and not is_other and guess == only_near(name.text, fields):
+            edits = (Edit(name.offset, name.offset + len(name.text), guess),)
+        report = self._derails if guess is None and known else self._fault
+        before = len(self.parsed.faults)
+        report("config-unknown-field", name, f"{kind} has no field '{name.text[:60]}'", cure, edits=edits)
+        if guess is None and levels and len(self.parsed.faults) > before:
+            self._moves.append(Move(before, levels[-1], name.offset))
+        if guess is None or is_other:
             self._strays[-1].add(form_of(self.text, name.offset + len(name.text)))
             self._stray_names[-1].add(name.text)
             return None

@@ -8,6 +8,8 @@ from typing import NoReturn
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
+from triton_ensembles.checking.fault import Edit
+from triton_ensembles.checking.text.moves import Move
 from triton_ensembles.checking.text.parsed import Parsed, Path, TextFault
 from triton_ensembles.checking.text.placeholders import Placeholders
 from triton_ensembles.checking.text.strays import ValueForm
@@ -70,6 +72,7 @@ class Reading:
         self._empty: list[Token] = []  # the names of fields without a value
         self._latest: TextFault | None = None  # None again as soon as a field was read without a fault
         self._wrong = 0
+        self._moves: list[Move] = []  # the innermost message first
         self._swallowed = False  # an open string has taken brackets with it
         self.placeholders = Placeholders()
 
@@ -191,7 +194,9 @@ class Reading:
             self._equals.append(mark)
         return mark
 
-    def _fault(self, rule: str, token: Token, message: str, cure: str, certain: bool = False) -> None:
+    def _fault(
+        self, rule: str, token: Token, message: str, cure: str, certain: bool = False, edits: tuple[Edit, ...] = ()
+    ) -> None:
         """``certain``: the reading continues as if it were right, so nothing follows from it, and it from nothing."""
         self._one_more_wrong()
         if not certain and self._follows(rule, token):
@@ -204,7 +209,7 @@ class Reading:
             return
         if len(self.parsed.faults) >= MOST_FAULTS:
             raise TooManyFaultsError
-        fault = TextFault(rule, token.offset, message, cure)
+        fault = TextFault(rule, token.offset, message, cure, edits)
         self.parsed.faults.append(fault)
         if not certain:
             self._latest = fault
@@ -220,10 +225,10 @@ class Reading:
             return before.rule == rule  # a line that is there twice
         return rule in ("config-unknown-field", "config-wrong-type") and before.rule == "config-syntax"
 
-    def _derails(self, rule: str, token: Token, message: str, cure: str) -> None:
+    def _derails(self, rule: str, token: Token, message: str, cure: str, *, edits: tuple[Edit, ...] = ()) -> None:
         """Report what stands in the place of a bracket; if the brackets do not balance, the rest may follow from it."""
         if self._balanced:
-            self._fault(rule, token, message, cure)
+            self._fault(rule, token, message, cure, edits=edits)
         else:
             self._lose_structure(rule, token, message, cure)
 
@@ -251,16 +256,18 @@ class Reading:
             ]
             message = f"{names} are already given above: is this config here twice?"
             self.parsed.faults.append(TextFault("config-field-twice", start, message, "keep one of the two copies"))
-        for places, habit, cure in (
-            ([token.offset for token in self._equals], "'=' is not protobuf text", "write ':' instead"),
-            (self.tokens.odd_spaces, "there is an invisible character here: {}", "write an ordinary space"),
+        for places, habit, cure, write in (
+            ([token.offset for token in self._equals], "'=' is not protobuf text", "write ':' instead", ":"),
+            (self.tokens.odd_spaces, "there is an invisible character here: {}", "write an ordinary space", " "),
         ):
             if places:
                 name = unicodedata.name(self.text[places[0]], f"U+{ord(self.text[places[0]]):04X}").lower()
                 more = f" (and {len(places) - 1} more further down)" if len(places) > 1 else ""
                 mark = self.text[places[0]] == "\ufeff" and places[0] == 0
                 fix = "save the file as UTF-8 without a byte order mark" if mark else cure
-                self.parsed.faults.append(TextFault("config-syntax", places[0], habit.format(name) + more, fix))
+                ends = [place + (2 if self.text[place + 1 : place + 2] == "=" else 1) for place in places]
+                edits = () if mark else tuple(Edit(*span, write) for span in zip(places, ends, strict=True))
+                self.parsed.faults.append(TextFault("config-syntax", places[0], habit.format(name) + more, fix, edits))
 
     def _leaves(self) -> bool:
         """Whether a missing bracket was noticed further in, so that this message ends here."""
@@ -289,7 +296,8 @@ class Reading:
         certain = now.kind in (Kind.INTEGER, Kind.FLOAT, Kind.STRING)
         message = "a comma is missing between two items of a list"
         if certain or now.text == "{":
-            self._fault("config-syntax", now, message, "write a comma", certain)
+            edits = (Edit(self.tokens.taken_to, self.tokens.taken_to, ","),)
+            self._fault("config-syntax", now, message, "write a comma", certain, edits)
         else:
             self._derails("config-syntax", now, message, "write a comma")
 

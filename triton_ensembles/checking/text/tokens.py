@@ -71,11 +71,13 @@ class Tokens:
         self._line_ends: array[int] | None = None
         self.odd_spaces: list[int] = []  # offsets; protobuf refuses them
         self.now = Token(Kind.END, "", 0)
+        self.taken_to = 0  # the end of what was taken last
         self.take()
 
     def take(self) -> Token:
         """Return the current token and look at the next one."""
         taken = self.now
+        self.taken_to = taken.offset + len(taken.text)
         match = self._token.match(self._text, self._next)
         while match and match.lastgroup == "ODD_SPACE":
             self.odd_spaces.append(match.start("ODD_SPACE"))
@@ -91,6 +93,7 @@ class Tokens:
         """Look at the first token at or after ``offset``."""
         self._next = offset
         self.take()
+        self.taken_to = offset
 
     def next_is(self, *marks: str) -> bool:
         """Whether one of ``marks`` follows the current token."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Container
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
+from triton_ensembles.checking.fault import Edit
 from triton_ensembles.checking.text.parsed import Path
 from triton_ensembles.checking.text.plain import plain_run
 from triton_ensembles.checking.text.reading import Reading
@@ -24,7 +25,9 @@ class ValueReading(Reading):
         if not has_colon and not self._next_field(name):
             known = self.tokens.now.kind in (Kind.NAME, Kind.INTEGER, Kind.FLOAT, Kind.STRING) or self.tokens.at("[")
             missing = f"':' is missing after '{name.text}'"
-            self._fault("config-syntax", self.tokens.now, missing, f"write {name.text}: …", certain=known)
+            end = name.offset + len(name.text)
+            edits = (Edit(end, end, ":"),) if known else ()
+            self._fault("config-syntax", self.tokens.now, missing, f"write {name.text}: …", certain=known, edits=edits)
         if self.tokens.at("["):
             self._place(start, name.offset)
             if descriptor.is_repeated:
@@ -86,7 +89,11 @@ class ValueReading(Reading):
                 return
             value = NOTHING if self._skip_rest(taken[-1]) else error.meant
             report = self._derails if first.kind is Kind.JUNK else self._fault
-            report(error.rule, minus or first, error.message, error.cure if value is error.meant else "")
+            end = taken[-1].offset + len(taken[-1].text)
+            exact = error.write and value is error.meant
+            edits = (Edit((minus or first).offset, end, error.write),) if exact else ()
+            cure = error.cure if value is error.meant else ""
+            report(error.rule, minus or first, error.message, cure, edits=edits)
             if error.swallowed:
                 self._structure_lost = self._swallowed = True
         if value is NOTHING:
@@ -135,7 +142,8 @@ class ValueReading(Reading):
                 elif comma is None:
                     self._missing_comma()
                 elif self.tokens.at("]"):
-                    self._fault("config-syntax", comma, "there is a comma before ']'", "delete it", certain=True)
+                    edits = (Edit(comma.offset, comma.offset + 1, ""),)
+                    self._fault("config-syntax", comma, "there is a comma before ']'", "delete it", True, edits)
                     continue
             first = False
             before, start = self.tokens.now.kind, self.tokens.now.offset

@@ -44,12 +44,16 @@ NOTHING: Any = object()
 class WrongValueError(Exception):
     """``rule`` is the id to report; ``meant`` the likely value, or :data:`NOTHING`.
 
-    ``swallowed``: an open string may have taken fields or brackets with it.
+    ``swallowed``: an open string may have taken fields or brackets with it. ``write``: the text that is exactly what
+    was meant, "" when there is none.
     """
 
-    def __init__(self, rule: str, message: str, cure: str = "", meant: Any = NOTHING, swallowed: bool = False) -> None:
+    def __init__(
+        self, rule: str, message: str, cure: str = "", meant: Any = NOTHING, swallowed: bool = False, write: str = ""
+    ) -> None:
         super().__init__(message)
         self.rule, self.message, self.cure, self.meant, self.swallowed = rule, message, cure, meant, swallowed
+        self.write = write
 
 
 def read_value(field: FieldDescriptor, minus: bool, tokens: Sequence[Token]) -> Any:
@@ -85,7 +89,7 @@ def _wanted(field: FieldDescriptor) -> str:
 def _wrong(field: FieldDescriptor, written: str, meant: Any = NOTHING, write: str = "") -> WrongValueError:
     cure = f"write {field.name}: {write}" if write else f"write {_wanted(field)}"
     message = f"'{field.name}' takes {_wanted(field)}, not {written[:60]}"
-    return WrongValueError("config-wrong-type", message, cure, meant)
+    return WrongValueError("config-wrong-type", message, cure, meant, write=write)
 
 
 def _unquoted(field: FieldDescriptor, token: Token) -> Any:
@@ -163,7 +167,8 @@ def _enum(field: FieldDescriptor, minus: bool, token: Token) -> int:
     guess = certain or _likely_name(token.text, names)
     message = f"'{token.text[:60]}' is not a valid value of '{field.name}'"
     cure = f"did you mean {field.name}: {guess}?" if guess else f"write {_wanted(field)}"
-    raise WrongValueError("config-unknown-enum", message, cure, int(names[certain].number) if certain else NOTHING)
+    meant = int(names[certain].number) if certain else NOTHING
+    raise WrongValueError("config-unknown-enum", message, cure, meant, write=certain or "")
 
 
 def _likely_name(word: str, names: Collection[str]) -> str | None:

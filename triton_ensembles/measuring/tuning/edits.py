@@ -3,17 +3,15 @@
 The copies that a search measures and the files that ``--write`` replaces are made by the same edits.
 """
 
-import difflib
 import os
-import shutil
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
 from pathlib import Path
 
 from triton_ensembles.building.planned.model_selection import written_backend
 from triton_ensembles.building.planned.plan import BuildPlan
-from triton_ensembles.ground.errors import EnsembleError, shown
-from triton_ensembles.ground.files import read_text, write_whole
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import read_text
+from triton_ensembles.ground.rewriting import replace_all, unified_diff
 from triton_ensembles.measuring.tuning.config_edit import FieldPath, Scalar, edit_config
 from triton_ensembles.measuring.tuning.knobs import THREADS
 from triton_ensembles.measuring.tuning.recipe_edit import Keys, edit_recipe
@@ -55,11 +53,8 @@ class Files:
 
     def diff(self, candidate: Candidate) -> str:
         """The changes of the candidate, as a unified diff."""
-        parts: list[str] = []
-        for path, text in self.edited(candidate).items():
-            before, after = (version.splitlines(keepends=True) for version in (self._texts[path], text))
-            parts += difflib.unified_diff(before, after, shown(path), shown(path))
-        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in parts)
+        edited = self.edited(candidate).items()
+        return "".join(unified_diff(path, self._texts[path], text) for path, text in edited)
 
     def refuse_unwritable(self) -> None:
         """Raises :class:`EnsembleError` if a file could not be replaced: before the search, not after it."""
@@ -76,9 +71,9 @@ class Files:
             if read_text(path, _LONGEST) != text:
                 raise EnsembleError("this file has changed since tune began", path=path, cure="run tune once more")
         try:
-            _replace(edited)
+            replace_all(edited)
         except OSError:
-            _replace({path: self._texts[path] for path in edited if read_text(path, _LONGEST) != self._texts[path]})
+            replace_all({path: self._texts[path] for path in edited if read_text(path, _LONGEST) != self._texts[path]})
             raise
         return list(edited)
 
@@ -136,16 +131,6 @@ class Files:
             config["parameters", key, "value", "string_value"] = value
         else:
             recipe["parameters", step, key] = value
-
-
-def _replace(texts: Mapping[Path, str]) -> None:
-    """All files are written before the first takes its place."""
-    with ExitStack() as files:
-        for path, text in texts.items():
-            target = path.resolve()  # what a link leads to, and not the link
-            written = files.enter_context(write_whole(target))
-            written.write_bytes(text.encode())
-            shutil.copymode(target, written)
 
 
 def _integer(value: str | int | None) -> int:

@@ -84,27 +84,6 @@ def test_the_corrected_line_is_shown(tmp_path: Path) -> None:
     assert 'pb_utils.Tensor("Y", x)' in fault.cure
 
 
-@pytest.mark.parametrize(
-    ("line", "found"),
-    [
-        ('AutoTokenizer.from_pretrained("bert-base-uncased")', True),
-        ('AutoTokenizer.from_pretrained("bert-base-uncased", local_files_only=True)', False),
-        ("AutoTokenizer.from_pretrained(folder)", False),
-        ('AutoTokenizer.from_pretrained("/opt/model")', False),
-        ('torch.hub.load("pytorch/vision", "resnet50")', True),
-        ('torch.hub.load("/opt/vision", "resnet50", source="local")', False),
-        ('urllib.request.urlopen("http://example.com")', True),
-        ("SentenceTransformer('all-MiniLM-L6-v2')", True),
-    ],
-)
-def test_downloads(line: str, found: bool, tmp_path: Path) -> None:
-    """Otherwise a model that needs the internet is deployed into a VPC, or a local load is reported."""
-    code = "import requests, torch, urllib.request\nfrom transformers import AutoTokenizer\n"
-    code += "from sentence_transformers import SentenceTransformer\n"
-    code += _class(_INIT.format(f"folder = args\n        self.a = {line}"))
-    assert (_rules(tmp_path, code) == ["model-py-download"]) is found
-
-
 def test_newer_python_syntax_is_not_an_error(tmp_path: Path) -> None:
     """Otherwise a model for a newer Python than the checker's cannot be built at all."""
     env = {"a.step/env.tar.gz": environment("3.99"), "a.step/triton_python_backend_stub": b"\x7fELF"}
@@ -164,27 +143,6 @@ def test_where_a_line_may_never_run_it_is_a_warning(line: str, rule: str, tmp_pa
     assert fault.effect.startswith("it fails when this line runs")
 
 
-@pytest.mark.parametrize(
-    ("head", "loop", "names"),
-    [
-        ("", 'for n in ("X", "Q"):', ["Q"]),
-        ("", "for n in [f'X{i}' for i in range(2)]:", []),  # a list that is made: not known
-        ("NAMES = ['X', 'Q']\n", "for n in NAMES:", ["Q"]),
-        ("NAMES = ['X', 'Q']\nNAMES.remove('Q')\n", "for n in NAMES:", []),
-        ("PAIRS = {'X': 1, 'Q': 2}\n", "for n, _ in PAIRS.items():", ["Q"]),
-        ("A = 'Q'\n", "for _, n in enumerate((A, 'X')):", ["Q"]),
-        ("", "for n in self.names:", []),
-    ],
-)
-def test_names_from_loops_and_constants(head: str, loop: str, names: list[str], tmp_path: Path) -> None:
-    """Otherwise only names that are written out are compared with the config."""
-    body = f"            {loop}\n                x = pb_utils.get_input_tensor_by_name(request, n).as_numpy()\n"
-    end = '            made.append(pb_utils.InferenceResponse([pb_utils.Tensor("Y", x)]))\n        return made\n'
-    code = _class(f"    def execute(self, requests):\n        made = []\n        for request in requests:\n{body}{end}")
-    messages = [fault.message for fault in _faults(tmp_path, code.replace(HEAD, HEAD + head))]
-    assert [message.split("'")[1] for message in messages if "has no input" in message] == names
-
-
 def test_a_large_model_py_is_read_and_a_larger_one_is_said(tmp_path: Path) -> None:
     """Otherwise a table of data in model.py hides its faults."""
     for size, expected in ((400_000, "model-py-no-execute"), (600_000, "model-py-unread")):
@@ -208,48 +166,6 @@ def test_parameters_of_responses_by_release(image: str, found: bool, tmp_path: P
     code = MODEL_PY.replace("x)])", 'x)], parameters={"score": 1})')
     rules = {fault.rule for fault in _faults(tmp_path, code, image=image)}
     assert ("model-py-call-arguments" in rules) is found
-
-
-@pytest.mark.parametrize(
-    ("lines", "raises"),
-    [
-        (["raise ValueError"], True),
-        (["assert False, 'not ready'"], True),
-        (["self.fail()"], True),
-        (["if args:", "    return", "raise ValueError"], False),
-        (["for each in args:", "    raise ValueError"], False),
-        (["try:", "    raise ValueError", "except ValueError: ..."], False),
-        (["yield 1", "raise ValueError"], False),
-    ],
-)
-def test_what_raises_at_every_load(lines: list[str], raises: bool, tmp_path: Path) -> None:
-    """Otherwise a model that never loads passes, or one that reports what is wrong with its machine is refused."""
-    body = "".join(f"        {line}\n" for line in lines)
-    base = "class Base:\n    def initialize(self, args):\n        raise NotImplementedError\n\n\n"  # overridden
-    code = f"    def initialize(self, args):\n{body}\n    def fail(self):\n        raise ValueError\n"
-    assert ("model-py-raises" in _rules(tmp_path, f"{base}class TritonPythonModel(Base):\n{code}")) == raises
-
-
-@pytest.mark.parametrize(
-    ("line", "severities"),
-    [
-        ("X = sys.argv[0], sys.argv[-1], sys.argv[1:]", []),
-        ("X = sys.argv[1] if len(sys.argv) > 1 else ''", []),
-        ("sys.argv.append('x')\nX = sys.argv[1]", []),
-        ("from os import environ\nNAME = 'LABELS'\nX = environ[NAME]", ["warning"]),
-        ("X = os.environ.get('LABELS'), os.environ['HOME'], os.environ['SAGEMAKER_REGION']", []),
-        ("os.environ['LABELS'] = '1'\nX = os.environ['LABELS']", []),
-        ("os.environ.setdefault('LABELS', '1')\nX = os.environ['LABELS']", []),
-        ("from dotenv import load_dotenv\nload_dotenv()\nX = os.environ['LABELS']", []),
-        ("try:\n    X = os.environ['LABELS']\nexcept KeyError:\n    X = ''", []),
-        ("if 'SIZE' in os.environ:\n    X = os.environ['SIZE']", []),
-        ("def later():\n    return os.environ['LABELS']", []),
-    ],
-)
-def test_arguments_and_variables_of_the_process(line: str, severities: list[str], tmp_path: Path) -> None:
-    """Otherwise a model that was tried as a script does not load, or one that looks first is refused."""
-    found = _faults(tmp_path, f"import os\nimport sys\n{line}\n{MODEL_PY}")
-    assert [fault.severity for fault in found if fault.rule.endswith(("-of-process", "-variable"))] == severities
 
 
 @pytest.mark.parametrize(

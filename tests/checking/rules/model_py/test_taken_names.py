@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import platform
-from collections.abc import Mapping, Set
+from collections.abc import Set
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from tests.checking.packing import MODEL_PY, faults
-from tests.checking.served import ModelLoader, server_results
 from triton_ensembles.checking.examples import python_model, with_environment
 from triton_ensembles.checking.fault import Fault, Severity
 from triton_ensembles.checking.python.name_table import NUMPY, STANDARD
@@ -20,93 +19,8 @@ from triton_ensembles.checking.rule import Example
 from triton_ensembles.checking.staging_example import stage
 
 OF_NUMPY, OF_PYTHON = {"model-py-numpy-name", "model-py-numpy-version"}, {"model-py-standard-name"}
-# Lines at the import, whether the server loads them, and a part of the cure ("" for no fault).
-NUMPY_LINES = {
-    "type": ("X = np.float23(1)", False, "'float32'"),
-    "function": ("X = np.arrray([1])", False, "'array'"),
-    "module": ("X = np.random.rnad(4)", False, "'rand'"),
-    "import": ("from numpy import expand_dim", False, "'expand_dims'"),
-    "removed": ("X = np.zeros(4, dtype=np.float)", False, "write float"),
-    "dtype": ("X = np.zeros(4, dtype='flaot32')", False, "'float32'"),
-    "dtype-of-triton": ("X = np.zeros(4).astype('FP32')", False, "'float32'"),
-    "came-later": ("X = np.concat([[1], [2]])", False, "another numpy"),
-    "right": ("X = np.zeros(4, 'float32').astype('<f4').astype('datetime64[s]'), np.random.rand(4)", True, ""),
-    "asked": ("X = np.float23 if hasattr(np, 'float23') else None", True, ""),
-    "caught": ("try:\n    X = np.float23\nexcept AttributeError:\n    X = None", True, ""),
-    "put": ("np.float = float\nX = np.float", True, ""),
-    "other": ("class np:\n    float23 = 1\nX = np.float23", True, ""),
-    "annotation": ("def f():\n    x: np.float23 = 1", True, ""),
-}
-UTILS_LINES = {
-    "early": ("X = pb_utils.Tensor", False, "inside a method"),
-    "annotated": ("def f(x: list[pb_utils.Tensor]) -> pb_utils.InferenceResponse: pass", False, "in quotes"),
-    "derived": ("class E(pb_utils.TritonModelException): pass", False, "inside a method"),
-    "from": ("from triton_python_backend_utils import Tensor", False, "inside a method"),
-    "metric": ("X = pb_utils.MetricFamily.GAUGE", False, "inside a method"),
-    "in-time": ("X = pb_utils.ModelConfig, pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL", True, ""),
-    "quoted": ("def f(x: 'pb_utils.Tensor'):\n    y: pb_utils.Tensor = 1", True, ""),
-    "later": ("def f():\n    return pb_utils.Tensor", True, ""),
-    "guarded": ("X = getattr(pb_utils, 'Tensor', None)", True, ""),
-}
-STANDARD_LINES = {
-    "moved": ("from collections import Mapping, deque", False, "collections.abc"),
-    "moved-attribute": ("import collections as c\nc.Mapping", False, "collections.abc"),
-    "removed": ("import inspect\ninspect.getargspec(len)", False, "another Python"),
-    "misspelt": ("from json import JSONDecoderError", False, "'JSONDecodeError'"),
-    "class-body": ("import time\nclass A:\n    began = time.clock()", False, "the name"),
-    "submodule": ("from concurrent import futures\nfutures.ThreadPoolExecuter", False, "'ThreadPoolExecutor'"),
-    "right": ("import os.path\nfrom datetime import UTC\nimport datetime\nos.path.join('a'), datetime.UTC, os.O_RDONLY",
-              True, ""),
-    "caught": ("try:\n    from collections import Mapping\nexcept ImportError:\n    Mapping = dict", True, ""),
-    "asked": ("import time\nX = time.clock() if hasattr(time, 'clock') else 0", True, ""),
-    "by-version": ("import sys, time\nif sys.version_info < (3, 8):\n    time.clock()", True, ""),
-    "put": ("import collections, collections.abc\ncollections.Mapping = collections.abc.Mapping\ncollections.Mapping",
-            True, ""),
-    "other": ("import time\ntime = 'now'\ntime.upper()", True, ""),
-    "argument": ("import queue\ndef f(queue):\n    return queue.push(1)\nclass Q:\n    push = id\nf(Q)", True, ""),
-    "never-imported": ("string = 'abc'\nstring.upper()", True, ""),
-    "never-called": ("import time\ndef f():\n    return time.clock()", True, ""),
-    "annotation": ("import time\ndef f(x: 'time.Clock'):\n    y: time.Clock = 1", True, ""),
-}  # fmt: skip
 # A module helper.py beside model.py, a line of model.py, whether the server loads them, and a part of the cure.
 HELPER = "import numpy as np\n\n\ndef answer(x):\n    return x\n\n\nclass Steps:\n    def part(self): pass\n"
-OWN_LINES = {
-    "from": (HELPER, "from helper import ansver", False, "'answer'"),
-    "relative": (HELPER, "from .helper import ansver", False, "'answer'"),
-    "attribute": (HELPER, "import helper as h\nX = h.ansver", False, "'answer'"),
-    "method": (HELPER, "from helper import part", False, "define it"),
-    "all": (f"{HELPER}\n__all__ = ['ansver']", "from helper import *", False, "'answer'"),
-    "main": (f"{HELPER}\nif __name__ == '__main__':\n    late = 1", "from helper import late", False, "define it"),
-    "right": (HELPER, "from helper import answer, np\nimport helper\nX = helper.Steps, helper.__name__", True, ""),
-    "star": ("from math import *", "from helper import floor", True, ""),
-    "getattr": ("def __getattr__(name): return 1", "from helper import ansver", True, ""),
-    "globals": ("globals()['ansver'] = 1", "import helper\nX = helper.ansver", True, ""),
-    "executed": ("exec('ansver = 1')", "from helper import ansver", True, ""),
-    "condition": ("try:\n    ansver = 1\nexcept ValueError:\n    other = 2", "from helper import ansver", True, ""),
-    "put": (HELPER, "import helper\nhelper.ansver = 1\nX = helper.ansver", True, ""),
-    "caught": (HELPER, "try:\n    from helper import ansver\nexcept ImportError:\n    ansver = None", True, ""),
-    "shared": ("def f():\n    global late\n    late = 1\nf()", "from helper import late", True, ""),
-    "unused-all": (f"{HELPER}\n__all__ = ['ansver']", "import helper", True, ""),
-    "standard": (HELPER, "from queue import Queue", True, ""),
-}
-
-
-@pytest.mark.verdicts
-def test_the_server_agrees_on_names_of_own_modules(tmp_path: Path) -> None:
-    """Otherwise the load finds a name misspelt in one of two files, or a model that works is refused."""
-    for name, (helper, line, _, _) in OWN_LINES.items():
-        files = {"1/helper.py": helper, "1/queue.py": "", "1/model.py": f"{line}\n{MODEL_PY}"}
-        stage(Example(python_model(), files), tmp_path / "models", name)
-    with ModelLoader(tmp_path / "models", tmp_path) as server:
-        results = server.load_all(list(OWN_LINES))
-    assert {n for n, result in results.items() if result.loaded} == {
-        n for n, (*_, loads, _) in OWN_LINES.items() if loads
-    }
-    found = [fault for fault in faults(tmp_path / "models") if fault.severity is not Severity.NOTE]
-    assert {fault.rule for fault in found} == {"model-py-undefined-name"}
-    cures = {fault.place.path.split("/")[-3]: fault.cure for fault in found if fault.severity is Severity.ERROR}
-    assert cures.keys() == {name for name, line in OWN_LINES.items() if not line[2]}
-    assert all(OWN_LINES[name][3] in cure for name, cure in cures.items()), cures
 
 
 def test_a_missing_name_of_an_own_module_in_a_function_is_a_warning(tmp_path: Path) -> None:
@@ -115,29 +29,6 @@ def test_a_missing_name_of_an_own_module_in_a_function_is_a_warning(tmp_path: Pa
     stage(Example(python_model(), {"helper.py": HELPER, "1/model.py": code}), tmp_path, "m")
     (fault,) = faults(tmp_path)
     assert (fault.severity, fault.place.line) == (Severity.WARNING, 6) and "'answer'" in fault.cure
-
-
-@pytest.mark.verdicts
-@pytest.mark.parametrize(
-    ("lines", "rules", "head"),
-    [
-        (NUMPY_LINES, OF_NUMPY, "import numpy as np\n"),
-        (STANDARD_LINES, OF_PYTHON, ""),
-        (UTILS_LINES, {"model-py-unknown-attribute"}, "import triton_python_backend_utils as pb_utils\n"),
-    ],
-    ids=["numpy", "standard", "utils"],
-)
-def test_the_server_agrees_on_names(
-    lines: Mapping[str, tuple[str, bool, str]], rules: Set[str], head: str, tmp_path: Path
-) -> None:
-    """Otherwise the load finds a misspelt name, or one of a laptop's Python; or a name that there is is refused."""
-    texts = {name: {"1/model.py": f"{head}{line}\n{MODEL_PY}"} for name, (line, _, _) in lines.items()}
-    results = server_results({name: Example(python_model(), files) for name, files in texts.items()}, tmp_path)
-    assert {name: result.loaded for name, result in results.items()} == {n: loads for n, (_, loads, _) in lines.items()}
-    found = [fault for fault in faults(tmp_path / "models") if fault.rule in rules]
-    cures = {fault.place.path.split("/")[-3]: fault.cure for fault in found}
-    assert cures.keys() == {name for name, (_, loads, _) in lines.items() if not loads}
-    assert all(lines[name][2] in cure for name, cure in cures.items()), cures
 
 
 def of_rules(rules: Set[str], example: Example, folder: Path, image: str = "") -> list[Fault]:

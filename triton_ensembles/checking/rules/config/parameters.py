@@ -10,7 +10,7 @@ from triton_ensembles.checking.examples import IDENTITY, io_tensor, parameter, p
 from triton_ensembles.checking.field_rule import Path, field_rule
 from triton_ensembles.checking.python.source import every_file
 from triton_ensembles.checking.rule import Example, Finding, Model, Server, Severity, rule, warning
-from triton_ensembles.ground.spelling import nearest
+from triton_ensembles.ground.spelling import nearest, only_near
 
 # prometheus-cpp CheckLabelName: letters, digits and _, no digit first, and no __ first (Prometheus's own labels).
 # It also takes an empty name.
@@ -116,7 +116,10 @@ def parameter_misspelled(model: Model) -> Iterator[Finding]:
         if meant and meant not in model.config.parameters and not _is_own(model, key):
             message = f"Triton knows no parameter '{key}'"
             effect = "Triton ignores it"
-            yield Finding(model.at("parameters", key, "key"), message, effect, f'did you mean key: "{meant}"?')
+            exact = only_near(key, known)
+            edits = model.file.renamed("parameters", key, "key", to=exact) if exact else ()
+            cure = f'did you mean key: "{meant}"?'
+            yield Finding(model.at("parameters", key, "key"), message, effect, cure, edits=edits)
 
 
 def _is_own(model: Model, key: str) -> bool:

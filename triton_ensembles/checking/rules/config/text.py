@@ -15,7 +15,7 @@ GOOD = python_model()
 def _text_faults(model: Model, id: str, effect: str = "") -> Iterator[Finding]:
     for fault in model.file.faults:
         if fault.rule == id:
-            yield Finding(model.file.place(fault.offset), fault.message, effect, fault.cure)
+            yield Finding(model.file.place(fault.offset), fault.message, effect, fault.cure, edits=fault.edits)
 
 
 def _refused(id: str, title: str, bad: str, good: str = GOOD) -> None:

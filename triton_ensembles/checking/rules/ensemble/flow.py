@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from triton_ensembles.checking.dataflow import Dataflow, Use
 from triton_ensembles.checking.examples import SCALE, X, Y, ensemble, io_tensor, step
 from triton_ensembles.checking.rule import Destination, Finding, Model, Place, note, rule
-from triton_ensembles.ground.spelling import listed
+from triton_ensembles.ground.spelling import listed, only_near
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig"
 GOOD = ensemble(step("scale", {"X": "X"}, {"Y": "T"}), step("scale", {"X": "T"}, {"Y": "Y"}))
@@ -38,7 +38,11 @@ def ensemble_tensor_not_written(model: Model) -> Iterator[Finding]:
         known = [*flow.inputs, *flow.writers]
         message = f"nothing writes the tensor '{name}'"
         cure = f"did you mean '{guess}'?" if guess else f"the tensors here are {listed(known)}"
-        yield Finding(_place(model, flow.readers[name][0], "input_map"), message, cure=cure)
+        first, *more = flow.readers[name]
+        is_exact = guess and not more and guess == only_near(name, known)
+        path = ("ensemble_scheduling", "step", first.step, "input_map", first.key, "value")
+        edits = model.file.renamed(*path, to=guess) if guess and is_exact else ()
+        yield Finding(_place(model, first, "input_map"), message, cure=cure, edits=edits)
 
 
 @rule(

@@ -9,7 +9,7 @@ from triton_ensembles.checking.examples import SCALE, X, ensemble, io_tensor, st
 from triton_ensembles.checking.field_rule import field_rule
 from triton_ensembles.checking.rule import Example, Finding, Model, Repository, Severity, rule, warning
 from triton_ensembles.checking.text.unknown import UnknownValueError
-from triton_ensembles.ground.spelling import listed, nearest
+from triton_ensembles.ground.spelling import listed, nearest, only_near
 
 SOURCE = "core r24.10 ensemble_utils.cc ValidateTensorMapping"
 GOOD = ensemble(SCALE)
@@ -35,7 +35,10 @@ def step_model_missing(model: Model) -> Iterator[Finding]:
             cure = f'did you mean model_name: "{guess}"?' if guess else models
             if folder and model.repository.tree.is_folder(name):
                 cure = f'Triton looks in no deeper folder: move {name} out of {folder}, and write model_name: "{last}"'
-            yield Finding(model.at(*item.path, "model_name"), f"there is no model '{name}'", cure=cure)
+            path = (*item.path, "model_name")
+            exact = only_near(name, known)
+            edits = model.file.renamed(*path, to=exact) if exact and exact == guess else ()
+            yield Finding(model.at(*path), f"there is no model '{name}'", cure=cure, edits=edits)
 
 
 @rule(
@@ -77,10 +80,14 @@ def _unknown(kind: str, example: str, words: str) -> None:
                 if swapped:
                     continue
                 for key in sorted(set(pairs) - set(known)):
-                    guess = nearest(key, [name for name in known if name not in pairs]) or nearest(key, known)
+                    unused = [name for name in known if name not in pairs]
+                    guess = nearest(key, unused) or nearest(key, known)
                     message = f"'{item.message.model_name}' has no {kind} '{key}'"
                     cure = f'did you mean key: "{guess}"?' if guess else f"its {kind}s are {listed(known)}"
-                    yield Finding(model.at(*item.path, f"{kind}_map", key, "key"), message, cure=cure)
+                    path = (*item.path, f"{kind}_map", key, "key")
+                    exact = only_near(key, unused)
+                    edits = model.file.renamed(*path, to=exact) if exact else ()
+                    yield Finding(model.at(*path), message, cure=cure, edits=edits)
 
 
 _unknown(

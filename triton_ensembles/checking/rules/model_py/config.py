@@ -13,7 +13,7 @@ from triton_ensembles.checking.python.tensor_names import completed_names, needs
 from triton_ensembles.checking.python.types import types_of
 from triton_ensembles.checking.python.values import text_of, texts_of
 from triton_ensembles.checking.rule import Finding, Model, rule
-from triton_ensembles.ground.spelling import listed, nearest
+from triton_ensembles.ground.spelling import listed, nearest, only_near
 from triton_ensembles.triton.model_config import ModelConfig
 
 SOURCE = "python_backend r24.10 src/python_be.cc; core r24.10 ModelConfigToJson; measured on 2.51.0"
@@ -140,7 +140,8 @@ def model_py_output_config(model: Model) -> Iterator[Finding]:
                     message = f"the config has no output '{name}'; it has {listed(known)}"
                     effect = f"{when.effect}: TypeError: 'NoneType' object is not subscriptable"
                     cure = f"did you mean '{meant}'?" if meant else "write one of these names"
-                    yield Finding(file.place(call), message, effect, cure)
+                    edits = file.renamed(argument(call, 1, "name"), name, only_near(name, known))
+                    yield Finding(file.place(call), message, effect, cure, edits=edits)
 
 
 @rule(
@@ -158,7 +159,9 @@ def model_py_type_name(model: Model) -> Iterator[Finding]:
         if data_type is None or data_type in _TYPES or not when.is_certain:
             continue
         usual = {"TYPE_BYTES": "TYPE_STRING", "BYTES": "TYPE_STRING"}.get(data_type)
-        meant = usual or (f"TYPE_{data_type}" if f"TYPE_{data_type}" in _TYPES else nearest(data_type, _TYPES))
+        exact = usual or (f"TYPE_{data_type}" if f"TYPE_{data_type}" in _TYPES else only_near(data_type, _TYPES))
+        meant = exact or nearest(data_type, _TYPES)
+        edits = file.renamed(argument(call, 0, "triton_type_string"), data_type, exact)
         message = f"triton_string_to_numpy knows no type '{data_type}'"
         cure = f"write '{meant}'" if meant else f"it knows {listed(_TYPES, 15)}"
-        yield Finding(file.place(call), message, f"{when.effect}: KeyError: '{data_type}'", cure)
+        yield Finding(file.place(call), message, f"{when.effect}: KeyError: '{data_type}'", cure, edits=edits)

@@ -14,7 +14,7 @@ from triton_ensembles.checking.python.flow import Misuse, When, flow_of
 from triton_ensembles.checking.python.nodes import Function, name_of
 from triton_ensembles.checking.python.source import UTILS, PythonFile, every_file, model_files
 from triton_ensembles.checking.rule import Destination, Finding, Model, Severity, rule
-from triton_ensembles.ground.spelling import listed, nearest
+from triton_ensembles.ground.spelling import listed, nearest, only_near
 from triton_ensembles.triton.releases import image_of, version
 
 SOURCE = "pyflakes; Python raises NameError when the line runs"
@@ -173,7 +173,10 @@ def model_py_unknown_attribute(model: Model, destination: Destination) -> Iterat
             meant = f"{owner}.{usual}" if usual else nearest(name, _DOTTED if owner else {*_NAMES, *_SINCE})
             cure = f"write {meant}" if meant else "the README of python_backend lists what it has"
             where = f"type object '{owner}'" if owner else f"module '{UTILS}'"
-            yield Finding(file.place(node), message, f"{when.effect}: {where} has no attribute '{last}'", cure)
+            exact = None if owner else only_near(last, {*_NAMES, *_SINCE})
+            edits = file.renamed(node if isinstance(node, ast.Attribute) else None, last, exact)
+            effect = f"{when.effect}: {where} has no attribute '{last}'"
+            yield Finding(file.place(node), message, effect, cure, edits=edits)
         if early:
             message = f"the stub gives pb_utils {listed(early)} only after the import of model.py, which runs this line"
             effect = f"{When.LOAD.effect}: module '{UTILS}' has no attribute '{next(iter(early))}'"

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from triton_ensembles.checking.examples import HEAD, ensemble, io_tensor, python_model, script_model, step
+from triton_ensembles.checking.python.bindings import value_of
 from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.kinds import Kind
-from triton_ensembles.checking.python.nodes import argument, hides_arguments
+from triton_ensembles.checking.python.nodes import argument, hides_arguments, is_changed, method_of
 from triton_ensembles.checking.python.source import UTILS, PythonFile, all_files, every_call, model_files
 from triton_ensembles.checking.python.tensor_names import completed_names, needs_result, output_names
 from triton_ensembles.checking.python.types import types_of
@@ -15,7 +16,7 @@ from triton_ensembles.checking.python.values import texts_of
 from triton_ensembles.checking.rule import Example, Finding, Model, Repository, rule, warning
 from triton_ensembles.checking.tensors import sequence_inputs
 from triton_ensembles.checking.text.unknown import UnknownValueError
-from triton_ensembles.ground.spelling import listed, nearest
+from triton_ensembles.ground.spelling import listed, nearest, only_near
 
 # Measured on 2.51.0, through SageMaker's route.
 _DROPPED = "the answer lacks it (status 200, no such output)"
@@ -33,6 +34,8 @@ class TritonPythonModel:
 """
 _MISNAMED = _BODY.replace('Tensor("Y"', 'Tensor("y"')
 GOOD = script_model(_BODY)
+_OPTIONAL = python_model(inputs=io_tensor("X", more="optional: true"))
+_ASKED = '"X")\n            x = None if x is None else x.as_numpy()'
 
 
 @rule(
@@ -62,7 +65,30 @@ def model_py_input_name(model: Model) -> Iterator[Finding]:
                     f"{function.rpartition('.')[2]} returns None, and the request fails where it is used: "
                     "'NoneType' object has no attribute 'as_numpy'"
                 )
-                yield Finding(file.place(call), message, effect, _corrected(file, call, name, nearest(name, known)))
+                cure = _corrected(file, call, name, nearest(name, known))
+                edits = file.renamed(argument(call, 1, "name"), name, only_near(name, known - read))
+                yield Finding(file.place(call), message, effect, cure, edits=edits)
+
+
+@warning(
+    "model.py asks for None before it uses an optional input",
+    source="python_backend r24.10 triton_python_backend_utils.py get_input_tensor_by_name; measured on 2.51.0",
+    bad=Example(_OPTIONAL, {"1/model.py": HEAD + _BODY}),
+    good=Example(_OPTIONAL, {"1/model.py": HEAD + _BODY.replace('"X").as_numpy()', _ASKED)}),
+)
+def model_py_optional_input(model: Model) -> Iterator[Finding]:
+    optional = {tensor.name for tensor in model.config.input if tensor.optional}
+    for file, call, function in every_call(model) if optional else ():
+        names = texts_of(file, argument(call, 1, "name")) if function == _READS[0] else None
+        name = next((name for name in names or () if name in optional), None)
+        if name is None or not _runs(file, call) or not needs_result(file, call, False):
+            continue
+        if any(method_of(counted) == "inputs" for counted, _ in file.calls()):
+            continue  # which may be how it asks what the request has
+        message = f"the input '{name}' is optional, and this line uses it without asking for None"
+        effect = "a request without it fails: AttributeError: 'NoneType' object has no attribute 'as_numpy'"
+        cure = "write if tensor is not None: before its use, or delete optional: true from config.pbtxt"
+        yield Finding(file.place(call), message, effect, cure)
 
 
 @rule(
@@ -125,7 +151,9 @@ def _misnamed(model: Model, needed: bool) -> Iterator[Finding]:
                     if name not in known | completed_names(file):
                         message = f"the config has no output '{name}'; it has {listed(known)}"
                         cure = _corrected(file, call, name, nearest(name, known))
-                        yield Finding(file.place(call), message, _STEP_FAILS if needed else _DROPPED, cure)
+                        effect = _STEP_FAILS if needed else _DROPPED
+                        edits = file.renamed(argument(call, 0, "name"), name, only_near(name, known - outputs))
+                        yield Finding(file.place(call), message, effect, cure, edits=edits)
 
 
 def _needed_outputs(model: Model) -> set[str]:
@@ -158,15 +186,19 @@ def model_py_output_missing(model: Model) -> Iterator[Finding]:
         outputs = _all_made(files)
         # A name that the config does not have is a misspelled one, which model-py-output-name reports.
         known = {output.name for output in model.config.output}
-        if outputs is None or not outputs <= known or (not outputs and not _makes_none(files)):
+        makes_none = _makes_none(files)
+        if outputs is None or not (makes_none or (outputs and outputs <= known)):
             continue
+        outputs = set() if makes_none else outputs
         for number, output in enumerate(model.config.output):
             if output.name not in outputs and output.name:
-                message = f"{first.path} never makes the output '{output.name}'; it makes {listed(outputs)}"
+                made = f"it makes {listed(outputs)}" if outputs else "its responses have no tensors"
+                message = f"{first.path} never makes the output '{output.name}'; {made}"
                 cure = (
                     f'add pb_utils.Tensor("{output.name}", …) to the response, or delete the output from config.pbtxt'
                 )
-                yield Finding(model.at("output", number, "name"), message, _DROPPED, cure)
+                effect = _STEP_FAILS if output.name in _needed_outputs(model) else _DROPPED
+                yield Finding(model.at("output", number, "name"), message, effect, cure)
 
 
 def _runs(file: PythonFile, call: ast.Call) -> bool:
@@ -183,12 +215,25 @@ def _all_made(files: list[PythonFile]) -> set[str] | None:
 
 def _makes_none(files: list[PythonFile]) -> bool:
     """Whether it is sure that no response has a tensor: all of them are made here, and without one."""
-    calls = [call for file in files for call, name in file.calls() if name == f"{UTILS}.InferenceResponse"]
-    calls = [call for call in calls if argument(call, 1, "error") is None]  # a model may mean to refuse everything
-    if not calls or any(map(hides_arguments, calls)) or any(map(_hides_responses, files)):
+    calls = [(file, call) for file in files for call, name in file.calls() if name == f"{UTILS}.InferenceResponse"]
+    # A model may mean to refuse everything.
+    calls = [(file, call) for file, call in calls if argument(call, 1, "error") is None]
+    if not calls or any(hides_arguments(call) for _, call in calls) or any(map(_hides_responses, files)):
         return False
-    outputs = [argument(call, 0, "output_tensors") for call in calls]
-    return all(tensors is None or (isinstance(tensors, ast.List) and not tensors.elts) for tensors in outputs)
+    # A keyword that it does not take is a fault of its own.
+    named = {keyword.arg for _, call in calls for keyword in call.keywords} <= {"output_tensors", "parameters"}
+    return named and all(_is_empty(file, argument(call, 0, "output_tensors")) for file, call in calls)
+
+
+def _is_empty(file: PythonFile, tensors: ast.expr | None) -> bool:
+    """Whether it is a list without elements, or a name of one to which nothing else happens."""
+    if isinstance(tensors, ast.Name):
+        flow = flow_of(file)
+        uses = flow.names(flow.function(tensors), tensors.id)
+        value = value_of(flow, tensors)
+        is_alone = [is_changed(use) for use in uses].count(False) == 1
+        return is_alone and isinstance(value, ast.List) and _is_empty(file, value)
+    return tensors is None or (isinstance(tensors, ast.List) and not tensors.elts)
 
 
 def _hides_responses(file: PythonFile) -> bool:

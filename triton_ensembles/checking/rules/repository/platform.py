@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.checking.examples import ONNX_IDENTITY, SCALE, X, Y, ensemble, python_model
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, rule, warning
-from triton_ensembles.ground.spelling import choices, listed, nearest
+from triton_ensembles.ground.spelling import choices, listed, nearest, only_near
 from triton_ensembles.triton.backends import BACKENDS, ENSEMBLE, PLATFORM_OF, PLATFORMS, backend_meant
 
 _LIBRARY = re.compile(r"libtriton_\w+\.so")
@@ -44,9 +44,18 @@ def platform_unknown(model: Model) -> Iterator[Finding]:
     meant = platform if platform in BACKENDS else backend_meant(platform)
     if guess and platform not in BACKENDS:
         cure = f'did you mean platform: "{guess}"?'
+        exact = only_near(platform, [*PLATFORMS, ENSEMBLE])
+        edits = model.file.renamed("platform", to=exact) if exact else ()
     else:
+        is_exact = meant and _is_exact(platform, meant)
+        edits = model.file.renamed("platform", to=meant, field="backend") if meant and is_exact else ()
         cure = f'write backend: "{meant}"' if meant else f"the platforms are {listed([*PLATFORMS, ENSEMBLE])}"
-    yield Finding(model.at("platform"), f"'{platform}' is not a valid platform", cure=cure)
+    yield Finding(model.at("platform"), f"'{platform}' is not a valid platform", cure=cure, edits=edits)
+
+
+def _is_exact(name: str, meant: str) -> bool:
+    """Whether ``meant`` is another name of the backend, or the only one that is near."""
+    return meant == name or meant != nearest(name, BACKENDS) or meant == only_near(name, BACKENDS)
 
 
 @rule(
@@ -80,7 +89,9 @@ def backend_misspelt(model: Model) -> Iterator[Finding]:
     guess = backend_meant(name)
     if guess and not _is_available(model) and not (guess == ENSEMBLE and model.is_ensemble):
         cure = f"write {_PLATFORM} instead" if guess == ENSEMBLE else f'did you mean backend: "{guess}"?'
-        yield Finding(model.at("backend"), f"there is no backend '{name}'", cure=cure)
+        field = "platform" if guess == ENSEMBLE else "backend"
+        edits = model.file.renamed("backend", to=guess, field=field) if _is_exact(name, guess) else ()
+        yield Finding(model.at("backend"), f"there is no backend '{name}'", cure=cure, edits=edits)
 
 
 @warning(
@@ -143,7 +154,13 @@ def ensemble_platform(model: Model) -> Iterator[Finding]:
         message = f"an ensemble needs {_PLATFORM}, and here it is {config.platform or 'missing'}"
         effect = "Triton refuses it, and SageMaker's front end does not recognize it as the ensemble"
         instead = f' instead of backend: "{ENSEMBLE}"' if config.backend == ENSEMBLE else ""
-        yield Finding(place, message, effect, f"write {_PLATFORM}{instead}")
+        if config.platform:
+            edits = model.file.renamed("platform", to=ENSEMBLE)
+        elif instead:
+            edits = model.file.renamed("backend", to=ENSEMBLE, field="platform")
+        else:
+            edits = model.file.before("ensemble_scheduling", line=_PLATFORM)
+        yield Finding(place, message, effect, f"write {_PLATFORM}{instead}", edits=edits)
 
 
 @rule(
