@@ -40,6 +40,7 @@ class Scope(StrEnum):
     REPOSITORY = "repository"  # one Repository with all its models
     DESTINATION = "destination"  # the Destination alone
     ENDPOINT = "repositories"  # a tuple of all the Repository values given, as members of one endpoint
+    PROBE = "probe"  # a Probe: what the real server did with the models of a Repository, with --run only
     FOUND = "found"  # what all rules of other scopes found, as Found has it
 
 

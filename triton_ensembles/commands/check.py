@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 
 from triton_ensembles.checking.baseline import Baseline
-from triton_ensembles.checking.checker import check
+from triton_ensembles.checking.checker import Run, report_on, repositories_at
 from triton_ensembles.checking.explanation import explain, rule_list
 from triton_ensembles.checking.formats import FORMATS, printed
 from triton_ensembles.checking.places import FilePlaces
 from triton_ensembles.checking.report import Report
-from triton_ensembles.commands.common import options
+from triton_ensembles.commands.common import options, output
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.project.recipe.places import find_ensembles
@@ -32,6 +32,20 @@ from triton_ensembles.triton.targets import NAMES
     type=options.IMAGE,
     help="The Triton release or image, such as 24.09. An image of your own that names no release, such as name:tag, "
     "gets a warning: what it holds is unknown.",
+)
+@click.option(
+    "--run",
+    "runs",
+    is_flag=True,
+    help="Then load every model once in the server on this machine, and send each a request: its examples, or one that "
+    "is made up from its config. Models in which the rules find errors are left out. What they execute is their code.",
+)
+@click.option(
+    "--timeout",
+    default=300.0,
+    type=click.FloatRange(1),
+    metavar="SECONDS",
+    help="With --run: how long a load, or an answer, may take.",
 )
 @click.option("--strict", is_flag=True, help="Also exit with 1 for warnings.")
 @click.option(
@@ -69,6 +83,8 @@ def check_command(
     target: str | None,
     instance: str | None,
     image: str | None,
+    runs: bool,
+    timeout: float,
     strict: bool,
     style: str,
     baseline: Path | None,
@@ -116,7 +132,8 @@ def check_command(
     try:
         chosen = [_path_of(text) for text in paths] or [options.current_places().ensembles]
         known = Baseline.read(baseline) if baseline else None
-        report = replace(check(chosen, destination), strict=strict)
+        run = _running(target, image, timeout) if runs else None
+        report = replace(report_on(repositories_at(chosen), chosen, destination, run), strict=strict)
         if new_baseline:
             Baseline.of(report.faults, FilePlaces(report.roots), destination).write(new_baseline)
     except EnsembleError as error:
@@ -128,6 +145,13 @@ def check_command(
     report = _compared(report, known, destination) if known else report
     click.echo(printed(style, report, time.perf_counter() - started))
     context.exit(1 if report.failed else 0)
+
+
+def _running(target: str | None, image: str | None, seconds: float) -> Run:
+    from triton_ensembles.serving.running import Running  # which needs more than the light core
+
+    served_here = options.BuildTarget(target or "cpu", image or "", "").served_here()
+    return Running(served_here, seconds, output.progress())
 
 
 def _compared(report: Report, baseline: Baseline, destination: Destination) -> Report:

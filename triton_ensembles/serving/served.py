@@ -39,7 +39,7 @@ from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
 from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.server import TritonServer
-from triton_ensembles.triton.targets import CPU
+from triton_ensembles.triton.targets import CPU, Target
 
 _GPUS = Path("/proc/driver/nvidia/gpus")
 _SUFFIXES = (".tar.gz", ".tgz", ".tar")
@@ -78,6 +78,11 @@ def served(path: Path, scratch: Path, progress: Progress = lambda _: None) -> Se
     repositories = list(find_repositories(path))  # once: there may be a hundred thousand files
     message = f"this cannot be served, because check finds faults in {shown(path)}"
     refuse_faults(path, here(), message, repositories=repositories)
+    return laid_out(path, repositories, scratch, progress)
+
+
+def laid_out(path: Path, repositories: Sequence[Repository], scratch: Path, progress: Progress) -> Served:
+    """As :func:`served`, of what was read and found good already, and needs no build."""
     name = _name_of(path)
     folder = Path(tempfile.mkdtemp(dir=scratch))
     if path.is_file():
@@ -147,13 +152,13 @@ def refuse_no_repository(path: Path) -> None:
         raise EnsembleError(message, path=path, cure=cure)
 
 
-def built_of(folder: Path, progress: Progress) -> Built:
-    """The ensemble of a project, built for the server on this machine. Raises :class:`EnsembleError`."""
+def built_of(folder: Path, progress: Progress, target: Target = CPU) -> Built:
+    """The ensemble of a project, built for ``target``, the server on this machine. Raises :class:`EnsembleError`."""
     folder = folder.resolve()
     if folder.parent.name != ENSEMBLES:
         message = f"a folder with {RECIPE} is built in its project, and this one is not in {ENSEMBLES}/"
         raise EnsembleError(message, path=folder, cure=f"move it into {ENSEMBLES}/ of a project")
-    return build(folder, CPU, Places.of(folder.parents[1]), allow_random=True, progress=progress)
+    return build(folder, target, Places.of(folder.parents[1]), allow_random=True, progress=progress)
 
 
 def _name_of(path: Path) -> str:
@@ -211,7 +216,7 @@ def _served(name: str, path: Path, repository: Path, read: Sequence[Repository] 
     read = list(find_repositories(repository)) if read is None else read
     refuse_missing_engines(read)
     folders = [repository / folder for folder in _folders(repository) if _is_model(repository / folder)]
-    configs = [read_config(folder / CONFIG) for folder in folders if (folder / CONFIG).is_file()]
+    configs = (_config_of(folder) for folder in folders)
     steps = {step.model_name for config in configs for step in config.ensemble_scheduling.step}
     models = tuple(folder.name for folder in folders)
     manifest = read_manifest(repository)
@@ -225,6 +230,13 @@ def _served(name: str, path: Path, repository: Path, read: Sequence[Repository] 
         python=python if isinstance(python, str) and python else _python_of_environments(read),
         is_complete=manifest.keys() >= FACTS,
     )
+
+
+def _config_of(folder: Path) -> ModelConfig:
+    """Empty without a config.pbtxt, or with one that cannot be read."""
+    with contextlib.suppress(EnsembleError):
+        return read_config(folder / CONFIG) if (folder / CONFIG).is_file() else ModelConfig()
+    return ModelConfig()
 
 
 def refuse_missing_engines(repositories: Iterable[Repository]) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from triton_ensembles.project.examples.made_up import NAME, write_example
 from triton_ensembles.project.examples.request_file import read_request
-from triton_ensembles.starter.example import NAME, write_example
 from triton_ensembles.triton.model_config import DataType, ModelConfig
 
 

@@ -1,0 +1,118 @@
+"""Runs the models of one repository: loads them all, then sends each its requests."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tritonclient.grpc import InferenceServerClient
+
+from triton_ensembles.checking.probe import ProbedModel, Trial
+from triton_ensembles.checking.repository import Model
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.progress import Progress
+from triton_ensembles.probing.load import LostError, load
+from triton_ensembles.probing.requests import code_of, requests_for
+from triton_ensembles.probing.stream import answered
+from triton_ensembles.triton.model_config import ModelConfig
+from triton_ensembles.triton.server import TritonServer
+
+# A server that loads what it is told to, one model after the other, and does not wait long at its end.
+_ARGUMENTS = ("--model-control-mode=explicit", "--exit-timeout-secs=2")
+
+
+@dataclass
+class Prober:
+    """Runs ``models``, by the names of their folders in ``repository``, which is what the server reads.
+
+    A server that crashes or hangs is started again without the model that it was busy with.
+
+    Attributes:
+        examples: the folders of models as people wrote them, where they are others.
+        python: the minor version of the stubs' Python; "" for that of the server.
+        completes: whether the server completes configs.
+        seconds: that a load, or an answer, may take.
+    """
+
+    repository: Path
+    models: Mapping[str, Model]
+    python: str
+    completes: bool
+    seconds: float
+    progress: Progress
+    examples: Mapping[str, Path] = field(default_factory=dict)
+    _codes: dict[str, bytes] = field(default_factory=dict)
+    _probed: dict[str, ProbedModel] = field(default_factory=dict)
+    _lost: set[str] = field(default_factory=set)
+
+    def run(self) -> dict[str, ProbedModel]:
+        """What became of each model; of ensembles, only if their steps were loaded. Raises :class:`EnsembleError`: the
+        server does not start at all."""
+        self._codes = {name: code_of(self.repository / name) for name in self.models}
+        while True:
+            server = TritonServer([self.repository], arguments=_ARGUMENTS, completes=self.completes, python=self.python)
+            server.start()
+            try:
+                self._load_all(server)
+                self._ask_all(server)
+                return self._probed
+            except LostError:
+                continue
+            finally:
+                server.stop(at_once=bool(self._lost))
+
+    def _load_all(self, server: TritonServer) -> None:
+        """Steps come before their ensembles: those of a step that failed are not loaded."""
+        waiting = {name: _steps(model) for name, model in self.models.items() if not self._refused(name)}
+        while ready := [name for name, steps in waiting.items() if not steps & waiting.keys()]:
+            for name in ready:
+                if not any(self._refused(step) for step in waiting.pop(name)):
+                    self._load(server, name)
+        for name in waiting:  # ensembles of themselves
+            self._load(server, name)
+
+    def _load(self, server: TritonServer, name: str) -> None:
+        folder = (self.repository / name).resolve()
+        before = self._probed.get(name, ProbedModel(self.models[name], folder))
+        if not before.trials:
+            self.progress(f"loading {name}")
+        try:
+            refusal = load(server, name, self.repository.resolve() / name, self.seconds)
+        except LostError as error:
+            self._lose(replace(before, refusal=str(error)), name)
+            raise
+        self._probed[name] = replace(before, refusal=refusal)
+
+    def _refused(self, name: str) -> bool:
+        return name in self._lost or (name in self._probed and bool(self._probed[name].refusal))
+
+    def _ask_all(self, server: TritonServer) -> None:
+        with InferenceServerClient(server.grpc_url) as client:
+            for name, probed in list(self._probed.items()):
+                if not (probed.refusal or probed.trials or probed.untried or probed.bad_example):
+                    answer = client.get_model_config(name)
+                    config = ModelConfig.FromString(answer.config.SerializeToString())
+                    self._ask(server, name, replace(probed, config=config))
+
+    def _ask(self, server: TritonServer, name: str, probed: ProbedModel) -> None:
+        self.progress(f"asking {name}")
+        trials: list[Trial] = []
+        written = self.examples.get(name, self.repository / name)
+        try:
+            for request, trial in requests_for(name, written, probed.config, self._codes):
+                try:
+                    trials.append(answered(server, request, trial, probed.config, self.seconds))
+                except LostError as error:
+                    self._lose(replace(probed, trials=(*trials, replace(trial, failure=str(error)))), name)
+                    raise
+            untried = "" if trials else "no request can be made up for its inputs"
+            self._probed[name] = replace(probed, trials=tuple(trials), untried=untried)
+        except EnsembleError as error:
+            self._probed[name] = replace(probed, bad_example=error)
+
+    def _lose(self, probed: ProbedModel, name: str) -> None:
+        self._lost.add(name)
+        self._probed[name] = probed
+
+
+def _steps(model: Model) -> set[str]:
+    return {step.model_name for step in model.file.config.ensemble_scheduling.step}
