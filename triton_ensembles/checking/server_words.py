@@ -13,7 +13,10 @@ from triton_ensembles.triton.model_config import CONFIG
 # The frames of a traceback: as pybind11 writes them, the innermost first, and as Python does, the innermost last.
 _PYBIND = re.compile(r"^\s*(?P<file>/[^\n]*)\((?P<line>\d+)\): [\w<>]+\s*$", re.MULTILINE)
 _PYTHON = re.compile(r'File "(?P<file>/[^"\n]+)", line (?P<line>\d+)')
-_TRACEBACK = re.compile(r"Traceback \(most recent call last\):.*\n(?=\S)", re.DOTALL)
+_TRACEBACK = re.compile(r"Traceback \(most recent call last\):.*?\n(?=\S)", re.DOTALL)
+_HEAD = re.compile(r"^load failed for model '[^']*': version \d+ is at UNAVAILABLE state: ")
+_QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'")
+_SHORTEST = 6  # letters of a text in code that is looked for
 _FIELDS = {"data_type": ("data_type", "data type", "datatype", "data-type"), "dims": ("dims", "shape", "dimension")}
 
 
@@ -23,7 +26,7 @@ def said(words: str, probe: Probe) -> str:
     for name, probed in probe.models.items():
         for folder in (str(probed.folder), str(probed.folder.parent / name)):
             text = text.replace(folder, probed.model.folder)
-    return one_line(text)
+    return one_line(_HEAD.sub("", text).rstrip("; \n"))
 
 
 def code_place(words: str, probe: Probe) -> Place | None:
@@ -38,20 +41,32 @@ def code_place(words: str, probe: Probe) -> Place | None:
 
 def place_in(words: str, model: Model) -> Place:
     """The field of its config that ``words`` are about, or else the model's code or its config as a whole."""
+    if model.is_python and (versions := sorted(model.versions)):
+        path = f"{model.versions[versions[-1]]}/{model.backend.file}"
+        return Place(model.place(path).path, _line_that_says(words, model, path))
     config = model.file.config
     fields = [field for field, forms in _FIELDS.items() if any(form in words for form in forms)]
     for kind in ("input", "output"):
         for index, tensor in enumerate(getattr(config, kind)):
             if tensor.name and re.search(rf"(?<![\w.-]){re.escape(tensor.name)}(?![\w.-])", words):
                 return model.at(kind, index, *(fields or ["name"])[:1])
-    if model.is_python and (versions := sorted(model.versions)):
-        return model.place(f"{model.versions[versions[-1]]}/{model.backend.file}")
     named = (name for name in config.DESCRIPTOR.fields_by_name if "_" in name and name in words.replace(" ", "_"))
     field = next(named, "")
     return model.at(field) if field else model.place(CONFIG if model.has_config else "")
 
 
+def _line_that_says(words: str, model: Model, path: str) -> int:
+    """The line of code that makes an error of these words; 0 if none does."""
+    entry = model.get(path)
+    for number, line in enumerate(((entry.text if entry else None) or "").splitlines(), 1):
+        if "Error(" in line or "Exception(" in line:
+            texts = (text for pair in _QUOTED.findall(line) for text in re.split(r"\{[^}]*\}", max(pair)))
+            if any(len(text) >= _SHORTEST and text in words for text in texts):
+                return number
+    return 0
+
+
 def _frames(words: str) -> Iterator[tuple[str, int]]:
     text = words.replace("\\n", "\n")
-    frames = [*_PYBIND.finditer(text), *reversed(list(_PYTHON.finditer(text)))]
+    frames = [*reversed(list(_PYTHON.finditer(text))), *_PYBIND.finditer(text)]  # the model's own words come first
     return ((match["file"], int(match["line"])) for match in frames)

@@ -13,7 +13,7 @@ from triton_ensembles.ground.progress import Progress
 from triton_ensembles.probing.load import LostError, load
 from triton_ensembles.probing.requests import code_of, requests_for
 from triton_ensembles.probing.stream import answered
-from triton_ensembles.triton.model_config import ModelConfig
+from triton_ensembles.triton.model_config import ModelConfig, config_of
 from triton_ensembles.triton.server import TritonServer
 
 # A server that loads what it is told to, one model after the other, and does not wait long at its end.
@@ -58,11 +58,11 @@ class Prober:
             except LostError:
                 continue
             finally:
-                server.stop(at_once=bool(self._lost))
+                server.stop(at_once=True)
 
     def _load_all(self, server: TritonServer) -> None:
         """Steps come before their ensembles: those of a step that failed are not loaded."""
-        waiting = {name: _steps(model) for name, model in self.models.items() if not self._refused(name)}
+        waiting = {name: self._steps(name) for name in self.models if not self._refused(name)}
         while ready := [name for name, steps in waiting.items() if not steps & waiting.keys()]:
             for name in ready:
                 if not any(self._refused(step) for step in waiting.pop(name)):
@@ -81,6 +81,9 @@ class Prober:
             self._lose(replace(before, refusal=str(error)), name)
             raise
         self._probed[name] = replace(before, refusal=refusal)
+
+    def _steps(self, name: str) -> set[str]:
+        return {step.model_name for step in config_of(self.repository / name).ensemble_scheduling.step}
 
     def _refused(self, name: str) -> bool:
         return name in self._lost or (name in self._probed and bool(self._probed[name].refusal))
@@ -112,7 +115,3 @@ class Prober:
     def _lose(self, probed: ProbedModel, name: str) -> None:
         self._lost.add(name)
         self._probed[name] = probed
-
-
-def _steps(model: Model) -> set[str]:
-    return {step.model_name for step in model.file.config.ensemble_scheduling.step}

@@ -36,7 +36,7 @@ from triton_ensembles.project.location import ENSEMBLES
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.sagemaker.extraction import extract
 from triton_ensembles.triton.destination import Destination
-from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
+from triton_ensembles.triton.model_config import CONFIG, ModelConfig, config_of, read_config
 from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import CPU, Target
@@ -216,7 +216,7 @@ def _served(name: str, path: Path, repository: Path, read: Sequence[Repository] 
     read = list(find_repositories(repository)) if read is None else read
     refuse_missing_engines(read)
     folders = [repository / folder for folder in _folders(repository) if _is_model(repository / folder)]
-    configs = (_config_of(folder) for folder in folders)
+    configs = (config_of(folder) for folder in folders)
     steps = {step.model_name for config in configs for step in config.ensemble_scheduling.step}
     models = tuple(folder.name for folder in folders)
     manifest = read_manifest(repository)
@@ -230,13 +230,6 @@ def _served(name: str, path: Path, repository: Path, read: Sequence[Repository] 
         python=python if isinstance(python, str) and python else _python_of_environments(read),
         is_complete=manifest.keys() >= FACTS,
     )
-
-
-def _config_of(folder: Path) -> ModelConfig:
-    """Empty without a config.pbtxt, or with one that cannot be read."""
-    with contextlib.suppress(EnsembleError):
-        return read_config(folder / CONFIG) if (folder / CONFIG).is_file() else ModelConfig()
-    return ModelConfig()
 
 
 def refuse_missing_engines(repositories: Iterable[Repository]) -> None:

@@ -22,7 +22,7 @@ def run_request(probe: Probe) -> Iterator[Finding]:
             yield Finding(Place(path.path, error.line or 0), error.message, "this example cannot be sent", error.cure)
         for trial in (trial for trial in probed.trials if trial.failure):
             line = code_place(trial.failure, probe)
-            if (trial.is_made_up and name in proven) or (line is None and _follows(probed, trial, probe)):
+            if (trial.is_made_up and name in proven) or _follows(probed, trial, probe, is_own=line is not None):
                 continue
             if line not in lines:
                 yield _failure(probed, trial, line or place_in(trial.failure, probed.model), probe)
@@ -41,7 +41,7 @@ def run_answer(probe: Probe) -> Iterator[Finding]:
 
 def _failure(probed: ProbedModel, trial: Trial, place: Place, probe: Probe) -> Finding:
     name = probed.model.folder
-    cure = f"if it is right to refuse this, write a real request: {name}/examples/NAME.json" if trial.is_made_up else ""
+    cure = f"or, if it takes no such request, write a real one: {name}/examples/NAME.json" if trial.is_made_up else ""
     effect = f"the server says: {said(trial.failure, probe)}"
     return Finding(place, f"'{name}' fails on {trial.label}", effect, cure)
 
@@ -50,11 +50,12 @@ def _answers(probed: ProbedModel) -> bool:
     return bool(probed.trials) and not any(trial.failure for trial in probed.trials)
 
 
-def _follows(probed: ProbedModel, trial: Trial, probe: Probe) -> bool:
-    """Whether the model fails because of another one, which has a fault itself."""
-    causes = [probe.models[step] for step in probed.steps if step in probe.models]
-    causes += [other for name, other in probe.models.items() if f"'{name}'" in trial.failure and other is not probed]
-    return any(cause.refusal or _is_faulty(cause) for cause in causes)
+def _follows(probed: ProbedModel, trial: Trial, probe: Probe, *, is_own: bool) -> bool:
+    """Whether the model fails because of another one: one that it calls was not loaded, or a step has a fault and the
+    failure is not one of some code (``is_own``)."""
+    missing = [*probe.left_out, *(name for name, known in probe.models.items() if known.refusal)]
+    steps = [] if is_own else [probe.models[step] for step in probed.steps if step in probe.models]
+    return any(f"'{name}'" in trial.failure for name in missing) or any(map(_is_faulty, steps))
 
 
 def _is_faulty(probed: ProbedModel) -> bool:
