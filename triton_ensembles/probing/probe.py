@@ -27,10 +27,10 @@ class Prober:
     A server that crashes or hangs is started again without the model that it was busy with.
 
     Attributes:
-        examples: the folders of models as people wrote them, where they are others.
         python: the minor version of the stubs' Python; "" for that of the server.
         completes: whether the server completes configs.
         seconds: that a load, or an answer, may take.
+        written: the folders of models as people wrote them, where they are others.
     """
 
     repository: Path
@@ -39,7 +39,7 @@ class Prober:
     completes: bool
     seconds: float
     progress: Progress
-    examples: Mapping[str, Path] = field(default_factory=dict)
+    written: Mapping[str, Path] = field(default_factory=dict)
     _codes: dict[str, bytes] = field(default_factory=dict)
     _probed: dict[str, ProbedModel] = field(default_factory=dict)
     _lost: set[str] = field(default_factory=set)
@@ -99,7 +99,7 @@ class Prober:
     def _ask(self, server: TritonServer, name: str, probed: ProbedModel) -> None:
         self.progress(f"asking {name}")
         trials: list[Trial] = []
-        written = self.examples.get(name, self.repository / name)
+        written = self.written.get(name, self.repository / name)
         try:
             for request, trial in requests_for(name, written, probed.config, self._codes):
                 try:

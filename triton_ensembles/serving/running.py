@@ -71,7 +71,7 @@ class Running:
             completes=not served.is_complete,
             seconds=self.seconds,
             progress=self.progress,
-            examples={name: path / model.root for name, model in named.items() if is_source},
+            written={name: path / model.root for name, model in named.items() if is_source},
         )
         return prober.run()
 
