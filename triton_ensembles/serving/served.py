@@ -28,7 +28,7 @@ from triton_ensembles.building.planned.refusal import refuse_faults
 from triton_ensembles.checking.environments import environment_of, has_stub
 from triton_ensembles.checking.repository import Repository, find_repositories, is_repository
 from triton_ensembles.checking.text.unknown import UnknownValueError
-from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.errors import EnsembleError, UsageError, shown
 from triton_ensembles.ground.extras import require_engine
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.spelling import listed
@@ -71,7 +71,7 @@ def served(path: Path, scratch: Path, progress: Progress = lambda _: None) -> Se
             message has.
     """
     if not path.exists():
-        raise EnsembleError("there is no such file or folder", path=path)
+        raise UsageError("there is no such file or folder", path=path)
     if (path / RECIPE).is_file():
         return of_built(built_of(path, progress), path)
     refuse_no_repository(path)
@@ -146,10 +146,10 @@ def refuse_no_repository(path: Path) -> None:
         several = [shown(repository.path) for repository in find_repositories(path)]
         if several:
             message = f"there are several here: {listed(several)}"
-            raise EnsembleError(message, path=path, cure="name those that you want")
+            raise UsageError(message, path=path, cure="name those that you want")
         message = f"there is no model here: neither this folder nor one in it has a {CONFIG} or a version folder"
         cure = "name the folder that holds the models' folders, one model's folder, or an archive"
-        raise EnsembleError(message, path=path, cure=cure)
+        raise UsageError(message, path=path, cure=cure)
 
 
 def built_of(folder: Path, progress: Progress, target: Target = CPU) -> Built:
