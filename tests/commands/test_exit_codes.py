@@ -15,7 +15,8 @@ USAGE = (
     "check --run absent", "tune absent --p99 9ms", "engines absent --output o", "list absent", "prune absent",
     "build whole --target gpu", "build whole --target gpu --image my:tag", "build whole --instance ml.g5.xlarge",
     "diff cpu cpu", "diff cpu tpu", "serve --http-port 99999", "check --image 9.9", "setup --image 9.9", "new",
-    "clone absent.tar.gz", "upload absent.tar.gz", "deploy absent.tar.gz", "plan", "gateway absent", "invoke --body absent",
+    "clone absent.tar.gz", "upload absent.tar.gz", "deploy absent.tar.gz", "plan", "gateway absent",
+    "invoke --body absent",
     "autoscale absent", "status absent", "undeploy absent", "schema absent",
 )  # fmt: skip
 FAULTS = ("check faulty", "build faulty", "serve faulty", "demo faulty", "perf faulty")

@@ -11,13 +11,17 @@ from triton_ensembles.checking.checker import Run, report_on, repositories_at
 from triton_ensembles.checking.explanation import explain, rule_list
 from triton_ensembles.checking.formats import FORMATS, printed
 from triton_ensembles.checking.places import FilePlaces
+from triton_ensembles.checking.registry import RULES
 from triton_ensembles.checking.report import Report
+from triton_ensembles.checking.rule import Scope
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.project.recipe.places import find_ensembles
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.targets import NAMES
+
+_OF_RUNS = frozenset(rule.id for rule in RULES if rule.scope is Scope.PROBE)
 
 
 @click.command("check")
@@ -96,7 +100,7 @@ def check_command(
     A PATH is a model repository (a folder whose folders are the models), a folder of such, or a .tar.gz archive;
     several archives are checked as the members of one multi-model endpoint. An ENSEMBLE is the name of one of the
     project; a path of the same name wins (write ./NAME to be clear). Without any, all of ensembles/ is checked.
-    Nothing is executed, imported or unpacked, and neither a server nor a GPU is needed.
+    Without --run nothing is executed, imported or unpacked, and neither a server nor a GPU is needed.
 
     \b
       check                                      all of ensembles/
@@ -105,6 +109,7 @@ def check_command(
       check --target fused                       whether each can be fused, and if not, which step is why
       check dist/gpu/a.tar.gz dist/gpu/b.tar.gz  one endpoint of two models
       check --image 25.03 --format github        for another release, as annotations
+      check --run models/                        and then load and ask every model in the real server
       check --strict                             for CI: warnings also fail
       check --format sarif > check.sarif         for code scanning; docs/ci.md has whole workflows
       check --write-baseline known.json          from now on, --baseline known.json shows new faults only
@@ -118,7 +123,7 @@ def check_command(
       0  no error; there may be warnings and notes, suppressed and known faults
       1  an error, or with --strict a warning; notes never count
       2  wrong usage, and nothing was checked: a path without models, an image or an instance type that does not
-         exist, a baseline or a pyproject.toml that cannot be read
+         exist, a baseline or a pyproject.toml that cannot be read; with --run an engine or a Python that is missing
 
     Each fault names its rule in brackets; docs/rules.md lists all rules with their sources.
     """
@@ -142,7 +147,7 @@ def check_command(
         faults = "1 fault is" if len(report.faults) == 1 else f"{len(report.faults):,} faults are"
         click.echo(f"{faults} in {shown(new_baseline)}; from now on: check --baseline {shown(new_baseline)}")
         return
-    report = _compared(report, known, destination) if known else report
+    report = _compared(report, known, destination, has_run=runs) if known else report
     click.echo(printed(style, report, time.perf_counter() - started))
     context.exit(1 if report.failed else 0)
 
@@ -154,11 +159,13 @@ def _running(target: str | None, image: str | None, seconds: float) -> Run:
     return Running(served_here, seconds, output.progress())
 
 
-def _compared(report: Report, baseline: Baseline, destination: Destination) -> Report:
+def _compared(report: Report, baseline: Baseline, destination: Destination, *, has_run: bool) -> Report:
     """The report with the faults of the baseline taken out."""
     places = FilePlaces(report.roots)
     new, known = baseline.split(report.faults, places)
     gone = baseline.gone(report.faults, places, report.roots, destination)
+    if not has_run:
+        gone = [entry for entry in gone if entry.fingerprint.rule not in _OF_RUNS]
     return replace(report, faults=tuple(new), known=tuple(known), gone=tuple(gone))
 
 

@@ -73,7 +73,7 @@ COMMANDS = {name: line for group in GROUPS.values() for name, line in group.item
 
 
 class _Commands(click.Group):
-    """Imports a command when it is called. An :class:`EnsembleError` is printed as ``error: ...``, with exit code 1 or 2.
+    """Imports a command when it is called. An :class:`EnsembleError` is printed as ``error: ...``; the code is 1 or 2.
 
     Wrong usage and a command whose packages are not installed have click's exit code, 2. SIGINT and SIGTERM end any
     command in the same way, with exit code 130 and 143: its children end, and its temporary files are removed.
