@@ -277,3 +277,19 @@ def test_an_ensemble_of_a_project_is_built_and_run_by_its_name(tmp_path: Path) -
     number = len(step.read_text().splitlines())
     assert bad.exit_code == 1
     assert f"second/1/model.py:{number}: error[run-load]: 'second' does not load" in bad.stdout
+
+
+def test_what_this_machine_cannot_run_is_a_note(models: Path, tmp_path: Path) -> None:
+    """Otherwise nobody whose models are for a GPU can run the others here."""
+    write_files(tmp_path / "on_gpu", {"config.pbtxt": config(more="instance_group [ { kind: KIND_GPU } ]\n")})
+    write_files(tmp_path / "on_gpu", {"1/model.py": code()})
+    plan = config().replace('backend: "python"', 'platform: "tensorrt_plan"')
+    write_files(tmp_path / "plan", {"config.pbtxt": plan, "1/model.plan": b"of a GPU"})
+    write_ensemble(tmp_path, "both", ["on_gpu", "plan"])
+    shutil.copytree(models / "good", tmp_path / "good")
+    result = check("--run", tmp_path, "--format", "json")
+    assert result.exit_code == 0, result.output
+    assert {(Path(fault["path"]).name, fault["rule"]) for fault in faults(result)} == {
+        (name, "run-untried") for name in ("on_gpu", "plan", "both")
+    }
+    assert "loading good" in result.stderr and "loading plan" not in result.stderr

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tritonclient.grpc import InferenceServerClient
+from tritonclient.utils import InferenceServerException
 
 from triton_ensembles.checking.probe import ProbedModel, Trial
 from triton_ensembles.checking.repository import Model
@@ -15,6 +16,7 @@ from triton_ensembles.probing.requests import code_of, requests_for
 from triton_ensembles.probing.stream import answered
 from triton_ensembles.triton.model_config import ModelConfig, config_of
 from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.server_process import BUSY_ABORT
 
 # A server that loads what it is told to, one model after the other, and does not wait long at its end.
 _ARGUMENTS = ("--model-control-mode=explicit", "--exit-timeout-secs=2")
@@ -43,6 +45,7 @@ class Prober:
     _codes: dict[str, bytes] = field(default_factory=dict)
     _probed: dict[str, ProbedModel] = field(default_factory=dict)
     _lost: set[str] = field(default_factory=set)
+    _again: set[str] = field(default_factory=set)  # loads that are tried once more
 
     def run(self) -> dict[str, ProbedModel]:
         """What became of each model; of ensembles, only if their steps were loaded. Raises :class:`EnsembleError`: the
@@ -78,7 +81,10 @@ class Prober:
         try:
             refusal = load(server, name, self.repository.resolve() / name, self.seconds)
         except LostError as error:
-            self._lose(replace(before, refusal=str(error)), name)
+            # On a machine that is very busy, 2.51.0 sometimes aborts over its stubs: that is not the model's fault.
+            if BUSY_ABORT not in str(error) or name in self._again:
+                self._lose(replace(before, refusal=str(error)), name)
+            self._again.add(name)
             raise
         self._probed[name] = replace(before, refusal=refusal)
 
@@ -92,7 +98,11 @@ class Prober:
         with InferenceServerClient(server.grpc_url) as client:
             for name, probed in list(self._probed.items()):
                 if not (probed.refusal or probed.trials or probed.untried or probed.bad_example):
-                    answer = client.get_model_config(name)
+                    try:
+                        answer = client.get_model_config(name)
+                    except InferenceServerException as error:
+                        self._lose(replace(probed, refusal=str(error)), name)
+                        raise LostError from error
                     config = ModelConfig.FromString(answer.config.SerializeToString())
                     self._ask(server, name, replace(probed, config=config))
 

@@ -1,5 +1,6 @@
 """``check --run``: each repository in the real server on this machine, for the rules about loads and answers."""
 
+import contextlib
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,9 +11,11 @@ from triton_ensembles.checking.fault import Fault, Severity
 from triton_ensembles.checking.probe import Probe, ProbedModel
 from triton_ensembles.checking.registry import RULES
 from triton_ensembles.checking.repository import Form, Model, Repository
+from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.probing.probe import Prober
+from triton_ensembles.runtime.backends import ENGINES
 from triton_ensembles.serving.served import Served, built_of, here, laid_out, of_built, refuse_missing_engines
 from triton_ensembles.triton.targets import Target
 
@@ -49,7 +52,7 @@ class Running:
         in_models = {path for path in errors if any(_is_in(path, model) for model in models.values())}
         of_whole = any(_is_below(path, repository.shown) for path in errors - in_models)
         if of_whole or (repository.form is Form.SOURCE and (broken or foreign)):  # it cannot be unpacked, or built
-            broken = dict.fromkeys(name for name in models if name not in foreign)
+            broken = dict.fromkeys((name for name in models if name not in foreign), "")
         names = [name for name in models if name not in broken and name not in foreign]
         elsewhere = tuple((models[name], reason) for name, reason in foreign.items())
         probed = self._run(repository, {name: models[name] for name in names}, scratch) if names else {}
@@ -83,6 +86,12 @@ def _foreign(models: Mapping[str, Model], repository: Repository) -> Iterator[tu
         for name, model in models.items():
             if fault.severity is Severity.ERROR and _is_in(fault.place.path, model):
                 yield name, fault.message
+    for name, model in models.items():
+        with contextlib.suppress(UnknownValueError):
+            backend = model.backend.name
+            known = not backend or backend in ("python", *ENGINES) or model.has_library(f"libtriton_{backend}.so")
+            if not model.is_ensemble and not known:
+                yield name, f"there is no backend '{backend}' here"
 
 
 def _add_ensembles(reasons: dict[str, str], models: Mapping[str, Model]) -> None:

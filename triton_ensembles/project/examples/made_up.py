@@ -29,7 +29,7 @@ def write_example(folder: Path, config: ModelConfig, code: Iterable[bytes]) -> b
     """Write a request for the ensemble with this ``config`` into ``folder``, and return whether it could be written.
     Numbers are random ones between 0 and 1, or 1; texts are a sentence; where the ``code`` of a step decodes pictures,
     bytes are one."""
-    tensors = [tensor for tensor in config.input if not tensor.optional]
+    tensors = [tensor for tensor in config.input if not tensor.optional] or list(config.input)
     if not tensors or not {_datatype_of(tensor) for tensor in tensors} <= {"BYTES", *_NUMBERS}:
         return False  # neither JSON nor NumPy has the others
     maker = _Maker(b"\n".join(code), batch=[1] if config.max_batch_size else [])
