@@ -78,8 +78,7 @@ def _traced(results: Sequence[Slowest] | None) -> dict[str, list[dict[str, objec
     "--slowest",
     "traces",
     is_flag=True,
-    help="Then load once more with a trace of every request, and show by step where the slowest 1 % spent their time. "
-    "A fused ensemble is one model for Triton's trace.",
+    help="Then load once more with a trace of every request, and show by step where the slowest 1 % spent their time.",
 )
 @click.option(
     "--output",

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests import chain
 from tests.repositories import write_chain, write_ensemble
+from triton_ensembles.building.places import Places
 from triton_ensembles.commands.perf import perf
 
 
@@ -34,4 +36,20 @@ def test_the_step_that_is_slow_now_and_then_is_named(tmp_path: Path, monkeypatch
     assert double["compute_ms"] + double["queue_ms"] < 0.3 * slowest["mean_ms"]
     p50, p90, p99 = triple["quantiles_ms"]
     assert 4 <= p50 <= p90 <= p99 and p99 > 50  # it is two steps of 2 ms
+    assert sum(step["queue_ms"] + step["compute_ms"] for step in slowest["steps"]) <= slowest["mean_ms"] * 1.001
+
+
+def test_of_a_fused_ensemble_too(places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its steps are no models for Triton; ``second`` takes 10 ms, ``first`` two, and four clients share an instance."""
+    built = chain.build_fused_chain(tmp_path / "project", places.store, instances=1)
+    monkeypatch.chdir(tmp_path)
+    arguments = ["--concurrency", "4", "--seconds", "2", "--slowest", "--format", "json"]
+    result = CliRunner().invoke(perf, [str(built.archive), *arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    (slowest,) = json.loads(result.stdout)["reports"][0]["slowest"]
+    steps = {step["step"]: step for step in slowest["steps"]}
+    assert list(steps) == ["queue", *chain.STEPS]
+    for step, least in chain.SLEEPS_MS.items():
+        assert steps[step]["compute_ms"] >= least and steps[step]["quantiles_ms"][0] >= least
+    assert steps["queue"]["queue_ms"] > 0
     assert sum(step["queue_ms"] + step["compute_ms"] for step in slowest["steps"]) <= slowest["mean_ms"] * 1.001

@@ -6,17 +6,19 @@ request takes from REQUEST_START to INFER_RESPONSE_COMPLETE, of a step the queue
 COMPUTE_START. The traces are written when the server ends; writing them costs little, but it costs, so that a sweep is
 measured without them.
 
-A fused ensemble is one model for Triton: which of its steps a single request waited for, nothing tells.
+A fused ensemble is one model for Triton. Its worker writes when it began a batch and how long each step took; a batch
+is that of the requests in whose compute it began, so that with several instances a few are taken for each other.
 """
 
 import json
 import math
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -81,8 +83,10 @@ class Window:
     end: int
 
 
-def slowest(file: Path, model: str, windows: Sequence[Window]) -> list[Slowest]:
-    """The slowest requests to ``model`` in each window. ``file``: what Triton wrote until its end."""
+def slowest(file: Path, batches: Path, model: str, windows: Sequence[Window]) -> list[Slowest]:
+    """The slowest requests to ``model`` in each window, from the ``file`` that Triton wrote until its end, and from the
+    files about ``batches`` in that folder, which fused ensembles write."""
+    batches_of_model = _Batches.read(batches, model)
     by_id = _by_id(json.loads(file.read_bytes()))
     children = defaultdict(list)
     for trace in by_id.values():
@@ -93,7 +97,7 @@ def slowest(file: Path, model: str, windows: Sequence[Window]) -> list[Slowest]:
         own = [trace for trace in roots if window.begin <= trace.times["REQUEST_START"] <= window.end]
         if own:
             own.sort(key=lambda trace: trace.total_ns)
-            results.append(_slowest(window.concurrency, model, own, children))
+            results.append(_slowest(window.concurrency, model, own, children, batches_of_model))
     return results
 
 
@@ -131,6 +135,30 @@ class _Trace:
         return max(0, end - begin) if begin else 0
 
 
+@dataclass(frozen=True)
+class _Batches:
+    """The batches of a fused ensemble: when they began, and the nanoseconds of each step."""
+
+    begins: Sequence[int]
+    ns: Sequence[Mapping[str, int]]
+
+    @classmethod
+    def read(cls, folder: Path, model: str) -> Self:
+        lines = (json.loads(line) for file in folder.iterdir() for line in file.read_text().splitlines())
+        records = sorted(
+            (line["begin"], number, line["ns"]) for number, line in enumerate(lines) if line["model"] == model
+        )
+        return cls([begin for begin, _, _ in records], [ns for _, _, ns in records])
+
+    def spent(self, trace: _Trace) -> dict[str, tuple[float, float]]:
+        """As :func:`_spent`, with the queue of the ensemble; empty if no batch began while the request was computed."""
+        index = bisect_left(self.begins, trace.times.get("COMPUTE_START", math.inf))
+        if index == len(self.begins) or self.begins[index] > trace.times["COMPUTE_END"]:
+            return {}
+        queue = (trace.times["COMPUTE_START"] - trace.times["QUEUE_START"]) / 1e6
+        return {"queue": (queue, 0.0)} | {step: (0.0, ns / 1e6) for step, ns in self.ns[index].items()}
+
+
 def _by_id(records: Sequence[Mapping[str, Any]]) -> dict[int, _Trace]:
     by_id: dict[int, _Trace] = {}
     for record in records:
@@ -142,12 +170,11 @@ def _by_id(records: Sequence[Mapping[str, Any]]) -> dict[int, _Trace]:
 
 
 def _slowest(
-    concurrency: int, model: str, roots: Sequence[_Trace], children: Mapping[int, Sequence[_Trace]]
+    concurrency: int, model: str, roots: Sequence[_Trace], children: Mapping[int, Sequence[_Trace]], batches: _Batches
 ) -> Slowest:
     """``roots``: by increasing time."""
-    spent = [_spent(root, children) for root in roots]  # by step, ms in the queue and in compute
-    began = {step: trace.times["COMPUTE_START"] for trace, step in reversed(list(_steps(roots[0], children)))}
-    names = sorted({step for request in spent for step in request}, key=lambda step: began.get(step, math.inf))
+    spent = [batches.spent(root) or _spent(root, children) for root in roots]  # by step, ms in the queue and in compute
+    names = dict.fromkeys(step for request in spent for step in request)
     count = max(1, round(len(roots) * SHARE))
     shares = []
     for step in names:

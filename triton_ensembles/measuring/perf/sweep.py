@@ -4,7 +4,7 @@ import math
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from triton_ensembles.measuring.perf.report import Point, Report, csv_rows, writ
 from triton_ensembles.measuring.perf.slowest import Slowest, Window, slowest
 from triton_ensembles.measuring.perf.steps import Counters, DrawnSteps, Steps, StepTimes, read_counters
 from triton_ensembles.project.examples.folder import examples_of
+from triton_ensembles.runtime.fused.plan import BATCHES
 from triton_ensembles.triton.home import find_home
 from triton_ensembles.triton.server import TritonServer
 
@@ -119,6 +120,9 @@ def trace_slowest(
     say where the slowest requests spent their time. The arguments are those of :func:`measure`, which comes before.
     Raises :class:`EnsembleError`."""
     windows: dict[str, list[Window]] = {}
+    batches = file.with_name("batches")
+    batches.mkdir()
+    server.command = replace(server.command, environment={**server.command.environment, BATCHES: str(batches)})
     with (
         tempfile.TemporaryDirectory(prefix="perf-") as folder,
         server,
@@ -132,7 +136,7 @@ def trace_slowest(
                 begin = time.monotonic_ns()
                 in_windows(partial(generator.measure, concurrency), seconds, progress)
                 windows.setdefault(name, []).append(Window(concurrency, begin, time.monotonic_ns()))
-    return {name: slowest(file, name, own) for name, own in windows.items()}
+    return {name: slowest(file, batches, name, own) for name, own in windows.items()}
 
 
 def _generator(
