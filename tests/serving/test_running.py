@@ -124,6 +124,8 @@ MODELS: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 ENSEMBLES: Mapping[str, tuple[str, ...]] = {
     "works": ("good", "good"),
+    "of_sequence": ("sequence", "good"),
+    "of_stream": ("stream", "good"),
     "of_dtype": ("dtype", "good"),
     "of_init": ("init", "good"),
     "of_rows": ("front", "rows"),

@@ -91,6 +91,13 @@ class Prober:
     def _steps(self, name: str) -> set[str]:
         return {step.model_name for step in config_of(self.repository / name).ensemble_scheduling.step}
 
+    def _with_steps(self, name: str) -> set[str]:
+        """The model and its steps, and theirs."""
+        names = {name}
+        while more := {step for known in names for step in self._steps(known)} - names:
+            names |= more
+        return names
+
     def _refused(self, name: str) -> bool:
         return name in self._lost or (name in self._probed and bool(self._probed[name].refusal))
 
@@ -109,11 +116,12 @@ class Prober:
     def _ask(self, server: TritonServer, name: str, probed: ProbedModel) -> None:
         self.progress(f"asking {name}")
         trials: list[Trial] = []
+        configs = [config_of(self.repository / model) for model in self._with_steps(name)]
         written = self.written.get(name, self.repository / name)
         try:
             for request, trial in requests_for(name, written, probed.config, self._codes):
                 try:
-                    trials.append(answered(server, request, trial, probed.config, self.seconds))
+                    trials.append(answered(server, name, request, trial, configs, self.seconds))
                 except LostError as error:
                     self._lose(replace(probed, trials=(*trials, replace(trial, failure=str(error)))), name)
                     raise

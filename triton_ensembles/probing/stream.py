@@ -2,6 +2,7 @@
 
 import queue
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,9 +20,12 @@ _MOST_RESPONSES = 1000  # of a model that never ends its answer
 _FINAL = "triton_final_response"
 
 
-def answered(server: TritonServer, request: Request, trial: Trial, config: ModelConfig, seconds: float) -> Trial:
-    """``trial`` with the outputs of the answer to ``request``, or with its failure. Raises :class:`LostError`: there is
-    no answer within ``seconds``, or the server crashed."""
+def answered(
+    server: TritonServer, name: str, request: Request, trial: Trial, configs: Sequence[ModelConfig], seconds: float
+) -> Trial:
+    """``trial`` with the outputs of the answer of the model called ``name`` to ``request``, or with its failure.
+    ``configs``: of the model and its steps. Raises :class:`LostError`: there is no answer within ``seconds``, or the
+    server crashed."""
     answers: queue.SimpleQueue[tuple[Any, Exception | None]] = queue.SimpleQueue()
     outputs: list[OutputTensor] = []
     end = time.monotonic() + seconds
@@ -29,14 +33,14 @@ def answered(server: TritonServer, request: Request, trial: Trial, config: Model
         client.start_stream(lambda result, error: answers.put((result, error)))
         try:
             client.async_stream_infer(
-                config.name,
+                name,
                 [
-                    InferInput(name, list(values.shape), np_to_triton_dtype(values.dtype)).set_data_from_numpy(values)
-                    for name, values in request.inputs.items()
+                    InferInput(tensor, list(values.shape), np_to_triton_dtype(values.dtype)).set_data_from_numpy(values)
+                    for tensor, values in request.inputs.items()
                 ],
-                outputs=[InferRequestedOutput(name, classes) for name, classes in request.outputs.items()] or None,
+                outputs=[InferRequestedOutput(tensor, classes) for tensor, classes in request.outputs.items()] or None,
                 enable_empty_final_response=True,
-                **_sequence(config),
+                **_sequence(configs),
             )
             for _ in range(_MOST_RESPONSES):
                 result, error = _next(answers, server, end, seconds)
@@ -66,10 +70,11 @@ def _next(answers: Any, server: TritonServer, end: float, seconds: float) -> tup
     raise LostError(f"there was no answer within {seconds:.0f} s")
 
 
-def _sequence(config: ModelConfig) -> dict[str, Any]:
-    """The whole sequence in one request, for a model that takes sequences."""
-    if not config.HasField("sequence_batching"):
+def _sequence(configs: Sequence[ModelConfig]) -> dict[str, Any]:
+    """The whole sequence in one request, for a model that takes sequences, or has a step that does."""
+    batchers = [config.sequence_batching for config in configs if config.HasField("sequence_batching")]
+    if not batchers:
         return {}
-    controls = [control for tensor in config.sequence_batching.control_input for control in tensor.control]
+    controls = [control for batcher in batchers for tensor in batcher.control_input for control in tensor.control]
     has_text = any(control.data_type == DataType.TYPE_STRING for control in controls)
     return {"sequence_id": "1" if has_text else 1, "sequence_start": True, "sequence_end": True}
