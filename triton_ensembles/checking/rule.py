@@ -50,6 +50,7 @@ class Server(StrEnum):
     REFUSES = "refuses"  # the load fails, and the log has ``Rule.words``
     DIES = "dies"  # the load never ends, or the server crashes
     ACCEPTS = "accepts"  # it loads, and something else goes wrong later or silently
+    JUDGES = "judges"  # it is the server that finds the fault, with --run
     UNTESTED = "untested"  # a laptop cannot show it (it takes a GPU, SageMaker or another release)
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from triton_ensembles.checking.probe import OutputTensor, Probe, ProbedModel, Trial
-from triton_ensembles.checking.rule import Finding, Place, rule
+from triton_ensembles.checking.rule import Finding, Place, Server, rule
 from triton_ensembles.checking.server_words import code_place, place_in, said
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "the real server, with check --run"
+SERVER = Server.JUDGES
 
 
 @rule("A model answers a request: an example, or one that is made up from its config")

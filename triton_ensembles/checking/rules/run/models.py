@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 
 from triton_ensembles.checking.probe import Probe
-from triton_ensembles.checking.rule import Finding, note, rule
+from triton_ensembles.checking.rule import Finding, Server, note, rule
 from triton_ensembles.checking.server_words import code_place, place_in, said
 from triton_ensembles.ground.spelling import listed
 
 SOURCE = "the real server, with check --run"
+SERVER = Server.JUDGES
 
 
 @rule("A model loads in the server on this machine")
