@@ -13,12 +13,14 @@ import pytest
 from click.testing import CliRunner, Result
 from onnx import TensorProto, helper
 
+from checkout import ROOT
 from tests.chain import NAME, write_chain
 from tests.commands.projects import run_in
 from tests.files import write_files
 from tests.repositories import pack, write_ensemble
 from triton_ensembles.commands.check import check_command
 from triton_ensembles.ground import extras
+from triton_ensembles.triton.server import TritonServer
 
 FP32 = "data_type: TYPE_FP32, dims: [ 2 ]"
 ANY = "data_type: TYPE_FP32, dims: [ -1 ]"
@@ -295,3 +297,10 @@ def test_what_this_machine_cannot_run_is_a_note(models: Path, tmp_path: Path) ->
         (name, "run-untried") for name in ("on_gpu", "plan", "both")
     }
     assert "loading good" in result.stderr and "loading plan" not in result.stderr
+
+
+def test_a_step_for_a_backend_of_nvidias_is_run_by_the_one_that_the_build_chooses(server: TritonServer) -> None:
+    """``bert-trt`` is a TensorRT step in git, and its ONNX file runs here; ``server`` has built it."""
+    result = run_in(ROOT, "check", "--run", "bert_trt")
+    assert (result.exit_code, result.stdout.split(" (")[0]) == (0, "no faults in 1 repository"), result.output
+    assert "asking bert_trt.bert-trt" in result.stderr

@@ -43,7 +43,8 @@ class Running:
                 yield self._probe(repository, errors, Path(scratch))
 
     def _probe(self, repository: Repository, errors: set[str], scratch: Path) -> Probe:
-        models = {model.folder: model for model in repository.models_read}
+        is_source = repository.form is Form.SOURCE
+        models = {model.folder: model for model in repository.models_read if not is_source or model.has_config}
         broken = {name: "" for name, model in models.items() if any(_is_in(path, model) for path in errors)}
         foreign = {name: reason for name, reason in _foreign(models, repository) if name not in broken}
         for reasons in (broken, foreign):
@@ -51,8 +52,10 @@ class Running:
         foreign = {name: reason for name, reason in foreign.items() if name not in broken}
         in_models = {path for path in errors if any(_is_in(path, model) for model in models.values())}
         of_whole = any(_is_below(path, repository.shown) for path in errors - in_models)
-        if of_whole or (repository.form is Form.SOURCE and (broken or foreign)):  # it cannot be unpacked, or built
-            broken = dict.fromkeys((name for name in models if name not in foreign), "")
+        if of_whole or (is_source and broken):  # it cannot be unpacked, or built
+            broken, foreign = dict.fromkeys(models, ""), {}
+        elif is_source and foreign:
+            foreign = dict.fromkeys(models, next(iter(foreign.values())))
         names = [name for name in models if name not in broken and name not in foreign]
         elsewhere = tuple((models[name], reason) for name, reason in foreign.items())
         probed = self._run(repository, {name: models[name] for name in names}, scratch) if names else {}
@@ -86,7 +89,7 @@ def _foreign(models: Mapping[str, Model], repository: Repository) -> Iterator[tu
         for name, model in models.items():
             if fault.severity is Severity.ERROR and _is_in(fault.place.path, model):
                 yield name, fault.message
-    for name, model in models.items():
+    for name, model in models.items() if not repository.builds else ():  # the build chooses other backends
         with contextlib.suppress(UnknownValueError):
             backend = model.backend.name
             known = not backend or backend in ("python", *ENGINES) or model.has_library(f"libtriton_{backend}.so")
