@@ -26,7 +26,9 @@ def said(words: str, probe: Probe) -> str:
     for name, probed in probe.models.items():
         for folder in (str(probed.folder), str(probed.folder.parent / name)):
             text = text.replace(folder, probed.model.folder)
-    return one_line(_HEAD.sub("", text).rstrip("; \n"))
+    frames = [] if code_place(words, probe) else list(_frames(words))[:1]  # the place of the fault is not there
+    where = "".join(f", at {'/'.join(file.split('/')[-3:])}:{line}" for file, line in frames)
+    return one_line(_HEAD.sub("", text).rstrip("; \n")) + where
 
 
 def code_place(words: str, probe: Probe) -> Place | None:
