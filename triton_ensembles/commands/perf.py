@@ -78,7 +78,7 @@ def _traced(results: Sequence[Slowest] | None) -> dict[str, list[dict[str, objec
     "--slowest",
     "traces",
     is_flag=True,
-    help="Then load once more with a trace of every request, and show by step where the slowest 1 % spent their time.",
+    help="Then load once more with Triton's trace of every request, and show by step where the slowest 1 % spent their time.",
 )
 @click.option(
     "--output",
@@ -138,9 +138,10 @@ def perf(
         slowest: dict[str, list[Slowest]] = {}
         if traces:
             file = Path(scratch) / "trace.json"
+            count = sum(point.requests for report in reports for point in report.points)
             slowest = trace_slowest(
                 {report.name: measured[report.name] for report in reports},
-                server=server_for(all_served, arguments=trace_arguments(file)),
+                server=server_for(all_served, arguments=trace_arguments(file, count)),
                 file=file,
                 concurrencies=concurrencies,
                 seconds=seconds,

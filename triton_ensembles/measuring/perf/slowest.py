@@ -3,8 +3,8 @@
 At the level TIMESTAMPS Triton 2.51.0 writes, for each request to a model and, with the id of its parent, for each of
 the steps that it ran, the nanoseconds of the monotonic clock at which it came, was queued, computed and answered. A
 request takes from REQUEST_START to INFER_RESPONSE_COMPLETE, of a step the queue ends and the compute begins at
-COMPUTE_START. The traces are written when the server ends; writing them costs little, but it costs, so that a sweep is
-measured without them.
+COMPUTE_START. The traces stay in the server's memory and are written when it ends (with log-frequency=10000, 2.51.0
+stops answering under load), so that of very many requests only a part is traced. A sweep is measured without them.
 
 A fused ensemble is one model for Triton. Its worker writes when it began a batch and how long each step took; a batch
 is that of the requests in whose compute it began, so that with several instances a few are taken for each other.
@@ -26,11 +26,14 @@ from triton_ensembles.measuring.perf.report import aligned
 
 SHARE = 0.01  # of the requests are the slowest, at least one
 _QUANTILES = (50, 90, 99)
+_MOST_TRACES = 50_000
 
 
-def trace_arguments(file: Path) -> tuple[str, ...]:
-    """Flags of a tritonserver that traces every request into ``file``."""
-    settings = (f"triton,file={file}", "mode=triton", "rate=1", "count=-1", "level=TIMESTAMPS")
+def trace_arguments(file: Path, requests: int) -> tuple[str, ...]:
+    """Flags of a tritonserver that traces into ``file`` every request, or a part of them if there will be so many
+    ``requests`` that they would fill the memory."""
+    rate = max(1, round(requests / _MOST_TRACES))
+    settings = (f"triton,file={file}", "mode=triton", f"rate={rate}", "count=-1", "level=TIMESTAMPS")
     return tuple(f"--trace-config={setting}" for setting in settings)
 
 
