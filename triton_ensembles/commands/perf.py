@@ -78,7 +78,7 @@ def _traced(results: Sequence[Slowest] | None) -> dict[str, list[dict[str, objec
     "--slowest",
     "traces",
     is_flag=True,
-    help="Then load once more with Triton's trace, and show by step where the slowest 1 % of requests spent their time.",
+    help="Then load once more, and show by step where the slowest 1 % of requests spent their time (Triton's trace).",
 )
 @click.option(
     "--output",
