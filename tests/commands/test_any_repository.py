@@ -184,5 +184,5 @@ def test_a_repository_that_lacks_something_is_not_fused_and_the_recipe_is_offere
 def test_what_is_neither_says_so_in_one_line(folder: Path) -> None:
     for name, words in (("nope", "there is no path 'nope', and no project"), ("no/pe", "no/pe: there is no such file")):
         result = run(["serve", name])
-        assert (result.exit_code, len(result.stderr.splitlines())) == (1, 1)
+        assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
         assert words in result.stderr

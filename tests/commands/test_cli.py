@@ -32,11 +32,11 @@ def test_the_version_is_that_of_the_package() -> None:
     assert project["version"] == __version__
 
 
-def test_an_unknown_ensemble_is_one_line_and_exit_1() -> None:
+def test_an_unknown_ensemble_is_one_line_and_exit_2() -> None:
     """The error names the ensembles that there are."""
     done = run_in(ROOT, "build", "bert_tr")
     known = ", ".join(folder.name for folder in find_ensembles(ENSEMBLES))
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     words = f"ensembles: there is no ensemble 'bert_tr', and no such path; there are {known}"
     assert done.stderr.strip().endswith(words)
 

@@ -60,9 +60,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ([NAME, "--throughput", "nan"], 2, "is not a number above 0"),
         ([NAME, "--p99", "5ms", "--seconds", "inf"], 2, "is not a number above 0"),
         ([NAME, "--p99", "5ms", "--shape", "X"], 2, "'X' is not a shape such as IMAGE:3,224,224"),
-        (["nothing", "--p99", "5ms"], 1, f"there is no ensemble 'nothing'; there are {NAME}"),
+        (["nothing", "--p99", "5ms"], 2, f"there is no ensemble 'nothing'; there are {NAME}"),
         ([NAME, "--p99", "5ms", "--target", "gpu"], 2, "cpu"),
-        ([NAME, "--p99", "5ms", "--keep", "instance"], 1, "there is no setting 'instance' to keep; there are"),
+        ([NAME, "--p99", "5ms", "--keep", "instance"], 2, "there is no setting 'instance' to keep; there are"),
         ([NAME, "other", "--p99", "5ms"], 2, "unexpected extra argument"),
     ],
 )

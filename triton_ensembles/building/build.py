@@ -49,6 +49,7 @@ def build(
     engines_from: Path | None = None,
     sources: Sources | None = None,
     prove: bool = False,
+    ask: bool = True,
     keep_locks: bool = False,
 ) -> Built:
     """Build the ensemble in ``folder`` for ``target`` into ``places.archive(target.name, folder.name)``.
@@ -59,6 +60,7 @@ def build(
         engines_from: a folder with TensorRT plans that were built on another machine.
         sources: what :func:`ask_sources` was called with, if it was.
         prove: load the archive once in the server on this machine, which the target is for, unless that was done.
+        ask: when it is proven, also send each of its models a request.
         keep_locks: refuse to write or renew the locks of the environments.
 
     Raises:
@@ -70,7 +72,7 @@ def build(
         inputs, state_file = digest_of_inputs(plan, engines_from), places.state(target.name, plan.name)
         if built := _unchanged(plan, inputs, places, retry_weights=weights_dir is not None or not allow_random):
             if prove and not built.proven:
-                _prove(built.archive, plan, places, built.manifest["python"], progress)
+                _prove(built.archive, plan, places, built.manifest["python"], progress, ask=ask)
                 _write_state(state_file, read_json(state_file) | {"proven": True})
             return built
         plans = find_plans(plan.name, plan.artifacts, target, engines_from, progress)
@@ -79,7 +81,8 @@ def build(
         store, downloads = Store(places.store), sources or Sources(weights_dir, places.downloads)
         locks = _locks(folder)
         artifacts = _make(ArtifactBuilder(plan, store, downloads, progress, allow_random, plans))
-        proof = partial(_prove, plan=plan, places=places, python=artifacts.python, progress=progress) if prove else None
+        python = artifacts.python
+        proof = partial(_prove, plan=plan, places=places, python=python, progress=progress, ask=ask) if prove else None
         _write_archive(plan, places, artifacts, progress, proof)
         downloaded = {sha256 for source in _sources_of(plan).values() for sha256 in source.files.values()}
         state = {
@@ -206,9 +209,10 @@ def _write_archive(
         staged.replace(repository)
 
 
-def _prove(archive: Path, plan: BuildPlan, places: Places, python: str, progress: Progress) -> None:
-    final = places.archive(plan.target.name, plan.name)
-    prove_archive(archive, final, python, places.build / plan.target.name / f"{plan.name}.proof.log", progress)
+def _prove(archive: Path, plan: BuildPlan, places: Places, python: str, progress: Progress, *, ask: bool) -> None:
+    final, log = places.archive(plan.target.name, plan.name), places.build / plan.target.name / f"{plan.name}.proof.log"
+    written = {name: plan.folder / step for name, step in plan.folders.items()} if ask else None
+    prove_archive(archive, final, python, log, progress, written)
 
 
 def _write_state(path: Path, state: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from triton_ensembles.archive.manifest import FACTS, MANIFEST
 from triton_ensembles.building.places import Places
-from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError, UsageError
 from triton_ensembles.ground.files import file_digest, read_json
 from triton_ensembles.project.recipe.places import find_ensembles
 from triton_ensembles.project.recipe.reader import read_recipe
@@ -38,10 +38,10 @@ def choose(root: Path, names: Sequence[str], *, leading: bool = False) -> list[P
     recipe does not say ``leading = false``, if there are any. Raises :class:`EnsembleError`."""
     folders = {folder.name: folder for folder in find_ensembles(root)}
     if not folders:
-        raise EnsembleError("there are no ensembles here", path=root, cure="an ensemble is a folder with ensemble.toml")
+        raise UsageError("there are no ensembles here", path=root, cure="an ensemble is a folder with ensemble.toml")
     for name in names:
         if name not in folders:
-            raise EnsembleError(f"there is no ensemble {name!r}", path=root, cure=f"there are {', '.join(folders)}")
+            raise UsageError(f"there is no ensemble {name!r}", path=root, cure=f"there are {', '.join(folders)}")
     if leading and not names:
         names = [name for name, folder in folders.items() if _leads(folder)]
     return [folders[name] for name in dict.fromkeys(names or folders)]  # a name may be given twice

@@ -1,7 +1,7 @@
 """All the rules over all the repositories of some paths."""
 
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import Any
 
 from triton_ensembles.checking.config_file import is_near_config
 from triton_ensembles.checking.fault import Fault, Place, Severity
+from triton_ensembles.checking.probe import Probe
 from triton_ensembles.checking.registry import RULES, RULES_BY_ID
 from triton_ensembles.checking.report import Report
 from triton_ensembles.checking.repository import Form, Model, Repository, find_repositories
@@ -20,6 +21,7 @@ from triton_ensembles.ground.errors import EnsembleError, escaped, shown
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import CONFIG
 
+Run = Callable[[Sequence[Repository], Sequence[Fault]], Iterable[Probe]]
 _MOST_FAULTS = 50  # of one rule in one model
 _LONGEST_TEXT = 2000  # characters of a fault's message, effect or cure: a name may be a megabyte long
 
@@ -35,11 +37,11 @@ def check(paths: Sequence[Path], destination: Destination = ANYWHERE) -> Report:
     Raises:
         EnsembleError: when a path does not exist, there is no model at all, or pyproject.toml is wrong.
     """
-    return report_on(read_repositories(paths), paths, destination)
+    return report_on(repositories_at(paths), paths, destination)
 
 
-def read_repositories(paths: Sequence[Path]) -> list[Repository]:
-    """The repositories at ``paths``; raises as :func:`check` does."""
+def repositories_at(paths: Sequence[Path]) -> list[Repository]:
+    """The repositories that :func:`check` looks at. Raises :class:`EnsembleError`."""
     repositories: list[Repository] = []
     for path in paths:
         if not path.exists():
@@ -51,10 +53,21 @@ def read_repositories(paths: Sequence[Path]) -> list[Repository]:
     return repositories
 
 
-def report_on(repositories: Sequence[Repository], paths: Sequence[Path], destination: Destination) -> Report:
-    """As :func:`check`, of repositories that were read; the pyproject.toml nearest to ``paths`` counts."""
-    faults, accepted = _examine(repositories, destination, RULES)
+def report_on(
+    repositories: Sequence[Repository], paths: Sequence[Path], destination: Destination, run: Run | None = None
+) -> Report:
+    """As :func:`check`, of repositories that were read; the pyproject.toml nearest to ``paths`` counts.
+
+    Args:
+        run: runs the models, given the faults that count so far.
+    """
+    found = set(_found(repositories, destination, RULES))
+    faults, accepted = _split(repositories, destination, found, RULES)
     faults, ignored = split_ignored(faults, paths, RULES_BY_ID)
+    if run:
+        found.update(_found_in_probes(run(repositories, faults), destination))
+        faults, accepted = _split(repositories, destination, found, RULES)
+        faults, ignored = split_ignored(faults, paths, RULES_BY_ID)
     sources = Sources(repositories)
 
     def with_line(fault: Fault) -> Fault:
@@ -72,15 +85,14 @@ def check_repositories(
     repositories: Sequence[Repository], destination: Destination, rules: Iterable[Rule] = RULES
 ) -> Iterator[Fault]:
     """Every fault that no comment accepts, in no particular order."""
-    yield from _examine(repositories, destination, rules)[0]
-
-
-def _examine(
-    repositories: Sequence[Repository], destination: Destination, rules: Iterable[Rule]
-) -> tuple[list[Fault], tuple[Accepted, ...]]:
-    """The faults, and those that comments accept."""
     rules = list(rules)
-    faults = set(_found(repositories, destination, rules))
+    yield from _split(repositories, destination, set(_found(repositories, destination, rules)), rules)[0]
+
+
+def _split(
+    repositories: Sequence[Repository], destination: Destination, faults: set[Fault], rules: Sequence[Rule]
+) -> tuple[list[Fault], tuple[Accepted, ...]]:
+    """The faults that count, with those about comments, and those that comments accept."""
     archives = [repository for repository in repositories if repository.is_archive]
     packed = [comment for archive in archives for comment in suppressions_of(archive)]
     folders = [repository for repository in repositories if not repository.is_archive]
@@ -107,6 +119,13 @@ def _found(repositories: Sequence[Repository], destination: Destination, rules: 
     for rule in rules:
         for subject, place in subjects.get(rule.scope, ()):
             yield from _guarded(rule, subject, destination, place)
+
+
+def _found_in_probes(probes: Iterable[Probe], destination: Destination) -> Iterator[Fault]:
+    of_probes = [rule for rule in RULES if rule.scope is Scope.PROBE]
+    for probe in probes:
+        for rule in of_probes:
+            yield from _guarded(rule, probe, destination, probe.repository.place())
 
 
 def _no_model(path: Path) -> EnsembleError:

@@ -23,6 +23,7 @@ _SERVER = {
     Server.REFUSES: "tritonserver 2.51.0 refuses the bad example",
     Server.DIES: "tritonserver 2.51.0 hangs or crashes on the bad example, and all other models with it",
     Server.ACCEPTS: "tritonserver 2.51.0 loads the bad example, and it fails later or silently",
+    Server.JUDGES: "the fault is what the server says or answers",
     Server.UNTESTED: "not tested on the real server (it takes a GPU, SageMaker or another release)",
 }
 

@@ -40,6 +40,7 @@ class Scope(StrEnum):
     REPOSITORY = "repository"  # one Repository with all its models
     DESTINATION = "destination"  # the Destination alone
     ENDPOINT = "repositories"  # a tuple of all the Repository values given, as members of one endpoint
+    PROBE = "probe"  # a Probe: what the real server did with the models of a Repository, with --run only
     FOUND = "found"  # what all rules of other scopes found, as Found has it
 
 
@@ -49,6 +50,7 @@ class Server(StrEnum):
     REFUSES = "refuses"  # the load fails, and the log has ``Rule.words``
     DIES = "dies"  # the load never ends, or the server crashes
     ACCEPTS = "accepts"  # it loads, and something else goes wrong later or silently
+    JUDGES = "judges"  # it is the server that finds the fault, with --run
     UNTESTED = "untested"  # a laptop cannot show it (it takes a GPU, SageMaker or another release)
 
 

@@ -25,6 +25,7 @@ _SERVER = {
     Server.REFUSES: "refuses it",
     Server.DIES: "hangs or crashes",
     Server.ACCEPTS: "loads it",
+    Server.JUDGES: "finds it itself",
     Server.UNTESTED: "untested",
 }
 

@@ -23,8 +23,8 @@ from triton_ensembles.commands.common.builds import build_all, pack_all
 @click.option(
     "--prove",
     is_flag=True,
-    help="cpu, fused: load each archive once in the server on this machine; one that does not load is not put into "
-    "dist/, and the reason is reported. One that was proven and is unchanged is not loaded again.",
+    help="cpu, fused: load each archive once in the server on this machine, and send each of its models a request, as "
+    "check --run does; one that fails is not put into dist/. One that was proven and is unchanged is not loaded again.",
 )
 @click.option(
     "--locked",
@@ -52,7 +52,7 @@ def build(
     \b
       build                                         for the server on this machine, as drawn
       build --target fused                          one model that runs all steps, for the server on this machine
-      build --prove                                 and load each archive once
+      build --prove                                 load each archive once, and ask each model
       build --target fused --image 24.09            the same for NVIDIA's image of Triton 24.09, on CPU instances
       build --target gpu --image 24.09              for a GPU, in NVIDIA's image of Triton 24.09
       build bert_trt --target gpu --image 24.09 --engines-from DIR

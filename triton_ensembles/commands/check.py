@@ -7,18 +7,22 @@ from pathlib import Path
 import click
 
 from triton_ensembles.checking.baseline import Baseline
-from triton_ensembles.checking.checker import check, read_repositories, report_on
+from triton_ensembles.checking.checker import Run, check, report_on, repositories_at
 from triton_ensembles.checking.explanation import explain, rule_list
 from triton_ensembles.checking.fixes import Fixes, exact_fixes
 from triton_ensembles.checking.formats import FORMATS, printed
 from triton_ensembles.checking.places import FilePlaces
+from triton_ensembles.checking.registry import RULES
 from triton_ensembles.checking.report import Report
-from triton_ensembles.commands.common import options
+from triton_ensembles.checking.rule import Scope
+from triton_ensembles.commands.common import options, output
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.project.recipe.places import find_ensembles
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.targets import NAMES
+
+_OF_RUNS = frozenset(rule.id for rule in RULES if rule.scope is Scope.PROBE)
 
 
 @click.command("check")
@@ -33,6 +37,20 @@ from triton_ensembles.triton.targets import NAMES
     type=options.IMAGE,
     help="The Triton release or image, such as 24.09. An image of your own that names no release, such as name:tag, "
     "gets a warning: what it holds is unknown.",
+)
+@click.option(
+    "--run",
+    "runs",
+    is_flag=True,
+    help="Then load every model once in the server on this machine, and send each a request: its examples, or one that "
+    "is made up from its config. Models in which the rules find errors are left out. What they execute is their code.",
+)
+@click.option(
+    "--timeout",
+    default=300.0,
+    type=click.FloatRange(1),
+    metavar="SECONDS",
+    help="With --run: how long a load, or an answer, may take.",
 )
 @click.option("--strict", is_flag=True, help="Also exit with 1 for warnings.")
 @click.option(
@@ -72,6 +90,8 @@ def check_command(
     target: str | None,
     instance: str | None,
     image: str | None,
+    runs: bool,
+    timeout: float,
     strict: bool,
     style: str,
     baseline: Path | None,
@@ -85,7 +105,7 @@ def check_command(
     A PATH is a model repository (a folder whose folders are the models), a folder of such, or a .tar.gz archive;
     several archives are checked as the members of one multi-model endpoint. An ENSEMBLE is the name of one of the
     project; a path of the same name wins (write ./NAME to be clear). Without any, all of ensembles/ is checked.
-    Nothing is executed, imported or unpacked, and neither a server nor a GPU is needed.
+    Without --run nothing is executed, imported or unpacked, and neither a server nor a GPU is needed.
 
     \b
       check                                      all of ensembles/
@@ -94,6 +114,7 @@ def check_command(
       check --target fused                       whether each can be fused, and if not, which step is why
       check dist/gpu/a.tar.gz dist/gpu/b.tar.gz  one endpoint of two models
       check --image 25.03 --format github        for another release, as annotations
+      check --run models/                        and then load and ask every model in the real server
       check --strict                             for CI: warnings also fail
       check --format sarif > check.sarif         for code scanning; docs/ci.md has whole workflows
       check --write-baseline known.json          from now on, --baseline known.json shows new faults only
@@ -109,7 +130,7 @@ def check_command(
       0  no error; there may be warnings and notes, suppressed and known faults
       1  an error, or with --strict a warning; notes never count
       2  wrong usage, and nothing was checked: a path without models, an image or an instance type that does not
-         exist, a baseline or a pyproject.toml that cannot be read
+         exist, a baseline or a pyproject.toml that cannot be read; with --run an engine or a Python that is missing
 
     Each fault names its rule in brackets; docs/rules.md lists all rules with their sources.
     """
@@ -118,15 +139,16 @@ def check_command(
         return
     if baseline and new_baseline:
         raise click.UsageError("--baseline and --write-baseline exclude each other")
-    if (write and not fix) or (fix and (new_baseline or style != "text")):
-        raise click.UsageError("--write goes with --fix, and --fix with neither --write-baseline nor --format")
+    if (write and not fix) or (fix and (new_baseline or runs or style != "text")):
+        raise click.UsageError("--write goes with --fix, and --fix with none of --run, --write-baseline and --format")
     started = time.perf_counter()
     destination = Destination(target or "", instance or "", "" if not image or image == PIP_SERVER else image)
     try:
         chosen = [_path_of(text) for text in paths] or [options.current_places().ensembles]
         known = Baseline.read(baseline) if baseline else None
-        repositories = read_repositories(chosen)
-        report = _compared(report_on(repositories, chosen, destination), known, destination)
+        repositories = repositories_at(chosen)
+        run = _running(target, image, timeout) if runs else None
+        report = _compared(report_on(repositories, chosen, destination, run), known, destination, has_run=runs)
         if fix:
             fixes = exact_fixes(repositories, report.faults, lambda read: report_on(read, chosen, destination).faults)
             click.echo(fixes.diff, nl=False)
@@ -166,13 +188,22 @@ def _of_fixes(fixes: Fixes, report: Report, written: bool) -> str:
     return f"fixed {faults} in {files}{more}{again}" if written else f"--write fixes {faults} in {files}{more}"
 
 
-def _compared(report: Report, baseline: Baseline | None, destination: Destination) -> Report:
+def _running(target: str | None, image: str | None, seconds: float) -> Run:
+    from triton_ensembles.serving.running import Running  # which needs more than the light core
+
+    served_here = options.BuildTarget(target or "cpu", image or "", "").served_here()
+    return Running(served_here, seconds, output.progress())
+
+
+def _compared(report: Report, baseline: Baseline | None, destination: Destination, *, has_run: bool = False) -> Report:
     """The report with the faults of the baseline taken out."""
     if baseline is None:
         return report
     places = FilePlaces(report.roots)
     new, known = baseline.split(report.faults, places)
     gone = baseline.gone(report.faults, places, report.roots, destination)
+    if not has_run:
+        gone = [entry for entry in gone if entry.fingerprint.rule not in _OF_RUNS]
     return replace(report, faults=tuple(new), known=tuple(known), gone=tuple(gone))
 
 

@@ -19,7 +19,7 @@ import click
 from click.core import ParameterSource
 from typing_extensions import override
 
-from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError, UsageError
 from triton_ensembles.ground.extras import missing_extra
 from triton_ensembles.ground.processes import StopSignals
 from triton_ensembles.ground.spelling import nearest
@@ -73,7 +73,7 @@ COMMANDS = {name: line for group in GROUPS.values() for name, line in group.item
 
 
 class _Commands(click.Group):
-    """Imports a command when it is called. An :class:`EnsembleError` is printed as ``error: ...``, with exit code 1.
+    """Imports a command when it is called. An :class:`EnsembleError` is printed as ``error: ...``; the code is 1 or 2.
 
     Wrong usage and a command whose packages are not installed have click's exit code, 2. SIGINT and SIGTERM end any
     command in the same way, with exit code 130 and 143: its children end, and its temporary files are removed.
@@ -125,7 +125,7 @@ class _Commands(click.Group):
                 click.echo(f"stopped by {'Ctrl-C' if number == signal.SIGINT else number.name}", err=True)
             sys.exit(128 + number)
         except EnsembleError as error:
-            _fail(error)
+            _fail(error, code=2 if isinstance(error, UsageError) else 1)
         except ModuleNotFoundError as error:
             if missing := missing_extra(error, context.invoked_subcommand or ""):
                 _fail(missing, code=2)

@@ -8,7 +8,7 @@ from triton_ensembles.building.built import choose
 from triton_ensembles.building.difference import difference
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.commands.common.output import summary_of
-from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError, UsageError
 from triton_ensembles.triton.targets import CPU, NAMES, target_of
 
 
@@ -32,7 +32,7 @@ def diff(old_name: str, new_name: str, names: tuple[str, ...], image: str) -> No
     --format json: {"servers": {property: {before, after}}, "ensembles": [{name, diff: [line]} or {name, error}]}
     """
     if old_name == new_name:
-        raise EnsembleError(f"both targets are {old_name}", cure="run: diff cpu gpu --image 24.09")
+        raise UsageError(f"both targets are {old_name}", cure="run: diff cpu gpu --image 24.09")
     old, new = (CPU if name == "cpu" else target_of(name, image) for name in (old_name, new_name))
     after = new.differences()
     output.result(f"{old_name} -> {new_name}", bold=True)

@@ -16,7 +16,8 @@ from triton_ensembles.commands.common.builds import serve_all, server_for
 from triton_ensembles.ground.errors import shown
 from triton_ensembles.measuring.perf.inputs import UserInputs
 from triton_ensembles.measuring.perf.report import SUFFIXES, tables
-from triton_ensembles.measuring.perf.sweep import CONCURRENCIES, SECONDS, measure
+from triton_ensembles.measuring.perf.slowest import Slowest, table, trace_arguments
+from triton_ensembles.measuring.perf.sweep import CONCURRENCIES, SECONDS, measure, trace_slowest
 from triton_ensembles.project.examples.place import examples_folder
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.serving.served import Served
@@ -60,6 +61,10 @@ def _measured(all_served: Sequence[Served]) -> dict[str, tuple[Path, Path]]:
     return models
 
 
+def _traced(results: Sequence[Slowest] | None) -> dict[str, list[dict[str, object]]]:
+    return {} if results is None else {"slowest": [asdict(result) for result in results]}
+
+
 @click.command()
 @argument
 @options.with_weights
@@ -69,6 +74,12 @@ def _measured(all_served: Sequence[Served]) -> dict[str, tuple[Path, Path]]:
 @request_options.concurrencies(CONCURRENCIES, "Numbers of concurrent requests, one point of the sweep each.")
 @request_options.seconds(SECONDS, "Duration of a point; longer where an answer takes longer than a third of it.")
 @request_options.requests
+@click.option(
+    "--slowest",
+    "traces",
+    is_flag=True,
+    help="Then load once more, and show by step where the slowest 1 % of requests spent their time (Triton's trace).",
+)
 @click.option(
     "--output",
     type=options.NEW_FOLDER,
@@ -84,6 +95,7 @@ def perf(
     protocol: str,
     batch: int,
     user: UserInputs,
+    traces: bool,
     output: Path | None,
 ) -> None:
     """Measure with perf_analyzer: concurrency sweep, time by step, CSV, JSON and a plot.
@@ -93,7 +105,7 @@ def perf(
     examples/ in the folder of the model or ensemble; without any, random data, for which inputs of variable size need
     a --shape. The steps of a drawn ensemble have queues; a fused one has only its own.
 
-    --format json: {"reports": [what NAME.json holds], "failed": [{name, error}]}
+    --format json: {"reports": [what NAME.json holds, "slowest"], "failed": [{name, error}]}
     """
     selected = chosen(names)
     served_here = chosen_target.served_here()
@@ -123,9 +135,27 @@ def perf(
             progress=output_of.progress(),
             failed=failures.errors if len(measured) > 1 else None,
         )
-    output_of.document({"reports": [asdict(report) for report in reports], "failed": failures.records()})
+        slowest: dict[str, list[Slowest]] = {}
+        if traces:
+            file = Path(scratch) / "trace.json"
+            count = sum(point.requests for report in reports for point in report.points)
+            slowest = trace_slowest(
+                {report.name: measured[report.name] for report in reports},
+                server=server_for(all_served, arguments=trace_arguments(file, count)),
+                file=file,
+                concurrencies=concurrencies,
+                seconds=seconds,
+                protocol=protocol,
+                batch=batch,
+                user=user,
+                progress=output_of.progress(),
+            )
+    records = [asdict(report) | _traced(slowest.get(report.name)) for report in reports]
+    output_of.document({"reports": records, "failed": failures.records()})
     for report in reports:
         output_of.result(f"\n{report.name}", bold=True)
         output_of.result(tables(report))
+        if report.name in slowest:
+            output_of.result(f"\n{table(slowest[report.name])}")
         output_of.result("  ".join(shown(output / f"{report.name}{suffix}") for suffix in SUFFIXES))
     failures.raise_any()

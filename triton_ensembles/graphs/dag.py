@@ -89,9 +89,13 @@ class Graph:
 def graph_of(
     name: str, config: ModelConfig, models: Mapping[str, ModelConfig], calls: Mapping[str, Sequence[str]] | None = None
 ) -> Graph:
-    """The graph of the ensemble ``config``, with the title ``name``. ``models`` are the configurations of its steps'
-    models by name; types of missing ones stay unknown. ``calls`` are the models that each calls. Raises :class:`EnsembleError`: ``config`` is not an ensemble, or
-    its steps form a cycle."""
+    """The graph of the ensemble ``config``, with the title ``name``. Raises :class:`EnsembleError`: ``config`` is no
+    ensemble, or its steps form a cycle.
+
+    Args:
+        models: the configurations of its steps' models by name; types of missing ones stay unknown.
+        calls: the models that each model calls.
+    """
     if not config.ensemble_scheduling.step:
         raise EnsembleError(f"'{name}' is not an ensemble: it has no steps", cure="name an ensemble; `list` shows them")
     steps, edges = [], []

@@ -8,7 +8,7 @@ from triton_ensembles.checking.python.model_calls import calls_between, entrance
 from triton_ensembles.checking.repository import Model, Repository, find_repositories
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.graphs.dag import Graph, graph_of
-from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError, UsageError
 from triton_ensembles.ground.files import parse_json
 from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.ground.spelling import most_of
@@ -31,7 +31,7 @@ def read_graph(name: str, ensembles: Path | None) -> Graph:
     if len(graphs) != 1:
         names = most_of(graph.name for graph in graphs) if graphs else ""
         message = f"there are {len(graphs)} ensembles here: {names}" if graphs else "there is no ensemble here"
-        raise EnsembleError(message, path=path, cure="name the repository of one ensemble")
+        raise UsageError(message, path=path, cure="name the repository of one ensemble")
     return graphs[0]
 
 
@@ -42,9 +42,9 @@ def _path_of(name: str, ensembles: Path | None) -> Path:
         return Path(name)
     if ensembles is None:
         message = f"there is no path '{name}', and no project whose ensemble it could be"
-        raise EnsembleError(message, cure="name a model repository or an archive, or a project by --project DIR")
+        raise UsageError(message, cure="name a model repository or an archive, or a project by --project DIR")
     folders = sorted(child.name for child in ensembles.glob("*/") if not child.name.startswith((".", "_")))
-    raise EnsembleError(f"there is no ensemble '{name}'", cure=f"name one of {', '.join(folders)}, or a path")
+    raise UsageError(f"there is no ensemble '{name}'", cure=f"name one of {', '.join(folders)}, or a path")
 
 
 def _graphs(repository: Repository) -> list[Graph]:

@@ -1,7 +1,7 @@
 """The errors that users see.
 
 Everything that a user can cause or fix is raised as an :class:`EnsembleError`. The command line prints it as one line
-and exits 1. Any other exception is a bug of this project and keeps its traceback.
+and exits 1, or 2 for a :class:`UsageError`. Any other exception is a bug of this project and keeps its traceback.
 """
 
 import os
@@ -44,6 +44,10 @@ class EnsembleError(Exception):
         if self.path is None:
             return ""
         return f"{shown(self.path)}:{self.line}: " if self.line else f"{shown(self.path)}: "
+
+
+class UsageError(EnsembleError):
+    """What a command line names does not exist: nothing has begun, and the exit code is 2."""
 
 
 def _shortened(text: str) -> str:

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError, UsageError
 
 ENSEMBLES = "ensembles"
 FALLBACK = f"{__name__}.fallback"
@@ -37,8 +37,8 @@ def chosen_project(folder: Path) -> Path:
     return _named_in(folder) or folder
 
 
-def no_project(start: Path) -> EnsembleError:
-    return EnsembleError(
+def no_project(start: Path) -> UsageError:
+    return UsageError(
         f"there is no project: neither {start} nor a folder above it holds {ENSEMBLES}/",
         cure=f"go to a project, name one by --project DIR or in {SETTINGS} ([tool.{_TABLE}] project), or give paths",
     )

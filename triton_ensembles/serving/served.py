@@ -28,7 +28,7 @@ from triton_ensembles.building.planned.refusal import refuse_faults
 from triton_ensembles.checking.environments import environment_of, has_stub
 from triton_ensembles.checking.repository import Repository, find_repositories, is_repository
 from triton_ensembles.checking.text.unknown import UnknownValueError
-from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.errors import EnsembleError, UsageError, shown
 from triton_ensembles.ground.extras import require_engine
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.spelling import listed
@@ -36,10 +36,10 @@ from triton_ensembles.project.location import ENSEMBLES
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.sagemaker.extraction import extract
 from triton_ensembles.triton.destination import Destination
-from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
+from triton_ensembles.triton.model_config import CONFIG, ModelConfig, config_of, read_config
 from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.server import TritonServer
-from triton_ensembles.triton.targets import CPU
+from triton_ensembles.triton.targets import CPU, Target
 
 _GPUS = Path("/proc/driver/nvidia/gpus")
 _SUFFIXES = (".tar.gz", ".tgz", ".tar")
@@ -71,13 +71,18 @@ def served(path: Path, scratch: Path, progress: Progress = lambda _: None) -> Se
             message has.
     """
     if not path.exists():
-        raise EnsembleError("there is no such file or folder", path=path)
+        raise UsageError("there is no such file or folder", path=path)
     if (path / RECIPE).is_file():
         return of_built(built_of(path, progress), path)
     refuse_no_repository(path)
     repositories = list(find_repositories(path))  # once: there may be a hundred thousand files
     message = f"this cannot be served, because check finds faults in {shown(path)}"
     refuse_faults(path, here(), message, repositories=repositories)
+    return laid_out(path, repositories, scratch, progress)
+
+
+def laid_out(path: Path, repositories: Sequence[Repository], scratch: Path, progress: Progress) -> Served:
+    """As :func:`served`, of what was read and found good already, and needs no build."""
     name = _name_of(path)
     folder = Path(tempfile.mkdtemp(dir=scratch))
     if path.is_file():
@@ -141,19 +146,19 @@ def refuse_no_repository(path: Path) -> None:
         several = [shown(repository.path) for repository in find_repositories(path)]
         if several:
             message = f"there are several here: {listed(several)}"
-            raise EnsembleError(message, path=path, cure="name those that you want")
+            raise UsageError(message, path=path, cure="name those that you want")
         message = f"there is no model here: neither this folder nor one in it has a {CONFIG} or a version folder"
         cure = "name the folder that holds the models' folders, one model's folder, or an archive"
-        raise EnsembleError(message, path=path, cure=cure)
+        raise UsageError(message, path=path, cure=cure)
 
 
-def built_of(folder: Path, progress: Progress) -> Built:
-    """The ensemble of a project, built for the server on this machine. Raises :class:`EnsembleError`."""
+def built_of(folder: Path, progress: Progress, target: Target = CPU) -> Built:
+    """The ensemble of a project, built for ``target``, the server on this machine. Raises :class:`EnsembleError`."""
     folder = folder.resolve()
     if folder.parent.name != ENSEMBLES:
         message = f"a folder with {RECIPE} is built in its project, and this one is not in {ENSEMBLES}/"
         raise EnsembleError(message, path=folder, cure=f"move it into {ENSEMBLES}/ of a project")
-    return build(folder, CPU, Places.of(folder.parents[1]), allow_random=True, progress=progress)
+    return build(folder, target, Places.of(folder.parents[1]), allow_random=True, progress=progress)
 
 
 def _name_of(path: Path) -> str:
@@ -211,7 +216,7 @@ def _served(name: str, path: Path, repository: Path, read: Sequence[Repository] 
     read = list(find_repositories(repository)) if read is None else read
     refuse_missing_engines(read)
     folders = [repository / folder for folder in _folders(repository) if _is_model(repository / folder)]
-    configs = [read_config(folder / CONFIG) for folder in folders if (folder / CONFIG).is_file()]
+    configs = (config_of(folder) for folder in folders)
     steps = {step.model_name for config in configs for step in config.ensemble_scheduling.step}
     models = tuple(folder.name for folder in folders)
     manifest = read_manifest(repository)

@@ -8,14 +8,14 @@ from triton_ensembles.checking.repository import find_repositories
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.files import remove
 from triton_ensembles.ground.spelling import most_of
+from triton_ensembles.project.examples.made_up import NAME as EXAMPLE
+from triton_ensembles.project.examples.made_up import write_example
 from triton_ensembles.project.examples.place import examples_folder
 from triton_ensembles.project.location import ENSEMBLES
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.sagemaker.extraction import ExtractionError, extract
 from triton_ensembles.starter.copying import SKIPPED
 from triton_ensembles.starter.draft import draft, refuse_existing, write_texts
-from triton_ensembles.starter.example import NAME as EXAMPLE
-from triton_ensembles.starter.example import write_example
 from triton_ensembles.starter.models import copy_environments, copy_models
 from triton_ensembles.starter.names import check_name
 from triton_ensembles.starter.project import Written, project_texts, rendered, test_of

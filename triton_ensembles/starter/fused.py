@@ -30,4 +30,4 @@ def build_fused(repository: Path, name: str, target: Target, dist: Path, work: P
         for line in notes.assumed:
             progress(f"assumed: {line}")
         places = Places(folder.parent, work, dist)
-        return build(folder, target, places, allow_random=False, prove=True, progress=progress)
+        return build(folder, target, places, allow_random=False, prove=True, ask=False, progress=progress)

@@ -51,7 +51,7 @@ def copy_models(repository: ModelRepository, chosen: str, into: Path, notes: Not
         waiting += called
         if called:
             notes.assumed.append(
-                f"{name} calls {most_of(called, 8)} (BLS): on SageMaker only the fused form answers that (--target fused)"
+                f"{name} calls {most_of(called, 8)} (BLS), which only the fused form can on SageMaker: --target fused"
             )
     _note_rest(repository, configs, copied, notes)
     if chosen not in repository.ensembles:

@@ -74,13 +74,13 @@ def failure_reasons(log: str) -> list[str]:
         if match := _SYNTAX.search(record):
             syntax = match["detail"]
         elif match := _first(_OF_A_MODEL, record):
-            reason = _one_line(match["reason"])
+            reason = one_line(match["reason"])
             if reason.startswith(_UNREADABLE) and syntax:
                 reason, syntax = f"{reason}:{syntax.rstrip('.')}", ""
             if match["model"] not in by_model or "failed to poll" not in match[0]:  # one is polled once
                 by_model.setdefault(match["model"], {})[reason] = None
         elif match := _first(_COMPLETE, record):
-            complete[_one_line(match["reason"])] = None
+            complete[one_line(match["reason"])] = None
     failures = [f"{model}: {reason}" for model, reasons in by_model.items() for reason in reasons]
     return [*failures, *_causes(list(complete), set(by_model))] or _general(records)
 
@@ -93,7 +93,7 @@ def unfinished_loads(log: str) -> list[str]:
             waiting[match["model"]] = None
         elif match := _LOADED.search(record):
             waiting.pop(match["model"], None)
-    reasons = [_one_line(match["reason"]) for match in _WITHOUT_CODE.finditer(log)]
+    reasons = [one_line(match["reason"]) for match in _WITHOUT_CODE.finditer(log)]
     messages = {model: next((reason for reason in reasons if f"/{model}/" in reason), "") for model in waiting}
     return [f"{model}: {reason}" if reason else model for model, reason in messages.items()]
 
@@ -109,7 +109,7 @@ def stuck_load(log: str, folder: Path) -> str:
     A stub that cannot import its model.py says so and ends; python_backend r24.10 then waits for its first message for
     ever (stub_launcher.cc, Launch).
     """
-    reasons = (_one_line(match["reason"]) for match in _WITHOUT_CODE.finditer(log))
+    reasons = (one_line(match["reason"]) for match in _WITHOUT_CODE.finditer(log))
     return next((reason.replace(f"{folder}/", "") for reason in reasons if f"{folder}/" in reason), "")
 
 
@@ -127,14 +127,19 @@ def read_failure(log: str) -> list[str]:
     """The reasons in this log, or that the server crashed, or its last line if it says neither."""
     if reasons := failure_reasons(log):
         return reasons
-    models = ", ".join(unfinished_loads(log))
-    during = f" while it loaded {models}" if models else ""
-    if aborted := _ABORTED.search(log):
-        return [f"it crashed with {': '.join(filter(None, (aborted['type'], aborted['what'])))}{during}"]
-    if crash := _CRASH.search(log):
-        return [f"it crashed with signal {crash['signal']}{during}"]
+    if crash := crash_reason(log):
+        models = ", ".join(unfinished_loads(log))
+        return [f"{crash} while it loaded {models}" if models else crash]
     lines = [line for line in log.splitlines() if line.strip()]
     return [lines[-1] if lines else "the server wrote no log"]
+
+
+def crash_reason(log: str) -> str:
+    """That the server crashed, and with what; "" as far as the log does not say so."""
+    if aborted := _ABORTED.search(log):
+        return f"it crashed with {': '.join(filter(None, (aborted['type'], aborted['what'])))}"
+    crash = _CRASH.search(log)
+    return f"it crashed with signal {crash['signal']}" if crash else ""
 
 
 def read_records(path: Path, start: int, pid: int) -> str:
@@ -183,7 +188,7 @@ def _general(records: list[str]) -> list[str]:
         for record in records:
             if match := pattern.search(record):
                 service = match.groupdict().get("model")
-                reasons[f"{service}: {_one_line(match['reason'])}" if service else _one_line(match["reason"])] = None
+                reasons[f"{service}: {one_line(match['reason'])}" if service else one_line(match["reason"])] = None
     specific = [reason for reason in reasons if not reason.startswith("creating server: ")]
     return specific or list(reasons)
 
@@ -198,7 +203,7 @@ def _records(log: str) -> list[str]:
     return records
 
 
-def _one_line(reason: str) -> str:
+def one_line(reason: str) -> str:
     """Drop the traceback ("At: file(line): function") and the closing quote; keep the message itself."""
     message = re.split(r"\n\s*At:\s*\n", reason.replace("\\n", "\n").strip())[0]  # Triton writes newlines as \\n
     return " ".join(message.split()).strip().strip('"').rstrip(".")

@@ -4,6 +4,7 @@ The message is ``inference.ModelConfig`` of Triton's model_config.proto.
 """
 
 import os
+from contextlib import suppress
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,16 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import read_text
 from triton_ensembles.triton.model_config_message import DataType, ModelConfig, ModelInstanceGroup
 
-__all__ = ["CONFIG", "DataType", "ModelConfig", "ModelInstanceGroup", "format_config", "parse_config", "read_config"]
+__all__ = [
+    "CONFIG",
+    "DataType",
+    "ModelConfig",
+    "ModelInstanceGroup",
+    "config_of",
+    "format_config",
+    "parse_config",
+    "read_config",
+]
 
 CONFIG = "config.pbtxt"
 _LONGEST = 16 << 20  # bytes
@@ -42,6 +52,13 @@ def parse_config(text: str, path: str | os.PathLike[str]) -> ModelConfig:
 def read_config(path: Path) -> ModelConfig:
     """Read the file at ``path`` (a config.pbtxt). Raises :class:`EnsembleError`."""
     return parse_config(read_text(path, _LONGEST), path)
+
+
+def config_of(model: Path) -> ModelConfig:
+    """The config of the model in the folder ``model``; empty without a config.pbtxt, or with one that is wrong."""
+    with suppress(EnsembleError):
+        return read_config(model / CONFIG) if (model / CONFIG).is_file() else ModelConfig()
+    return ModelConfig()
 
 
 def format_config(config: ModelConfig) -> str:

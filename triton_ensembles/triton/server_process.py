@@ -47,7 +47,7 @@ from triton_ensembles.triton.stubs import prepare_stubs
 EXIT_SECONDS = 10
 # A variable that every process of a server inherits, also one in a session of its own; its value is unique.
 _MARK = "TRITON_ENSEMBLES_SERVER"
-_BUSY_ABORT = "boost::interprocess::lock_exception"
+BUSY_ABORT = "boost::interprocess::lock_exception"
 _ROUNDS = 5  # of ending such processes, which may start others meanwhile
 # Variables that every container has. PATH is that of the stubs.
 _OF_A_CONTAINER = frozenset({"HOME", "HOSTNAME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "USER"})
@@ -224,7 +224,7 @@ class ServerProcess:
         try:
             self._wait()
         except EnsembleError as error:
-            if self._launches > 1 or _BUSY_ABORT not in read_log(self.written_log, self._log_start):
+            if self._launches > 1 or BUSY_ABORT not in read_log(self.written_log, self._log_start):
                 self.stop()
                 raise
             with self._stopping:

@@ -14,7 +14,7 @@ the right Python: the one from a wheel, or that of NVIDIA's image of one release
 
 from dataclasses import dataclass, replace
 
-from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.errors import UsageError
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.home import VERSION, server_python
 from triton_ensembles.triton.model_config import ModelInstanceGroup
@@ -77,11 +77,11 @@ CPU = Target("cpu", releases()["24.10"], image="", backends=_ON_CPU)
 def cpu(image: str = "", instance: str = "") -> Target:
     """The cpu target: for the Python of the server from a wheel, or for that of an image as :func:`gpu` takes it.
 
-    A release that is unknown, or whose Python is, and an instance raise :class:`EnsembleError`.
+    A release that is unknown, or whose Python is, and an instance raise :class:`UsageError`.
     """
     if instance:
         cure = "add --target gpu or --target fused"
-        raise EnsembleError("the cpu target is not built for an instance", cure=cure)
+        raise UsageError("the cpu target is not built for an instance", cure=cure)
     return replace(CPU, python=_release(image).python) if image else CPU
 
 
@@ -91,7 +91,7 @@ GPU_BACKENDS = ("tensorrt", "onnxruntime", "tensorflow", "pytorch", "dali")
 def gpu(image: str, instance: str = "") -> Target:
     """The gpu target for an image: a release ("24.09"), or a name that has one ("…/tritonserver:24.09-py3").
 
-    A release that is unknown, or whose Python is, raises :class:`EnsembleError`.
+    A release that is unknown, or whose Python is, raises :class:`UsageError`.
     """
     release = _release(image)
     return Target(
@@ -112,17 +112,17 @@ def gpu(image: str, instance: str = "") -> Target:
 def fused(image: str = "", instance: str = "") -> Target:
     """The fused target: for the server from a wheel and its Python, or for an image as :func:`gpu` takes it.
 
-    A release that is unknown, or whose Python is unknown or too old, raises :class:`EnsembleError`.
+    A release that is unknown, or whose Python is unknown or too old, raises :class:`UsageError`.
     """
     local = replace(CPU, name="fused", fuses=True, python=server_python())
     if not image:
         if instance:
-            raise EnsembleError(f"{instance} needs an image", cure="add --image 24.09: the archive is for its Python")
+            raise UsageError(f"{instance} needs an image", cure="add --image 24.09: the archive is for its Python")
         return local
     release = _release(image)
     if version(release.python) < OLDEST_FUSED_PYTHON:
         oldest = next(name for name, row in releases().items() if version(row.python) >= OLDEST_FUSED_PYTHON)
-        raise EnsembleError(
+        raise UsageError(
             f"the image of Triton {release.release} has Python {release.python}, and a fused ensemble needs "
             f"{'.'.join(map(str, OLDEST_FUSED_PYTHON))}",
             cure=f"choose {oldest} or a newer release with --image",
@@ -131,22 +131,22 @@ def fused(image: str = "", instance: str = "") -> Target:
 
 
 def _release(image: str) -> Release:
-    """The release that an image has, whose Python is known. Raises :class:`EnsembleError`."""
+    """The release that an image has, whose Python is known. Raises :class:`UsageError`."""
     if not image:
-        raise EnsembleError("--target gpu needs an image", cure="write --image 24.09 (IMAGE=24.09 with make)")
+        raise UsageError("--target gpu needs an image", cure="write --image 24.09 (IMAGE=24.09 with make)")
     check_image(image)
     release = image_of(Destination(image=image))
     if release is None:
         cure = "write the release that the image was made from, as --image 24.09"
-        raise EnsembleError(f"'{image}' does not name a release of Triton, and an archive is built for one", cure=cure)
+        raise UsageError(f"'{image}' does not name a release of Triton, and an archive is built for one", cure=cure)
     if not release.python:
         message = f"the Python of the image of Triton {release.release} is unknown"
-        raise EnsembleError(message, cure="choose another release with --image")
+        raise UsageError(message, cure="choose another release with --image")
     return release
 
 
 def target_of(name: str, image: str = "", instance: str = "") -> Target:
-    """The target that a command line names. Raises :class:`EnsembleError`."""
+    """The target that a command line names. Raises :class:`UsageError`."""
     if name == "gpu":
         return gpu(image, instance)
     if name == "fused":

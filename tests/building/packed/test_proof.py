@@ -37,6 +37,19 @@ def test_what_does_not_load_is_refused_with_the_reason_and_dist_stays_as_it_was(
     assert not list((tmp_path / "dist").rglob(".*.partial"))
 
 
+def test_what_loads_and_does_not_answer_as_its_config_says_is_refused(tmp_path: Path) -> None:
+    """Otherwise the first client finds it, on AWS."""
+    write_chain(tmp_path)
+    step = tmp_path / "ensembles" / NAME / "second" / "1" / "model.py"
+    step.write_text(step.read_text().replace("x + 1)", "(x + 1).sum(axis=int(1)))"))
+    with pytest.raises(
+        EnsembleError, match=r"(?s)do not answer as they should.*second/config.pbtxt:\d+:\d+: error\[run-answer"
+    ) as caught:
+        make(tmp_path, [])
+    assert "has the shape [1], and the config says [1, 3]" in str(caught.value)
+    assert not list((tmp_path / "dist").rglob("*.tar.gz"))
+
+
 def test_a_server_that_ends_while_it_loads_is_tried_once_more(tmp_path: Path) -> None:
     """Otherwise a very busy machine, on which Triton gives up on slow stubs and aborts, refuses a good archive."""
     write_chain(tmp_path)

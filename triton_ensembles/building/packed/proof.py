@@ -1,15 +1,21 @@
-"""The proof that an archive loads: unpacked as SageMaker unpacks it, and loaded once by a server with its routes."""
+"""The proof that an archive loads: unpacked as SageMaker unpacks it, and loaded once by a server with its routes; and
+that its models answer."""
 
 import contextlib
 import http.client
 import json
-import select
 import tempfile
-import time
+from collections.abc import Mapping
 from pathlib import Path
 
-from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.building.planned.refusal import refuse_faults
+from triton_ensembles.checking.probe import Probe
+from triton_ensembles.checking.repository import find_repositories
+from triton_ensembles.checking.rule import ANYWHERE
+from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.progress import Progress
+from triton_ensembles.probing.load import LostError, wait_for_answer
+from triton_ensembles.probing.probe import Prober
 from triton_ensembles.sagemaker.extraction import ExtractionError, extract
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 
@@ -18,10 +24,18 @@ _LOAD_SECONDS = 600  # SageMaker gives the download and the load of a model ten 
 _TRIES = 2
 
 
-def prove(archive: Path, shown_as: Path, python: str, log: Path, progress: Progress) -> None:
-    """Load ``archive``, which will be at ``shown_as``, once, in a server with this ``log``. ``python``: the minor
-    version that its Python code is for; "" for any. Raises :class:`EnsembleError` with Triton's reasons: it does not
-    load."""
+def prove(
+    archive: Path, shown_as: Path, python: str, log: Path, progress: Progress, written: Mapping[str, Path] | None = None
+) -> None:
+    """Load ``archive``, which will be at ``shown_as``, once, in a server with this ``log``.
+
+    Args:
+        python: the minor version that its Python code is for; "" for any.
+        written: the folders of its models as people wrote them, with their examples: also send each a request.
+
+    Raises:
+        EnsembleError: it does not load, for Triton's reasons, or a model does not answer as its config says.
+    """
     progress(f"proving that {archive.name} loads")
     with tempfile.TemporaryDirectory(prefix="triton-proof-", ignore_cleanup_errors=True) as scratch:
         empty, model = Path(scratch) / "empty", Path(scratch) / "models" / "proof" / "model"
@@ -41,6 +55,14 @@ def prove(archive: Path, shown_as: Path, python: str, log: Path, progress: Progr
             reasons = [reason.replace(f"{model}::", "").replace(f"{model}/", "") for reason in reasons]
             message = "the archive does not load, so it was not put there:\n  " + "\n  ".join(reasons)
             raise EnsembleError(message, path=shown_as, cure=f"the server's log is {log}")
+        if written is not None:
+            (repository,) = find_repositories(archive)
+            models = {known.folder: known for known in repository.models_read}
+            prober = Prober(model, models, python, False, _LOAD_SECONDS, progress, written)
+            message = f"the models do not answer as they should, so {shown(shown_as)} was not put there"
+            refuse_faults(
+                archive, ANYWHERE, message, shown_as, [repository], lambda *_: [Probe(repository, prober.run())]
+            )
 
 
 def _reasons(server: SageMakerServer, name: str, folder: Path) -> tuple[list[str], bool]:
@@ -51,14 +73,11 @@ def _reasons(server: SageMakerServer, name: str, folder: Path) -> tuple[list[str
     with contextlib.closing(connection):
         try:
             connection.request("POST", "/models", body, headers)
-            limit = time.monotonic() + _LOAD_SECONDS
-            while not select.select([connection.sock], [], [], 1.0)[0]:
-                if server.crashed():  # it may hang in its last words, with the connection open
-                    return [*server.reasons(), "the server crashed while it loaded"], True
-                if time.monotonic() > limit:
-                    return [*server.reasons(), f"the load did not end within {_LOAD_SECONDS} s"], False
+            wait_for_answer(connection, server, _LOAD_SECONDS)
             answer = connection.getresponse()
             text = answer.read().decode(errors="replace")
+        except LostError as error:  # it may hang in its last words, with the connection open
+            return [*server.reasons(), str(error)], server.crashed()
         except (OSError, http.client.HTTPException) as error:
             return server.reasons() or [f"the server ended while it loaded ({error})"], True
     return ([] if answer.status == http.HTTPStatus.OK else server.reasons() or [text]), False

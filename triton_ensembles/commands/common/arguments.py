@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from triton_ensembles.building.places import Places
 from triton_ensembles.commands.common import options
-from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.errors import UsageError
 from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.project.recipe.places import find_ensembles
 
@@ -43,7 +43,7 @@ def chosen(arguments: Sequence[str], *, fuses: bool = False) -> Chosen:
     ``fuses``: what lies at a path is built for the fused target, whose options it takes.
 
     Raises:
-        EnsembleError: an argument is neither, or an ensemble is not of the current project.
+        UsageError: an argument is neither, or an ensemble is not of the current project.
         click.UsageError: there are paths, and options that are only for builds.
     """
     places = options.places_if_any()
@@ -75,14 +75,14 @@ def log_of(port: int | None = None) -> Path:
     return (places.build if places else user_folder() / "logs") / name
 
 
-def _neither(argument: str, known: Mapping[str, Path], places: Places | None) -> EnsembleError:
+def _neither(argument: str, known: Mapping[str, Path], places: Places | None) -> UsageError:
     if "/" in argument or argument.endswith((".tar.gz", ".tgz")):
-        return EnsembleError("there is no such file or folder", path=argument)
+        return UsageError("there is no such file or folder", path=argument)
     if places is None:
         message = f"there is no path {argument!r}, and no project whose ensemble it could be"
-        return EnsembleError(message, cure="name a model repository or an archive, or a project by --project DIR")
+        return UsageError(message, cure="name a model repository or an archive, or a project by --project DIR")
     there_are = f"there are {', '.join(known)}" if known else "the project has none"
-    return EnsembleError(f"there is no ensemble {argument!r}, and no such path", path=places.ensembles, cure=there_are)
+    return UsageError(f"there is no ensemble {argument!r}, and no such path", path=places.ensembles, cure=there_are)
 
 
 def _refuse_options(path: Path, names: Iterable[str]) -> None:

@@ -2,8 +2,9 @@
 
 import math
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -21,8 +22,10 @@ from triton_ensembles.measuring.perf.fused_steps import FusedSteps, planned_step
 from triton_ensembles.measuring.perf.inputs import Inputs, UserInputs, inputs_for
 from triton_ensembles.measuring.perf.load_generator import LIMIT_SECONDS, LoadGenerator, in_windows
 from triton_ensembles.measuring.perf.report import Point, Report, csv_rows, write_report
+from triton_ensembles.measuring.perf.slowest import Slowest, Window, slowest
 from triton_ensembles.measuring.perf.steps import Counters, DrawnSteps, Steps, StepTimes, read_counters
 from triton_ensembles.project.examples.folder import examples_of
+from triton_ensembles.runtime.fused.plan import BATCHES
 from triton_ensembles.triton.home import find_home
 from triton_ensembles.triton.server import TritonServer
 
@@ -63,7 +66,6 @@ def measure(
         EnsembleError: perf_analyzer is missing, the server does not start, the models are for different Pythons, or one
             answers with errors.
     """
-    home = find_home()
     reports = []
     repositories = {name: repository for name, (repository, _) in models.items()}
     own = server or TritonServer(
@@ -78,9 +80,7 @@ def measure(
     ):
         for name, (repository, source) in models.items():
             try:
-                examples, config = examples_of(source), client.get_model_config(name)
-                inputs = inputs_for(config, examples, batch, Path(folder), user or UserInputs())
-                generator = LoadGenerator(home, server, Path(folder), name, protocol, batch, inputs.arguments)
+                generator, inputs = _generator(client, server, name, source, Path(folder), protocol, batch, user)
                 steps: Steps = DrawnSteps(client, name)
                 if planned := planned_steps(repository, name):
                     steps = FusedSteps(client, server.metrics_url, name, planned)
@@ -102,6 +102,55 @@ def measure(
             write_report(name, output, csv_rows(report), asdict(report), partial(draw, report))
             reports.append(report)
     return reports
+
+
+def trace_slowest(
+    models: Mapping[str, tuple[Path, Path]],
+    *,
+    server: TritonServer,
+    file: Path,
+    concurrencies: Sequence[int],
+    seconds: float,
+    protocol: str,
+    batch: int,
+    user: UserInputs | None,
+    progress: Progress,
+) -> dict[str, list[Slowest]]:
+    """Load each model once more, at each concurrency, with a ``server`` that traces all requests into ``file``, and
+    say where the slowest requests spent their time. The arguments are those of :func:`measure`, which comes before.
+    Raises :class:`EnsembleError`."""
+    windows: dict[str, list[Window]] = {}
+    batches = file.with_name("batches")
+    batches.mkdir()
+    server.command = replace(server.command, environment={**server.command.environment, BATCHES: str(batches)})
+    with (
+        tempfile.TemporaryDirectory(prefix="perf-") as folder,
+        server,
+        http.InferenceServerClient(server.http_url) as client,
+    ):
+        for name, (_, source) in models.items():
+            generator, inputs = _generator(client, server, name, source, Path(folder), protocol, batch, user)
+            generator.warm_up(1, max(2, inputs.entries))
+            for concurrency in sorted(set(concurrencies)):
+                progress(f"[{name}] tracing at concurrency {concurrency}")
+                begin = time.monotonic_ns()
+                in_windows(partial(generator.measure, concurrency), seconds, progress)
+                windows.setdefault(name, []).append(Window(concurrency, begin, time.monotonic_ns()))
+    return {name: slowest(file, batches, name, own) for name, own in windows.items()}
+
+
+def _generator(
+    client: http.InferenceServerClient,
+    server: TritonServer,
+    name: str,
+    source: Path,
+    folder: Path,
+    protocol: str,
+    batch: int,
+    user: UserInputs | None,
+) -> tuple[LoadGenerator, Inputs]:
+    inputs = inputs_for(client.get_model_config(name), examples_of(source), batch, folder, user or UserInputs())
+    return LoadGenerator(find_home(), server, folder, name, protocol, batch, inputs.arguments), inputs
 
 
 def _sweep(

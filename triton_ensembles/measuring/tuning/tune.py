@@ -12,7 +12,7 @@ import tritonclient.http as http
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.plan import BuildPlan, plan_build
-from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError, UsageError
 from triton_ensembles.ground.files import locked, remove
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.spelling import choices
@@ -148,7 +148,7 @@ def _without(keep: Sequence[str], knobs: Knobs, folder: Path) -> tuple[Setting, 
     for name in keep:
         if name not in known:
             message = f"there is no setting {name!r} to keep"
-            raise EnsembleError(message, path=folder, cure=f"there are {choices(known)}")
+            raise UsageError(message, path=folder, cure=f"there are {choices(known)}")
     settings = tuple(setting for setting in knobs.settings if not {setting.name, setting.key} & set(keep))
     if not settings:
         raise EnsembleError("there is nothing to search: no setting has a second value", path=folder)

@@ -16,6 +16,8 @@ from triton_ensembles.runtime.backends.common.model_instance import LoadError
 PLAN = "plan.json"
 DIGEST = "fused_plan"
 """The key in the ``parameters`` of config.pbtxt that holds the sha256 of plan.json."""
+BATCHES = "TRITON_ENSEMBLES_BATCHES"
+"""The variable with a folder: there the worker writes a line about each batch, for ``perf --slowest``."""
 STEPS = "steps"
 """The folder with a folder for each step, which holds what the step's model folder holds in the drawn form."""
 

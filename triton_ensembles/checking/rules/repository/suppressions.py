@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from triton_ensembles.checking.examples import python_model
-from triton_ensembles.checking.rule import REGISTERED, Finding, Place, Repository, cure_for, note, warning
+from triton_ensembles.checking.rule import REGISTERED, Finding, Place, Repository, Scope, cure_for, note, warning
 from triton_ensembles.checking.sources import suppressions_of
 from triton_ensembles.checking.suppression.accepted import Found
 from triton_ensembles.checking.suppression.comments import Suppression
@@ -42,10 +42,12 @@ def suppression_rule_unknown(repository: Repository) -> Iterator[Finding]:
     bad=python_model("# check: ignore[max-batch-size-negative] it is meant so"),
 )
 def suppression_unused(found: Found) -> Iterator[Finding]:
-    """Silent about rules that depend on where the model will run, and about files with errors, which hide others."""
+    """Silent about rules that depend on where the model will run, or on running it, and about files with errors, which
+    hide others."""
     for comment, name in found.unused:
         known = REGISTERED.get(name)
-        if known and not known.reads_destination and comment.path not in found.broken:
+        depends = known and (known.reads_destination or known.scope is Scope.PROBE)
+        if known and not depends and comment.path not in found.broken:
             cure = "delete it; it has to end the line of the fault, or stand alone on the line before"
             yield Finding(_place(comment), f"there is no fault '{name}' here", "the comment accepts nothing", cure)
 

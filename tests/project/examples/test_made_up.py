@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from triton_ensembles.project.examples.made_up import NAME, write_example
 from triton_ensembles.project.examples.request_file import read_request
-from triton_ensembles.starter.example import NAME, write_example
 from triton_ensembles.triton.model_config import DataType, ModelConfig
 
 
@@ -40,6 +40,21 @@ def test_it_fits_the_config(tmp_path: Path, datatype: str, dims: list[int], batc
     values = read_request(tmp_path / NAME, config).inputs["X"]
     assert values.shape == shape
     assert values.dtype == np.object_ or (values.astype(float).max() > 0)
+
+
+def test_a_variable_size_is_that_of_the_warm_up(tmp_path: Path) -> None:
+    """Otherwise a model that takes 16 000 samples of sound refuses eight."""
+    config = config_of("FP32", [-1])
+    config.model_warmup.add(name="w", batch_size=1).inputs["X"].dims.append(16_000)
+    assert write_example(tmp_path, config, [])
+    assert read_request(tmp_path / NAME, config).inputs["X"].shape == (1, 16_000)
+
+
+def test_what_is_optional_is_made_up_where_all_is(tmp_path: Path) -> None:
+    config = config_of("FP32", [2])
+    config.input[0].optional = True
+    assert write_example(tmp_path, config, [])
+    assert read_request(tmp_path / NAME, config).inputs["X"].shape == (1, 2)
 
 
 @pytest.mark.parametrize("datatype", ["UINT8", "STRING"])

@@ -29,16 +29,22 @@ def write_example(folder: Path, config: ModelConfig, code: Iterable[bytes]) -> b
     """Write a request for the ensemble with this ``config`` into ``folder``, and return whether it could be written.
     Numbers are random ones between 0 and 1, or 1; texts are a sentence; where the ``code`` of a step decodes pictures,
     bytes are one."""
-    tensors = [tensor for tensor in config.input if not tensor.optional]
+    tensors = [tensor for tensor in config.input if not tensor.optional] or list(config.input)
     if not tensors or not {_datatype_of(tensor) for tensor in tensors} <= {"BYTES", *_NUMBERS}:
         return False  # neither JSON nor NumPy has the others
     maker = _Maker(b"\n".join(code), batch=[1] if config.max_batch_size else [])
-    inputs = [maker.tensor(tensor) for tensor in tensors]
+    inputs = [maker.tensor(tensor, _dims(tensor, config)) for tensor in tensors]
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in maker.files.items():
         (folder / name).write_bytes(content)
     (folder / NAME).write_text(json.dumps({"inputs": inputs}, indent=2) + "\n", encoding="utf-8")
     return True
+
+
+def _dims(tensor: Any, config: ModelConfig) -> list[int]:
+    """Those of a warm-up request, if there is one: it has a size where the config has -1."""
+    warm = [list(sample.inputs[tensor.name].dims) for sample in config.model_warmup if tensor.name in sample.inputs]
+    return next((dims for dims in warm if len(dims) == len(tensor.dims)), list(tensor.dims))
 
 
 def _datatype_of(tensor: Any) -> str:
@@ -54,10 +60,9 @@ class _Maker:
         self._pictures = any(call in code for call in _DECODES)
         self._base64, self._json = b"b64decode" in code, b"json.loads" in code
 
-    def tensor(self, tensor: Any) -> dict[str, Any]:
+    def tensor(self, tensor: Any, dims: list[int]) -> dict[str, Any]:
         datatype = _datatype_of(tensor)
         entry = {"name": tensor.name, "datatype": datatype}
-        dims = list(tensor.dims)
         if datatype == "UINT8" and dims == [-1] and self._pictures:
             return entry | {"shape": [*self._batch, -1]} | self._file(_PICTURE.name, _PICTURE.read_bytes())
         if datatype == "BYTES":

@@ -1,0 +1,1 @@
+"""Rules of `check --run`: about what the real server did with the models."""

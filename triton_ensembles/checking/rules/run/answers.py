@@ -1,0 +1,103 @@
+"""Answers of the server on this machine: that there is one, and that it is what config.pbtxt says."""
+
+from collections.abc import Iterator, Sequence
+
+from triton_ensembles.checking.probe import OutputTensor, Probe, ProbedModel, Trial
+from triton_ensembles.checking.rule import Finding, Place, Server, rule
+from triton_ensembles.checking.server_words import code_place, place_in, said
+from triton_ensembles.triton.model_config import DataType
+
+SOURCE = "the real server, with check --run"
+SERVER = Server.JUDGES
+
+
+@rule("A model answers a request: an example, or one that is made up from its config")
+def run_request(probe: Probe) -> Iterator[Finding]:
+    """A step that refuses what was made up for it, and works in its ensemble, has no fault. An ensemble that fails with
+    a step, or a model that fails with one that it calls, is not a fault of its own."""
+    proven = {step for ensemble in probe.models.values() if _answers(ensemble) for step in ensemble.steps}
+    lines: set[Place] = set()
+    for name, probed in probe.models.items():
+        if error := probed.bad_example:
+            path = probed.model.place(f"examples/{error.path.name}" if error.path else "")
+            yield Finding(Place(path.path, error.line or 0), error.message, "this example cannot be sent", error.cure)
+        for trial in (trial for trial in probed.trials if trial.failure):
+            line = code_place(trial.failure, probe)
+            if (trial.is_made_up and name in proven) or _follows(probed, trial, probe, is_own=line is not None):
+                continue
+            if line not in lines:
+                yield _failure(probed, trial, line or place_in(trial.failure, probed.model), probe)
+            lines |= {line} if line else set()
+
+
+@rule("An answer has the outputs of config.pbtxt, with their datatypes and shapes")
+def run_answer(probe: Probe) -> Iterator[Finding]:
+    for probed in probe.models.values():
+        seen: set[str] = set()
+        for finding in (finding for trial in probed.trials for finding in _contradictions(probed, trial)):
+            if finding.message not in seen:
+                yield finding
+            seen.add(finding.message)
+
+
+def _failure(probed: ProbedModel, trial: Trial, place: Place, probe: Probe) -> Finding:
+    name = probed.model.folder
+    cure = f"or, if it takes no such request, write a real one: {name}/examples/NAME.json" if trial.is_made_up else ""
+    effect = f"the server says: {said(trial.failure, probe)}"
+    return Finding(place, f"'{name}' fails on {trial.label}", effect, cure)
+
+
+def _answers(probed: ProbedModel) -> bool:
+    return bool(probed.trials) and not any(trial.failure for trial in probed.trials)
+
+
+def _follows(probed: ProbedModel, trial: Trial, probe: Probe, *, is_own: bool) -> bool:
+    """Whether the model fails because of another one: one that it calls was not loaded, or a step has a fault and the
+    failure is not one of some code (``is_own``)."""
+    missing = [*probe.left_out, *(name for name, known in probe.models.items() if known.refusal)]
+    steps = [] if is_own else [probe.models[step] for step in probed.steps if step in probe.models]
+    return any(f"'{name}'" in trial.failure for name in missing) or any(map(_is_faulty, steps))
+
+
+def _is_faulty(probed: ProbedModel) -> bool:
+    return any(trial.failure or any(_contradictions(probed, trial)) for trial in probed.trials)
+
+
+def _contradictions(probed: ProbedModel, trial: Trial) -> Iterator[Finding]:
+    if trial.failure:
+        return
+    name, is_decoupled = probed.model.folder, probed.config.model_transaction_policy.decoupled
+    answered = {output.name for output in trial.outputs}
+    for index, tensor in enumerate(probed.config.output):
+        wanted = not trial.requested or tensor.name in trial.requested
+        if wanted and tensor.name not in answered and not is_decoupled:
+            message = f"the answer of '{name}' lacks the output '{tensor.name}'"
+            yield Finding(_at(probed, index, tensor.name, "name"), message, f"it answered {trial.label}")
+        if tensor.name in trial.classified:
+            continue
+        datatype = DataType.Name(tensor.data_type).removeprefix("TYPE_").replace("STRING", "BYTES")
+        shape = [*([trial.rows if not is_decoupled else -1] if trial.rows else []), *tensor.dims]
+        for output in (output for output in trial.outputs if output.name == tensor.name):
+            yield from _differences(probed, index, output, datatype, shape)
+
+
+def _differences(
+    probed: ProbedModel, index: int, output: OutputTensor, datatype: str, shape: Sequence[int]
+) -> Iterator[Finding]:
+    head = f"the output '{output.name}' of '{probed.model.folder}'"
+    if output.datatype != datatype:
+        message = f"{head} is {output.datatype}, and the config says {datatype}"
+        effect = "Triton sends it as it is: clients and other models read wrong values, or refuse it"
+        yield Finding(_at(probed, index, output.name, "data_type"), message, effect)
+    fits = [dim in (-1, size) for dim, size in zip(shape, output.shape, strict=False)]
+    if len(shape) != len(output.shape) or not all(fits):
+        batch = ", with the batch first" if len(shape) > len(probed.config.output[index].dims) else ""
+        message = f"{head} has the shape {list(output.shape)}, and the config says {list(shape)}{batch}"
+        effect = "Triton sends it as it is: clients and other models that rely on the config fail"
+        yield Finding(_at(probed, index, output.name, "dims"), message, effect)
+
+
+def _at(probed: ProbedModel, index: int, name: str, field: str) -> Place:
+    """Of the output in the file; Triton may have completed what it does not have."""
+    names = [tensor.name for tensor in probed.model.file.config.output]
+    return probed.model.at("output", names.index(name) if name in names else index, field)

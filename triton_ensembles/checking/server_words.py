@@ -1,0 +1,74 @@
+"""The places that the server's words are about: a line of Python code, a field or a tensor of config.pbtxt."""
+
+import os
+import re
+from collections.abc import Iterator
+
+from triton_ensembles.checking.fault import Place
+from triton_ensembles.checking.probe import Probe
+from triton_ensembles.checking.repository import Model
+from triton_ensembles.triton.log import one_line
+from triton_ensembles.triton.model_config import CONFIG
+
+# The frames of a traceback: as pybind11 writes them, the innermost first, and as Python does, the innermost last.
+_PYBIND = re.compile(r"^\s*(?P<file>/[^\n]*)\((?P<line>\d+)\): [\w<>]+\s*$", re.MULTILINE)
+_PYTHON = re.compile(r'File "(?P<file>/[^"\n]+)", line (?P<line>\d+)')
+_TRACEBACK = re.compile(r"Traceback \(most recent call last\):.*?\n(?=\S)", re.DOTALL)
+_HEAD = re.compile(r"^load failed for model '[^']*': version \d+ is at UNAVAILABLE state: ")
+_QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'")
+_SHORTEST = 6  # letters of a text in code that is looked for
+_FIELDS = {"data_type": ("data_type", "data type", "datatype", "data-type"), "dims": ("dims", "shape", "dimension")}
+
+
+def said(words: str, probe: Probe) -> str:
+    """The ``words`` on one line, without tracebacks and without the folders that the server read."""
+    text = _TRACEBACK.sub("", words.replace("\\n", "\n"))
+    for name, probed in probe.models.items():
+        for folder in (str(probed.folder), str(probed.folder.parent / name)):
+            text = text.replace(folder, probed.model.folder)
+    frames = [] if code_place(words, probe) else list(_frames(words))[:1]  # the place of the fault is not there
+    where = "".join(f", at {'/'.join(file.split('/')[-3:])}:{line}" for file, line in frames)
+    return one_line(_HEAD.sub("", text).rstrip("; \n")) + where
+
+
+def code_place(words: str, probe: Probe) -> Place | None:
+    """The innermost line of the models' own code in the traceback that ``words`` have, if they have one."""
+    for file, line in _frames(words):
+        for probed in probe.models.values():
+            path = os.path.realpath(file)
+            if path.startswith(f"{probed.folder}{os.sep}") and "/site-packages/" not in path:
+                return Place(probed.model.place(os.path.relpath(path, probed.folder)).path, line)
+    return None
+
+
+def place_in(words: str, model: Model) -> Place:
+    """The field of its config that ``words`` are about, or else the model's code or its config as a whole."""
+    if model.is_python and (versions := sorted(model.versions)):
+        path = f"{model.versions[versions[-1]]}/{model.backend.file}"
+        return Place(model.place(path).path, _line_that_says(words, model, path))
+    config = model.file.config
+    fields = [field for field, forms in _FIELDS.items() if any(form in words for form in forms)]
+    for kind in ("input", "output"):
+        for index, tensor in enumerate(getattr(config, kind)):
+            if tensor.name and re.search(rf"(?<![\w.-]){re.escape(tensor.name)}(?![\w.-])", words):
+                return model.at(kind, index, *(fields or ["name"])[:1])
+    named = (name for name in config.DESCRIPTOR.fields_by_name if "_" in name and name in words.replace(" ", "_"))
+    field = next(named, "")
+    return model.at(field) if field else model.place(CONFIG if model.has_config else "")
+
+
+def _line_that_says(words: str, model: Model, path: str) -> int:
+    """The line of code that makes an error of these words; 0 if none does."""
+    entry = model.get(path)
+    for number, line in enumerate(((entry.text if entry else None) or "").splitlines(), 1):
+        if "Error(" in line or "Exception(" in line:
+            texts = (text for pair in _QUOTED.findall(line) for text in re.split(r"\{[^}]*\}", max(pair)))
+            if any(len(text) >= _SHORTEST and text in words for text in texts):
+                return number
+    return 0
+
+
+def _frames(words: str) -> Iterator[tuple[str, int]]:
+    text = words.replace("\\n", "\n")
+    frames = [*reversed(list(_PYTHON.finditer(text))), *_PYBIND.finditer(text)]  # the model's own words come first
+    return ((match["file"], int(match["line"])) for match in frames)

@@ -1,0 +1,57 @@
+"""One load of a model by a server that may crash or hang over it."""
+
+import contextlib
+import http.client
+import json
+import select
+import time
+from pathlib import Path
+from urllib.parse import quote
+
+from triton_ensembles.triton.log import crash_reason, read_log
+from triton_ensembles.triton.server_process import ServerProcess
+
+_LOOK_SECONDS = 0.5
+
+
+class LostError(Exception):
+    """The server crashed, or does not end what it does, for the reason that is the text: it is of no more use."""
+
+
+def load(server: ServerProcess, model: str, folder: Path, seconds: float) -> str:
+    """Load the model in ``folder``, and return why that failed, "" if it did not. Raises :class:`LostError`."""
+    start = server.written_log.stat().st_size
+    connection = http.client.HTTPConnection(server.http_url)
+    with contextlib.closing(connection):
+        try:
+            connection.request("POST", f"/v2/repository/models/{quote(model, safe='')}/load")
+            wait_for_answer(connection, server, seconds, start, folder)
+            answer = connection.getresponse()
+            text = answer.read().decode(errors="replace")
+        except (OSError, http.client.HTTPException) as error:
+            raise LostError(crash(server) or f"the server ended while it loaded ({error})") from error
+    if answer.status == http.HTTPStatus.OK:
+        return ""
+    reasons = "\n".join(server.reasons(start))
+    with contextlib.suppress(ValueError, LookupError, TypeError):
+        text = str(json.loads(text)["error"])
+    return text if len(text) > len(reasons) else reasons
+
+
+def wait_for_answer(
+    connection: http.client.HTTPConnection, server: ServerProcess, seconds: float, start: int = 0, folder: Path = Path()
+) -> None:
+    """Wait until there is an answer to read, for a load of the model in ``folder``. Raises :class:`LostError`."""
+    limit = time.monotonic() + seconds
+    while not select.select([connection.sock], [], [], _LOOK_SECONDS)[0]:
+        if reason := crash(server) or (folder.name and server.stuck_load(start, folder)):
+            raise LostError(reason)
+        if time.monotonic() > limit:
+            raise LostError(f"the load did not end within {seconds:.0f} s")
+
+
+def crash(server: ServerProcess) -> str:
+    """Why the server has ended; "" if it has not."""
+    if not server.crashed():
+        return ""
+    return crash_reason(read_log(server.written_log, 0)) or "the server ended"
