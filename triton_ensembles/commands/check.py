@@ -15,8 +15,9 @@ from triton_ensembles.checking.report import Report
 from triton_ensembles.commands.common import options
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.ground.errors import EnsembleError, shown
-from triton_ensembles.project.recipe.places import find_ensembles
+from triton_ensembles.project.recipe.places import RECIPE, find_ensembles
 from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.dockerfile import dockerfile_of
 from triton_ensembles.triton.targets import NAMES
 
 
@@ -115,6 +116,8 @@ def check_command(
     destination = Destination(target or "", instance or "", "" if not image or image == PIP_SERVER else image)
     try:
         chosen = [_path_of(text) for text in paths] or [options.current_places().ensembles]
+        if paths and not image and target != "cpu":
+            destination = _with_dockerfile(destination, chosen)
         known = Baseline.read(baseline) if baseline else None
         report = replace(check(chosen, destination), strict=strict)
         if new_baseline:
@@ -136,6 +139,16 @@ def _compared(report: Report, baseline: Baseline, destination: Destination) -> R
     new, known = baseline.split(report.faults, places)
     gone = baseline.gone(report.faults, places, report.roots, destination)
     return replace(report, faults=tuple(new), known=tuple(known), gone=tuple(gone))
+
+
+def _with_dockerfile(destination: Destination, paths: list[Path]) -> Destination:
+    """The destination with the image that a Dockerfile beside the paths is made from, if it is one for all of them."""
+    files = {None if (path / RECIPE).is_file() else dockerfile_of(path) for path in paths}
+    file = files.pop() if len(files) == 1 else None
+    if file is None:
+        return destination
+    click.echo(f"image: {file.image} ({file.path}:{file.line}); --image chooses another", err=True)
+    return replace(destination, image=file.image, dockerfile=file)
 
 
 def _path_of(text: str) -> Path:

@@ -6,7 +6,7 @@ An empty cell or a missing row means unknown. Rules do not guess it.
 
 import csv
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -104,7 +104,11 @@ def release_of(target: Destination) -> Release | None:
     """The release that the target's image names, or that of this project's own server; None if it is unknown."""
     if target.image and not target.image_names_release:
         return None
-    return releases().get(target.release_name)
+    release = releases().get(target.release_name)
+    if release and target.language_models == "trtllm":  # made of another image: compatibility.md names its versions
+        older = {"python": "3.10", "ubuntu": "22.04"} if release.release == "24.11" else {}
+        return replace(release, tensorrt="", dali="", onnxruntime="", **older)
+    return release
 
 
 def image_of(target: Destination) -> Release | None:
