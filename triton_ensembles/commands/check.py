@@ -23,16 +23,27 @@ from triton_ensembles.triton.targets import NAMES
 
 @click.command("check")
 @click.argument("paths", nargs=-1, metavar="[PATH|ENSEMBLE]...")
-@click.option("--target", type=click.Choice(NAMES), help="Where the models will run.")
 @click.option(
-    "--instance", metavar="TYPE", type=options.INSTANCE, help="The SageMaker instance type, such as ml.g5.xlarge."
+    "--target",
+    cls=options.Setting,
+    type=click.Choice(NAMES),
+    help=f"Where the models will run.  {options.IN_PROJECT.format('target', '')}",
+)
+@click.option(
+    "--instance",
+    cls=options.Setting,
+    metavar="TYPE",
+    type=options.INSTANCE,
+    help=f"The SageMaker instance type, such as ml.g5.xlarge.  {options.IN_PROJECT.format('instance', '')}",
 )
 @click.option(
     "--image",
+    cls=options.Setting,
     metavar="RELEASE",
     type=options.IMAGE,
     help="The Triton release or image, such as 24.09. An image of your own that names no release, such as name:tag, "
-    "gets a warning: what it holds is unknown.",
+    "gets a warning: what it holds is unknown.  "
+    + options.IN_PROJECT.format("image", ", or that of a Dockerfile FROM …tritonserver… beside the PATH or above it"),
 )
 @click.option("--strict", is_flag=True, help="Also exit with 1 for warnings.")
 @click.option(
@@ -95,6 +106,8 @@ def check_command(
       check --write-baseline known.json          from now on, --baseline known.json shows new faults only
       check --explain step-input-unknown         what this rule means, with examples
 
+    Steps may import what a Dockerfile installs that is beside a PATH or above it, up to the root of its git repository.
+
     A comment accepts a fault, on its line or alone on the line before: "# check: ignore[RULE] reason". So does
     pyproject.toml: ignore = ["RULE"] in [tool.triton-ensembles.check].
 
@@ -116,7 +129,7 @@ def check_command(
     destination = Destination(target or "", instance or "", "" if not image or image == PIP_SERVER else image)
     try:
         chosen = [_path_of(text) for text in paths] or [options.current_places().ensembles]
-        if paths and not image and target != "cpu":
+        if paths and target != "cpu" and (not image or options.is_of_project("image")):
             destination = _with_dockerfile(destination, chosen)
         known = Baseline.read(baseline) if baseline else None
         report = replace(check(chosen, destination), strict=strict)
@@ -142,13 +155,15 @@ def _compared(report: Report, baseline: Baseline, destination: Destination) -> R
 
 
 def _with_dockerfile(destination: Destination, paths: list[Path]) -> Destination:
-    """The destination with the image that a Dockerfile beside the paths is made from, if it is one for all of them."""
+    """The destination with the image that a Dockerfile beside the paths is made from, if it is one for all of them and
+    the project names none, and with the packages that it installs."""
     files = {None if (path / RECIPE).is_file() else dockerfile_of(path) for path in paths}
     file = files.pop() if len(files) == 1 else None
     if file is None:
         return destination
-    click.echo(f"image: {file.image} ({file.path}:{file.line}); --image chooses another", err=True)
-    return replace(destination, image=file.image, dockerfile=file)
+    image = destination.image or file.image
+    click.echo(f"image: {image}, packages of {file.path}:{file.line}; --image chooses another", err=True)
+    return replace(destination, image=image, dockerfile=file)
 
 
 def _path_of(text: str) -> Path:

@@ -116,6 +116,14 @@ def image_of(target: Destination) -> Release | None:
     return release_of(target) if target.image_names_release else None
 
 
+def image_named(name: str) -> str:
+    """The newest release for ``newest``, the newest that SageMaker has an image of for ``sagemaker``, else ``name``."""
+    if name not in ("newest", "sagemaker"):
+        return name
+    rows = [row for row in releases().values() if row.python and (name == "newest" or row.sagemaker == "yes")]
+    return rows[-1].release
+
+
 def check_image(image: str) -> None:
     """Refuse what cannot be an image.
 
