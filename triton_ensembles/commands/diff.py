@@ -94,7 +94,7 @@ def _show(result: Comparison, *, alone: bool) -> None:
     for change in result.changes:
         if change.model != model:
             model = change.model
-            output.result(f"  {model}" if model else "  beside the models", bold=True)
+            output.result(f"  {model}" if model else "  the repository", bold=True)
         _show_change(change)
     if result.identical:
         weights = "1 file of weights is" if result.identical == 1 else f"{result.identical} files of weights are"
@@ -111,7 +111,7 @@ def _show_change(change: Change) -> None:
     before, after = change.before, change.after
     words = f"{before} -> {after}" if before and after else f"new, {after}" if after else f"gone, {before}"
     if change.kind in ("code", "file"):
-        words = f"-{before.split()[0]} +{after.split()[0]}" if before else "empty"
+        words = f"-{before.split()[0]} +{after.split()[0]}"
     elif change.kind == "model" and not (before and after):
         words = "new" if after else "gone"
     output.result(f"{indent}{change.kind:8} {change.name}  {words}")

@@ -10,7 +10,8 @@ from triton_ensembles.checking.loaded_files import file_of
 from triton_ensembles.checking.model_files.file import ModelTensor
 from triton_ensembles.checking.repository import Model
 from triton_ensembles.comparing.configs import config_of, fields_of, notices
-from triton_ensembles.comparing.content import Content, by_key
+from triton_ensembles.comparing.content import Content, matched
+from triton_ensembles.runtime.fused.plan import PLAN
 from triton_ensembles.triton.model_config import CONFIG
 
 _CODE = (".py", ".sh")
@@ -80,29 +81,38 @@ class _Comparing:
     identical_bytes: int = 0
 
     def result(self) -> Comparison:
-        before, after = (by_key(content, content.models) for content in (self.old, self.new))
-        if len(before) == len(after) == 1:  # it may have been renamed
-            before = dict(zip(after, before.values(), strict=True))
-        self._pairs("", "server", self.old.facts, self.new.facts)
-        for key in sorted(before.keys() | after.keys()):
-            earlier, later = before.get(key), after.get(key)
+        if self.old.facts and self.new.facts:  # else one of them does not say it
+            self._pairs("", "server", self.old.facts, self.new.facts)
+        for earlier, later in matched(self.old, self.new):
             if earlier and later:
                 self._models(earlier, later)
             else:
                 self._missing(earlier, later)
         self._files("", None, None)
         self._pairs("", "package", self.old.packages, self.new.packages)
+        if self.old.packages == self.new.packages:
+            self._pairs("", "package", self.old.package_digests, self.new.package_digests)
         return Comparison(self.new.name, tuple(self.changes), tuple(self.client), self.identical, self.identical_bytes)
 
     def _missing(self, earlier: Model | None, later: Model | None) -> None:
         model, content, verb = (later, self.new, "new") if later else (earlier, self.old, "gone")
         assert model
+        if (self.old if later else self.new).fuses:  # its steps are in the one model
+            return
         words = ("", "there") if later else ("there", "")
         self.changes.append(Change(model.folder, "model", model.folder, *words))
         if model.folder in content.tops:
             self.client.append(f"{model.folder} is {verb}")
 
     def _models(self, earlier: Model, later: Model) -> None:
+        forms = [
+            "fused" if content.is_fused(model) else "as drawn"
+            for content, model in ((self.old, earlier), (self.new, later))
+        ]
+        if forms[0] != forms[1]:  # nothing in it is comparable, but clients see the same tensors
+            self.changes.append(Change(later.folder, "model", "form", *forms))
+            self._client(earlier, later)
+            return
         if earlier.file.faults or later.file.faults:
             texts = [model.file.content or "" for model in (earlier, later)]
             self._text(later.folder, "config", CONFIG, *texts)
@@ -113,10 +123,11 @@ class _Comparing:
         self._files(later.folder, earlier, later)
 
     def _client(self, earlier: Model, later: Model) -> None:
-        name = later.name
-        if earlier.name != name:
-            self.client.append(f"{earlier.name} is now called {name}")
-            self.changes.append(Change(later.folder, "model", "name", earlier.name, name))
+        names = self.old.shown(earlier), self.new.shown(later)
+        name = names[1]
+        if names[0] != name:
+            self.client.append(f"{names[0]} is now called {name}")
+            self.changes.append(Change(later.folder, "model", "name", *names))
         if (earlier.folder in self.old.tops) != (later.folder in self.new.tops):
             self.client.append(
                 f"{name} is {'no longer ' if later.folder not in self.new.tops else ''}called by clients"
@@ -137,7 +148,7 @@ class _Comparing:
         before = self.old.files(earlier) if earlier or not folder else {}
         after = self.new.files(later) if later or not folder else {}
         for path in sorted(before.keys() | after.keys()):
-            if path in (CONFIG, *_OWN):
+            if path in (CONFIG, *_OWN) or path.endswith(f"/{PLAN}"):
                 continue
             first, second = before.get(path), after.get(path)
             is_text = all(entry is None or entry.data is not None for entry in (first, second))
@@ -159,8 +170,8 @@ class _Comparing:
     def _text(self, model: str, kind: str, path: str, before: str, after: str) -> None:
         lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm="", n=2)
         diff = list(lines)[2:]
-        words = [f"{sum(line.startswith(sign) for line in diff)} lines" if diff else "" for sign in "-+"]
-        self.changes.append(Change(model, kind, path, *words, tuple(diff)))
+        words = [f"{sum(line.startswith(sign) for line in diff)} lines" for sign in "-+"]
+        self.changes.append(Change(model, kind, path, *words, tuple(diff) if before and after else ()))
 
 
 def _size(content: Content, entry: Entry | None) -> str:

@@ -10,6 +10,7 @@ from triton_ensembles.checking.repository import Model
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.comparing.content import Content
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
+from triton_ensembles.runtime.fused.plan import DIGEST
 from triton_ensembles.triton.model_config import DataType, ModelConfig
 
 _KEYS = ("name", "model_name")  # which tell the elements of a list apart
@@ -36,6 +37,9 @@ def fields_of(content: Content, model: Model) -> dict[str, str]:
             written.pop("platform", None)
         except UnknownValueError:
             pass
+    if plan := content.plan(model):
+        written["parameters"].pop(DIGEST)
+        written["plan"] = plan
     for step in written.get("ensemble_scheduling", {}).get("step", []):
         step["model_name"] = content.key(step.get("model_name", ""))
     return dict(_flat(written, ""))

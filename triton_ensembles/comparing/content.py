@@ -1,10 +1,11 @@
 """A repository whose files can be compared by their digests, wherever it lies."""
 
 import hashlib
+import json
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from triton_ensembles.archive.budget import Budget
 from triton_ensembles.archive.gzip_stream import GzipStream
@@ -17,6 +18,7 @@ from triton_ensembles.checking.recipe_files import environment_files
 from triton_ensembles.checking.repository import Form, Model, Repository
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.files import file_digest
+from triton_ensembles.runtime.fused.plan import DIGEST, PLAN
 from triton_ensembles.triton.dockerfile import dockerfile_of
 
 _POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\noid sha256:([0-9a-f]{64})\nsize (\d+)")
@@ -37,16 +39,45 @@ class Content:
     def prefix(self) -> str:
         """What the build, or a clone, put before the names of the steps: ``bert.`` of ``bert.tokenize``."""
         names = [model.folder for model in self.models]
+        if self.repository.form is Form.SOURCE:
+            return ""
         tops = [name for name in names if sum(step.startswith(f"{name}.") for step in names) == len(names) - 1]
         return f"{tops[0]}." if len(tops) == 1 and len(names) > 1 else ""
 
     def key(self, name: str) -> str:
         """The name of a model without what a build put before it; "" for the one that all others are named after."""
-        return "" if self.prefix and f"{name}." == self.prefix else name.removeprefix(self.prefix)
+        is_top = self.prefix and f"{name}." == self.prefix
+        return "" if is_top or name == self._source_top else name.removeprefix(self.prefix)
+
+    @cached_property
+    def _source_top(self) -> str | None:
+        """The folder in ensembles/NAME that the build calls NAME."""
+        ensembles = self.repository.ensembles if self.repository.form is Form.SOURCE else []
+        return ensembles[0].folder if len(ensembles) == 1 else None
+
+    def shown(self, model: Model) -> str:
+        """The name that clients call it by."""
+        return self.name if model.folder == self._source_top else model.name
+
+    @cached_property
+    def models(self) -> tuple[Model, ...]:
+        """The models; in ensembles/, other folders, such as that of locks, have no config."""
+        models = self.repository.models
+        return tuple(model for model in models if model.has_config or self.repository.form is not Form.SOURCE)
 
     @property
-    def models(self) -> tuple[Model, ...]:
-        return self.repository.models
+    def fuses(self) -> bool:
+        return any(map(self.is_fused, self.models))
+
+    def is_fused(self, model: Model) -> bool:
+        """Whether it is a model that runs the steps of a fused ensemble."""
+        return DIGEST in model.file.config.parameters
+
+    def plan(self, model: Model) -> dict[str, Any]:
+        """The steps of a fused ensemble, as its plan has them."""
+        entry = model.get(f"{model.versions[max(model.versions)]}/{PLAN}") if self.is_fused(model) else None
+        plan = json.loads((entry.data if entry else None) or b"{}")
+        return {key: value for key, value in plan.items() if key != "files"}
 
     @cached_property
     def tops(self) -> frozenset[str]:
@@ -55,7 +86,7 @@ class Content:
         return frozenset(model.folder for model in self.models) - steps
 
     def versions(self, model: Model) -> list[int]:
-        """The versions that are served; those that are unknown are left out. Git keeps no empty folder of an ensemble."""
+        """The versions that are served; unknown ones are left out. Git keeps no empty folder of an ensemble."""
         try:
             return sorted(model.served_versions) or [1] * model.is_ensemble
         except UnknownValueError:
@@ -113,7 +144,7 @@ class Content:
     def facts(self) -> dict[str, str]:
         """The server that it is for, as its manifest says, or a Dockerfile beside it."""
         written = manifest(self.repository)
-        facts = {key: str(written.get(key) or "") for key in _FACTS if key in written}
+        facts = {key: str(written[key]) for key in _FACTS if written.get(key)}
         if not written and self.repository.form is Form.FOLDER and (file := dockerfile_of(self.repository.path)):
             facts["image"] = file.image
         return facts
@@ -138,25 +169,48 @@ class Content:
     def _distributions(self) -> list[str]:
         return [path for path in self.repository.tree.entries if _DISTRIBUTION.search(path)]
 
+    @cached_property
+    def package_digests(self) -> dict[str, str]:
+        """The digest of each package and each environment that comes with it, over all their files."""
+        digests = {}
+        for owned in self._owned:
+            name = self.key(owned.partition("/")[0]) + owned[owned.find("/") :]
+            whole = hashlib.sha256()
+            for entry in (self.repository.tree.entries[owned], *self.repository.tree.below(owned)):
+                if not entry.is_folder and "__pycache__/" not in entry.path:
+                    whole.update(f"{entry.path[len(owned) :]}\0{self.digest(entry)}\0".encode())
+            digests[name] = f"sha256 {whole.hexdigest()[:12]}"
+        return digests
+
     def _is_of_package(self, path: str) -> bool:
-        return any(path == owned or path.startswith(f"{owned}/") for owned in self._owners.get(path[:1], ()))
+        ends = [at for at, sign in enumerate(path) if sign == "/"]
+        return any(path[:end] in self._owned for end in [*ends, len(path)])
 
     @cached_property
-    def _owners(self) -> dict[str, list[str]]:
-        """The folders and files of packages and environments, by their first letter."""
+    def _owned(self) -> frozenset[str]:
+        """The folders and files of packages, of environments and of what runs a fused ensemble."""
         owned = {environment.path for environment in used_environments(self.repository)}
         for path in self._distributions:
             folder = path.rpartition("/")[0]
             record = self.repository.tree.get(join(path, "RECORD"))
-            lines = ((record.text if record else None) or "").splitlines()
-            tops = {line.partition(",")[0].partition("/")[0] for line in lines} - {"", "..", "__pycache__"}
-            owned |= {path, *(join(folder, top) for top in tops)}
-        by_letter: dict[str, list[str]] = {}
-        for path in owned:
-            by_letter.setdefault(path[:1], []).append(path)
-        return by_letter
+            names = self.repository.tree.get(join(path, "top_level.txt"))  # fused archives have no RECORD
+            texts = [(entry.text if entry else None) or "" for entry in (record, names)]
+            tops = {line.partition(",")[0].partition("/")[0] for text in texts for line in text.splitlines()}
+            name = _DISTRIBUTION.search(path)[1]  # type: ignore[index]
+            owned |= {path, *(join(folder, top) for top in {*tops, name, f"{name}.libs"} - {"", "..", "__pycache__"})}
+        for model in self.models:
+            folders = [join(model.root, folder) for folder in model.versions.values()] if self.is_fused(model) else []
+            owned |= {join(folder, name) for folder in folders for name in ("triton_ensembles", "model.py")}
+        return frozenset(owned & self.repository.tree.entries.keys())
 
 
-def by_key(content: Content, models: Iterable[Model]) -> dict[str, Model]:
-    """The models by :meth:`Content.key`."""
-    return {content.key(model.folder): model for model in models}
+def matched(old: Content, new: Content) -> list[tuple[Model | None, Model | None]]:
+    """The models of both, in pairs: by :meth:`Content.key`; a single one with that of its name, or a single one."""
+    before, after = ({content.key(model.folder): model for model in content.models} for content in (old, new))
+    for alone, others in ((before, after), (after, before)):
+        if len(alone) == 1 and not alone.keys() & others.keys():
+            model = alone.popitem()[1]
+            same = [key for key, other in others.items() if other.folder == model.folder or len(others) == 1]
+            top = [key for key in others if not key]  # what a fused archive has made of all of them
+            alone[(same or top or [model.folder])[0]] = model
+    return [(before.get(key), after.get(key)) for key in sorted(before.keys() | after.keys())]
