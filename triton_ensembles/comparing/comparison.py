@@ -110,7 +110,7 @@ class _Comparing:
             for content, model in ((self.old, earlier), (self.new, later))
         ]
         if forms[0] != forms[1]:  # nothing in it is comparable, but clients see the same tensors
-            self.changes.append(Change(later.folder, "model", "form", *forms))
+            self.changes.append(Change(later.folder, "model", "form", forms[0], forms[1]))
             self._client(earlier, later)
             return
         if earlier.file.faults or later.file.faults:
@@ -135,9 +135,9 @@ class _Comparing:
         self.client += [f"{name}: {notice}" for notice in notices(config_of(earlier), config_of(later))]
         before, after = self.old.versions(earlier), self.new.versions(later)
         if before != after:
-            words = [", ".join(map(str, versions)) or "none" for versions in (before, after)]
-            self.client.append(f"{name}: it has the versions {words[1]} instead of {words[0]}")
-            self.changes.append(Change(later.folder, "model", "versions", *words))
+            earlier_words, words = (", ".join(map(str, versions)) or "none" for versions in (before, after))
+            self.client.append(f"{name}: it has the versions {words} instead of {earlier_words}")
+            self.changes.append(Change(later.folder, "model", "versions", earlier_words, words))
 
     def _pairs(self, model: str, kind: str, before: dict[str, str], after: dict[str, str]) -> None:
         for name in sorted(before.keys() | after.keys()):
@@ -170,8 +170,8 @@ class _Comparing:
     def _text(self, model: str, kind: str, path: str, before: str, after: str) -> None:
         lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm="", n=2)
         diff = list(lines)[2:]
-        words = [f"{sum(line.startswith(sign) for line in diff)} lines" for sign in "-+"]
-        self.changes.append(Change(model, kind, path, *words, tuple(diff) if before and after else ()))
+        gone, added = (f"{sum(line.startswith(sign) for line in diff)} lines" for sign in "-+")
+        self.changes.append(Change(model, kind, path, gone, added, tuple(diff) if before and after else ()))
 
 
 def _size(content: Content, entry: Entry | None) -> str:

@@ -24,6 +24,7 @@ from triton_ensembles.triton.dockerfile import dockerfile_of
 _POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\noid sha256:([0-9a-f]{64})\nsize (\d+)")
 _LARGEST_POINTER = 1024  # bytes
 _DISTRIBUTION = re.compile(r"([\w.]+)-([^-/]+)\.dist-info$")
+_REQUIREMENT = re.compile(r"([\w.-]+)\s*(.*)")
 _FACTS = ("target", "image", "instance", "python", "weights")
 _BUFFER = 1 << 20
 
@@ -162,7 +163,7 @@ class Content:
             packages[name] = version
         for _, spec, _ in environment_files(self.repository):
             packages |= {package.name: str(package.version or "") for package in spec.packages}
-            packages |= dict(re.match(r"([\w.-]+)\s*(.*)", text).groups() for text in spec.pip_packages)  # type: ignore[union-attr]
+            packages |= {match[1]: match[2] for text in spec.pip_packages if (match := _REQUIREMENT.match(text))}
         return {normal_name(name): str(version) for name, version in packages.items()}
 
     @cached_property
