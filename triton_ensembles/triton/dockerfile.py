@@ -70,12 +70,13 @@ def dockerfile_of(path: Path) -> Dockerfile | None:
 
 
 def read_dockerfile(path: Path) -> Dockerfile | None:
-    """The Dockerfile at ``path``; None if none of its stages is on an image with ``tritonserver`` in its name."""
+    """The Dockerfile at ``path``; None if none of its stages is on an image with ``tritonserver`` in its name,
+    other than the clients' (``-sdk``)."""
     text = path.read_text(encoding="utf-8", errors="replace")
     if "tritonserver" not in text:
         return None
     stages = _Reader(path).stages(text)
-    on_triton = [stage for stage in stages if "tritonserver" in stage.image]
+    on_triton = [stage for stage in stages if "tritonserver" in stage.image and "-sdk" not in stage.image]
     return on_triton[-1] if on_triton else None
 
 
