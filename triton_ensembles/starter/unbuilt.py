@@ -63,7 +63,7 @@ def _config(written: dict[str, Any]) -> ModelConfig:
     """The config of a step as Triton passes it to a backend, without what every model has."""
     config: ModelConfig = ParseDict(written, ModelConfig(), ignore_unknown_fields=True)
     for name in ("optimization", "version_policy"):
-        config.ClearField(name)  # type: ignore[arg-type]
+        config.ClearField(name)
     return config
 
 
