@@ -34,7 +34,8 @@ def imports(code: str, *options: str, dockerfile: str = "") -> dict[str, tuple[s
         (f"FROM {NVIDIA}\nRUN pip install pandas", "pandas", None),
         (f"FROM {NVIDIA}\nRUN pip install pandas", "dateutil", None),  # which pandas requires
         (f"FROM {NVIDIA}\nRUN pip install pandas", "cv2", "error"),  # which it does not
-        (f"FROM {NVIDIA}\nRUN pip install opencv-python", "cv2", None),
+        (f"FROM {NVIDIA}\nRUN pip install -U pip wheel && pip install opencv-python", "cv2", None),
+        (f"FROM {NVIDIA}\nRUN pip install -U pip wheel && pip install opencv-python", "pandas", "error"),
         (f"FROM {NVIDIA}\nRUN pip install our-own-tools", "our_own_tools", None),
         (f"FROM {NVIDIA}\nRUN pip install our-own-tools", "cv2", "warning"),  # it may require anything
         (f"FROM {NVIDIA}\nRUN ./install.sh", "cv2", "warning"),

@@ -33,8 +33,8 @@ def diff(context: click.Context, old: str, new: str, names: tuple[str, ...], ima
 
     OLD and NEW are model repositories, projects, .tar.gz archives, or revisions of the git repository that you are in;
     an ENSEMBLE is also the path of a repository in both. Configs are compared by their fields: comments and order do
-    not count. Models are matched without the names that a build or a clone puts before them. Archives are read in
-    one pass and not unpacked.
+    not count. Models are matched without the names that a build or a clone puts before them. Archives are streamed,
+    not unpacked. A path comes before a revision of the same name.
 
     \b
       diff old.tar.gz dist/fused/bert.tar.gz       what a new archive changes
