@@ -178,6 +178,7 @@ class BuildTarget:
         """As :meth:`built`, for this machine: cpu where the project's default is gpu. Raises :class:`click.UsageError`
         for an option --target gpu, which this machine cannot serve."""
         if self.target == "gpu" and is_of_project("target"):
+            click.echo("note: the project's default target, gpu, is not served here: taking cpu", err=True)
             return replace(self, target="cpu").built()
         if self.target == "gpu":
             message = "--target gpu is served by NVIDIA's image, not by the server on this machine: use cpu or fused"
