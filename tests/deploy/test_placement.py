@@ -21,6 +21,25 @@ def test_what_archives_do_not_say_is_that_of_the_target(make_archive: MakeArchiv
     assert chosen_image([fused], "fused", REGION, "ml.m5.xlarge") == PIP_SERVER
 
 
+@pytest.mark.parametrize(
+    ("default", "image"),
+    [
+        ("24.05", "sagemaker-tritonserver:24.05-py3"),
+        ("nvcr.io/nvidia/tritonserver:24.05-py3", "sagemaker-tritonserver:24.05-py3"),
+        ("registry.example.com/triton:24.05-ours", "registry.example.com/triton:24.05-ours"),
+    ],
+)
+def test_a_default_of_the_project_is_for_archives_that_say_nothing(
+    default: str, image: str, make_archive: MakeArchive
+) -> None:
+    foreign, own = make_archive("foreign", weights=""), make_archive("own", target="fused", image="24.09")
+    here = make_archive("here", target="cpu", image="", instance="")
+    assert chosen_image([foreign], "gpu", REGION, "ml.g4dn.xlarge", default).endswith(image)
+    assert chosen_image([own], "fused", REGION, "ml.g4dn.xlarge", default).endswith(":24.09-py3")
+    assert chosen_image([here], "cpu", REGION, "ml.c5.xlarge", default) == PIP_SERVER
+    assert chosen_instance([foreign], "gpu", "ml.g5.xlarge") == "ml.g5.xlarge"
+
+
 def test_archives_that_disagree_are_named(make_archive: MakeArchive) -> None:
     """An endpoint has one image and one instance type; each archive is named with what it was built for."""
     one = make_archive("one", target="fused", image="24.09", instance="ml.m5.xlarge")

@@ -52,7 +52,10 @@ def build(
     ask: bool = True,
     keep_locks: bool = False,
 ) -> Built:
-    """Build the ensemble in ``folder`` for ``target`` into ``places.archive(target.name, folder.name)``.
+    """Build the ensemble in ``folder`` for ``target`` into dist/TARGET/NAME.tar.gz.
+
+    For an image, dist/TARGET/IMAGE/NAME.tar.gz is the same file; for another image than the project's default, only
+    that is written.
 
     Args:
         allow_random: use seeded random weights if a source is not available (WEIGHTS=auto).
@@ -66,10 +69,11 @@ def build(
     Raises:
         EnsembleError: anything that the user can fix. The previous archive is unchanged.
     """
-    with places.building(progress), locked(places.build / target.name / f".{folder.name}.lock", progress):
+    form = places.form(target.name, target.image)
+    with places.building(progress), locked(places.build / form / f".{folder.name}.lock", progress):
         refuse_faults(folder, target.destination, f"{folder.name} has faults, so nothing was built")
         plan = replace(plan_build(folder, target, places.root), locked=keep_locks)
-        inputs, state_file = digest_of_inputs(plan, engines_from), places.state(target.name, plan.name)
+        inputs, state_file = digest_of_inputs(plan, engines_from), places.state(form, plan.name)
         if built := _unchanged(plan, inputs, places, retry_weights=weights_dir is not None or not allow_random):
             if prove and not built.proven:
                 _prove(built.archive, plan, places, built.manifest["python"], progress, ask=ask)
@@ -87,12 +91,14 @@ def build(
         downloaded = {sha256 for source in _sources_of(plan).values() for sha256 in source.files.values()}
         state = {
             "inputs": digest_of_inputs(plan, engines_from) if _locks(folder) != locks else inputs,
-            "archive": file_digest(places.archive(target.name, plan.name)),
+            "archive": file_digest(places.archive(form, plan.name)),
             "proven": prove,
             "made_with": sorted(store.used | downloaded),  # their names in the store and the downloads
         }
         _write_state(state_file, state)
-        return built_of(plan.name, target.name, places, state, artifacts.manifest, changed=True)
+        if target.image and form == target.name:
+            _keep_beside(places, plan)
+        return built_of(plan.name, form, places, state, artifacts.manifest, changed=True)
 
 
 def stage_written(
@@ -150,7 +156,7 @@ def _sources_of(plan: BuildPlan) -> dict[str, Source]:
 
 def _unchanged(plan: BuildPlan, inputs: str, places: Places, *, retry_weights: bool) -> Built | None:
     """The archive that was made from these inputs, unless its random weights might be replaced now."""
-    built = last_built(plan.name, plan.target.name, places)
+    built = last_built(plan.name, places.form(plan.target.name, plan.target.image), places)
     return built if built and built.inputs == inputs and not (built.random and retry_weights) else None
 
 
@@ -195,7 +201,8 @@ def _write_archive(
     plan: BuildPlan, places: Places, parts: _Made, progress: Progress, proof: Callable[[Path], None] | None
 ) -> None:
     """Stage, pack, check and prove in folders that nobody reads; then replace the previous archive and repository."""
-    archive, repository = (place(plan.target.name, plan.name) for place in (places.archive, places.repository))
+    form = places.form(plan.target.name, plan.target.image)
+    archive, repository = (place(form, plan.name) for place in (places.archive, places.repository))
     with _scratch(repository) as staged, _scratch(archive) as packed:
         parts.write(staged)
         new = packed / archive.name  # under its final name, which is checked as well
@@ -209,10 +216,19 @@ def _write_archive(
         staged.replace(repository)
 
 
+def _keep_beside(places: Places, plan: BuildPlan) -> None:
+    """Give the archive a second name, in the folder of its image, which a build for another image leaves alone."""
+    beside = places.archive(f"{plan.target.name}/{plan.target.image}", plan.name)
+    beside.parent.mkdir(exist_ok=True)
+    remove(beside)
+    beside.hardlink_to(places.archive(plan.target.name, plan.name))
+
+
 def _prove(archive: Path, plan: BuildPlan, places: Places, python: str, progress: Progress, *, ask: bool) -> None:
-    final, log = places.archive(plan.target.name, plan.name), places.build / plan.target.name / f"{plan.name}.proof.log"
+    form = places.form(plan.target.name, plan.target.image)
+    log = places.build / form / f"{plan.name}.proof.log"
     written = {name: plan.folder / step for name, step in plan.folders.items()} if ask else None
-    prove_archive(archive, final, python, log, progress, written)
+    prove_archive(archive, places.archive(form, plan.name), python, log, progress, written)
 
 
 def _write_state(path: Path, state: Mapping[str, Any]) -> None:

@@ -10,21 +10,26 @@ from pathlib import Path
 from triton_ensembles.ground.files import shared
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.location import ENSEMBLES
+from triton_ensembles.project.settings import project_defaults
+from triton_ensembles.triton.destination import Destination
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where a build reads and writes."""
+    """Where a build reads and writes. ``image``: the release of the project's default image, "" without one."""
 
     ensembles: Path
     build: Path
     dist: Path
+    image: str = ""
 
     @classmethod
     def of(cls, project: Path) -> Places:
         """The places of the project in the folder ``project``, the one that holds ensembles/."""
         project = project.resolve()
-        return cls(project / ENSEMBLES, project / "build", project / "dist")
+        named = Destination(image=project_defaults(project).get("image", ""))
+        image = named.release_name if named.image_names_release else ""
+        return cls(project / ENSEMBLES, project / "build", project / "dist", image)
 
     @property
     def root(self) -> Path:
@@ -48,6 +53,11 @@ class Places:
         """Keep what is in the store and the downloads from being removed; ``alone``: keep all others from building."""
         with shared(self.build / ".building.lock", waiting, alone=alone):
             yield
+
+    def form(self, target: str, image: str) -> str:
+        """The name under which builds for a target and an image are kept: ``fused``, or ``fused/26.05`` for another
+        image than the project's default, beside whose archive it lies."""
+        return f"{target}/{image}" if image and self.image and image != self.image else target
 
     def repository(self, target: str, name: str) -> Path:
         return self.build / target / name

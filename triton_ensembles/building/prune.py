@@ -44,8 +44,9 @@ def prune(unneeded: list[Unneeded]) -> None:
 def _needed(places: Places, days: float | None) -> Iterator[str]:
     """The names, in the store and the downloads, of what the archives were made with."""
     oldest = 0.0 if days is None else time.time() - days * _DAY
-    for state in places.build.glob("*/*.state.json"):
-        archive = places.archive(state.parent.name, state.name.removesuffix(".state.json"))
+    for state in (*places.build.glob("*/*.state.json"), *places.build.glob("*/*/*.state.json")):
+        form = state.parent.relative_to(places.build).as_posix()
+        archive = places.archive(form, state.name.removesuffix(".state.json"))
         try:
             if archive.stat().st_mtime >= oldest:
                 yield from map(str, read_json(state)["made_with"])

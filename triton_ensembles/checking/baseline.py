@@ -136,4 +136,4 @@ def _parsed(row: dict[str, Any]) -> tuple[Entry, int]:
 
 
 def _words(destination: Destination) -> dict[str, str]:
-    return {name: value for name, value in vars(destination).items() if value}
+    return {name: value for name, value in vars(destination).items() if isinstance(value, str) and value}

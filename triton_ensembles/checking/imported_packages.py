@@ -62,13 +62,17 @@ def alternatives(module: Import) -> tuple[str, ...]:
 
 
 def imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
-    """The packages from outside of the model, each once per file."""
+    """The packages from outside of the model, each once: where it is needed soonest, which is when a file is loaded,
+    and where nothing stands in for it."""
+    first_uses: dict[str, tuple[PythonFile, Import]] = {}
     for first in model_files(model):
         for file in all_files(model, first):
-            seen: set[tuple[str, bool]] = set()
             for module in file.imports:
-                if module.package in _OF_THE_STUB or not module.certain or (module.package, module.later) in seen:
+                known = first_uses.get(module.package)
+                if known and (known[1].later, bool(known[1].instead_of)) <= (module.later, bool(module.instead_of)):
                     continue
-                seen.add((module.package, module.later))
+                if module.package in _OF_THE_STUB or not module.certain:
+                    continue
                 if not any(has_own(model, first, name) for name in alternatives(module)):
-                    yield file, replace(module, elsewhere=adds_folders(model, first))
+                    first_uses[module.package] = file, replace(module, elsewhere=adds_folders(model, first))
+    yield from first_uses.values()

@@ -290,13 +290,13 @@ class Repository:
 
 def find_repositories(path: Path) -> Iterator[Repository]:
     """The repositories at ``path``. A file is an archive. A folder is one repository when it, or a folder in it, has a
-    config.pbtxt; otherwise each folder in it that does is one, and so is each .tar.gz in it."""
+    config.pbtxt; otherwise each folder in it that does is one, and so is each .tar.gz in it, but no hidden one."""
     if not path.is_dir() or is_repository(path):
         yield _repository(path)
         return
     children = (
         child
-        for child in sorted(path.iterdir())
+        for child in sorted(path.glob("[!.]*"))  # the folders of .git have digits for names, as versions have
         if (child.is_dir() and is_repository(child)) or (child.is_file() and is_archive(child.name))
     )
     for number, child in enumerate(children):

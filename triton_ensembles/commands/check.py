@@ -18,8 +18,9 @@ from triton_ensembles.checking.rule import Scope
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.ground.errors import EnsembleError, shown
-from triton_ensembles.project.recipe.places import find_ensembles
+from triton_ensembles.project.recipe.places import RECIPE, find_ensembles
 from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.dockerfile import dockerfile_of
 from triton_ensembles.triton.targets import NAMES
 
 _OF_RUNS = frozenset(rule.id for rule in RULES if rule.scope is Scope.PROBE)
@@ -27,16 +28,27 @@ _OF_RUNS = frozenset(rule.id for rule in RULES if rule.scope is Scope.PROBE)
 
 @click.command("check")
 @click.argument("paths", nargs=-1, metavar="[PATH|ENSEMBLE]...")
-@click.option("--target", type=click.Choice(NAMES), help="Where the models will run.")
 @click.option(
-    "--instance", metavar="TYPE", type=options.INSTANCE, help="The SageMaker instance type, such as ml.g5.xlarge."
+    "--target",
+    cls=options.Setting,
+    type=click.Choice(NAMES),
+    help=f"Where the models will run.  {options.IN_PROJECT.format('target', '')}",
+)
+@click.option(
+    "--instance",
+    cls=options.Setting,
+    metavar="TYPE",
+    type=options.INSTANCE,
+    help=f"The SageMaker instance type, such as ml.g5.xlarge.  {options.IN_PROJECT.format('instance', '')}",
 )
 @click.option(
     "--image",
+    cls=options.Setting,
     metavar="RELEASE",
     type=options.IMAGE,
     help="The Triton release or image, such as 24.09. An image of your own that names no release, such as name:tag, "
-    "gets a warning: what it holds is unknown.",
+    "gets a warning: what it holds is unknown.  "
+    + options.IN_PROJECT.format("image", ", or that of a Dockerfile FROM …tritonserver… beside the PATH or above it"),
 )
 @click.option(
     "--run",
@@ -122,6 +134,8 @@ def check_command(
       check --fix --write                        write it, and check again
       check --explain step-input-unknown         what this rule means, with examples
 
+    Steps may import what a Dockerfile installs that is beside a PATH or above it, up to the root of its git repository.
+
     A comment accepts a fault, on its line or alone on the line before: "# check: ignore[RULE] reason". So does
     pyproject.toml: ignore = ["RULE"] in [tool.triton-ensembles.check].
 
@@ -145,6 +159,8 @@ def check_command(
     destination = Destination(target or "", instance or "", "" if not image or image == PIP_SERVER else image)
     try:
         chosen = [_path_of(text) for text in paths] or [options.current_places().ensembles]
+        if paths and target != "cpu" and (not image or options.is_of_project("image")):
+            destination = _with_dockerfile(destination, chosen)
         known = Baseline.read(baseline) if baseline else None
         repositories = repositories_at(chosen)
         run = _running(target, image, timeout) if runs else None
@@ -205,6 +221,18 @@ def _compared(report: Report, baseline: Baseline | None, destination: Destinatio
     if not has_run:
         gone = [entry for entry in gone if entry.fingerprint.rule not in _OF_RUNS]
     return replace(report, faults=tuple(new), known=tuple(known), gone=tuple(gone))
+
+
+def _with_dockerfile(destination: Destination, paths: list[Path]) -> Destination:
+    """The destination with the image that a Dockerfile beside the paths is made from, if it is one for all of them and
+    the project names none, and with the packages that it installs."""
+    files = {None if (path / RECIPE).is_file() else dockerfile_of(path) for path in paths}
+    file = files.pop() if len(files) == 1 else None
+    if file is None:
+        return destination
+    image = destination.image or file.image
+    click.echo(f"image: {image}, packages of {file.path}:{file.line}; --image chooses another", err=True)
+    return replace(destination, image=image, dockerfile=file)
 
 
 def _path_of(text: str) -> Path:

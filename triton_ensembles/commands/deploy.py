@@ -29,18 +29,21 @@ from triton_ensembles.triton.destination import Destination
 @click.option("--role", required=True, envvar="SAGEMAKER_ROLE", show_envvar=True, help="ARN of the execution role.")
 @click.option(
     "--instance",
+    cls=options.Setting,
     metavar="TYPE",
     type=options.INSTANCE,
-    help="Instance type.  [default: that which the archives were built for; or else, by target: "
+    help="Instance type.  [default: that which the archives were built for; or else that of [tool.triton-ensembles]; "
+    "or else, by target: "
     f"{', '.join(f'{target} {default.instance}' for target, default in DEFAULTS.items())}]",
 )
 @click.option("--count", default=1, type=click.IntRange(1), help="Instances to start with.")
 @click.option(
     "--image",
+    cls=options.Setting,
     metavar="TAG",
     type=options.IMAGE,
     help="Release (or tag) of SageMaker's Triton image, such as 24.09.  [default: that which the archives were built "
-    "for, its -cpu form for an instance type without a GPU]",
+    "for, or else that of [tool.triton-ensembles]; its -cpu form for an instance type without a GPU]",
 )
 @click.option("--image-uri", metavar="URI", help="The complete URI of an image that --image does not know.")
 @click.option("--cache/--no-cache", default=True, help="Keep models loaded between requests.")
@@ -81,7 +84,8 @@ def deploy(
     place = archive_prefix(aws, endpoint, bucket, prefix)
     chosen = chosen_archives(archives, target, allow_random=allow_random)
     target = common_target(chosen, target)
-    instance = instance or chosen_instance(chosen, target)
+    if not instance or options.is_of_project("instance"):
+        instance = chosen_instance(chosen, target, instance or "")
     uri = _chosen_image(image, image_uri, target, chosen, aws.region, instance)
     if uri == PIP_SERVER and aws.is_amazon:
         refuse_own_server(chosen)
@@ -109,13 +113,14 @@ def deploy(
 def _chosen_image(
     tag: str | None, uri: str | None, target: str, archives: Sequence[Archive], region: str, instance: str
 ) -> str:
-    if tag and uri:
+    default = tag if tag and options.is_of_project("image") else ""
+    if tag and uri and not default:
         raise click.UsageError("--image and --image-uri both choose the image: give only one of them")
     if uri:
         return uri
-    if tag:
+    if tag and not default:
         return image_uri(tag, region, instance)
-    return chosen_image(archives, target, region, instance)
+    return chosen_image(archives, target, region, instance, default)
 
 
 def _refuse_missing(aws: Aws, place: S3Prefix, archives: Sequence[Archive]) -> None:

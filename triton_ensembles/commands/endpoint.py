@@ -50,9 +50,11 @@ from triton_ensembles.ground.processes import StopSignals
 )
 @click.option("--s3-url", help="Download archives from this S3, with your own credentials, instead of serving S3.")
 @click.option("--region", default="us-east-1", envvar="AWS_DEFAULT_REGION", help="Region named in ARNs.")
+@options.for_target
 @output.quiet
 def endpoint(
     names: tuple[str, ...],
+    chosen_target: options.BuildTarget,
     port: int,
     root: Path | None,
     memory_budget: int,
@@ -78,7 +80,7 @@ def endpoint(
     if names and s3_url:
         raise click.UsageError("--s3-url is for archives that are in that S3: leave out the paths, or --s3-url")
     with tempfile.TemporaryDirectory(prefix="archives-") as scratch, StopSignals():
-        hosted = hosted_of(chosen(names), Path(scratch)) if names else None
+        hosted = hosted_of(chosen(names), Path(scratch), chosen_target.served_here()) if names else None
         failures: list[Exception] = []
 
         def finish() -> None:

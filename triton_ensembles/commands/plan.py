@@ -44,9 +44,10 @@ from triton_ensembles.measuring.planning.transients import deploy as simulate_de
 @click.option(
     "--instance",
     "instances",
+    cls=options.Setting,
     metavar="TYPE",
     multiple=True,
-    help="An instance type, such as ml.c7i.2xlarge; may be repeated.",
+    help=f"An instance type, such as ml.c7i.2xlarge; may be repeated.  {options.IN_PROJECT.format('instance', '')}",
 )
 @option_values.option(
     "--count",

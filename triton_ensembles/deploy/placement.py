@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.deploy.image import PIP_SERVER, image_uri
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.triton.destination import Destination
 
 
 @dataclass(frozen=True)
@@ -39,17 +40,17 @@ def common_target(archives: Sequence[Archive], otherwise: str) -> str:
     return targets.pop() if len(targets) == 1 else otherwise
 
 
-def chosen_instance(archives: Sequence[Archive], target: str) -> str:
-    """The instance type that the archives were built for, or else that of the target.
+def chosen_instance(archives: Sequence[Archive], target: str, otherwise: str = "") -> str:
+    """The instance type that the archives were built for, or else ``otherwise``, or else that of the target.
     Raises :class:`EnsembleError`: they were built for several."""
     instances = {archive.name: archive.instance for archive in archives if archive.instance}
     if len(set(instances.values())) > 1:
         raise _different("instance types", instances, "choose one with --instance")
-    return next(iter(instances.values()), DEFAULTS[target].instance)
+    return next(iter(instances.values()), otherwise or DEFAULTS[target].instance)
 
 
-def chosen_image(archives: Sequence[Archive], target: str, region: str, instance: str) -> str:
-    """The URI of the image that the archives were built for, or else that of the target.
+def chosen_image(archives: Sequence[Archive], target: str, region: str, instance: str, otherwise: str = "") -> str:
+    """The URI of the image that the archives were built for, or else ``otherwise``, or else that of the target.
     Raises :class:`EnsembleError`: they were built for several images, or as :func:`image_uri`."""
     images = {archive.name: archive.image for archive in archives if archive.image or archive.is_for_own_server}
     if len(set(images.values())) > 1:
@@ -57,7 +58,11 @@ def chosen_image(archives: Sequence[Archive], target: str, region: str, instance
         raise _different(
             "images", {name: image or "the server on this machine" for name, image in images.items()}, cure
         )
-    release = next(iter(images.values()), "") or DEFAULTS[target].release
+    named = Destination(image=otherwise)
+    if not images and otherwise and not named.is_of_nvidia:
+        return otherwise  # an image of the user's own
+    tag = otherwise.rpartition(":")[2] if "/" in otherwise else otherwise
+    release = next(iter(images.values()), tag or DEFAULTS[target].release)
     return image_uri(release, region, instance) if release else PIP_SERVER
 
 

@@ -23,6 +23,7 @@ from triton_ensembles.starter.recipe import backend_of, environment_text, recipe
 from triton_ensembles.starter.report import Notes, add_faults
 from triton_ensembles.starter.repository import beginning, choose_model, find_repository
 from triton_ensembles.starter.steps import Packages, Required, packages_of, requirements_near
+from triton_ensembles.starter.unbuilt import undo_build
 from triton_ensembles.triton.backends import ENSEMBLE
 from triton_ensembles.triton.model_config import ModelConfig
 from triton_ensembles.triton.targets import CPU
@@ -66,7 +67,7 @@ def write_from_repository(root: Path, name: str, source: Path, model: str, *, wh
 
 def _copied(source: Path, model: str, inner: Path, notes: Notes) -> tuple[dict[str, ModelConfig], Required]:
     """Copy the models. Returns their configs by folder, and what the files beside them require."""
-    with _folder_of(source, inner.parents[1] / "unpacked") as place:
+    with _folder_of(source, inner.parents[1] / "unpacked", notes) as place:
         repository = find_repository(place, model, inner.name)
         chosen = choose_model(repository, model)
         required = requirements_near(repository.folder.resolve(), place.resolve())
@@ -86,13 +87,14 @@ def _copied(source: Path, model: str, inner: Path, notes: Notes) -> tuple[dict[s
 
 
 @contextmanager
-def _folder_of(source: Path, unpacked: Path) -> Iterator[Path]:
-    """``source``, or what it unpacks to, an archive."""
+def _folder_of(source: Path, unpacked: Path, notes: Notes) -> Iterator[Path]:
+    """``source``, or what it unpacks to, an archive; one that was built here as it was before."""
     if source.is_dir():
         yield source
         return
     try:
         extract(source, unpacked, lambda _: None)
+        notes.assumed += undo_build(unpacked)
         yield unpacked
     except ExtractionError as error:
         cure = "pack it again, without links: tar -h --hard-dereference -C FOLDER -czf NAME.tar.gz ."

@@ -12,6 +12,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.location import ENSEMBLES, chosen_project, find_project
 from triton_ensembles.starter.draft import draft, refuse_existing, write_texts
 from triton_ensembles.starter.names import check_name, module_name
+from triton_ensembles.starter.origin import requirement
 from triton_ensembles.version import __version__
 
 # What a folder may hold that is still empty: what hosting services put into a new repository, and hidden files.
@@ -73,8 +74,8 @@ def project_texts(
 def requirements(backends: set[str], *, makes_onnx: bool) -> str:
     """The lines of requirements.txt, with no more engines than the backends need."""
     if backends - {"python", "ensemble", "onnxruntime"}:
-        return f"triton-ensembles[serve,build]=={__version__}"
-    lines = [f"triton-ensembles[serve]=={__version__}"]
+        return requirement("[serve,build]")
+    lines = [requirement("[serve]")]
     lines += [_ONNXRUNTIME] if "onnxruntime" in backends else []
     return "\n".join([*lines, _ONNX] if makes_onnx else lines)
 

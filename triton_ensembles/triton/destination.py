@@ -3,8 +3,11 @@
 import re
 from dataclasses import dataclass
 
+from triton_ensembles.triton.dockerfile import Dockerfile
+
 LOCAL = (24, 10)  # tritonserver 2.51.0, which this project runs and against which the rules are tested
 _RELEASE = re.compile(r"(?<![\d.])(\d\d)\.(\d\d)(?!\d)")
+_LANGUAGE_MODELS = re.compile(r"-(vllm|trtllm)-")  # 24.09-vllm-python-py3
 _FOR_CPU = re.compile(r"-cpu(?![a-z0-9])")  # 24.09-py3-cpu
 
 
@@ -15,6 +18,7 @@ class Destination:
     device: str = ""  # the target: "cpu", "gpu" or "fused"
     instance: str = ""  # an instance type of SageMaker, such as "ml.g5.xlarge"
     image: str = ""  # the name of a Triton image, or only its release ("24.09"); "" for this project's own server
+    dockerfile: Dockerfile | None = None  # that the image is made from, where that is known
 
     @property
     def release(self) -> tuple[int, int]:
@@ -36,6 +40,19 @@ class Destination:
     def image_is_for_cpu(self) -> bool:
         """Whether the image's tag is that of a CPU-only build, as SageMaker names it."""
         return bool(_FOR_CPU.search(self._tag.rpartition(":")[2]))
+
+    @property
+    def language_models(self) -> str:
+        """``vllm`` or ``trtllm``, for NVIDIA's images of these engines; "" for others."""
+        match = _LANGUAGE_MODELS.search(self._tag)
+        return match[1] if match else ""
+
+    @property
+    def is_of_nvidia(self) -> bool:
+        """Whether the name is that of NVIDIA's image, or of AWS's, which is made of it; a release or a tag is."""
+        name = self.image.partition("@")[0].rpartition(":")[0] or ("" if "/" not in self.image else self.image)
+        own = ("", "tritonserver", "sagemaker-tritonserver", "nvcr.io/nvidia/tritonserver")
+        return name in own or (".dkr.ecr." in name and name.endswith("/sagemaker-tritonserver"))
 
     @property
     def _tag(self) -> str:

@@ -6,7 +6,7 @@ An empty cell or a missing row means unknown. Rules do not guess it.
 
 import csv
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -104,12 +104,24 @@ def release_of(target: Destination) -> Release | None:
     """The release that the target's image names, or that of this project's own server; None if it is unknown."""
     if target.image and not target.image_names_release:
         return None
-    return releases().get(target.release_name)
+    release = releases().get(target.release_name)
+    if release and target.language_models == "trtllm":  # made of another image: compatibility.md names its versions
+        older = {"python": "3.10", "ubuntu": "22.04"} if release.release == "24.11" else {}
+        return replace(release, tensorrt="", dali="", onnxruntime="", **older)
+    return release
 
 
 def image_of(target: Destination) -> Release | None:
     """As :func:`release_of`, but None if no image was chosen (or one whose release is unknown)."""
     return release_of(target) if target.image_names_release else None
+
+
+def image_named(name: str) -> str:
+    """The newest release for ``newest``, the newest that SageMaker has an image of for ``sagemaker``, else ``name``."""
+    if name not in ("newest", "sagemaker"):
+        return name
+    rows = [row for row in releases().values() if row.python and (name == "newest" or row.sagemaker == "yes")]
+    return rows[-1].release
 
 
 def check_image(image: str) -> None:

@@ -1,19 +1,22 @@
 """The options that several commands share, and the project that they work on."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
+from typing_extensions import override
 
 from triton_ensembles.building.places import Places
 from triton_ensembles.deploy.resource_names import check_endpoint_name
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.project.location import FALLBACK, chosen_project, find_project, no_project
-from triton_ensembles.triton.releases import check_image, check_instance
+from triton_ensembles.project.settings import KEYS, project_defaults
+from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.targets import NAMES, Target, target_of
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -46,23 +49,48 @@ def profiles_folder() -> Path:
 
 
 class _Checked(click.ParamType[str]):
-    """A word that ``check`` refuses with an :class:`EnsembleError`; "" means that the option is not given."""
+    """A word that ``read`` refuses with an :class:`EnsembleError`; "" means that the option is not given."""
 
-    def __init__(self, name: str, check: Callable[[str], None]) -> None:
+    def __init__(self, name: str, read: Callable[[str], str]) -> None:
         self.name = name
-        self._check = check
+        self._read = read
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         try:
-            if value:
-                self._check(value)
+            return self._read(value) if value else value
         except EnsembleError as error:
             self.fail(str(error), param, ctx)
-        return value
 
 
-IMAGE = _Checked("image", check_image)
-INSTANCE = _Checked("instance", check_instance)
+IMAGE = _Checked("image", KEYS["image"])
+INSTANCE = _Checked("instance", KEYS["instance"])
+IN_PROJECT = "[default: [tool.triton-ensembles] {0} in pyproject.toml{1}]"
+
+
+class Setting(click.Option):
+    """An option whose default a project may name: see :mod:`triton_ensembles.project.settings`."""
+
+    @override
+    def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> tuple[Any, ParameterSource]:
+        value, source = super().consume_value(ctx, opts)
+        if source is not ParameterSource.DEFAULT or ctx.resilient_parsing:
+            return value, source
+        arguments = [ctx.params.get(name) or () for name in ("names", "paths", "archives")]
+        start = next((Path(text) for texts in arguments for text in texts if Path(text).exists()), None)
+        try:
+            defaults = project_defaults(start or ctx.find_object(Path) or Path.cwd())
+        except EnsembleError as error:
+            raise click.UsageError(str(error), ctx) from error
+        default = defaults.get((self.name or "").removesuffix("s"))
+        if default is None:
+            return value, source
+        return ((default,) if self.multiple else default), ParameterSource.DEFAULT_MAP
+
+
+def is_of_project(name: str) -> bool:
+    """Whether the value of a :class:`Setting` is the project's default, and no option of the command line."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.DEFAULT_MAP
+
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -100,27 +128,32 @@ _weights_dir = click.option(
 )
 target = click.option(
     "--target",
+    cls=Setting,
     type=click.Choice(NAMES),
     default="cpu",
+    show_default=False,
     help="cpu: as drawn, for the server on this machine. gpu: as drawn, for NVIDIA's image. "
-    "fused: one model that brings its engines, for either.",
+    f"fused: one model that brings its engines, for either.  {IN_PROJECT.format('target', ', or else cpu')}",
 )
 image = click.option(
     "--image",
+    cls=Setting,
     metavar="RELEASE",
     type=IMAGE,
     default="",
     show_default=False,
-    help="The Triton release of NVIDIA's image that the archive is for, such as 24.09. gpu needs it; cpu and fused "
-    "take the Python of their steps from it, and without it that of the server on this machine.",
+    help="The Triton release of NVIDIA's image that the archive is for, such as 24.09, newest, or sagemaker for the "
+    "newest that SageMaker has. gpu needs it; cpu and fused take the Python of their steps from it, and without it "
+    f"that of the server on this machine.  {IN_PROJECT.format('image', '')}",
 )
 instance = click.option(
     "--instance",
+    cls=Setting,
     metavar="TYPE",
     type=INSTANCE,
     default="",
     show_default=False,
-    help="gpu, fused: the SageMaker instance type, such as ml.g5.xlarge.",
+    help=f"gpu, fused: the SageMaker instance type, such as ml.g5.xlarge.  {IN_PROJECT.format('instance', '')}",
 )
 
 
@@ -133,10 +166,20 @@ class BuildTarget:
     instance: str
 
     def built(self) -> Target:
-        return target_of(self.target, self.image, self.instance)
+        """The target that they name; of the project's defaults, what the target has no use for does not count."""
+        image, instance = self.image, self.instance
+        if self.target == "cpu" and is_of_project("image") and not Destination(image=image).image_names_release:
+            image = ""
+        if is_of_project("instance") and (self.target == "cpu" or not image):
+            instance = ""
+        return target_of(self.target, image, instance)
 
     def served_here(self) -> Target:
-        """The target that they name. Raises :class:`click.UsageError` for one that this machine cannot serve."""
+        """As :meth:`built`, for this machine: cpu where the project's default is gpu. Raises :class:`click.UsageError`
+        for an option --target gpu, which this machine cannot serve."""
+        if self.target == "gpu" and is_of_project("target"):
+            click.echo("note: the project's default target, gpu, is not served here: taking cpu", err=True)
+            return replace(self, target="cpu").built()
         if self.target == "gpu":
             message = "--target gpu is served by NVIDIA's image, not by the server on this machine: use cpu or fused"
             raise click.UsageError(message)
@@ -173,7 +216,12 @@ bucket = click.option(
 )
 prefix = click.option("--prefix", help="Folder in the bucket.  [default: the endpoint's name]")
 archive_target = click.option(
-    "--target", type=click.Choice(NAMES), default="cpu", help="Use the archives of dist/TARGET."
+    "--target",
+    cls=Setting,
+    type=click.Choice(NAMES),
+    default="cpu",
+    show_default=False,
+    help=f"Use the archives of dist/TARGET.  {IN_PROJECT.format('target', ', or else cpu')}",
 )
 allow_random = click.option(
     "--allow-random",

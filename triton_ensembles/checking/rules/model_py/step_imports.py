@@ -1,10 +1,12 @@
 """Imports of a step without an environment, which the bare Python of the server may lack. Nothing is run."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from triton_ensembles.checking.built_for import python_of
 from triton_ensembles.checking.environments import has_stub, reference
 from triton_ensembles.checking.examples import IDENTITY, python_model
+from triton_ensembles.checking.image_packages import image_modules
 from triton_ensembles.checking.imported_packages import (
     PROVIDERS,
     alternatives,
@@ -15,7 +17,7 @@ from triton_ensembles.checking.imported_packages import (
 from triton_ensembles.checking.packages import packages_of
 from triton_ensembles.checking.python.imports import Import
 from triton_ensembles.checking.python.source import PythonFile
-from triton_ensembles.checking.rule import Destination, Example, Finding, Model, rule, warning
+from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Severity, rule, warning
 from triton_ensembles.triton.releases import image_of
 
 SOURCE = "server build.py on the branches r22.07 to r26.05: the images' Python has numpy, pip, setuptools and wheel"
@@ -28,11 +30,14 @@ _TOOLS_OF_IMAGES = frozenset({"_distutils_hack", "distutils", "pip", "pkg_resour
     "Python has what model.py imports, where the step has no environment",
     bad=Example(python_model(), {"1/model.py": f"import not_installed\n\n{IDENTITY}"}),
     words="No module named 'not_installed'",
+    lower=Severity.WARNING,
 )
 def import_missing(model: Model, destination: Destination) -> Iterator[Finding]:
+    """A warning where the image may have it: one that is not NVIDIA's own, or whose Dockerfile installs packages of
+    which it is not known what they bring."""
     for file, module, python in missing_imports(model, destination):
         if not module.later and not module.elsewhere and not _is_tool(module, destination):
-            yield _missing(file, module, python)
+            yield _missing(file, module, python, destination)
 
 
 @warning(
@@ -46,24 +51,31 @@ def import_uncertain(model: Model, destination: Destination) -> Iterator[Finding
                 f"'{module.package}' is not of Python {python}: it comes with the tools that the image was built with"
             )
             effect = "an image without them, or this project's own server, does not load the model"
-            yield _finding(file, module, message, effect)
+            yield _finding(file, module, message, effect, destination)
         elif module.later or module.elsewhere:
-            yield _missing(file, module, python)
+            yield _missing(file, module, python, destination)
 
 
-def _missing(file: PythonFile, module: Import, python: str) -> Finding:
+def _missing(file: PythonFile, module: Import, python: str, destination: Destination) -> Finding:
     message = f"Python {python} has no module '{module.package}', and neither has the step"
-    return _finding(file, module, message, effect_without(module))
+    effect, more = effect_without(module), image_modules(destination).more
+    if not more or module.package in standard_library():
+        return _finding(file, module, message, effect, destination)
+    message = f"the image is not known to have a module '{module.package}', and the step has none"
+    finding = _finding(file, module, message, f"{more}; if it lacks it, {effect}", destination)
+    return replace(finding, severity=Severity.WARNING)
 
 
-def _finding(file: PythonFile, module: Import, message: str, effect: str) -> Finding:
+def _finding(file: PythonFile, module: Import, message: str, effect: str, destination: Destination) -> Finding:
+    provider = PROVIDERS.get(module.package, module.package)
     if module.package in standard_library():
         cure = "this Python has removed the module, or does not have it yet: write the code without it"
+    elif destination.dockerfile:
+        cure = f"write RUN pip install {provider} into {destination.dockerfile.path}"
     else:
         cure = (
-            f"add {PROVIDERS.get(module.package, module.package)} to an environment of the step "
-            '(kind = "wheels" puts its files beside model.py), or name the image of your own that has it, as '
-            "--image name:tag"
+            f'add {provider} to an environment of the step (kind = "wheels" puts its files beside model.py), or name '
+            "the image of your own that has it, as --image name:tag or by a Dockerfile beside the models"
         )
     return Finding(file.place(module), message, effect, cure)
 
@@ -75,8 +87,9 @@ def missing_imports(model: Model, destination: Destination) -> Iterator[tuple[Py
     if destination.image and not image_of(destination):  # of an image of the user's own, nothing is known
         return
     python, _ = python_of(model.repository, destination)
+    known = standard_library(python) | image_modules(destination).names | {"numpy"}
     for file, module in imported(model):
-        if standard_library(python).isdisjoint(alternatives(module)) and "numpy" not in alternatives(module):
+        if known.isdisjoint(alternatives(module)):
             yield file, module, python
 
 

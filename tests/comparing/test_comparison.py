@@ -1,0 +1,227 @@
+"""What `diff` says of two repositories: nothing where nothing counts, and what a client notices of the rest."""
+
+import json
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+from click.testing import CliRunner, Result
+from onnx import TensorProto, helper
+
+from triton_ensembles.commands.cli import main
+
+TOP = """platform: "ensemble"
+max_batch_size: 8
+input [ { name: "TEXT", data_type: TYPE_STRING, dims: [ 1 ] }, { name: "N", data_type: TYPE_INT32, dims: [ 1 ] } ]
+output [ { name: "Y", data_type: TYPE_FP32, dims: [ 2 ] } ]
+ensemble_scheduling { step [ { model_name: "PREFIXpre" model_version: -1 input_map { key: "TEXT" value: "TEXT" }
+  input_map { key: "N" value: "N" } output_map { key: "X" value: "X" } },
+  { model_name: "PREFIXnet" model_version: -1 input_map { key: "X" value: "X" } output_map { key: "Y" value: "Y" } } ] }
+"""
+PRE = """backend: "python"
+max_batch_size: 8
+input [ { name: "TEXT", data_type: TYPE_STRING, dims: [ 1 ] }, { name: "N", data_type: TYPE_INT32, dims: [ 1 ] } ]
+output [ { name: "X", data_type: TYPE_FP32, dims: [ 4 ] } ]
+"""
+NET = 'platform: "onnxruntime_onnx"\nmax_batch_size: 8\n'
+
+
+def write_onnx(path: Path, width: int = 2, value: float = 1.0) -> None:
+    weights = helper.make_tensor("w", TensorProto.FLOAT, [4, width], [value] * 4 * width)
+    x, y = (helper.make_tensor_value_info(*pair) for pair in (("X", 1, [None, 4]), ("Y", 1, [None, width])))
+    graph = helper.make_graph([helper.make_node("MatMul", ["X", "w"], ["Y"])], "g", [x], [y], [weights])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), str(path))
+
+
+def write(folder: Path, top: str = "top", prefix: str = "") -> Path:
+    for name in (top, f"{prefix}pre", f"{prefix}net"):
+        (folder / name / "1").mkdir(parents=True)
+    (folder / top / "config.pbtxt").write_text(TOP.replace("PREFIX", prefix))
+    (folder / f"{prefix}pre" / "config.pbtxt").write_text(PRE)
+    (folder / f"{prefix}pre" / "1" / "model.py").write_text("import json\n\n\nclass TritonPythonModel:\n    pass\n")
+    (folder / f"{prefix}net" / "config.pbtxt").write_text(NET)
+    write_onnx(folder / f"{prefix}net" / "1" / "model.onnx")
+    return folder
+
+
+def pack(folder: Path, archive: Path) -> Path:
+    with tarfile.open(archive, "w:gz") as tar:
+        for path in sorted(folder.iterdir(), reverse=True):
+            tar.add(path, path.name)
+    return archive
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["diff", *map(str, arguments)])
+
+
+def compared(*arguments: object) -> dict[str, Any]:
+    result = run(*arguments, "--format", "json")
+    assert result.exit_code in (0, 1), result.output
+    data = json.loads(result.stdout)
+    assert result.exit_code == (0 if data["same"] else 1)
+    (repository,) = data["repositories"]
+    return dict(repository)
+
+
+def changes(repository: dict[str, Any]) -> list[tuple[str, ...]]:
+    return [(change["kind"], change["name"], change["before"], change["after"]) for change in repository["changes"]]
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    return write(tmp_path / "old")
+
+
+@pytest.fixture
+def new(tmp_path: Path, old: Path) -> Path:
+    return Path(shutil.copytree(old, tmp_path / "new"))
+
+
+def test_comments_order_and_defaults_do_not_count(old: Path, new: Path, tmp_path: Path) -> None:
+    (new / "pre" / "config.pbtxt").write_text(
+        "# written anew\nversion_policy { latest { num_versions: 1 } }\nname: 'pre'\n"
+        "output { name: 'X' dims: 4 data_type: TYPE_FP32 }\ninput { name: 'N' dims: [ 1 ] data_type: TYPE_INT32 }\n"
+        "input { name: 'TEXT' dims: [ 1 ] data_type: TYPE_STRING }\nmax_batch_size: 8 backend: 'python'\n"
+    )
+    (new / "net" / "config.pbtxt").write_text('backend: "onnxruntime"\nmax_batch_size: 8\n')
+    assert run(old, new).output == "no difference\n"
+    assert compared(pack(old, tmp_path / "a.tar.gz"), new)["identical"] == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "edit", "changed", "notices"),
+    [
+        ("top", ("dims: [ 2 ]", "dims: [ 3 ]"), ("config", "output.Y.dims", "[2]", "[3]"), "[3] instead of FP32 [2]"),
+        ("top", ('"N", data_type: TYPE_INT32', '"N", data_type: TYPE_INT64'),
+         ("config", "input.N.data_type", "TYPE_INT32", "TYPE_INT64"), "input N is INT64 [1] instead of INT32 [1]"),
+        ("top", ("max_batch_size: 8", "max_batch_size: 4"), ("config", "max_batch_size", "8", "4"), "up to 4 rows"),
+        ("top", ("max_batch_size: 8", ""), ("config", "max_batch_size", "8", ""), "no batch axis"),
+        ("pre", ("max_batch_size: 8", "max_batch_size: 4"), ("config", "max_batch_size", "8", "4"), None),
+        ("top", ("8\n", "8\nversion_policy { all { } }\n"), ("config", "version_policy.all", "", "{ }"), None),
+        ("pre", ("8\n", "8\ndynamic_batching { max_queue_delay_microseconds: 5 }\n"),
+         ("config", "dynamic_batching.max_queue_delay_microseconds", "", "5"), None),
+    ],
+)  # fmt: skip
+def test_a_field_of_a_config(
+    old: Path, new: Path, file: str, edit: tuple[str, str], changed: tuple[str, ...], notices: str | None
+) -> None:
+    config = new / file / "config.pbtxt"
+    config.write_text(config.read_text().replace(*edit, 1))
+    result = compared(old, new)
+    assert changed in changes(result)
+    assert not result["answers_may_differ"]
+    assert result["client_notices"] == (notices is not None) and (notices or "") in " ".join(result["client"])
+
+
+def test_weights_are_told_by_their_content_and_onnx_by_its_signature(old: Path, new: Path) -> None:
+    write_onnx(new / "net" / "1" / "model.onnx", value=2.0)
+    same_size = compared(old, new)
+    ((kind, name, before, after),) = changes(same_size)
+    assert (kind, name, before) == ("weights", "1/model.onnx", after)
+    assert same_size["answers_may_differ"] and not same_size["client_notices"]
+    write_onnx(new / "net" / "1" / "model.onnx", width=3)
+    lines = next(change["lines"] for change in compared(old, new)["changes"] if change["kind"] == "weights")
+    assert lines == [" inputs: X FP32 [-1, 4]", "-outputs: Y FP32 [-1, 2]", "+outputs: Y FP32 [-1, 3]"]
+
+
+def test_a_completed_config_is_compared_as_triton_completes_it(tmp_path: Path) -> None:
+    for name, width in (("old", 2), ("new", 3)):
+        (tmp_path / name / "net" / "1").mkdir(parents=True)
+        (tmp_path / name / "net" / "config.pbtxt").write_text(NET)
+        write_onnx(tmp_path / name / "net" / "1" / "model.onnx", width)
+    assert compared(tmp_path / "old", tmp_path / "new")["client"] == ["net: output Y is FP32 [3] instead of FP32 [2]"]
+
+
+def test_a_pointer_of_git_lfs_is_the_file_that_it_stands_for(old: Path, new: Path) -> None:
+    import hashlib
+
+    file = new / "net" / "1" / "model.onnx"
+    data = file.read_bytes()
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{hashlib.sha256(data).hexdigest()}\n"
+    file.write_text(f"{pointer}size {len(data)}\n")
+    result = compared(old, new)
+    assert [change for change in changes(result) if change[0] == "weights"] == []
+
+
+def test_code_is_a_unified_diff(old: Path, new: Path, tmp_path: Path) -> None:
+    code = new / "pre" / "1" / "model.py"
+    code.write_text(code.read_text().replace("import json", "import os"))
+    for sides in ((old, new), (pack(old, tmp_path / "a.tar.gz"), pack(new, tmp_path / "b.tar.gz"))):
+        result = run(*sides)
+        assert result.exit_code == 1
+        assert "-import json\n" in result.output and "+import os\n" in result.output
+        assert "would not notice: the interface is the same; its answers may differ" in result.output
+
+
+def test_the_names_that_a_clone_gives_count_once(old: Path, tmp_path: Path) -> None:
+    clone = write(tmp_path / "clone", "tenant", "tenant.")
+    first = write(tmp_path / "first", "bert", "bert.")
+    assert changes(compared(first, clone)) == [("model", "name", "bert", "tenant")]
+    assert compared(first, clone)["client"] == ["bert is now called tenant"]
+
+
+def test_packages_beside_the_code_are_versions_and_not_files(old: Path, new: Path) -> None:
+    for folder, version in ((old, "2.1"), (new, "2.2")):
+        place = folder / "pre" / "1"
+        for path, text in {
+            f"pandas-{version}.dist-info/RECORD": "pandas/__init__.py,,\n",
+            f"pandas-{version}.dist-info/WHEEL": "Tag: py3-none-any\n",
+            "pandas/__init__.py": f"__version__ = '{version}'\n",
+        }.items():
+            (place / path).parent.mkdir(exist_ok=True)
+            (place / path).write_text(text)
+    assert changes(compared(old, new)) == [("package", "pandas", "2.1", "2.2")]
+    (new / "pre" / "1" / "pandas-2.2.dist-info").rename(new / "pre" / "1" / "pandas-2.1.dist-info")
+    assert [change[:2] for change in changes(compared(old, new))] == [("package", "pre/1/pandas")]
+
+
+def test_revisions_of_git(old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tmp_path / "git"
+    shutil.copytree(old, project / "serving" / "models")
+    monkeypatch.chdir(project)
+
+    def git(*arguments: str) -> None:
+        subprocess.run(
+            ["git", "-c", "user.name=x", "-c", "user.email=x@y", *arguments], check=True, capture_output=True
+        )
+
+    git("init")
+    git("add", ".")
+    git("commit", "-m", "one")
+    git("tag", "v1")
+    assert run("v1", ".").output == "no difference\n"  # though git keeps no empty folder of a version
+    code = Path("serving/models/pre/1/model.py")
+    code.write_text(code.read_text() + "# more\n")
+    git("commit", "-am", "two")
+    monkeypatch.chdir("serving")
+    for arguments in (
+        ["v1", "models"],
+        ["v1", "HEAD"],
+        ["HEAD~1", "."],
+        ["v1", "HEAD", "models"],
+        ["v1", ".", "models"],
+    ):
+        assert [change[:2] for change in changes(compared(*arguments))] == [("code", "1/model.py")], arguments
+    assert run("HEAD", ".", "models").exit_code == 0
+
+
+@pytest.mark.parametrize("arguments", [["v9", "."], ["nowhere", "nothing"], ["--", "-x", "."], ["empty", "empty"]])
+def test_what_is_not_there_is_wrong_usage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("empty").mkdir()
+    result = run(*arguments)
+    assert result.exit_code == 2 and "Error: " in result.output
+
+
+def test_a_damaged_archive_is_refused(old: Path, tmp_path: Path) -> None:
+    whole = pack(old, tmp_path / "a.tar.gz")
+    (tmp_path / "b.tar.gz").write_bytes(whole.read_bytes()[:-200])
+    result = run(whole, tmp_path / "b.tar.gz")
+    assert result.exit_code == 2 and "cannot be compared" in result.output

@@ -1,0 +1,199 @@
+"""What differs between two repositories, and what of that a client notices."""
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from triton_ensembles.archive.tree import Entry
+from triton_ensembles.checking.loaded_files import file_of
+from triton_ensembles.checking.model_files.file import ModelTensor
+from triton_ensembles.checking.repository import Model
+from triton_ensembles.comparing.configs import config_of, fields_of, notices
+from triton_ensembles.comparing.content import Content, matched
+from triton_ensembles.runtime.fused.plan import PLAN
+from triton_ensembles.triton.model_config import CONFIG
+
+_CODE = (".py", ".sh")
+_OWN = ("manifest.json",)  # of our archives: what counts of it is in Content.facts and Content.packages
+
+
+@dataclass(frozen=True)
+class Change:
+    """One difference.
+
+    Attributes:
+        model: its folder; "" for the repository as a whole.
+        kind: ``model``, ``config``, ``code``, ``file``, ``weights``, ``package`` or ``server``.
+        name: a field of the config, a file, a package, or a fact about the server.
+        before, after: in words; "" where there is none.
+        lines: of a unified diff, for texts.
+    """
+
+    model: str
+    kind: str
+    name: str
+    before: str = ""
+    after: str = ""
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The differences between two repositories of one ``name``; ``identical`` counts the weights that are equal, and
+    ``identical_bytes`` what they take. ``client`` has a line for each difference that a client notices."""
+
+    name: str
+    changes: tuple[Change, ...] = ()
+    client: tuple[str, ...] = ()
+    identical: int = 0
+    identical_bytes: int = 0
+
+    @property
+    def answers_may_differ(self) -> bool:
+        """Whether something that computes answers was changed."""
+        return any(change.kind in ("code", "file", "weights", "package") for change in self.changes)
+
+    def document(self) -> dict[str, Any]:
+        """As a value for JSON."""
+        return asdict(self) | {"client_notices": bool(self.client), "answers_may_differ": self.answers_may_differ}
+
+
+def one_sided(name: str, *, is_new: bool) -> Comparison:
+    """Of a repository that only one side has."""
+    words = ("", "there") if is_new else ("there", "")
+    client = f"{name} is {'new' if is_new else 'gone'}"
+    return Comparison(name, (Change("", "model", name, *words),), (client,))
+
+
+def compare(old: Content, new: Content) -> Comparison:
+    """Compare two repositories; models are matched by their names, without what a build puts before them."""
+    return _Comparing(old, new).result()
+
+
+@dataclass
+class _Comparing:
+    old: Content
+    new: Content
+    changes: list[Change] = field(default_factory=list)
+    client: list[str] = field(default_factory=list)
+    identical: int = 0
+    identical_bytes: int = 0
+
+    def result(self) -> Comparison:
+        if self.old.facts and self.new.facts:  # else one of them does not say it
+            self._pairs("", "server", self.old.facts, self.new.facts)
+        for earlier, later in matched(self.old, self.new):
+            if earlier and later:
+                self._models(earlier, later)
+            else:
+                self._missing(earlier, later)
+        self._files("", None, None)
+        self._pairs("", "package", self.old.packages, self.new.packages)
+        if self.old.packages == self.new.packages:
+            self._pairs("", "package", self.old.package_digests, self.new.package_digests)
+        return Comparison(self.new.name, tuple(self.changes), tuple(self.client), self.identical, self.identical_bytes)
+
+    def _missing(self, earlier: Model | None, later: Model | None) -> None:
+        model, content, verb = (later, self.new, "new") if later else (earlier, self.old, "gone")
+        assert model
+        if (self.old if later else self.new).fuses:  # its steps are in the one model
+            return
+        words = ("", "there") if later else ("there", "")
+        self.changes.append(Change(model.folder, "model", model.folder, *words))
+        if model.folder in content.tops:
+            self.client.append(f"{model.folder} is {verb}")
+
+    def _models(self, earlier: Model, later: Model) -> None:
+        forms = [
+            "fused" if content.is_fused(model) else "as drawn"
+            for content, model in ((self.old, earlier), (self.new, later))
+        ]
+        if forms[0] != forms[1]:  # nothing in it is comparable, but clients see the same tensors
+            self.changes.append(Change(later.folder, "model", "form", forms[0], forms[1]))
+            self._client(earlier, later)
+            return
+        if earlier.file.faults or later.file.faults:
+            texts = [model.file.content or "" for model in (earlier, later)]
+            self._text(later.folder, "config", CONFIG, *texts)
+        else:
+            self._pairs(later.folder, "config", fields_of(self.old, earlier), fields_of(self.new, later))
+        if later.folder in self.new.tops or earlier.folder in self.old.tops:
+            self._client(earlier, later)
+        self._files(later.folder, earlier, later)
+
+    def _client(self, earlier: Model, later: Model) -> None:
+        names = self.old.shown(earlier), self.new.shown(later)
+        name = names[1]
+        if names[0] != name:
+            self.client.append(f"{names[0]} is now called {name}")
+            self.changes.append(Change(later.folder, "model", "name", *names))
+        if (earlier.folder in self.old.tops) != (later.folder in self.new.tops):
+            self.client.append(
+                f"{name} is {'no longer ' if later.folder not in self.new.tops else ''}called by clients"
+            )
+        self.client += [f"{name}: {notice}" for notice in notices(config_of(earlier), config_of(later))]
+        before, after = self.old.versions(earlier), self.new.versions(later)
+        if before != after:
+            earlier_words, words = (", ".join(map(str, versions)) or "none" for versions in (before, after))
+            self.client.append(f"{name}: it has the versions {words} instead of {earlier_words}")
+            self.changes.append(Change(later.folder, "model", "versions", earlier_words, words))
+
+    def _pairs(self, model: str, kind: str, before: dict[str, str], after: dict[str, str]) -> None:
+        for name in sorted(before.keys() | after.keys()):
+            if before.get(name) != after.get(name):
+                self.changes.append(Change(model, kind, name, before.get(name, ""), after.get(name, "")))
+
+    def _files(self, folder: str, earlier: Model | None, later: Model | None) -> None:
+        before = self.old.files(earlier) if earlier or not folder else {}
+        after = self.new.files(later) if later or not folder else {}
+        for path in sorted(before.keys() | after.keys()):
+            if path in (CONFIG, *_OWN) or path.endswith(f"/{PLAN}"):
+                continue
+            first, second = before.get(path), after.get(path)
+            is_text = all(entry is None or entry.data is not None for entry in (first, second))
+            is_equal = first and second and self._equal(first, second)
+            if is_text and not is_equal:
+                kind = "code" if path.endswith(_CODE) else "file"
+                self._text(folder, kind, path, *((entry and entry.text) or "" for entry in (first, second)))
+            elif is_equal and not is_text and second:
+                self.identical += second.size > 0
+                self.identical_bytes += self.new.size(second)
+            elif not is_equal:
+                words = (_size(self.old, first), _size(self.new, second))
+                lines = tuple(_signatures(path, earlier, later))
+                self.changes.append(Change(folder, "weights", path, *words, lines))
+
+    def _equal(self, first: Entry, second: Entry) -> bool:
+        return self.old.size(first) == self.new.size(second) and self.old.digest(first) == self.new.digest(second)
+
+    def _text(self, model: str, kind: str, path: str, before: str, after: str) -> None:
+        lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm="", n=2)
+        diff = list(lines)[2:]
+        gone, added = (f"{sum(line.startswith(sign) for line in diff)} lines" for sign in "-+")
+        self.changes.append(Change(model, kind, path, gone, added, tuple(diff) if before and after else ()))
+
+
+def _size(content: Content, entry: Entry | None) -> str:
+    if entry is None:
+        return ""
+    size = content.size(entry)
+    return f"-> {entry.target}" if entry.target and not entry.size else f"{size:,} bytes"
+
+
+def _signatures(path: str, earlier: Model | None, later: Model | None) -> Iterator[str]:
+    """The tensors of an ONNX model or another file that has them, where they differ; that they are equal."""
+    files = [file_of(model, path) if model else None for model in (earlier, later)]
+    for kind in ("inputs", "outputs"):
+        before, after = (_tensors(getattr(file, kind) if file else None) for file in files)
+        if before and after and before != after:
+            yield from (f"-{kind}: {before}", f"+{kind}: {after}")
+        elif before and before == after:
+            yield f" {kind}: {before}"
+
+
+def _tensors(tensors: tuple[ModelTensor, ...] | None) -> str:
+    return ", ".join(
+        f"{tensor.name} {tensor.data_type.removeprefix('TYPE_')} {'?' if tensor.dims is None else list(tensor.dims)}"
+        for tensor in tensors or ()
+    )
