@@ -34,12 +34,13 @@ from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.spelling import listed
 from triton_ensembles.project.location import ENSEMBLES
 from triton_ensembles.project.recipe.places import RECIPE
+from triton_ensembles.project.settings import project_defaults
 from triton_ensembles.sagemaker.extraction import extract
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, config_of, read_config
 from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.server import TritonServer
-from triton_ensembles.triton.targets import CPU, Target
+from triton_ensembles.triton.targets import CPU, Target, fused
 
 _GPUS = Path("/proc/driver/nvidia/gpus")
 _SUFFIXES = (".tar.gz", ".tgz", ".tar")
@@ -152,12 +153,15 @@ def refuse_no_repository(path: Path) -> None:
         raise UsageError(message, path=path, cure=cure)
 
 
-def built_of(folder: Path, progress: Progress, target: Target = CPU) -> Built:
-    """The ensemble of a project, built for ``target``, the server on this machine. Raises :class:`EnsembleError`."""
+def built_of(folder: Path, progress: Progress, target: Target | None = None) -> Built:
+    """The ensemble of a project, built for ``target``, by default the project's own, which is served on this machine.
+    Raises :class:`EnsembleError`."""
     folder = folder.resolve()
     if folder.parent.name != ENSEMBLES:
         message = f"a folder with {RECIPE} is built in its project, and this one is not in {ENSEMBLES}/"
         raise EnsembleError(message, path=folder, cure=f"move it into {ENSEMBLES}/ of a project")
+    if target is None:
+        target = fused() if project_defaults(folder).get("target") == "fused" else CPU
     return build(folder, target, Places.of(folder.parents[1]), allow_random=True, progress=progress)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from triton_ensembles.checking.python.model_calls import callees
 from triton_ensembles.checking.repository import find_repositories
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.files import remove
@@ -58,8 +59,12 @@ def write_from_repository(root: Path, name: str, source: Path, model: str, *, wh
         _add_example(inner, configs, notes)
         backends = {backend_of(config) for config in configs.values()}
         _add_engines(backends, notes)
-        add_faults(notes, inner, configs, root / ENSEMBLES / name)
-        project, kept = project_texts(root, name, backends, makes_onnx=False) if whole else ({}, [])
+        (repository,) = find_repositories(inner)
+        calls = any(map(callees, repository.models))  # which only the fused form answers
+        add_faults(notes, inner, configs, root / ENSEMBLES / name, "fused" if calls else CPU.name)
+        if calls and not whole:
+            notes.assumed.append("build it with --target fused")
+        project, kept = project_texts(root, name, backends, makes_onnx=False, fuses=calls) if whole else ({}, [])
         write_texts(folder, project)
         models = [f"{ENSEMBLES}/{name}/{path.name}" + "/" * path.is_dir() for path in sorted(inner.iterdir())]
     return Written((*models, *texts, *project), tuple(kept)), notes

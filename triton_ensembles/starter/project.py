@@ -18,6 +18,7 @@ from triton_ensembles.version import __version__
 # What a folder may hold that is still empty: what hosting services put into a new repository, and hidden files.
 _BEGINNING = re.compile(r"\.|(?:readme|license|licence|copying|notice)(?:\.|\Z)", re.IGNORECASE)
 
+_FUSED = 'target = "fused" # a step calls other models, which only this form answers on SageMaker\n'
 _ONNXRUNTIME, _ONNX = "onnxruntime==1.31.1", "onnx==1.23.2"  # as in the extra build, which has much more
 _TEMPLATES = Path(__file__).parent / "templates"
 _NAME = "NAME"  # in the names of files
@@ -62,11 +63,13 @@ def write_small_ensemble(root: Path, name: str, *, whole: bool) -> Written:
 
 
 def project_texts(
-    root: Path, name: str, backends: Iterable[str], *, makes_onnx: bool
+    root: Path, name: str, backends: Iterable[str], *, makes_onnx: bool, fuses: bool = False
 ) -> tuple[dict[str, str], list[str]]:
     """The files of a new project around the ensemble ``name``, and the paths of those that ``root`` already has. The
-    ``backends`` of the ensemble, and whether a script of it ``makes_onnx``, decide what is installed."""
-    texts = rendered("project", name, {"REQUIREMENTS": requirements({*backends}, makes_onnx=makes_onnx)})
+    ``backends`` of the ensemble, and whether a script of it ``makes_onnx``, decide what is installed; with ``fuses``
+    the fused form is what the project builds."""
+    values = {"REQUIREMENTS": requirements({*backends}, makes_onnx=makes_onnx), "TARGET": _FUSED if fuses else ""}
+    texts = rendered("project", name, values)
     kept = [path for path in texts if (root / path).exists()]
     return {path: text for path, text in texts.items() if path not in kept}, kept
 

@@ -6,14 +6,11 @@ from pathlib import Path
 
 from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.fault import Fault, Severity
-from triton_ensembles.checking.python.model_calls import callees
-from triton_ensembles.checking.repository import find_repositories
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.triton.backends import ENSEMBLE, KNOWN, PLATFORMS, TENSORFLOW_FILES
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import ModelConfig
-from triton_ensembles.triton.targets import CPU
 
 _MOST = 40  # lines
 
@@ -27,14 +24,13 @@ class Notes:
     left: list[str] = field(default_factory=list)
 
 
-def add_faults(notes: Notes, folder: Path, configs: Mapping[str, ModelConfig], final: Path) -> None:
-    """Add what `check` finds in the ensemble in ``folder``, which will lie at ``final``, to what is left to do."""
+def add_faults(notes: Notes, folder: Path, configs: Mapping[str, ModelConfig], final: Path, target: str) -> None:
+    """Add what `check` finds in the ensemble in ``folder``, which will lie at ``final``, to what is left to do before a
+    build for ``target``."""
     missing = [name for name, config in configs.items() if config.platform != ENSEMBLE and not _versions(folder / name)]
     notes.left += [_missing(shown(final / name), configs[name]) for name in missing]
     try:
-        (repository,) = find_repositories(folder)
-        calls = any(callees(model) for model in repository.models)  # which only the fused form answers
-        report = check([folder], Destination("fused" if calls else CPU.name))  # as a build does
+        report = check([folder], Destination(target))  # as a build does
     except EnsembleError as error:
         notes.left.append(error.headline)
         return

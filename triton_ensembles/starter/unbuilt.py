@@ -47,10 +47,13 @@ def _draw(folder: Path, top: str) -> None:
     ensemble = ModelConfig(
         platform="ensemble", max_batch_size=fused.max_batch_size, input=fused.input, output=fused.output
     )
-    for step in read_json(version / PLAN)["steps"]:
-        name, drawn = step["name"], ensemble.ensemble_scheduling.step.add(model_name=step["name"], model_version=-1)
+    plan = read_json(version / PLAN)
+    for step in plan["steps"]:
+        drawn = ensemble.ensemble_scheduling.step.add(model_name=step["name"], model_version=-1)
         drawn.input_map.update(step["inputs"])
         drawn.output_map.update(step["outputs"])
+    # One model may be several steps.
+    for name, step in {step["name"]: step for step in (*plan["steps"], *plan["called"])}.items():
         (version / STEPS / name).rename(folder / name)
         (folder / name / CONFIG).write_text(format_config(_config(step["config"])), encoding="utf-8")
     place = folder / (_TOP if not (folder / _TOP).exists() else top)
