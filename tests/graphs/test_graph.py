@@ -14,6 +14,7 @@ from PIL import Image
 from checkout import ENSEMBLES
 from tests.work import calls_of
 from triton_ensembles.checking.examples import ensemble, step
+from triton_ensembles.checking.python.examples import router
 from triton_ensembles.checking.rule import Example
 from triton_ensembles.checking.staging_example import stage
 from triton_ensembles.commands.graph import graph as graph_command
@@ -98,6 +99,17 @@ def test_any_repository_can_be_drawn(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
     printed = CliRunner().invoke(graph_command, [str(tmp_path / "models"), "--format", "png"])
     assert printed.stdout_bytes.startswith(b"\x89PNG")
+
+
+def test_models_that_a_step_calls_hang_on_dashed_arrows(tmp_path: Path) -> None:
+    """Otherwise a router is drawn as if it were alone."""
+    stage(router(), tmp_path, "router")
+    drawn = read_graph(str(tmp_path), None)
+    assert [(drawn.steps[caller].model, drawn.steps[callee].model) for caller, callee in drawn.calls] == [
+        ("router", "scaler")
+    ]
+    assert "  s0 -.->|calls| s1\n" in mermaid(drawn)
+    assert picture(drawn, "svg").count(b">calls<") == 1
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:

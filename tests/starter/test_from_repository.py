@@ -16,12 +16,15 @@ from tests.starter.repositories import LABEL, TEXT, X, write_ensemble, write_net
 from triton_ensembles.building.build import build
 from triton_ensembles.building.packed.staging import stage
 from triton_ensembles.building.places import Places
+from triton_ensembles.building.planned.fusion import fuse
 from triton_ensembles.building.planned.plan import plan_build
+from triton_ensembles.checking.python.examples import router
+from triton_ensembles.checking.staging_example import stage as stage_example
 from triton_ensembles.ground.files import file_digest
 from triton_ensembles.project.examples.folder import read_examples
 from triton_ensembles.triton.model_config import CONFIG, read_config
 from triton_ensembles.triton.server import TritonServer
-from triton_ensembles.triton.targets import CPU
+from triton_ensembles.triton.targets import CPU, fused
 
 PICTURE = ("IMAGE", "UINT8", "-1")
 _ENVIRONMENT = 'parameters {{ key: "EXECUTION_ENV_PATH" value {{ string_value: "$$TRITON_MODEL_DIRECTORY/{}" }} }}\n'
@@ -141,6 +144,17 @@ def test_what_was_assumed_is_said_line_by_line(project: Path) -> None:
     assert "assumed: copied what links lead to: model.onnx and post" in said(project, "links")
     assert "assumed: left out, for no step needs them: net, pipeline and post" in said(project, "several")
     assert "assumed: envs/pictures.yml has the packages that decode import: pillow==11.0.0" in said(project, "pictures")
+
+
+def test_the_model_that_calls_the_others_is_the_entrance_of_a_fused_form(tmp_path: Path) -> None:
+    """Otherwise a router has no way to an endpoint."""
+    stage_example(router(), tmp_path / "models", "router")
+    _, *lines = run_in(tmp_path / "project", "new", "routed", "--from", tmp_path / "models").output.splitlines()
+    assert any("router calls scaler (BLS)" in line for line in lines)
+    plan = plan_build(tmp_path / "project" / "ensembles" / "routed", fused())
+    assert [step.name for step in fuse(plan).steps] == ["router"]
+    assert [(model.name, model.version) for model in fuse(plan).called] == [("scaler", "1")]
+    assert '\ntarget = "fused"' in (tmp_path / "project" / "pyproject.toml").read_text()
 
 
 def test_a_single_model_becomes_an_ensemble_of_one_step_with_the_tensors_of_its_file(project: Path) -> None:

@@ -43,11 +43,20 @@ def known_calls(model: Model) -> Iterator[tuple[ModelCall, Model]]:
                 yield call, completed(callee)
 
 
+def elements_of(file: PythonFile, node: ast.expr | None) -> list[ast.expr] | None:
+    """The elements of a list or tuple; None where they are not known, as those of a list that is appended to."""
+    flow = flow_of(file)
+    value = value_of(flow, node) if node is not None else None
+    if not isinstance(value, ast.List | ast.Tuple):
+        return None
+    uses = flow.names(flow.function(node), node.id) if node and isinstance(node, ast.Name) else []
+    changing = (ast.Attribute, ast.Subscript, ast.AugAssign)
+    return None if any(isinstance(flow.parents.get(use), changing) for use in uses) else value.elts
+
+
 def requested_outputs(call: ModelCall) -> list[tuple[ast.expr, str]]:
     """The names in ``requested_output_names`` that are known, and where they stand."""
-    requested = argument(call.node, 3, "requested_output_names")
-    requested = value_of(flow_of(call.file), requested) if requested is not None else None
-    elements = requested.elts if isinstance(requested, ast.List | ast.Tuple) else []
+    elements = elements_of(call.file, argument(call.node, 3, "requested_output_names")) or []
     return [(element, names[0]) for element in elements if (names := texts_of(call.file, element)) and len(names) == 1]
 
 

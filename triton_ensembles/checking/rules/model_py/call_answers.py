@@ -8,6 +8,7 @@ from triton_ensembles.checking.python.examples import ROUTER, router
 from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.model_calls import (
     ModelCall,
+    elements_of,
     executions,
     known_calls,
     model_calls,
@@ -39,9 +40,8 @@ GOOD = router()
 def model_call_answer(model: Model) -> Iterator[Finding]:
     for call in model_calls(model):
         known = {name for _, name in requested_outputs(call)}
-        requested = argument(call.node, 3, "requested_output_names")
-        requested = value_of(flow_of(call.file), requested) if requested is not None else None
-        if not known or not isinstance(requested, ast.List | ast.Tuple) or len(known) < len(requested.elts):
+        requested = elements_of(call.file, argument(call.node, 3, "requested_output_names"))
+        if not known or requested is None or len(known) < len(requested):
             continue
         for node, function in call.file.calls():
             if function != f"{UTILS}.get_output_tensor_by_name" or not _is_answer(call, argument(node, 0, "")):

@@ -6,7 +6,14 @@ from collections.abc import Iterator
 from triton_ensembles.checking.python.bindings import value_of
 from triton_ensembles.checking.python.examples import router
 from triton_ensembles.checking.python.flow import flow_of
-from triton_ensembles.checking.python.model_calls import ModelCall, callees, known_calls, model_calls, requested_outputs
+from triton_ensembles.checking.python.model_calls import (
+    ModelCall,
+    callees,
+    elements_of,
+    known_calls,
+    model_calls,
+    requested_outputs,
+)
 from triton_ensembles.checking.python.nodes import argument, hides_arguments, method_of
 from triton_ensembles.checking.python.source import UTILS, PythonFile
 from triton_ensembles.checking.python.types import types_of
@@ -22,12 +29,11 @@ GOOD = router()
 
 def _tensors(call: ModelCall) -> list[tuple[ast.expr, str, str]] | None:
     """The node, the name and the data type ("" if unknown) of each input of a call; None if they are not all known."""
-    inputs = argument(call.node, 2, "inputs")
-    inputs = value_of(flow_of(call.file), inputs) if inputs is not None else None
-    if not isinstance(inputs, ast.List) or hides_arguments(call.node):
+    inputs = elements_of(call.file, argument(call.node, 2, "inputs"))
+    if inputs is None or hides_arguments(call.node):
         return None
     tensors: list[tuple[ast.expr, str, str]] = []
-    for element in inputs.elts:
+    for element in inputs:
         value = value_of(flow_of(call.file), element)
         if not isinstance(value, ast.Call):
             return None
