@@ -149,7 +149,8 @@ def test_what_was_assumed_is_said_line_by_line(project: Path) -> None:
 def test_the_model_that_calls_the_others_is_the_entrance_of_a_fused_form(tmp_path: Path) -> None:
     """Otherwise a router has no way to an endpoint."""
     stage_example(router(), tmp_path / "models", "router")
-    _, *lines = run_in(tmp_path / "project", "new", "routed", "--from", tmp_path / "models").output.splitlines()
+    (tmp_path / "project").mkdir()
+    lines = run_in(tmp_path / "project", "new", "routed", "--from", tmp_path / "models").output.splitlines()
     assert any("router calls scaler (BLS)" in line for line in lines)
     plan = plan_build(tmp_path / "project" / "ensembles" / "routed", fused())
     assert [step.name for step in fuse(plan).steps] == ["router"]
