@@ -9,14 +9,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Unpack
 
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.bare_python import NO_BYTECODE
 from triton_ensembles.triton.server_process import ServerCommand, ServerOptions, ServerProcess
 
 
 class TritonServer(ServerProcess):
-    """Serves every model of the repositories, as a context manager.
+    """Serves every model of the repositories, as a context manager. Raises :class:`EnsembleError`: one is no folder.
 
     Args:
+        repositories: one folder, or several.
         arguments: further flags of tritonserver.
         completes: whether the server completes configs that leave out what a model's file says. For that it starts
             each Python step once more.
@@ -29,14 +31,21 @@ class TritonServer(ServerProcess):
 
     def __init__(
         self,
-        repositories: Sequence[str | os.PathLike[str]],
+        repositories: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
         *,
         arguments: Sequence[str] = (),
         completes: bool = False,
         **options: Unpack[ServerOptions],
     ) -> None:
         super().__init__(**options)
-        own = [f"--model-repository={Path(path).resolve()}" for path in repositories]
+        folders = [
+            Path(path) for path in ([repositories] if isinstance(repositories, str | os.PathLike) else repositories)
+        ]
+        for folder in folders:
+            if not folder.is_dir():
+                cure = "unpack an archive first, or serve it with: triton-ensembles serve ARCHIVE"
+                raise EnsembleError("this is not the folder of a model repository", path=folder, cure=cure)
+        own = [f"--model-repository={folder.resolve()}" for folder in folders]
         own += self.listens(*self.port_names)
         own += [] if completes else ["--disable-auto-complete-config"]
         # The repositories are people's own folders: nothing is written into them.
