@@ -15,6 +15,7 @@ from triton_ensembles.gateway.tensors import decode, encode
 from triton_ensembles.gateway.triton import Triton
 
 _PING_SECONDS = 1.5  # SageMaker waits 2 s for the answer
+_ENDED_STUB = " is not healthy."  # Stub process '…' …: python_backend r24.10 python_be.cc
 _PATHS = ("/invocations", "/ping", "/metrics")
 _HEADERS = ("Content-Encoding", "Content-Type", ATTRIBUTES)
 
@@ -27,13 +28,20 @@ class Gateway:
 
     def __init__(self, table: Table, triton: Triton) -> None:
         self._table, self._triton, self._metrics = table, triton, Metrics(table)
+        self._ended = ""  # why no request of some model can be answered any more
         self.application = web.Application(middlewares=[_as_json], client_max_size=table.largest_body)
         self.application.router.add_post("/invocations", self._invocations, expect_handler=_continue)
         self.application.router.add_get("/ping", self._ping)
         self.application.router.add_get("/metrics", self._scrape)
 
     async def _ping(self, _request: web.Request) -> web.Response:
-        """200 when every model of the table is ready and is what the table says; else 503 and why."""
+        """200 when every model of the table is ready and is what the table says; else 503 and why.
+
+        Triton still calls a model ready whose process has ended, and never starts it again, so that only a new container
+        helps.
+        """
+        if self._ended:
+            raise Refused(503, self._ended)
         reasons = await asyncio.gather(*map(self._not_ready, self._table.models))
         if any(reasons):
             raise Refused(503, "; ".join(filter(None, reasons)))
@@ -67,6 +75,10 @@ class Gateway:
             try:
                 async with asyncio.timeout(model.seconds):
                     return await self._answer(invocation)
+            except Refused as refusal:
+                if _ENDED_STUB in str(refusal):
+                    self._ended = f"a process of {model} has ended: {refusal}"
+                raise
             except TimeoutError:
                 raise Refused(504, f"{model} did not answer within {model.seconds:g} s") from None
 
