@@ -37,8 +37,7 @@ class Gateway:
     async def _ping(self, _request: web.Request) -> web.Response:
         """200 when every model of the table is ready and is what the table says; else 503 and why.
 
-        Triton still calls a model ready whose process has ended, and never starts it again, so that only a new container
-        helps.
+        Triton still calls a model ready whose process has ended, and never starts it again: only a new container helps.
         """
         if self._ended:
             raise Refused(503, self._ended)
