@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.files import write_files
-from triton_ensembles.archive.write import write_archive
+from triton_ensembles.archive.write import Packed, write_archive
 from triton_ensembles.ground.errors import EnsembleError
 
 
@@ -41,6 +41,23 @@ def test_members_lie_at_the_root_sorted_and_owned_by_root_with_empty_folders(tmp
     assert {"m/config.pbtxt", "empty/1", "manifest.json"} <= set(names)
     assert {(member.uid, member.gid, member.uname) for member in members} == {(0, 0, "root")}
     assert {member.name: member.mode for member in members}["m/run.sh"] == 0o755
+
+
+def test_what_an_earlier_archive_has_is_copied_and_gives_the_same_bytes(tmp_path: Path) -> None:
+    """Otherwise a changed line of model.py takes as long as a new archive, or gives another one."""
+    random_bytes = random.Random(0).randbytes
+    content = {"a/weights": random_bytes(3 << 20), "b/library": b"text " * (1 << 18), "c/model.py": b"pass"}
+    earlier = write_archive(write_files(tmp_path / "tree", content), tmp_path / "earlier.tar.gz")
+    changed = write_files(tmp_path / "tree", {"c/model.py": b"changed", "b/new": random_bytes(1 << 19)})
+    write_archive(changed, tmp_path / "fresh.tar.gz")
+    write_archive(changed, tmp_path / "copied.tar.gz", earlier=earlier)
+    assert (tmp_path / "copied.tar.gz").read_bytes() == (tmp_path / "fresh.tar.gz").read_bytes()
+    subprocess.run(["gzip", "--test", tmp_path / "copied.tar.gz"], check=True)
+    with tarfile.open(tmp_path / "copied.tar.gz") as tar:
+        assert tar.extractfile("b/library").read() == content["b/library"]  # type: ignore[union-attr]
+    spoiled = Packed(earlier.path, {sha256: (start + 1, length) for sha256, (start, length) in earlier.places.items()})
+    write_archive(changed, tmp_path / "spoiled.tar.gz", earlier=spoiled)
+    assert subprocess.run(["gzip", "--test", tmp_path / "spoiled.tar.gz"], check=False).returncode != 0  # it was used
 
 
 def test_a_link_is_refused_by_name_and_the_previous_archive_stays(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from triton_ensembles.archive.manifest import MANIFEST
-from triton_ensembles.archive.write import write_archive
+from triton_ensembles.archive.write import Packed, write_archive
 from triton_ensembles.building.built import Built, built_of, last_built
 from triton_ensembles.building.made.artifact_builder import ArtifactBuilder
 from triton_ensembles.building.made.environments import make_environments
@@ -87,12 +88,14 @@ def build(
         artifacts = _make(ArtifactBuilder(plan, store, downloads, progress, allow_random, plans))
         python = artifacts.python
         proof = partial(_prove, plan=plan, places=places, python=python, progress=progress, ask=ask) if prove else None
-        _write_archive(plan, places, artifacts, progress, proof)
+        packing = _write_archive(plan, places, artifacts, progress, proof)
         downloaded = {sha256 for source in _sources_of(plan).values() for sha256 in source.files.values()}
         state = {
             "inputs": digest_of_inputs(plan, engines_from) if _locks(folder) != locks else inputs,
             "archive": file_digest(places.archive(form, plan.name)),
             "proven": prove,
+            "deflated": packing.places,  # which the next build copies
+            "zlib": zlib.ZLIB_RUNTIME_VERSION,
             "made_with": sorted(store.used | downloaded),  # their names in the store and the downloads
         }
         _write_state(state_file, state)
@@ -199,14 +202,16 @@ def _make(builder: ArtifactBuilder) -> _Made:
 
 def _write_archive(
     plan: BuildPlan, places: Places, parts: _Made, progress: Progress, proof: Callable[[Path], None] | None
-) -> None:
+) -> Packed:
     """Stage, pack, check and prove in folders that nobody reads; then replace the previous archive and repository."""
     form = places.form(plan.target.name, plan.target.image)
     archive, repository = (place(form, plan.name) for place in (places.archive, places.repository))
     with _scratch(repository) as staged, _scratch(archive) as packed:
         parts.write(staged)
         new = packed / archive.name  # under its final name, which is checked as well
-        write_archive(staged, new, progress=progress)
+        packing = write_archive(
+            staged, new, earlier=_earlier(archive, places.state(form, plan.name)), progress=progress
+        )
         message = f"the new archive has faults, so {shown(archive)} was not replaced"
         refuse_faults(new, plan.target.destination, message, archive)
         if proof:
@@ -214,6 +219,18 @@ def _write_archive(
         new.replace(archive)
         remove(repository)
         staged.replace(repository)
+    return packing
+
+
+def _earlier(archive: Path, state_file: Path) -> Packed | None:
+    """The archive that is replaced, unless it or the record of its build is damaged, or another zlib packed it."""
+    try:
+        state = read_json(state_file)
+        places = {sha256: (int(start), int(length)) for sha256, (start, length) in state["deflated"].items()}
+        is_whole = state["zlib"] == zlib.ZLIB_RUNTIME_VERSION and file_digest(archive) == state["archive"]
+        return Packed(archive, places) if is_whole else None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return None
 
 
 def _keep_beside(places: Places, plan: BuildPlan) -> None:
