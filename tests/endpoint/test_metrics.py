@@ -16,8 +16,8 @@ from tests.endpoint.conftest import Deployer, ask, in_service, page, refused
 from tests.endpoint.hosting import archives
 from tests.triton.test_server import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.endpoint.metrics import cloudwatch, triton
-from triton_ensembles.endpoint.metrics.cloudwatch import MinuteStatistics
+from triton_ensembles.endpoint.metrics import triton
+from triton_ensembles.endpoint.metrics.minutes import MinuteStatistics
 from triton_ensembles.endpoint.metrics.record import Metrics, percentiles
 from triton_ensembles.endpoint.metrics.triton import step_times
 from triton_ensembles.sagemaker.metric_names import METRICS
@@ -162,7 +162,7 @@ def test_expressions_and_odd_periods_of_cloudwatch_are_refused(local: LocalEndpo
 def test_values_are_published_once_by_the_minute_in_which_they_came(monkeypatch: pytest.MonkeyPatch) -> None:
     minutes = MinuteStatistics()
     for now, values in ((59.9, [1.0]), (130.0, [7.0, 0.0, 3.0, 7.0]), (400.0, [1000.0])):
-        monkeypatch.setattr(cloudwatch.time, "time", lambda now=now: now)
+        monkeypatch.setattr("triton_ensembles.endpoint.metrics.minutes.time.time", lambda now=now: now)
         for value in values:
             minutes.record("ModelLatency", value, "e", "v")
     data = minutes.take()["AWS/SageMaker"]

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.project.recipe.makers import ACCURACY_CHECKS, MAKERS, OWN_CHECK
+from triton_ensembles.project.recipe.artifact_kinds import ACCURACY_CHECKS, MAKERS, OWN_CHECK
 
 _OWN_CHECKS = {OWN_CHECK: "script:check"}
 

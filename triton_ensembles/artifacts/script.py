@@ -25,7 +25,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import parse_json
 from triton_ensembles.ground.paths import IMPORTED_FROM, IS_CHECKOUT
 from triton_ensembles.ground.programs import ProgramError, output_of
-from triton_ensembles.project.recipe.makers import PRECISION, RUN
+from triton_ensembles.project.recipe.artifact_kinds import PRECISION, RUN
 
 TOOLS = ()
 READS = (

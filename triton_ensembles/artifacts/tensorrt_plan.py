@@ -23,7 +23,7 @@ from triton_ensembles.artifacts.tensorrt.plan_request import (
 from triton_ensembles.artifacts.tensorrt.profiles import profiles_of
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import write_whole
-from triton_ensembles.project.recipe.makers import ACCURACY_CHECKS
+from triton_ensembles.project.recipe.artifact_kinds import ACCURACY_CHECKS
 
 PREBUILT = "prebuilt"  # options.builder of a plan that was built on another machine
 # What builds a plan with TensorRT's Python package, for the manifest.

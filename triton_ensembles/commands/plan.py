@@ -14,12 +14,13 @@ from triton_ensembles.deploy.price import TABLE_REGION, AskAws, Price, hosting_p
 from triton_ensembles.deploy.resource_names import check_endpoint_name
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.planning.chosen_profiles import chosen_profiles
+from triton_ensembles.measuring.planning.document import document, observed_document
 from triton_ensembles.measuring.planning.instances import host_of
 from triton_ensembles.measuring.planning.invocations import read_invocations
 from triton_ensembles.measuring.planning.observed import observe
 from triton_ensembles.measuring.planning.plan import plan as make_plan
 from triton_ensembles.measuring.planning.prediction import Goal
-from triton_ensembles.measuring.planning.table import document, tables
+from triton_ensembles.measuring.planning.table import tables
 from triton_ensembles.measuring.planning.traffic import Traffic, read_day, zipf
 from triton_ensembles.measuring.planning.transients import burst as simulate_burst
 from triton_ensembles.measuring.planning.transients import deploy as simulate_deploy
@@ -183,5 +184,5 @@ def _from_endpoint(
         raise click.UsageError("--from-endpoint needs no profiles: it reads what the endpoint does")
     check_endpoint_name(name)
     observed = observe(Aws(), name, hours, counts, price)
-    output.document(observed.document())
+    output.document(observed_document(observed))
     output.result(str(observed))

@@ -22,7 +22,7 @@ HOURS_OF_YEAR = 24 * 365
 TABLE_REGION = "us-east-1"
 
 _TABLE = Path(__file__).with_name("prices.csv")
-_SOURCE = "table of fmbench 2.1.1, us-east-1, read 2026-11"
+_SOURCE = _TABLE.read_text("utf-8").partition("\n")[0].removeprefix("# source: ")
 _COLUMNS = ("instance", "per_hour", "currency", "region")
 _LONGEST = 1 << 24  # bytes of a file
 _MOST = 1e5  # dollars an hour

@@ -16,3 +16,5 @@ TARGET_MODEL = re.compile(rf"[!-~][ -~]{{0,{LONGEST_TARGET_MODEL - 1}}}")
 SHELL_CHARACTERS = re.compile(r"""[;|&$`<>()\[\]{}\\"'*?~#!]""")
 
 LARGEST_BODY = 6 * 1024 * 1024  # bytes: botocore 1.44.5 sagemaker-runtime BodyBlob, and AWS's page of quotas
+INVOKE_SECONDS = 60.0
+"""The time that InvokeEndpoint waits for a model (then ModelNotReadyException), and for its container."""

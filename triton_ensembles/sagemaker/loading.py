@@ -9,8 +9,6 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Hashable, Iterable
 from typing import Protocol
 
-INVOKE_SECONDS = 60.0
-"""The time that InvokeEndpoint waits for a model (then ModelNotReadyException), and for its container."""
 # More may wait for unloads, each of which takes Triton a second, as long as they hold this share of the budget: what
 # they have evicted is away meanwhile.
 _WAITING_SHARE = 8

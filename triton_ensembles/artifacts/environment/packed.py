@@ -13,6 +13,7 @@ from triton_ensembles.artifacts.environment.bytecode import compile_with
 from triton_ensembles.artifacts.environment.conda import ProviderUnavailableError, install_with_rattler
 from triton_ensembles.artifacts.environment.conda_pack import pack_prefix
 from triton_ensembles.artifacts.environment.inspection import clean_environment, inspect_environment
+from triton_ensembles.artifacts.environment.left_out import INSTALLER_FILES
 from triton_ensembles.artifacts.environment.libraries import required_glibc
 from triton_ensembles.artifacts.environment.links import replace_links
 from triton_ensembles.artifacts.environment.pins import Pins
@@ -25,8 +26,6 @@ from triton_ensembles.ground.progress import Progress
 PROVIDERS = {"rattler": install_with_rattler, "pypi": install_from_pypi}
 """What installs an environment, in the order in which they are tried."""
 
-# An installer's own records: the files it wrote (wrong after excluding some) and where they came from.
-_INSTALLER_FILES = frozenset(("RECORD", "INSTALLER", "REQUESTED", "direct_url.json"))
 # The stub ignores PYTHONDONTWRITEBYTECODE, and Triton loads a model again whose folder has new files (2.51.0).
 _NO_BYTE_CODE = ("no-byte-code.pth", "import sys; sys.dont_write_bytecode = True\n")
 
@@ -56,7 +55,7 @@ def make_packed_environment(
     does not work.
 
     ``exclude``: globs of paths below the prefix, as conda-pack takes them (``*`` also matches ``/``), of files to leave
-    out besides :data:`.conda_pack.DEFAULT_EXCLUDE`; ``provider``: one of :data:`PROVIDERS`, by default the first that
+    out besides :data:`.left_out.DEFAULT_EXCLUDE`; ``provider``: one of :data:`PROVIDERS`, by default the first that
     is available; ``pins``: the packages to install, if it has any; those that were installed are noted in it.
 
     The folder holds ``bin/activate`` (Triton up to 25.07 runs it, later releases only require it) and libpython, does
@@ -74,7 +73,7 @@ def make_packed_environment(
         progress("testing the packed environment")
         facts = inspect_environment(tree, spec)
         for file in tree.glob("lib/python3.*/site-packages/*.dist-info/*"):
-            if file.name in _INSTALLER_FILES:
+            if file.name in INSTALLER_FILES:
                 file.unlink()
         # Otherwise the first import on every machine would compile every module: 0.7 s instead of 0.2 s with numpy and
         # tokenizers. This adds 1 MB to an archive of 27 MB; byte code of everything would add 6.5 MB.

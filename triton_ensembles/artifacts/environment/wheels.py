@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
-from triton_ensembles.artifacts.environment.conda_pack import DEFAULT_EXCLUDE
+from triton_ensembles.artifacts.environment.left_out import DEFAULT_EXCLUDE, INSTALLER_FILES
 from triton_ensembles.artifacts.environment.libraries import required_glibc
 from triton_ensembles.artifacts.environment.pins import Pins
 from triton_ensembles.artifacts.environment.pypi import refuse_missing_pip
@@ -41,8 +41,6 @@ _MISSING = re.compile(
     r"(?:\(from (?!versions)(?P<parents>.*?)\) )?\(from versions: (?P<versions>.*)\)"
 )
 _CONFLICT = re.compile(r"The conflict is caused by:\n(?P<lines>(?:    .+\n)+)")
-#: An installer's record of a machine, which is wrong on the next one; ``METADATA`` and ``WHEEL`` are kept.
-_RECORDS = frozenset(("RECORD", "INSTALLER", "REQUESTED", "direct_url.json"))
 
 
 class WheelError(EnsembleError):
@@ -199,7 +197,7 @@ def _unpack(wheel: Path, destination: Path, left_out: Sequence[str], site: str) 
                 parts = parts[2:]
             inside = "/".join(parts)
             # Python reads .pth files in site-packages only.
-            useless = parts[-1] in _RECORDS if parts[0].endswith(".dist-info") else inside.endswith(".pth")
+            useless = parts[-1] in INSTALLER_FILES if parts[0].endswith(".dist-info") else inside.endswith(".pth")
             if member.is_dir() or useless or any(fnmatch(f"{site}/{inside}", glob) for glob in left_out):
                 continue
             if ".." in parts or inside.startswith("/"):

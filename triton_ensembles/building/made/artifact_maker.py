@@ -21,7 +21,7 @@ from triton_ensembles.ground.paths import IMPORTED_FROM, PACKAGE
 from triton_ensembles.ground.processes import die_with_parent, end, uninterrupted
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.artifact import AccuracyScript, Artifact
-from triton_ensembles.project.recipe.makers import OWN_CHECK, PRECISION, RUN, SCRIPT
+from triton_ensembles.project.recipe.artifact_kinds import OWN_CHECK, PRECISION, RUN, SCRIPT
 from triton_ensembles.triton.targets import Target
 
 _REPORT_SECONDS = 5.0
@@ -31,7 +31,7 @@ _REPORT_SECONDS = 5.0
 class MakerCall:
     """A maker, an accuracy check or a derivation, with its options."""
 
-    name: str  # of MAKERS or ACCURACY_CHECKS in triton_ensembles/project/recipe/makers.py, of DERIVATIONS, or OWN_CHECK
+    name: str  # of MAKERS or ACCURACY_CHECKS (project/recipe/artifact_kinds.py), of DERIVATIONS, or OWN_CHECK
     options: dict[str, Any]
     tools: tuple[str, ...] = ()  # packages whose versions change its output, besides those that its module names
 

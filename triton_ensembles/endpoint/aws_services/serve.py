@@ -16,7 +16,7 @@ os.environ.setdefault("MOTO_S3_DEFAULT_KEY_BUFFER_SIZE", str(64 * 1024))
 from moto.moto_server.werkzeug_app import MotoRequestHandler
 from werkzeug.serving import make_server
 
-from triton_ensembles.endpoint.aws_services import copies, disk, parameters
+from triton_ensembles.endpoint.aws_services import cloudwatch, copies, disk
 from triton_ensembles.endpoint.aws_services.application import Application
 
 
@@ -24,7 +24,7 @@ def main() -> None:
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # one open file for each object
-    for module in (disk, copies, parameters):
+    for module in (disk, copies, cloudwatch):
         module.install()
     server = make_server("127.0.0.1", 0, Application(), threaded=True, request_handler=MotoRequestHandler)
     # Ctrl-C reaches the whole process group; this process ends when its parent tells it to.

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from triton_ensembles.sagemaker.loading import INVOKE_SECONDS
+from triton_ensembles.sagemaker.contract import INVOKE_SECONDS
 
 Mode = Literal["SingleModel", "MultiModel"]
 CacheSetting = Literal["Enabled", "Disabled"]

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import quantiles
 
-from triton_ensembles.endpoint.metrics.cloudwatch import MinuteStatistics
+from triton_ensembles.endpoint.metrics.minutes import MinuteStatistics
 from triton_ensembles.endpoint.metrics.prometheus import Prometheus
 from triton_ensembles.sagemaker.metric_names import LOCAL, METRICS
 

@@ -69,7 +69,7 @@ class Pages:
 
     async def _status(self, request: web.BaseRequest) -> web.StreamResponse:
         choice = Choice.of(request.query)
-        html = await self._render("status.html.j2", choice, Order(choice.sort))
+        html = await self._render("frame.html.j2", choice, Order(choice.sort))
         return web.Response(text=html, content_type="text/html", headers=_SAFE)
 
     async def _file(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -92,7 +92,7 @@ class Pages:
         sent, unchanged = "", 0
         while not self._closing:
             began = time.monotonic()
-            html = await self._render("live.html.j2", choice, order)
+            html = await self._render("status.html.j2", choice, order)
             took = time.monotonic() - began
             unchanged += 1
             if html != sent:

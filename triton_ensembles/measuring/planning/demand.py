@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.planning.instances import Host
+from triton_ensembles.measuring.planning.memory import memory_of
 from triton_ensembles.measuring.profiling.profile import Answers, Profile
 
 Floats = NDArray[np.float64]
@@ -76,15 +77,12 @@ def demand_of(profile: Profile, host: Host, batch: int = 0, *, rested: bool = Fa
     if rested:
         seconds = seconds + np.maximum(0.0, _quantiles(profile.rested) - _quantiles(least))
         least = profile.rested
-    memory = [(loaded.models, float(loaded.memory.bytes)) for loaded in profile.loaded]
-    (_, first), (count, last) = memory[0], memory[-1]
-    slope = (last - first) / (count - 1) if count > 1 else first
-    copy = slope if slope > 0 else last / count
+    copy, shared = memory_of(profile)
     disk = profile.unpacked_bytes + profile.temporary_bytes
     network, rate = host.network_rate or float("inf"), host.disk_rate or float("inf")
     return Demand(
         memory_bytes=copy,
-        shared_bytes=max(0.0, first - copy),
+        shared_bytes=shared,
         server_bytes=float(profile.server.bytes),
         disk_bytes=float(disk),
         fetch_seconds=profile.packed_bytes / network + max(profile.unpack_seconds, profile.unpacked_bytes / rate),

@@ -6,9 +6,8 @@ explains the share of warm requests, with the models that stay loaded. Models ar
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists
 from triton_ensembles.deploy.bucket import S3Prefix
@@ -102,11 +101,6 @@ class Observed:
     alpha: float | None
     counts: tuple[Count, ...]
     price: str
-
-    def document(self) -> dict[str, Any]:
-        """For --format json."""
-        values = asdict(self)
-        return {"endpoint": values.pop("endpoint"), "counts": values.pop("counts"), "observed": values}
 
     def __str__(self) -> str:
         return "\n".join(self._lines())

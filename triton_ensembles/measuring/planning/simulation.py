@@ -27,7 +27,7 @@ from triton_ensembles.measuring.planning.simulated_instance import (
 )
 from triton_ensembles.measuring.planning.traffic import Recorded
 from triton_ensembles.measuring.planning.workload import Workload
-from triton_ensembles.sagemaker.loading import INVOKE_SECONDS
+from triton_ensembles.sagemaker.contract import INVOKE_SECONDS
 from triton_ensembles.sagemaker.model_state import ModelState
 from triton_ensembles.sagemaker.routing import rank
 

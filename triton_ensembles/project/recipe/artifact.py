@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
 from triton_ensembles.ground.spelling import choices
-from triton_ensembles.project.recipe.makers import ACCURACY_CHECKS, MAKERS, RUN, SCRIPT
+from triton_ensembles.project.recipe.artifact_kinds import ACCURACY_CHECKS, MAKERS, RUN, SCRIPT
 from triton_ensembles.project.recipe.values import InnerPath, Options, Table
 
 MODEL_FILES = {

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from triton_ensembles.project.recipe.makers import RUN, SCRIPT
+from triton_ensembles.project.recipe.artifact_kinds import RUN, SCRIPT
 from triton_ensembles.project.recipe.schema import Recipe
 from triton_ensembles.version import __version__
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from triton_ensembles.ground.files import write_whole
+from triton_ensembles.project.recipe.artifact_kinds import NEEDS
 from triton_ensembles.project.recipe.json_schema import json_schema
-from triton_ensembles.project.recipe.makers import NEEDS
 from triton_ensembles.project.recipe.values import SCALAR
 
 PAGE = Path("docs/ensemble-toml.md")  # of the checkout, from its root

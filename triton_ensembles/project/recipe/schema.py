@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, model_validator
 
 from triton_ensembles.project.recipe.artifact import MODEL_FILES, AccuracyScript, Artifact
-from triton_ensembles.project.recipe.makers import ACCURACY_CHECKS, MAKERS
+from triton_ensembles.project.recipe.artifact_kinds import ACCURACY_CHECKS, MAKERS
 from triton_ensembles.project.recipe.source import Source
 from triton_ensembles.project.recipe.values import InnerPath, Name, Specifier, Table, UnknownNameError
 

@@ -14,7 +14,7 @@ from triton_ensembles.checking import check
 from triton_ensembles.checking.examples import SCALE, ensemble
 from triton_ensembles.checking.rule import Example
 from triton_ensembles.checking.staging_example import stage
-from triton_ensembles.project.recipe.makers import MAKERS, NEEDS
+from triton_ensembles.project.recipe.artifact_kinds import MAKERS, NEEDS
 from triton_ensembles.triton.home import STUB_PYTHONS, find_home
 
 RECIPE = f"""\

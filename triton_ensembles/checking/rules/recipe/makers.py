@@ -10,7 +10,7 @@ from triton_ensembles.checking.recipe_files import project_of, recipe_of
 from triton_ensembles.checking.rule import Finding, Repository, rule
 from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.spelling import listed, nearest
-from triton_ensembles.project.recipe.makers import NEEDS, SCRIPT
+from triton_ensembles.project.recipe.artifact_kinds import NEEDS, SCRIPT
 from triton_ensembles.triton.model_config import CONFIG
 
 if TYPE_CHECKING:

@@ -1,0 +1,58 @@
+"""``plan --format json``: the plan of an endpoint, and what is observed of one, as values for JSON."""
+
+from dataclasses import asdict
+from typing import Any
+
+from triton_ensembles.measuring.planning.observed import Observed
+from triton_ensembles.measuring.planning.plan import Choice, Plan
+from triton_ensembles.measuring.planning.transients import Burst, Deploy
+
+
+def document(plan: Plan, deploy: Deploy | None, burst: Burst | None) -> dict[str, Any]:
+    """Shares are of 1, times in seconds, sizes in bytes. Where instances do not keep up, latencies are null."""
+    best = plan.best
+    return {
+        "traffic": plan.traffic.text,
+        "models": len(plan.traffic.rates),
+        "requests_per_second": plan.traffic.rate,
+        "goal": asdict(plan.goal),
+        "choices": [_choice(choice) for choice in plan.choices],
+        "cheapest": plan.choices.index(best) if best else None,
+        "cheapest_up_to_requests_per_second": plan.most if best else None,
+        "dedicated": [
+            {
+                "form": dedicated.form,
+                "instance": dedicated.host.name,
+                "instances": dedicated.instances or None,
+                "dollars_a_month": dedicated.month if dedicated.instances else None,
+                "dollars_a_year": dedicated.year if dedicated.instances else None,
+            }
+            for dedicated in plan.dedicated
+        ],
+        "deploy": asdict(deploy) if deploy else None,
+        "burst": asdict(burst) if burst else None,
+    }
+
+
+def _choice(choice: Choice) -> dict[str, Any]:
+    return {
+        "form": choice.form,
+        "instance": choice.host.name,
+        "count": choice.count,
+        "estimate": True,
+        "goal_met": choice.met,
+        "simulation": asdict(choice.prediction),
+        "cores": choice.count * choice.host.cores,
+        "memory_bytes": choice.count * choice.host.memory_bytes,
+        "dollars_an_hour": choice.price.dollars,
+        "price": choice.price.source,
+        "price_estimated": choice.price.estimated,
+        "dollars_a_month": choice.month,
+        "dollars_a_million_requests": choice.million,
+    }
+
+
+def observed_document(observed: Observed) -> dict[str, Any]:
+    """What was observed of an endpoint."""
+    values = asdict(observed)
+    return {"endpoint": values.pop("endpoint"), "counts": values.pop("counts"), "observed": values}
