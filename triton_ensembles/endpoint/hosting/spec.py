@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from triton_ensembles.sagemaker.loading import INVOKE_SECONDS
+from triton_ensembles.triton.destination import Destination
 
 Mode = Literal["SingleModel", "MultiModel"]
 CacheSetting = Literal["Enabled", "Disabled"]
@@ -28,6 +29,11 @@ class ContainerSpec:
     def is_gateway(self) -> bool:
         """Whether the container is the gateway's: several models by name and version."""
         return "gateway" in self.image.rsplit("/", 1)[-1].partition(":")[0]
+
+    @property
+    def release(self) -> tuple[int, int]:
+        """The release in the image's name, such as (24, 9); that of the server on this machine if there is none."""
+        return Destination(image=self.image).release
 
     def object_url(self, target_model: str) -> str:
         """The URL of the archive ``target_model``: AWS concatenates the two strings.
