@@ -16,11 +16,11 @@ class SingleModel:
     """How a single-model endpoint of SageMaker serves its archive.
 
     Attributes:
-        model: SAGEMAKER_TRITON_DEFAULT_MODEL_NAME; "" where nobody has named it.
+        model: SAGEMAKER_TRITON_DEFAULT_MODEL_NAME; "" where it is left out, None where that is not decided yet.
         inference: SAGEMAKER_TRITON_INFERENCE_TYPE: "infer", "generate" or "generate_stream".
     """
 
-    model: str = ""
+    model: str | None = ""
     inference: str = "infer"
 
 

@@ -1,4 +1,4 @@
-"""The variables that configure SageMaker's container of Triton, by release: sagemaker_variables.csv, with its sources."""
+"""The variables that configure SageMaker's container of Triton, by release: sagemaker_variables.csv."""
 
 import csv
 import re
@@ -19,6 +19,7 @@ INFERENCE_TYPES = ("infer", "generate", "generate_stream")
 
 _TABLE = Path(__file__).with_name("sagemaker_variables.csv")
 _OF_TRITON = re.compile(r"SAG\w*TRIT|TRITON_SAGEM", re.IGNORECASE)  # also misspelt; SAGEMAKER_PROGRAM is another's
+_BEGINNING = re.compile(r"^(SAG[A-Z]*[_-])?(TRIT[A-Z]*[_-])?(SAGEM[A-Z]*[_-])?")
 
 Release = tuple[int, int]  # (24, 10)
 
@@ -76,10 +77,14 @@ def variable_faults(environment: Mapping[str, str], release: Release) -> list[En
             faults.append(EnsembleError(message, cure=cure))
         elif name == INFERENCE_TYPE and value not in ("", *INFERENCE_TYPES):
             faults.append(EnsembleError(f"Invalid {name} '{value}'", cure=f"use one of {', '.join(INFERENCE_TYPES)}"))
-        elif not known and (_OF_TRITON.search(name) or name.upper() in variables()):
-            meant = nearest(name, variables())
-            cure = (
-                f"did you mean {meant}?" if meant else "leave it out: docs/triton-on-sagemaker.md lists those it reads"
-            )
+        elif not known and (_OF_TRITON.search(name) or nearest(name, [MULTI_MODEL]) == MULTI_MODEL):
+            meant = _meant(name)
+            cure = f"did you mean {meant}?" if meant else "leave it out; docs/triton-on-sagemaker.md lists all"
             faults.append(EnsembleError(f"Triton's container reads no variable {name}", cure=cure))
     return faults
+
+
+def _meant(name: str) -> str:
+    """The variable of which ``name`` is a misspelling; their common beginning makes none of them near."""
+    names = {_BEGINNING.sub("", known): known for known in variables()}
+    return names.get(nearest(_BEGINNING.sub("", name.upper()), [*names, ""]) or _BEGINNING.sub("", name.upper()), "")

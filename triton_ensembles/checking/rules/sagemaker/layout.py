@@ -127,10 +127,10 @@ def sagemaker_no_ensemble(repository: Repository, destination: Destination) -> I
         "no request reaches the others",
         f"remove {listed(stray)} from the archive"
         if stray and len(stray) == len(models) - 1
-        else "build the fused form, in which models call each other: build REPOSITORY --target fused"
+        else "build the fused form, in which models call each other (build REPOSITORY --target fused), or serve the "
+        "one that calls the others alone: deploy --single"
         if any(map(callees, models))
-        else "add an ensemble that uses them, put each model into its own archive, or serve one of them alone, with "
-        "those that it calls: deploy --single",
+        else "add an ensemble that uses them, or put each model into its own archive",
     )
 
 
@@ -156,7 +156,7 @@ def sagemaker_single_model(repository: Repository, destination: Destination) -> 
     if named and not served:
         cure = f"name one of the archive's folders: {models}"
         yield Finding(repository.place(), f"{DEFAULT_MODEL} is '{named}', which is not in the archive", effect, cure)
-    elif len(served) > 1:
+    elif len(served) > 1 and named is not None:
         message = f"a single-model endpoint serves one model, and any of these may be meant: {models}"
         yield Finding(repository.place(), message, effect, f"name it: --env {DEFAULT_MODEL}={served[0].folder}")
 
