@@ -67,9 +67,9 @@ def endpoint(
     """Serve SageMaker's API, its runtime and S3 on one local URL, backed by the real tritonserver.
 
     boto3 code runs against it unchanged once the printed lines are exported. With arguments, it begins with a
-    multi-model endpoint (or, with --single, a single-model one) over them: archives as they are, model repositories packed, ensembles of the project built.
-    Each is refused with what check finds if SageMaker's container would refuse it. The last lines show how boto3 calls
-    each of them.
+    multi-model endpoint over them, or with --single with a single-model one: archives as they are, model repositories
+    packed, ensembles of the project built. Each is refused with what check finds if SageMaker's container would refuse
+    it. The last lines show how boto3 calls each of them.
 
     \b
       endpoint                                   an empty platform, for code that uploads and creates
@@ -84,7 +84,7 @@ def endpoint(
     with tempfile.TemporaryDirectory(prefix="archives-") as scratch, StopSignals():
         if single and len(names) != 1:
             raise click.UsageError("--single serves one archive, repository or ensemble: name it")
-        hosted = hosted_of(chosen(names), Path(scratch), chosen_target.served_here()) if names else None
+        hosted = hosted_of(chosen(names), Path(scratch), chosen_target.served_here(), single=single) if names else None
         failures: list[Exception] = []
 
         def finish() -> None:

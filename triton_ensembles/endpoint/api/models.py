@@ -13,6 +13,7 @@ from triton_ensembles.triton.sagemaker_variables import INFERENCE_TYPE, INFERENC
 _MODEL = {"ModelName", "PrimaryContainer", "Containers", "Tags", "ExecutionRoleArn", "VpcConfig"}
 _MODEL |= {"EnableNetworkIsolation"}
 _CONTAINER = {"Image", "ModelDataUrl", "Mode", "MultiModelConfig", "Environment", "ContainerHostname"}
+_CONTAINER |= {"ContainerMetricsConfig"}
 _ENVIRONMENT_BYTES = 32 * 1024  # the API reference of ContainerDefinition: "32 KB" for the whole map
 
 

@@ -94,6 +94,8 @@ class Variant:
         self._python, substitution = await asyncio.to_thread(_python_for, self._spec.image)
         if substitution:
             self._warn(substitution)
+        for name in self.plan.kept:
+            self._report(0).event("metrics", f"{name} is kept and has no effect here: all metrics are on /metrics")
         if not self._spec.is_gateway:
             self._judge_variables()
         try:
