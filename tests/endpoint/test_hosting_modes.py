@@ -19,15 +19,23 @@ NAMED = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
 
 
 @pytest.mark.parametrize(
-    ("files", "environment", "answer"),
-    [(DOUBLE, {}, [2, 6]), (DOUBLE, {NAMED: "double"}, [2, 6]), (PIPE, {NAMED: "pipe"}, [4, 8])],
-    ids=["single", "single-named", "single-with-ensemble"],
+    ("name", "files", "environment", "answer"),
+    [
+        ("single", DOUBLE, {}, [2, 6]),
+        ("single-named", DOUBLE, {NAMED: "double"}, [2, 6]),
+        ("single-with-ensemble", PIPE, {NAMED: "pipe"}, [4, 8]),
+    ],
 )
 def test_single_model_endpoints(
-    deployer: Deployer, runtime: Any, files: dict[str, bytes], environment: dict[str, str], answer: list[float]
+    deployer: Deployer,
+    runtime: Any,
+    name: str,
+    files: dict[str, bytes],
+    environment: dict[str, str],
+    answer: list[float],
 ) -> None:
-    deployer.single_model("mode", files, Environment=environment)
-    assert ask(runtime, "mode", None, 1, 3) == answer
+    deployer.single_model(name, files, Environment=environment)
+    assert ask(runtime, name, None, 1, 3) == answer
 
 
 def test_multi_model_endpoints_with_and_without_ensembles(deployer: Deployer, runtime: Any) -> None:
