@@ -126,7 +126,7 @@ def test_the_real_server_takes_the_flag_of_every_variable(tmp_path: Path) -> Non
     (tmp_path / "empty").mkdir()
     numbers = dict.fromkeys((name for name in variables() if name.endswith(("_COUNT", "_VERBOSE"))), "3")
     numbers |= {name: "33554432" for name in variables() if name.endswith("_BYTE_SIZE")}
-    switches = {name: "false" for name in variables() if name.endswith(("_INFO", "_WARNING", "_NAMESPACING"))}
+    switches = {name: "false" for name in variables() if name.endswith(("_INFO", "_WARNING", "_ERROR", "_NAMESPACING"))}
     more = multi_model(ALLOW_GRPC="true", TENSORFLOW_VERSION="2", ADDITIONAL_ARGS="--exit-timeout-secs=5")
     with SageMakerServer(tmp_path / "empty", more | numbers | switches, log=tmp_path / "log") as server:
         flags = {flag.partition("=")[0] for flag in server.command.arguments}
