@@ -202,6 +202,24 @@ def test_check_says_which_mode_an_archive_fits(tmp_path: Path) -> None:
     assert "error" not in checked(TWO, "--single")
 
 
+def test_metrics_set_the_variables_of_the_guide_and_a_wrong_namespace_is_refused(
+    run: Run, local: LocalEndpoint, tmp_path: Path
+) -> None:
+    path = archive(tmp_path, PIPE)
+    made = deployed(run, path, "--metrics", "Mine/Triton")
+    assert made.exit_code == 0, f"{made.output}{made.exception}"
+    assert "the role needs cloudwatch:PutMetricData" in made.output
+    variables = container(local)["Environment"]
+    assert variables["SAGEMAKER_TRITON_METRIC_NAMESPACE"] == "Mine/Triton"
+    assert variables["SAGEMAKER_TRITON_PUBLISH_METRICS_TO_CLOUDWATCH"] == "true"
+    assert ask(local, 1) == [4]
+    run(undeploy, *NAME)
+    for wrong in ("AWS/SageMaker", ":mine", "x" * 256, "a\nb", ""):
+        refused = run(deploy, path, *NAME, "--role", ROLE, "--single", "--metrics", wrong)
+        assert "CloudWatch takes no metrics in the namespace" in str(refused.exception), wrong
+        assert nothing_left(local)
+
+
 def test_two_archives_or_no_cache_are_wrong_usage(run: Run, tmp_path: Path) -> None:
     first, second = archive(tmp_path, PIPE), archive(tmp_path, TWO, "second")
     several = run(deploy, first, second, *NAME, "--role", ROLE, "--single")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+import time
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -91,3 +93,44 @@ def test_finer_metrics_are_kept_and_said_to_have_no_effect(
     assert "MetricsConfig is kept and has no effect here" in page
     own["MetricsEndpoints"][0]["MetricsEndpointPath"] = "no slash"
     assert "metricsEndpointPath" in refused(lambda: deployer.model("wrong", ContainerMetricsConfig=own))[1]
+
+
+def test_tritons_metrics_come_into_the_namespace_that_the_variables_name(
+    local: LocalEndpoint, deployer: Deployer, runtime: Any
+) -> None:
+    """Counters by the minute, with the models of an ensemble apart, and nothing of other endpoints."""
+    published = {
+        NAMED: "pipe",
+        "SAGEMAKER_TRITON_ALLOW_METRICS": "true",
+        "SAGEMAKER_TRITON_PUBLISH_METRICS_TO_CLOUDWATCH": "true",
+        "SAGEMAKER_TRITON_METRIC_NAMESPACE": "Mine/Triton",
+    }
+    deployer.single_model("published", PIPE, Environment=published)
+    deployer.single_model("private", DOUBLE)
+    for _ in range(3):
+        ask(runtime, "published", None, 1)
+        ask(runtime, "private", None, 1)
+    cloudwatch = local.client("cloudwatch")
+    until = time.monotonic() + 90
+    while not (listed := cloudwatch.list_metrics(Namespace="Mine/Triton")["Metrics"]):
+        assert time.monotonic() < until, "nothing was published within a minute"
+        time.sleep(1)
+    dimensions = [{d["Name"]: d["Value"] for d in metric["Dimensions"]} for metric in listed]
+    assert {d["EndpointName"] for d in dimensions} == {"published"}
+    assert {d.get("model") for d in dimensions} >= {"pipe", "a", "b"}
+    assert all(metric["MetricName"].startswith("nv_") for metric in listed)
+    (found,) = [
+        metric
+        for metric, its in zip(listed, dimensions, strict=True)
+        if metric["MetricName"] == "nv_inference_request_success" and its.get("model") == "a"
+    ]
+    now = datetime.now(UTC)
+    window = {"StartTime": now - timedelta(minutes=5), "EndTime": now + timedelta(minutes=1)}
+    query = {"Namespace": "Mine/Triton", "MetricName": found["MetricName"], "Dimensions": found["Dimensions"]}
+    points = cloudwatch.get_metric_statistics(**query, **window, Period=60, Statistics=["Sum"])["Datapoints"]
+    assert sum(point["Sum"] for point in points) == 3
+    stat = {"Metric": query, "Period": 60, "Stat": "Sum"}
+    (result,) = cloudwatch.get_metric_data(MetricDataQueries=[{"Id": "a", "MetricStat": stat}], **window)[
+        "MetricDataResults"
+    ]
+    assert sum(result["Values"]) == 3

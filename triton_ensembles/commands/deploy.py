@@ -20,7 +20,15 @@ from triton_ensembles.deploy.single_model import named_in, single_model
 from triton_ensembles.deploy.stored import stored_archives, uploaded_etag
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
-from triton_ensembles.triton.sagemaker_variables import ADDITIONAL_ARGS, is_known, variable_faults
+from triton_ensembles.triton.sagemaker_variables import (
+    ADDITIONAL_ARGS,
+    ALLOW_METRICS,
+    LOG_GROUP,
+    METRIC_NAMESPACE,
+    PUBLISH_METRICS,
+    is_known,
+    variable_faults,
+)
 from triton_ensembles.triton.sagemaker_variables import variables as sagemaker_variables
 
 
@@ -55,6 +63,14 @@ from triton_ensembles.triton.sagemaker_variables import variables as sagemaker_v
 @click.option(
     "--env", "environment", multiple=True, metavar="KEY=VALUE", help="Variable of the container; may be repeated."
 )
+@click.option(
+    "--metrics",
+    "namespace",
+    metavar="[NAMESPACE]",
+    is_flag=False,
+    flag_value="triton-ensembles",
+    help="Have the container publish Triton's metrics to CloudWatch, in this namespace.  [default: triton-ensembles]",
+)
 @options.allow_random
 @options.timeout
 @output.quiet
@@ -73,6 +89,7 @@ def deploy(
     image_uri: str | None,
     cache: bool,
     environment: tuple[str, ...],
+    namespace: str | None,
     allow_random: bool,
     timeout: float,
     dry_run: bool,
@@ -95,7 +112,7 @@ def deploy(
     if single and not cache:
         raise click.UsageError("--no-cache is for multi-model endpoints: leave it out, or --single")
     only = one_archive(chosen) if single else None
-    variables = _variables(environment)
+    variables = (_published(endpoint, namespace) if namespace is not None else {}) | _variables(environment)
     target = common_target(chosen, target)
     if not instance or options.is_of_project("instance"):
         instance = chosen_instance(chosen, target, instance or "")
@@ -162,6 +179,14 @@ def _refuse_missing(aws: Aws, place: S3Prefix, archives: Sequence[Archive], *, a
         unchecked = len(stored_archives(aws, place).keys() - {archive.key for archive in archives})
     if unchecked and not alone:
         click.echo(f"note: other archives under {place.url}, served too and not checked now: {unchecked}")
+
+
+def _published(endpoint: str, namespace: str) -> dict[str, str]:
+    """The variables of AWS's guide, "Publishing Triton metrics to CloudWatch"."""
+    click.echo("note: for --metrics the role needs cloudwatch:PutMetricData, and logs:CreateLogGroup, CreateLogStream,")
+    click.echo("      DescribeLogStreams and PutLogEvents (AmazonSageMakerFullAccess has them)")
+    switches = {ALLOW_METRICS: "true", PUBLISH_METRICS: "true"}
+    return switches | {METRIC_NAMESPACE: namespace, LOG_GROUP: f"/aws/sagemaker/Endpoints/{endpoint}"}
 
 
 def _variables(settings: Sequence[str]) -> dict[str, str]:

@@ -9,11 +9,10 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.destination import LOCAL
 from triton_ensembles.triton.ports import LOOPBACK, Ports
 from triton_ensembles.triton.sagemaker_entry_point import server_command
-from triton_ensembles.triton.sagemaker_variables import MULTI_MODEL, Release, honored
+from triton_ensembles.triton.sagemaker_variables import ALLOW_METRICS, MULTI_MODEL, Release, honored
 from triton_ensembles.triton.server_process import ServerOptions, ServerProcess
 
 PORT_VARIABLES = {"metrics": "SAGEMAKER_TRITON_METRICS_PORT", "grpc": "SAGEMAKER_TRITON_GRPC_PORT"}
-_METRICS = "SAGEMAKER_TRITON_ALLOW_METRICS"
 # Of each step, for the status page. Triton's own choice has 0.95 and 0.999, too, and takes half as long again.
 _SUMMARIES = ("latencies=true", "quantiles=0.5:0.05,0.9:0.01,0.99:0.001")
 # Variables of a container that must not reach the server on this machine.
@@ -51,7 +50,10 @@ class SageMakerServer(ServerProcess):
         variables = {MULTI_MODEL: "true"} if environment is None else honored(environment, release)
         self.ports = _named_ports(self.ports, variables)
         kept = {name: value for name, value in variables.items() if name != "SAGEMAKER_SAFE_PORT_RANGE"}
-        platform = {"SAGEMAKER_BIND_TO_PORT": str(self.ports.sagemaker), _METRICS: kept.get(_METRICS) or "true"}
+        platform = {
+            "SAGEMAKER_BIND_TO_PORT": str(self.ports.sagemaker),
+            ALLOW_METRICS: kept.get(ALLOW_METRICS) or "true",
+        }
         platform |= {variable: str(getattr(self.ports, name)) for name, variable in PORT_VARIABLES.items()}
         command = server_command(kept, repository.resolve(), release, platform)
         own = [f"--{name}-address={LOOPBACK}" for name in ("metrics", "grpc", "http")]

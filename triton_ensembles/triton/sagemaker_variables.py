@@ -15,10 +15,15 @@ MULTI_MODEL = "SAGEMAKER_MULTI_MODEL"
 DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
 ADDITIONAL_ARGS = "SAGEMAKER_TRITON_ADDITIONAL_ARGS"
 INFERENCE_TYPE = "SAGEMAKER_TRITON_INFERENCE_TYPE"
+ALLOW_METRICS = "SAGEMAKER_TRITON_ALLOW_METRICS"
+PUBLISH_METRICS = "SAGEMAKER_TRITON_PUBLISH_METRICS_TO_CLOUDWATCH"
+METRIC_NAMESPACE = "SAGEMAKER_TRITON_METRIC_NAMESPACE"
+LOG_GROUP = "SAGEMAKER_TRITON_CLOUDWATCH_LOG_GROUP"
 INFERENCE_TYPES = ("infer", "generate", "generate_stream")
 
 _TABLE = Path(__file__).with_name("sagemaker_variables.csv")
 _OF_TRITON = re.compile(r"SAG\w*TRIT|TRITON_SAGEM", re.IGNORECASE)  # also misspelt; SAGEMAKER_PROGRAM is another's
+_NAMESPACE = re.compile(r"(?!AWS/)[0-9A-Za-z._/# -][0-9A-Za-z._/#: -]{0,254}")  # API reference of PutMetricData
 _BEGINNING = re.compile(r"^(SAG[A-Z]*[_-])?(TRIT[A-Z]*[_-])?(SAGEM[A-Z]*[_-])?")
 
 Release = tuple[int, int]  # (24, 10)
@@ -64,6 +69,14 @@ def honored(environment: Mapping[str, str], release: Release) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name not in variables() or is_known(name, release)}
 
 
+def published_namespace(environment: Mapping[str, str], release: Release) -> str:
+    """The namespace of CloudWatch to which the container of this release publishes Triton's metrics; "" for none."""
+    switches = (environment.get(ALLOW_METRICS), environment.get(PUBLISH_METRICS))
+    namespace = environment.get(METRIC_NAMESPACE, "")
+    is_on = switches == ("true", "true") and is_known(METRIC_NAMESPACE, release)
+    return namespace if is_on and _NAMESPACE.fullmatch(namespace) else ""
+
+
 def variable_faults(environment: Mapping[str, str], release: Release) -> list[EnsembleError]:
     """What the container of this release would silently ignore: variables that are unknown, misspelt, or of a later
     release; and a value of SAGEMAKER_TRITON_INFERENCE_TYPE with which it does not start. Each has its cure."""
@@ -77,6 +90,9 @@ def variable_faults(environment: Mapping[str, str], release: Release) -> list[En
             faults.append(EnsembleError(message, cure=cure))
         elif name == INFERENCE_TYPE and value not in ("", *INFERENCE_TYPES):
             faults.append(EnsembleError(f"Invalid {name} '{value}'", cure=f"use one of {', '.join(INFERENCE_TYPES)}"))
+        elif name == METRIC_NAMESPACE and not _NAMESPACE.fullmatch(value):
+            cure = "use 1 to 255 letters, digits and ./-_#: or blanks, not beginning with AWS/ or a colon"
+            faults.append(EnsembleError(f"CloudWatch takes no metrics in the namespace '{value}'", cure=cure))
         elif not known and (_OF_TRITON.search(name) or nearest(name, [MULTI_MODEL]) == MULTI_MODEL):
             meant = _meant(name)
             cure = f"did you mean {meant}?" if meant else "leave it out; docs/triton-on-sagemaker.md lists all"
