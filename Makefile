@@ -88,11 +88,13 @@ endpoint: .venv/ready ## Serve the SageMaker API on this machine; prints the var
 DEPLOY_OPTIONS = $(if $(ROLE),--role $(ROLE)) $(PLACE_OPTIONS)
 RANDOM_OPTION = $(if $(ALLOW_RANDOM),--allow-random)
 
-upload: build-ensembles ## Build, check, and copy the archives to S3 (ALLOW_RANDOM=1 for random weights)
-	@$(CLI) upload --endpoint $(ENDPOINT) --target $(TARGET) $(RANDOM_OPTION)
+SINGLE_OPTION = $(if $(SINGLE),$(SINGLE) --single)
 
-deploy: upload ## Upload, then create or update the multi-model endpoint (ROLE=arn:…, ENDPOINT=name)
-	@$(CLI) deploy --endpoint $(ENDPOINT) --target $(TARGET) $(DEPLOY_OPTIONS) $(RANDOM_OPTION)
+upload: build-ensembles ## Build, check, and copy the archives to S3 (ALLOW_RANDOM=1 for random weights)
+	@$(CLI) upload --endpoint $(ENDPOINT) --target $(TARGET) $(RANDOM_OPTION) $(SINGLE_OPTION)
+
+deploy: upload ## Upload, then create or update the endpoint (ROLE=arn:…, ENDPOINT=name; SINGLE=bert_trt: a single-model one)
+	@$(CLI) deploy --endpoint $(ENDPOINT) --target $(TARGET) $(DEPLOY_OPTIONS) $(RANDOM_OPTION) $(SINGLE_OPTION)
 
 invoke: .venv/ready ## Send every ensemble of the endpoint its example request
 	@$(CLI) invoke --endpoint $(ENDPOINT) --target $(TARGET)

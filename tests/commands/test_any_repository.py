@@ -107,8 +107,18 @@ def test_a_path_is_measured_with_its_own_examples(folder: Path) -> None:
     assert (folder / "reports" / "perf" / "six.png").is_file()
 
 
-def test_an_endpoint_over_paths_is_asked_by_the_lines_that_it_prints(folder: Path) -> None:
-    words = ("endpoint", "six.tar.gz", "models/double", "--port", "0", "--root", "root")
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (("six.tar.gz", "models/double"), ["six.tar.gz", "double.tar.gz"]),
+        (("six.tar.gz", "--single"), ["six"]),
+        (("models/double", "--single"), ["double"]),
+    ],
+)
+def test_an_endpoint_over_paths_is_asked_by_the_lines_that_it_prints(
+    folder: Path, words: tuple[str, ...], names: list[str]
+) -> None:
+    words = ("endpoint", *words, "--port", "0", "--root", "root")
     with running(*COMMAND, *words, cwd=folder) as process:
         printed = lines_until(process.stdout, "Ctrl-C")
         exports = dict(line.removeprefix("export ").split("=", 1) for line in printed if line.startswith("export "))
@@ -119,8 +129,8 @@ def test_an_endpoint_over_paths_is_asked_by_the_lines_that_it_prints(folder: Pat
         process.send_signal(signal.SIGTERM)
         assert process.wait(120) == 0
     answers = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [answer["model_name"] for answer in answers] == ["six.tar.gz", "double.tar.gz"]
-    assert [answer["outputs"][0]["data"] for answer in answers] == [[0.0, 0.0]] * 2
+    assert [answer["model_name"] for answer in answers] == names
+    assert [answer["outputs"][0]["data"] for answer in answers] == [[0.0, 0.0]] * len(names)
 
 
 def test_an_archive_without_a_manifest_is_cloned(folder: Path) -> None:

@@ -97,6 +97,12 @@ def test_the_archive_that_is_proven_is_the_one_that_is_deployed(
     (output,) = json.loads(reply["Body"].read())["outputs"]
     assert output["data"] == [f"{python} [1.0, 1.0, 0.0]"]
 
+    alone = run_in(project, "deploy", "lengths", "--single", "--target", "fused", "--endpoint", "words", "--role", ROLE)
+    assert "updated" in alone.output, alone.output
+    del target["TargetModel"]
+    reply = local.client("sagemaker-runtime").invoke_endpoint(**target, Body=json.dumps(body))
+    assert json.loads(reply["Body"].read())["outputs"] == [output]
+
 
 def test_an_archive_for_another_python_is_refused(project: Path) -> None:
     """Otherwise it is uploaded, and dies there."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -204,6 +205,28 @@ def test_variants_that_cannot_run_here_are_refused(
     deployer: Deployer, shared: str, variant: dict[str, Any], words: str
 ) -> None:
     assert words in refused(lambda: deployer.config("other", shared, **variant))[1]
+
+
+@pytest.mark.parametrize(
+    ("variant", "words"),
+    [
+        (
+            {"InstancePools": [{"InstanceType": "ml.g5.xlarge", "Priority": 1}]},
+            "InstancePools in a .*; give one InstanceType",
+        ),
+        ({"AcceleratorPartitionLayouts": [{}]}, "AcceleratorPartitionLayouts in a production variant .*; leave it out"),
+    ],
+)
+def test_newer_parts_of_the_api_are_refused_with_what_to_use_instead(
+    local: LocalEndpoint, variant: dict[str, Any], words: str
+) -> None:
+    variants = [{"VariantName": "v", "ModelName": "any", **variant}]
+    status, reply = raw(local, "CreateEndpointConfig", {"EndpointConfigName": "c", "ProductionVariants": variants})
+    assert (status, reply["__type"]) == (400, "NotSupportedLocally"), reply
+    assert re.search(words, reply["message"])
+    status, reply = raw(local, "CreateInferenceRouter", {})
+    assert (status, reply["__type"]) == (400, "NotSupportedLocally"), reply
+    assert "call the endpoint itself" in reply["message"]
 
 
 def test_lists_come_in_pages_filtered_and_sorted(deployer: Deployer, shared: str, sagemaker: Any) -> None:

@@ -4,12 +4,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+import requests
 
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.triton.sagemaker_entry_point import MULTI_MODEL, server_command
+from triton_ensembles.triton.sagemaker_entry_point import server_command
+from triton_ensembles.triton.sagemaker_server import SageMakerServer
+from triton_ensembles.triton.sagemaker_variables import DEFAULT_MODEL, INFERENCE_TYPE, MULTI_MODEL, variables
 
 DEFAULTS = [
     "--allow-sagemaker=true",
@@ -94,3 +98,40 @@ def test_a_single_model_container_loads_its_only_folder_or_the_named_one(tmp_pat
         server_command({}, tmp_path)
     with pytest.raises(EnsembleError, match="MODEL_NAME three does not exist; name one of the archive's folders: one,"):
         server_command({"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "three"}, tmp_path)
+
+
+RELEASES = json.loads(Path(__file__).with_name("entry_points.json").read_text())
+"""What the scripts of r22.07 to r26.05 gave to a tritonserver that prints its arguments: without variables, and besides
+with each variable alone (its value, and the flags)."""
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_every_release_has_the_flags_of_its_own_script(release: str, tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    year, month = map(int, release.split("."))
+
+    def flags(**environment: str) -> set[str]:
+        made = server_command(environment, tmp_path, (year, month)).arguments
+        return {flag for flag in made if not flag.startswith("--model-repository")}
+
+    without, alone = RELEASES[release]["flags"], RELEASES[release]["set"]
+    assert flags() == set(without)
+    for name in variables():
+        value, *added = alone.get(name, ["7" if name not in (DEFAULT_MODEL, INFERENCE_TYPE) else ""])
+        assert flags(**{name: value}) - set(without) == set(added), name
+
+
+def test_the_real_server_takes_the_flag_of_every_variable(tmp_path: Path) -> None:
+    """Values that differ from all defaults."""
+    (tmp_path / "empty").mkdir()
+    numbers = dict.fromkeys((name for name in variables() if name.endswith(("_COUNT", "_VERBOSE"))), "3")
+    numbers |= {name: "33554432" for name in variables() if name.endswith("_BYTE_SIZE")}
+    switches = {name: "false" for name in variables() if name.endswith(("_INFO", "_WARNING", "_ERROR", "_NAMESPACING"))}
+    more = multi_model(ALLOW_GRPC="true", TENSORFLOW_VERSION="2", ADDITIONAL_ARGS="--exit-timeout-secs=5")
+    with SageMakerServer(tmp_path / "empty", more | numbers | switches, log=tmp_path / "log") as server:
+        flags = {flag.partition("=")[0] for flag in server.command.arguments}
+        assert requests.get(f"http://{server.sagemaker_url}/ping", timeout=30).status_code == 200
+    assert {variable.flag.partition("=")[0] for variable in variables().values() if variable.flag} <= {
+        *flags,
+        "--sagemaker-safe-port-range",
+    }

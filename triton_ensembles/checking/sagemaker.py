@@ -1,17 +1,21 @@
-"""How SageMaker's multi-model front end reads a repository: server r24.10 src/sagemaker_server.cc.
+"""How SageMaker's container reads a repository: server r24.10 src/sagemaker_server.cc on a multi-model endpoint, and
+docker/sagemaker/serve on a single-model one, where the models that others call can be loaded besides.
 
 Its rules apply to archives, to folders of ensembles/ (which become archives), and to any repository when the
-destination names an instance type. They do not apply to a model repository for a plain tritonserver.
+destination names an instance type or a single-model endpoint, but not to one for a plain tritonserver.
 """
 
+from triton_ensembles.checking.python.model_calls import callees
 from triton_ensembles.checking.repository import Form, Model, Repository
+from triton_ensembles.checking.rule import ANYWHERE
 from triton_ensembles.sagemaker.contract import ENSEMBLE
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.gateway_server import TABLE
+from triton_ensembles.triton.sagemaker_variables import ADDITIONAL_ARGS, is_known
 
 
 def for_sagemaker(repository: Repository, destination: Destination) -> bool:
-    return repository.form in (Form.ARCHIVE, Form.SOURCE) or bool(destination.instance)
+    return repository.form in (Form.ARCHIVE, Form.SOURCE) or bool(destination.instance or destination.single)
 
 
 def is_of_gateway(repository: Repository) -> bool:
@@ -21,36 +25,63 @@ def is_of_gateway(repository: Repository) -> bool:
 
 def is_packed(repository: Repository, destination: Destination) -> bool:
     """An archive, or a folder that will be packed as it is: one that is checked for an instance of SageMaker."""
-    return repository.is_archive or (repository.form is Form.FOLDER and bool(destination.instance))
+    return repository.is_archive or (repository.form is Form.FOLDER and for_sagemaker(repository, destination))
 
 
-def served_models(repository: Repository) -> list[Model]:
-    """The models of which the front end may choose one as the endpoint's model, by its own search."""
+def served_models(repository: Repository, destination: Destination = ANYWHERE) -> list[Model]:
+    """The models of which the front end may choose one as the endpoint's model, by its own search; for a single-model
+    endpoint those that ``deploy`` may name: which no other one calls or has as a step, of these the ensembles."""
+    if destination.single:
+        return repository.once(f"served alone {destination.single.model}", lambda: _alone(repository, destination))
     if repository.is_one_model or len(repository.models) <= 1:
         return list(repository.models)
     ensembles = (model for model in repository.models if ENSEMBLE.search(model.file.text))
     return repository.once("served models", lambda: list(ensembles) or list(repository.models))
 
 
-def loaded_models(repository: Repository) -> list[Model]:
-    """The models that one load starts: the served one and, if it is an ensemble, its steps."""
-    return repository.once("loaded models", lambda: _loaded(repository))
+def loaded_models(repository: Repository, destination: Destination = ANYWHERE) -> list[Model]:
+    """The models that one load starts: the served one and, if it is an ensemble, its steps; on a single-model endpoint
+    also those that they call, which ``deploy`` has the container load (:func:`called_models`)."""
+    calls = destination.single is not None and is_known(ADDITIONAL_ARGS, destination.release)
+    key = f"loaded models {destination.single} {calls}"
+    return repository.once(key, lambda: _loaded(served_models(repository, destination), calls))
 
 
-def _loaded(repository: Repository) -> list[Model]:
+def called_models(repository: Repository, destination: Destination) -> list[Model]:
+    """The loaded models of a single-model endpoint that are no steps: Triton loads them only where it is told to."""
+    with_steps = {model.folder for model in _loaded(served_models(repository, destination), calls=False)}
+    return [model for model in loaded_models(repository, destination) if model.folder not in with_steps]
+
+
+def _loaded(served: list[Model], calls: bool) -> list[Model]:
     models: dict[str, Model] = {}
-    waiting = list(served_models(repository))
+    waiting = list(served)
     while waiting:
         model = waiting.pop()
         if model.folder not in models:
             models[model.folder] = model
-            below = (repository.model(step.model_name) for step in model.config.ensemble_scheduling.step)
-            waiting += [step_model for step_model in below if step_model]
+            waiting += _steps(model) + (callees(model) if calls else [])
     return list(models.values())
 
 
-def is_served(model: Model) -> bool:
+def _steps(model: Model) -> list[Model]:
+    names = (step.model_name for step in model.config.ensemble_scheduling.step)
+    return [step for name in names if (step := model.repository.model(name))]
+
+
+def _alone(repository: Repository, destination: Destination) -> list[Model]:
+    models = [model for model in repository.models if model.has_config or model.versions]
+    if destination.single and destination.single.model:
+        return [model for model in models if model.folder == destination.single.model]
+    inner = {used.folder for model in models for used in (*_steps(model), *callees(model)) if used is not model}
+    tops = [model for model in models if model.folder not in inner]
+    return [model for model in tops if model.is_ensemble] or tops
+
+
+def is_served(model: Model, destination: Destination = ANYWHERE) -> bool:
     """Whether ``model`` is one of :func:`served_models`."""
+    if destination.single:
+        return model in served_models(model.repository, destination)
     names = (served.folder for served in served_models(model.repository))
     return model.folder in model.repository.once("names of served models", lambda: set(names))
 

@@ -19,7 +19,7 @@ from triton_ensembles.commands.common import options, output
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.project.recipe.places import RECIPE, find_ensembles
-from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.destination import Destination, SingleModel
 from triton_ensembles.triton.dockerfile import dockerfile_of
 from triton_ensembles.triton.targets import NAMES
 
@@ -64,6 +64,7 @@ _OF_RUNS = frozenset(rule.id for rule in RULES if rule.scope is Scope.PROBE)
     metavar="SECONDS",
     help="With --run: how long a load, or an answer, may take.",
 )
+@options.single
 @click.option("--strict", is_flag=True, help="Also exit with 1 for warnings.")
 @click.option(
     "--format",
@@ -104,6 +105,7 @@ def check_command(
     image: str | None,
     runs: bool,
     timeout: float,
+    single: bool,
     strict: bool,
     style: str,
     baseline: Path | None,
@@ -157,6 +159,8 @@ def check_command(
         raise click.UsageError("--write goes with --fix, and --fix with none of --run, --write-baseline and --format")
     started = time.perf_counter()
     destination = Destination(target or "", instance or "", "" if not image or image == PIP_SERVER else image)
+    if single:
+        destination = replace(destination, single=SingleModel(None))
     try:
         chosen = [_path_of(text) for text in paths] or [options.current_places().ensembles]
         if paths and target != "cpu" and (not image or options.is_of_project("image")):

@@ -1,12 +1,13 @@
 """The command ``deploy``. Boto3 follows AWS_ENDPOINT_URL, so it works with the local endpoint as with AWS."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from triton_ensembles.commands.common import options, output
-from triton_ensembles.commands.common.archives import chosen_archives
+from triton_ensembles.commands.common.archives import chosen_archives, one_archive
 from triton_ensembles.deploy.archives import Archive, common_weights, refuse_faulty
 from triton_ensembles.deploy.aws import Aws, aws_errors
 from triton_ensembles.deploy.bucket import S3Prefix, archive_prefix
@@ -15,9 +16,20 @@ from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
 from triton_ensembles.deploy.image import PIP_SERVER, image_uri
 from triton_ensembles.deploy.placement import DEFAULTS, chosen_image, chosen_instance, common_target, refuse_own_server
 from triton_ensembles.deploy.price import cost, hosting_price
+from triton_ensembles.deploy.single_model import named_in, single_model
 from triton_ensembles.deploy.stored import stored_archives, uploaded_etag
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.sagemaker_variables import (
+    ADDITIONAL_ARGS,
+    ALLOW_METRICS,
+    LOG_GROUP,
+    METRIC_NAMESPACE,
+    PUBLISH_METRICS,
+    is_known,
+    variable_faults,
+)
+from triton_ensembles.triton.sagemaker_variables import variables as sagemaker_variables
 
 
 @click.command("deploy")
@@ -45,10 +57,19 @@ from triton_ensembles.triton.destination import Destination
     help="Release (or tag) of SageMaker's Triton image, such as 24.09.  [default: that which the archives were built "
     "for, or else that of [tool.triton-ensembles]; its -cpu form for an instance type without a GPU]",
 )
+@options.single
 @click.option("--image-uri", metavar="URI", help="The complete URI of an image that --image does not know.")
 @click.option("--cache/--no-cache", default=True, help="Keep models loaded between requests.")
 @click.option(
     "--env", "environment", multiple=True, metavar="KEY=VALUE", help="Variable of the container; may be repeated."
+)
+@click.option(
+    "--metrics",
+    "namespace",
+    metavar="[NAMESPACE]",
+    is_flag=False,
+    flag_value="triton-ensembles",
+    help="Have the container publish Triton's metrics to CloudWatch, in this namespace.  [default: triton-ensembles]",
 )
 @options.allow_random
 @options.timeout
@@ -64,18 +85,23 @@ def deploy(
     instance: str | None,
     count: int,
     image: str | None,
+    single: bool,
     image_uri: str | None,
     cache: bool,
     environment: tuple[str, ...],
+    namespace: str | None,
     allow_random: bool,
     timeout: float,
     dry_run: bool,
 ) -> None:
-    """Create a multi-model endpoint over uploaded archives, or update it where it differs.
+    """Create an endpoint over uploaded archives, or update it where it differs.
 
-    The archives (ARCHIVES, or those in dist/TARGET of the project's ensembles) are first checked for this image and
-    instance type. They say themselves which target, image and instance type they were built for. After a failure, all
-    that this run has created is deleted again.
+    It is a multi-model endpoint, or with --single one that serves the ensemble of a single archive, and takes what a
+    multi-model endpoint does not: several ensembles, of which one is served, and models that call others.
+
+    The archives (files, names of ensembles for those in dist/TARGET, or else all of the project's there) are first
+    checked for this image and instance type. They say themselves which target, image and instance type they were built
+    for. After a failure, all that this run has created is deleted again.
 
     If all archives were built by this tool, Triton is told not to complete their configs, which are complete: without
     that, each Python step takes a second longer to load. Override it with --env SAGEMAKER_TRITON_ADDITIONAL_ARGS=….
@@ -83,6 +109,10 @@ def deploy(
     aws = Aws()
     place = archive_prefix(aws, endpoint, bucket, prefix)
     chosen = chosen_archives(archives, target, allow_random=allow_random)
+    if single and not cache:
+        raise click.UsageError("--no-cache is for multi-model endpoints: leave it out, or --single")
+    only = one_archive(chosen) if single else None
+    variables = (_published(endpoint, namespace) if namespace is not None else {}) | _variables(environment)
     target = common_target(chosen, target)
     if not instance or options.is_of_project("instance"):
         instance = chosen_instance(chosen, target, instance or "")
@@ -90,17 +120,24 @@ def deploy(
     if uri == PIP_SERVER and aws.is_amazon:
         refuse_own_server(chosen)
     destination = Destination(target, instance, "" if uri == PIP_SERVER else uri)
-    click.echo(f"check: {refuse_faulty(chosen, destination)}")
+    if only:
+        destination = replace(destination, single=single_model(variables))
+    _refuse_variables(variables, destination)
+    summary, repositories = refuse_faulty(chosen, destination)
+    click.echo(f"check: {summary}")
     if uri != PIP_SERVER and not destination.image_names_release:
         click.echo(f"note: the image {uri} names no release, so the archives were not checked against its content")
-    _refuse_missing(aws, place, chosen)
-    variables = _variables(environment)
-    if all(archive.weights for archive in chosen):  # only the manifests of our builds say where weights come from
-        variables = {"SAGEMAKER_TRITON_ADDITIONAL_ARGS": "--disable-auto-complete-config"} | variables
-    desired = DesiredEndpoint(endpoint, role, uri, instance, count, place.url, common_weights(chosen), cache, variables)
+    _refuse_missing(aws, place, chosen, alone=single)
+    # Only the manifests of our builds say where weights come from.
+    if all(archive.weights for archive in chosen) and is_known(ADDITIONAL_ARGS, destination.release):
+        variables = {ADDITIONAL_ARGS: "--disable-auto-complete-config"} | variables
+    if only:
+        variables = named_in(variables, repositories[0], destination)
+    url = f"{place.url}{only.key}" if only else place.url
+    desired = DesiredEndpoint(endpoint, role, uri, instance, count, url, common_weights(chosen), cache, variables)
     click.echo(f"will create in {aws.region}, unless it exists already:")
     click.echo(f"  endpoint {endpoint}: {count} x {instance}, image {uri}")
-    click.echo(f"  configuration {desired.config_name}, model {desired.model_name}: {place.url}")
+    click.echo(f"  configuration {desired.config_name}, model {desired.model_name}: {url}")
     for key, value in variables.items():
         click.echo(f"  {key}={value}")
     click.echo(cost(hosting_price(aws, instance), instance, count, count))
@@ -123,14 +160,33 @@ def _chosen_image(
     return chosen_image(archives, target, region, instance, default)
 
 
-def _refuse_missing(aws: Aws, place: S3Prefix, archives: Sequence[Archive]) -> None:
+def _refuse_variables(variables: Mapping[str, str], destination: Destination) -> None:
+    """Refuse what the image's container would silently ignore, or what SageMaker sets."""
+    own_image = bool(destination.image) and not destination.is_of_nvidia  # it may read variables of its own
+    for fault in () if own_image else variable_faults(variables, destination.release):
+        raise fault
+    for name in variables:
+        if (known := sagemaker_variables().get(name)) and known.platform:
+            raise EnsembleError(f"SageMaker sets {name}", cure="leave it out; --single chooses a single-model endpoint")
+
+
+def _refuse_missing(aws: Aws, place: S3Prefix, archives: Sequence[Archive], *, alone: bool) -> None:
     with aws_errors(f"list {place.url}"):
         missing = [archive.key for archive in archives if uploaded_etag(aws, place, archive) is None]
         if missing:
-            raise EnsembleError(f"{place.url} does not contain {', '.join(missing)}", cure="run upload first")
+            cure = f"run upload{' --single' if alone else ''} first"
+            raise EnsembleError(f"{place.url} does not contain {', '.join(missing)}", cure=cure)
         unchecked = len(stored_archives(aws, place).keys() - {archive.key for archive in archives})
-    if unchecked:
+    if unchecked and not alone:
         click.echo(f"note: other archives under {place.url}, served too and not checked now: {unchecked}")
+
+
+def _published(endpoint: str, namespace: str) -> dict[str, str]:
+    """The variables of AWS's guide, "Publishing Triton metrics to CloudWatch"."""
+    click.echo("note: for --metrics the role needs cloudwatch:PutMetricData, and logs:CreateLogGroup, CreateLogStream,")
+    click.echo("      DescribeLogStreams and PutLogEvents (AmazonSageMakerFullAccess has them)")
+    switches = {ALLOW_METRICS: "true", PUBLISH_METRICS: "true"}
+    return switches | {METRIC_NAMESPACE: namespace, LOG_GROUP: f"/aws/sagemaker/Endpoints/{endpoint}"}
 
 
 def _variables(settings: Sequence[str]) -> dict[str, str]:

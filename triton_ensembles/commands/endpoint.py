@@ -50,6 +50,7 @@ from triton_ensembles.ground.processes import StopSignals
 )
 @click.option("--s3-url", help="Download archives from this S3, with your own credentials, instead of serving S3.")
 @click.option("--region", default="us-east-1", envvar="AWS_DEFAULT_REGION", help="Region named in ARNs.")
+@options.single
 @options.for_target
 @output.quiet
 def endpoint(
@@ -61,13 +62,14 @@ def endpoint(
     disk_budget: int,
     s3_url: str | None,
     region: str,
+    single: bool,
 ) -> None:
     """Serve SageMaker's API, its runtime and S3 on one local URL, backed by the real tritonserver.
 
     boto3 code runs against it unchanged once the printed lines are exported. With arguments, it begins with a
-    multi-model endpoint over them: archives as they are, model repositories packed, ensembles of the project built.
-    Each is refused with what check finds if SageMaker's container would refuse it. The last lines show how boto3 calls
-    each of them.
+    multi-model endpoint over them, or with --single with a single-model one: archives as they are, model repositories
+    packed, ensembles of the project built. Each is refused with what check finds if SageMaker's container would refuse
+    it. The last lines show how boto3 calls each of them.
 
     \b
       endpoint                                   an empty platform, for code that uploads and creates
@@ -80,7 +82,9 @@ def endpoint(
     if names and s3_url:
         raise click.UsageError("--s3-url is for archives that are in that S3: leave out the paths, or --s3-url")
     with tempfile.TemporaryDirectory(prefix="archives-") as scratch, StopSignals():
-        hosted = hosted_of(chosen(names), Path(scratch), chosen_target.served_here()) if names else None
+        if single and len(names) != 1:
+            raise click.UsageError("--single serves one archive, repository or ensemble: name it")
+        hosted = hosted_of(chosen(names), Path(scratch), chosen_target.served_here(), single=single) if names else None
         failures: list[Exception] = []
 
         def finish() -> None:
@@ -89,11 +93,11 @@ def endpoint(
         def create(url: str) -> None:
             try:
                 assert hosted is not None
-                create_endpoint(url, region, hosted.archives, hosted.image, completes=hosted.completes)
+                create_endpoint(url, region, hosted.archives, hosted.image, completes=hosted.completes, single=single)
                 click.echo(f"\nthe endpoint {ENDPOINT} is in service; with these variables, Python calls it:\n")
                 click.echo('import boto3, json\nruntime = boto3.client("sagemaker-runtime")')
                 for target_model, config in hosted.configs.items():
-                    click.echo(invocation(target_model, config))
+                    click.echo(invocation("" if single else target_model, config))
                 finish()
             except Exception as error:  # the main thread raises it
                 failures.append(error)

@@ -13,7 +13,7 @@ from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.invocation import PATIENCE, Answer, invoke_model
 from triton_ensembles.deploy.keys import SUFFIX, archive_names
 from triton_ensembles.deploy.payload import Payload, payload_of, read_answer
-from triton_ensembles.deploy.target_model import find_target_model
+from triton_ensembles.deploy.target_model import find_target_model, single_archive
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import write_whole
 from triton_ensembles.project.examples.answer import answer_lines
@@ -50,8 +50,9 @@ def invoke(
 
     A MODEL is a TargetModel as it is (my/model.tar.gz), or a name without a digest: bert_trt is the endpoint's
     bert_trt-3009f6f36df9.tar.gz. If the endpoint has several of that name, it is the one in dist/TARGET, or else the
-    one that was uploaded last. Without any MODEL, all ensembles of the project that have an archive in
-    dist/TARGET are invoked. One that does not answer does not stop the others; the exit code is then 1.
+    one that was uploaded last. Without any MODEL, all ensembles of the project that have an archive in dist/TARGET are
+    invoked, or what a single-model endpoint serves. One that does not answer does not stop the others; the exit code
+    is then 1.
 
     \b
     --format json: {"answers": [{model, request, seconds, tries, content_type,
@@ -60,14 +61,20 @@ def invoke(
     """
     aws, places = Aws(), options.current_places()
     folder = places.dist / target
-    names = models or tuple(archive.name for archive in project_archives(target))
+    alone = single_archive(aws, endpoint)
+    names = models or ((min(archive_names(alone), key=len),) if alone else ())
+    names = names or tuple(archive.name for archive in project_archives(target))
     if output and len(names) > 1:
         raise click.UsageError("--output takes the answer of one MODEL")
     say, records = output_of.progress(), []
     failures = output_of.Failures(len(names), "did not answer", "models")
 
     def ask(name: str) -> None:
-        key = name if name.endswith(SUFFIX) else find_target_model(aws, endpoint, name, _built(folder, name))
+        if alone and name not in (alone, *archive_names(alone)):
+            raise EnsembleError(f"{endpoint} is a single-model endpoint, of {alone}", cure="leave out MODEL")
+        key = alone
+        if not alone:
+            key = name if name.endswith(SUFFIX) else find_target_model(aws, endpoint, name, _built(folder, name))
         output_of.result(key, bold=True)
         requests: list[tuple[Payload, Request | None]]
         if body:
@@ -75,7 +82,7 @@ def invoke(
         else:
             requests = [(payload_of(request), request) for request in _examples(places.ensembles, name, texts, photo)]
         for payload, example in requests:
-            answer = invoke_model(aws, endpoint, key, payload, say, patience)
+            answer = invoke_model(aws, endpoint, "" if alone else key, payload, say, patience)
             records.append(_record(key, example, answer))
             tries = "" if answer.tries == 1 else f", {answer.tries} tries"
             output_of.result(f"  {example.label if example else 'answered'} in {answer.seconds * 1000:.0f} ms{tries}")

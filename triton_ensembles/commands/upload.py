@@ -11,7 +11,7 @@ from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.bucket import archive_prefix
 from triton_ensembles.deploy.placement import common_target
 from triton_ensembles.deploy.uploads import list_uploads, upload_archives
-from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.destination import Destination, SingleModel
 
 
 @click.command("upload")
@@ -20,6 +20,7 @@ from triton_ensembles.triton.destination import Destination
 @options.bucket
 @options.prefix
 @options.archive_target
+@options.single
 @options.allow_random
 @output.quiet
 @output.json_format
@@ -30,6 +31,7 @@ def upload(
     bucket: str | None,
     prefix: str | None,
     target: str,
+    single: bool,
     allow_random: bool,
     dry_run: bool,
 ) -> None:
@@ -47,7 +49,8 @@ def upload(
     aws = Aws()
     chosen = chosen_archives(archives, target, allow_random=allow_random)
     say = output.progress()
-    say(f"check: {refuse_faulty(chosen, Destination(common_target(chosen, target)))}")
+    destination = Destination(common_target(chosen, target), single=SingleModel(None) if single else None)
+    say(f"check: {refuse_faulty(chosen, destination)[0]}")
     place = archive_prefix(aws, endpoint, bucket, prefix)
     total = sum(archive.size for archive in chosen) / 1e6
     say(f"archives to store in {place.url}: {len(chosen)}, {total:.1f} MB")

@@ -9,10 +9,11 @@ from triton_ensembles.archive.budget import ArchiveError, Budget
 from triton_ensembles.archive.gzip_stream import GzipStream
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.archive.tar_stream import TarStream
-from triton_ensembles.checking import check
+from triton_ensembles.checking.checker import report_on, repositories_at
 from triton_ensembles.checking.fault import Severity
 from triton_ensembles.checking.formats import printed
 from triton_ensembles.checking.formats.text import summary
+from triton_ensembles.checking.repository import Repository
 from triton_ensembles.deploy.keys import SUFFIX, archive_key
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest, parse_json
@@ -106,16 +107,18 @@ def refuse_random(archives: Sequence[Archive], *, allowed: bool) -> list[str]:
     return random
 
 
-def refuse_faulty(archives: Sequence[Archive], target: Destination) -> str:
-    """Check archives for where they will run. The summary says ``no faults in 2 repositories``, or counts warnings.
+def refuse_faulty(archives: Sequence[Archive], target: Destination) -> tuple[str, list[Repository]]:
+    """Check archives for where they will run: a summary, such as ``no faults in 2 repositories``, and what was read.
     Raises :class:`EnsembleError`: ``check`` finds errors; the message has all of them, a line or more for each."""
-    report = check([archive.path for archive in archives], target)
+    paths = [archive.path for archive in archives]
+    repositories = repositories_at(paths)
+    report = report_on(repositories, paths, target)
     errors = tuple(fault for fault in report.faults if fault.severity is Severity.ERROR)
     if errors:
         shown = printed("text", replace(report, faults=errors), 0).rsplit("\n", 1)[0]
         where = " on ".join(part for part in (target.image, target.instance) if part) or "SageMaker"
         raise EnsembleError(f"check refuses these archives for {where}\n{shown}\n")
-    return summary(report)
+    return summary(report), repositories
 
 
 def _manifest(path: Path) -> dict[str, Any]:

@@ -32,7 +32,7 @@ CONFIG = Kind("endpoint configuration", "EndpointConfig", "endpoint_config")
 
 @dataclass(frozen=True)
 class DesiredEndpoint:
-    """A multi-model endpoint.
+    """A multi-model or a single-model endpoint.
 
     Args:
         name: the endpoint's name.
@@ -40,7 +40,7 @@ class DesiredEndpoint:
         image: the URI of the container's image.
         instance: the instance type.
         count: the number of instances to start with.
-        url: the prefix in S3, ending with a slash.
+        url: the prefix of the archives in S3, ending with a slash; or the one archive of a single-model endpoint.
         weights: as :func:`triton_ensembles.deploy.archives.common_weights` says, "" when unknown; kept as a
             tag, so that ``status`` can show it.
         cache: ModelCacheSetting; without it SageMaker unloads and deletes a model after each request.
@@ -60,12 +60,10 @@ class DesiredEndpoint:
     @property
     def model(self) -> dict[str, Any]:
         """CreateModel's arguments."""
-        container: dict[str, Any] = {
-            "Image": self.image,
-            "Mode": "MultiModel",
-            "ModelDataUrl": self.url,
-            "MultiModelConfig": {"ModelCacheSetting": "Enabled" if self.cache else "Disabled"},
-        }
+        mode = "MultiModel" if self.url.endswith("/") else "SingleModel"
+        container: dict[str, Any] = {"Image": self.image, "Mode": mode, "ModelDataUrl": self.url}
+        if mode == "MultiModel":
+            container["MultiModelConfig"] = {"ModelCacheSetting": "Enabled" if self.cache else "Disabled"}
         if self.environment:
             container["Environment"] = dict(self.environment)
         return self._named(MODEL, {"ExecutionRoleArn": self.role, "PrimaryContainer": container})

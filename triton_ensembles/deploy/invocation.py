@@ -42,19 +42,20 @@ def invoke_model(
     """Send a request to one model, again while the model is being loaded.
 
     Args:
-        model: the TargetModel.
+        model: the TargetModel; "" on a single-model endpoint.
         patience: seconds that loading may take.
 
     Raises:
         EnsembleError: the model is not loaded by then, or the reason of the endpoint or the model.
     """
     started, tries, pause = time.monotonic(), 0, _FIRST_PAUSE
+    target, model = ({"TargetModel": model} if model else {}), model or "the model"
     while True:
         tries += 1
         try:
             with aws_errors(f"invoke {model} at {endpoint}"):
                 reply = aws.runtime.invoke_endpoint(
-                    EndpointName=endpoint, TargetModel=model, ContentType=payload.content_type, Body=payload.body
+                    EndpointName=endpoint, **target, ContentType=payload.content_type, Body=payload.body
                 )
                 body, seconds = reply["Body"].read(), time.monotonic() - started
             return Answer(body, reply["ContentType"], seconds, tries)

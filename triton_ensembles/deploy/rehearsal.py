@@ -1,4 +1,4 @@
-"""A multi-model endpoint on the local platform, over archives of this machine: what ``endpoint ARCHIVE`` creates.
+"""An endpoint on the local platform, over archives of this machine: what ``endpoint ARCHIVE`` creates.
 
 The requests are those that create one on AWS: a bucket, the archives in it, a model, a configuration and an endpoint.
 """
@@ -12,16 +12,17 @@ from typing import Any
 
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.triton.destination import Destination, SingleModel
 from triton_ensembles.triton.home import server_python
 from triton_ensembles.triton.model_config import DataType, ModelConfig
 from triton_ensembles.triton.releases import releases, version
+from triton_ensembles.triton.sagemaker_variables import ADDITIONAL_ARGS
 
 ENDPOINT = "triton-ensembles"
 """The name of the endpoint: the one that the commands on endpoints take by default."""
 _BUCKET = "triton-ensembles"
 _ROLE = "arn:aws:iam::123456789012:role/local"
 _INSTANCE = "ml.c5.xlarge"
-_ADDITIONAL = "SAGEMAKER_TRITON_ADDITIONAL_ARGS"
 _POLL_SECONDS = 0.1
 _VALUES = {"BOOL": "False", "BYTES": '"text"', "FP16": "0.0", "FP32": "0.0", "FP64": "0.0", "BF16": "0.0"}
 
@@ -40,17 +41,22 @@ def image_for(python: str) -> str:
     return f"sagemaker-tritonserver:{newest.release}-py3-cpu"
 
 
-def create_endpoint(url: str, region: str, archives: Mapping[str, Path], image: str, *, completes: bool) -> None:
+def create_endpoint(
+    url: str, region: str, archives: Mapping[str, Path], image: str, *, completes: bool, single: bool = False
+) -> None:
     """Upload ``archives`` (by TargetModel) to the platform at ``url``, and create the endpoint over them.
 
     Args:
         completes: whether Triton completes configs.
+        single: whether it is a single-model endpoint, of the only archive, instead of a multi-model one.
 
     Raises:
         EnsembleError: the endpoint does not get into service, for the platform's reason.
     """
     # boto3 takes half a second, which --help need not
+    from triton_ensembles.checking.checker import repositories_at
     from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
+    from triton_ensembles.deploy.single_model import named_in
     from triton_ensembles.endpoint.running import RunningEndpoint
 
     running = RunningEndpoint(url, region)
@@ -59,8 +65,14 @@ def create_endpoint(url: str, region: str, archives: Mapping[str, Path], image: 
     s3.create_bucket(Bucket=_BUCKET, **where)
     for target_model, archive in archives.items():
         s3.upload_file(str(archive), _BUCKET, target_model)
-    variables = {} if completes else {_ADDITIONAL: "--disable-auto-complete-config"}
-    desired = DesiredEndpoint(ENDPOINT, _ROLE, image, _INSTANCE, 1, f"s3://{_BUCKET}/", environment=variables)
+    variables = {} if completes else {ADDITIONAL_ARGS: "--disable-auto-complete-config"}
+    place = f"s3://{_BUCKET}/"
+    if single:
+        ((target_model, archive),) = archives.items()
+        place += target_model
+        destination = Destination(image="" if image == PIP_SERVER else image, single=SingleModel())
+        variables = named_in(variables, repositories_at([archive])[0], destination)
+    desired = DesiredEndpoint(ENDPOINT, _ROLE, image, _INSTANCE, 1, place, environment=variables)
     sagemaker.create_model(**desired.model)
     sagemaker.create_endpoint_config(**desired.config)
     sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName=desired.config_name)
@@ -72,11 +84,12 @@ def create_endpoint(url: str, region: str, archives: Mapping[str, Path], image: 
 
 def invocation(target_model: str, config: ModelConfig) -> str:
     """A line of Python that asks ``target_model``, whose model has this config, with zeros. Sizes that are variable are
-    1, and optional inputs are left out."""
+    1, and optional inputs are left out. ``target_model`` is "" on a single-model endpoint."""
     inputs = [_input(tensor, batched=config.max_batch_size > 0) for tensor in config.input if not tensor.optional]
     body = f'json.dumps({{"inputs": [{", ".join(inputs)}]}})' if inputs else "…"  # what the config leaves out
+    target = f"TargetModel={json.dumps(target_model)}, " if target_model else ""
     return (
-        f"runtime.invoke_endpoint(EndpointName={json.dumps(ENDPOINT)}, TargetModel={json.dumps(target_model)}, "
+        f"runtime.invoke_endpoint(EndpointName={json.dumps(ENDPOINT)}, {target}"
         f'ContentType="application/json", Body={body})["Body"].read().decode()'
     )
 

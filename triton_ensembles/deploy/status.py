@@ -10,6 +10,7 @@ from triton_ensembles.deploy.price import cost, hosting_price
 from triton_ensembles.deploy.resource_names import AUTOSCALED, MADE_BY, OURS, WEIGHTS
 from triton_ensembles.deploy.sagemaker_endpoint import find_endpoint, tags_of
 from triton_ensembles.deploy.stored import stored_archives, weights_of
+from triton_ensembles.triton.sagemaker_variables import DEFAULT_MODEL
 
 _SHOWN = 50  # archives; each costs a request
 
@@ -61,6 +62,8 @@ def _variant_lines(aws: Aws, variant: dict[str, Any], configured: dict[str, Any]
     yield f"  models   {url}"
     if container.get("Mode") == "MultiModel" and url.startswith("s3://"):
         yield from _archive_lines(aws, S3Prefix.of_url(url))
+    elif model_name := container.get("Environment", {}).get(DEFAULT_MODEL):
+        yield f"           a single-model endpoint: {model_name}"
 
 
 def _archive_lines(aws: Aws, place: S3Prefix) -> Iterator[str]:

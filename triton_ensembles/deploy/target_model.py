@@ -1,11 +1,33 @@
 """The TargetModel that a name without a digest stands for."""
 
+from typing import Any
+
 from triton_ensembles.deploy.aws import Aws, aws_errors
 from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.keys import archive_names
 from triton_ensembles.deploy.sagemaker_endpoint import existing_endpoint
 from triton_ensembles.deploy.stored import stored_archives
 from triton_ensembles.ground.errors import EnsembleError
+
+
+def single_archive(aws: Aws, endpoint: str) -> str:
+    """The key of the archive that a single-model endpoint serves; "" for a multi-model endpoint, and where the caller
+    may not look. Raises :class:`EnsembleError`: there is no such endpoint."""
+    try:
+        with aws_errors(f"describe {endpoint}"):
+            container = _container(aws, endpoint)
+    except EnsembleError as error:
+        if error.__cause__ is None:
+            raise
+        return ""
+    return container.get("ModelDataUrl", "").rpartition("/")[2] if container.get("Mode") != "MultiModel" else ""
+
+
+def _container(aws: Aws, endpoint: str) -> dict[str, Any]:
+    config = existing_endpoint(aws, endpoint)["EndpointConfigName"]
+    variants = aws.sagemaker.describe_endpoint_config(EndpointConfigName=config)["ProductionVariants"]
+    container: dict[str, Any] = aws.sagemaker.describe_model(ModelName=variants[0]["ModelName"])["PrimaryContainer"]
+    return container
 
 
 def find_target_model(aws: Aws, endpoint: str, name: str, built: str = "") -> str:
@@ -22,10 +44,7 @@ def find_target_model(aws: Aws, endpoint: str, name: str, built: str = "") -> st
     """
     try:
         with aws_errors(f"list the models of {endpoint}"):
-            config = existing_endpoint(aws, endpoint)["EndpointConfigName"]
-            variants = aws.sagemaker.describe_endpoint_config(EndpointConfigName=config)["ProductionVariants"]
-            model = aws.sagemaker.describe_model(ModelName=variants[0]["ModelName"])
-            stored = stored_archives(aws, S3Prefix.of_url(model["PrimaryContainer"].get("ModelDataUrl", "")))
+            stored = stored_archives(aws, S3Prefix.of_url(_container(aws, endpoint).get("ModelDataUrl", "")))
     except EnsembleError:
         if built:
             return built

@@ -24,6 +24,7 @@ from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.hosting.objects import S3Objects
 from triton_ensembles.endpoint.hosting.spec import VariantPlan
 from triton_ensembles.endpoint.hosting.variant import Variant
+from triton_ensembles.endpoint.metrics.publishing import TritonPublisher
 from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.page.pages import Pages
 from triton_ensembles.endpoint.router import Router
@@ -54,6 +55,7 @@ class Platform:
         self.endpoints = Endpoints(settings, tags, configs, self._make_endpoint, self._metrics.forget_endpoint)
         self._autoscaler = Autoscaler(self._client, self._publish, self.endpoints.find)
         self._pages = Pages(url, self.endpoints, self._metrics, self._events, session)
+        self._publisher = TritonPublisher(self._pages.triton, self._pages.sources, self._metrics.minutes)
         self.router = Router(
             ControlPlane(models, configs, self.endpoints, tags),
             Runtime(settings, self.endpoints.find, self._metrics),
@@ -66,6 +68,7 @@ class Platform:
         """Let running requests end, and stop all endpoints."""
         self._pages.close()
         await self._autoscaler.close()
+        await self._publisher.close()
         await self.endpoints.stop()
 
     def _make_endpoint(self, name: str, arn: str) -> Endpoint:
@@ -89,6 +92,8 @@ class Platform:
             instances = [(name, instance) for name, status in running.items() for instance in status]
             models = {(name, model.target_model) for name, instance in instances for model in instance.models}
             kept = {(name, str(instance.index)) for name, instance in instances}
+            if any(variant.plan.spec.metric_namespace for variant in endpoint.running):
+                self._publisher.begin()
             self._metrics.prometheus.keep(endpoint.name, models | {(name, "") for name in running}, kept)
 
     def _client(self, service: str) -> Any:

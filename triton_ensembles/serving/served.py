@@ -17,7 +17,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triton_ensembles.archive.manifest import FACTS, one_python, read_manifest
@@ -36,7 +36,7 @@ from triton_ensembles.project.location import ENSEMBLES
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.project.settings import project_defaults
 from triton_ensembles.sagemaker.extraction import extract
-from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.destination import Destination, SingleModel
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, config_of, read_config
 from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.server import TritonServer
@@ -60,12 +60,13 @@ class Served:
     is_complete: bool = False  # whether the build has written its configs, so that Triton need not complete them
 
 
-def served(path: Path, scratch: Path, progress: Progress = lambda _: None) -> Served:
+def served(path: Path, scratch: Path, progress: Progress = lambda _: None, single: SingleModel | None = None) -> Served:
     """The repository that ``path`` stands for.
 
     Args:
         scratch: a folder for what is unpacked, linked or built from it; the caller removes it after the server.
         progress: is told what takes long.
+        single: what ``check`` is told of a single-model endpoint, where it will be on one.
 
     Raises:
         EnsembleError: there is no model, the archive cannot be unpacked, or ``check`` finds errors, all of which the
@@ -78,7 +79,7 @@ def served(path: Path, scratch: Path, progress: Progress = lambda _: None) -> Se
     refuse_no_repository(path)
     repositories = list(find_repositories(path))  # once: there may be a hundred thousand files
     message = f"this cannot be served, because check finds faults in {shown(path)}"
-    refuse_faults(path, here(), message, repositories=repositories)
+    refuse_faults(path, replace(here(), single=single), message, repositories=repositories)
     return laid_out(path, repositories, scratch, progress)
 
 

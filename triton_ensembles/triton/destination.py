@@ -12,6 +12,19 @@ _FOR_CPU = re.compile(r"-cpu(?![a-z0-9])")  # 24.09-py3-cpu
 
 
 @dataclass(frozen=True)
+class SingleModel:
+    """How a single-model endpoint of SageMaker serves its archive.
+
+    Attributes:
+        model: SAGEMAKER_TRITON_DEFAULT_MODEL_NAME; "" where it is left out, None where that is not decided yet.
+        inference: SAGEMAKER_TRITON_INFERENCE_TYPE: "infer", "generate" or "generate_stream".
+    """
+
+    model: str | None = ""
+    inference: str = "infer"
+
+
+@dataclass(frozen=True)
 class Destination:
     """Where a repository will be served; "" where that is not known."""
 
@@ -19,6 +32,7 @@ class Destination:
     instance: str = ""  # an instance type of SageMaker, such as "ml.g5.xlarge"
     image: str = ""  # the name of a Triton image, or only its release ("24.09"); "" for this project's own server
     dockerfile: Dockerfile | None = None  # that the image is made from, where that is known
+    single: SingleModel | None = None  # on a single-model endpoint of SageMaker; None is a multi-model one
 
     @property
     def release(self) -> tuple[int, int]:

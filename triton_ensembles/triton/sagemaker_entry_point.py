@@ -1,56 +1,50 @@
-"""docker/sagemaker/serve of Triton's image (r24.10): from a container's environment variables to tritonserver's flags.
+"""docker/sagemaker/serve of Triton's image: from a container's environment variables to tritonserver's flags.
 
-The script is the entry point of NVIDIA's and AWS's images. This is its mapping, with the same defaults, order and error
-messages, but for SAGEMAKER_TRITON_MODEL_LOAD_GPU_LIMIT, a flag for each GPU: the local server has none.
-SAGEMAKER_TRITON_INFERENCE_TYPE was added in r25.03 and is read by the server itself.
+The script is the entry point of NVIDIA's and AWS's images. This is its mapping, by release, with the same defaults,
+order and error messages, but for SAGEMAKER_TRITON_MODEL_LOAD_GPU_LIMIT, a flag for each GPU: the local server has none.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.triton.destination import LOCAL
+from triton_ensembles.triton.sagemaker_variables import (
+    ADDITIONAL_ARGS,
+    DEFAULT_MODEL,
+    INFERENCE_TYPE,
+    INFERENCE_TYPES,
+    MULTI_MODEL,
+    Release,
+    honored,
+    variables,
+)
 from triton_ensembles.triton.server_process import ServerCommand
 
-MULTI_MODEL = "SAGEMAKER_MULTI_MODEL"
-DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
 _PING_MODE = "SAGEMAKER_TRITON_PING_MODE"
 
-# (variable, flag that its value completes, default value; None: no flag). In the script's order.
-_FLAGS: tuple[tuple[str, str, str | None], ...] = (
-    # The name says "disable", but the script passes the value on: "true" keeps namespacing on.
-    ("SAGEMAKER_TRITON_DISABLE_MODEL_NAMESPACING", "--model-namespacing=", "true"),
-    ("SAGEMAKER_BIND_TO_PORT", "--sagemaker-port=", None),
-    ("SAGEMAKER_SAFE_PORT_RANGE", "--sagemaker-safe-port-range=", None),
-    ("SAGEMAKER_TRITON_ALLOW_GRPC", "--allow-grpc=", "false"),
-    ("SAGEMAKER_TRITON_ALLOW_METRICS", "--allow-metrics=", "false"),
-    ("SAGEMAKER_TRITON_METRICS_PORT", "--metrics-port=", None),
-    ("SAGEMAKER_TRITON_GRPC_PORT", "--grpc-port=", None),
-    ("SAGEMAKER_TRITON_BUFFER_MANAGER_THREAD_COUNT", "--buffer-manager-thread-count=", None),
-    ("SAGEMAKER_TRITON_THREAD_COUNT", "--sagemaker-thread-count=", None),
-    ("SAGEMAKER_TRITON_LOG_VERBOSE", "--log-verbose=", "true"),
-    ("SAGEMAKER_TRITON_LOG_INFO", "--log-info=", None),
-    ("SAGEMAKER_TRITON_LOG_WARNING", "--log-warning=", None),
-    ("SAGEMAKER_TRITON_LOG_ERROR", "--log-error=", None),
-    ("SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE", "--backend-config=python,shm-default-byte-size=", "16777216"),
-    ("SAGEMAKER_TRITON_SHM_GROWTH_BYTE_SIZE", "--backend-config=python,shm-growth-byte-size=", "1048576"),
-    ("SAGEMAKER_TRITON_TENSORFLOW_VERSION", "--backend-config=tensorflow,version=", None),
-)
 
-
-def server_command(environment: Mapping[str, str], repository: Path) -> ServerCommand:
-    """How the script starts tritonserver in a container with these variables; ``messages`` is what it prints before.
+def server_command(
+    environment: Mapping[str, str], repository: Path, release: Release = LOCAL, platform: Mapping[str, str] = {}
+) -> ServerCommand:
+    """How the script of ``release`` starts tritonserver in a container with these variables, and those of the local
+    ``platform`` in any release; ``messages`` is what it prints before.
 
     The repository stands for /tmp/sagemaker (multi-model: an empty folder) or /opt/ml/model (single model: the unpacked
     archive). Where the script exits with an error, it is raised as :class:`EnsembleError`.
     """
+    environment = honored(environment, release) | platform
     arguments = ["--allow-sagemaker=true", "--allow-http=false", "--model-control-mode=explicit"]
     arguments.append(f"--model-repository={repository}")
-    for variable, flag, default in _FLAGS:
-        value = environment.get(variable) or default  # the script treats "" as unset ([ -n … ])
-        if value is not None:
-            arguments.append(flag + value)
+    for variable in variables().values():
+        value = variable.value(environment, release)
+        if variable.flag and value:
+            arguments.append(variable.flag + value)
     # The shell splits at spaces and treats quotes as ordinary characters.
-    arguments += environment.get("SAGEMAKER_TRITON_ADDITIONAL_ARGS", "").split()
+    arguments += environment.get(ADDITIONAL_ARGS, "").split()
+    inference = environment.get(INFERENCE_TYPE) or INFERENCE_TYPES[0]
+    if inference not in INFERENCE_TYPES:
+        raise EnsembleError(f"Invalid {INFERENCE_TYPE} '{inference}'", cure=f"use one of {', '.join(INFERENCE_TYPES)}")
 
     multi = environment.get(MULTI_MODEL) == "true"  # only this exact string counts
     messages = []

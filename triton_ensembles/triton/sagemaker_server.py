@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Unpack
 
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.triton.destination import LOCAL
 from triton_ensembles.triton.ports import LOOPBACK, Ports
-from triton_ensembles.triton.sagemaker_entry_point import MULTI_MODEL, server_command
+from triton_ensembles.triton.sagemaker_entry_point import server_command
+from triton_ensembles.triton.sagemaker_variables import ALLOW_METRICS, MULTI_MODEL, Release, honored
 from triton_ensembles.triton.server_process import ServerOptions, ServerProcess
 
 PORT_VARIABLES = {"metrics": "SAGEMAKER_TRITON_METRICS_PORT", "grpc": "SAGEMAKER_TRITON_GRPC_PORT"}
@@ -28,6 +30,7 @@ class SageMakerServer(ServerProcess):
         repository: the folder that the container sees: an empty one for a multi-model container.
         environment: the container's variables; by default those of a multi-model container. Ports for metrics and gRPC
             that they name are used. What the script would refuse raises :class:`EnsembleError`.
+        release: whose script it is; that of this server by default.
 
     The other arguments and errors are those of :class:`ServerProcess`.
     """
@@ -36,15 +39,23 @@ class SageMakerServer(ServerProcess):
     ready_route = ("sagemaker", "/ping")
 
     def __init__(
-        self, repository: Path, environment: Mapping[str, str] | None = None, **options: Unpack[ServerOptions]
+        self,
+        repository: Path,
+        environment: Mapping[str, str] | None = None,
+        *,
+        release: Release = LOCAL,
+        **options: Unpack[ServerOptions],
     ) -> None:
         super().__init__(**options)
-        variables = {MULTI_MODEL: "true"} if environment is None else environment
+        variables = {MULTI_MODEL: "true"} if environment is None else honored(environment, release)
         self.ports = _named_ports(self.ports, variables)
         kept = {name: value for name, value in variables.items() if name != "SAGEMAKER_SAFE_PORT_RANGE"}
-        platform = {"SAGEMAKER_BIND_TO_PORT": str(self.ports.sagemaker)}
+        platform = {
+            "SAGEMAKER_BIND_TO_PORT": str(self.ports.sagemaker),
+            ALLOW_METRICS: kept.get(ALLOW_METRICS) or "true",
+        }
         platform |= {variable: str(getattr(self.ports, name)) for name, variable in PORT_VARIABLES.items()}
-        command = server_command({"SAGEMAKER_TRITON_ALLOW_METRICS": "true"} | kept | platform, repository.resolve())
+        command = server_command(kept, repository.resolve(), release, platform)
         own = [f"--{name}-address={LOOPBACK}" for name in ("metrics", "grpc", "http")]
         own += [f"--http-port={self.ports.http}", *(f"--metrics-config=summary_{summary}" for summary in _SUMMARIES)]
         passed = {name: value for name, value in command.environment.items() if name not in _NOT_PASSED}

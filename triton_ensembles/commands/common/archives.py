@@ -25,12 +25,26 @@ def chosen_archives(paths: Sequence[Path], target: str, *, allow_random: bool) -
     Raises:
         EnsembleError: there are none, one cannot be read, or one has random weights and they are not allowed.
     """
-    chosen = [read_archive(path) for path in paths] or project_archives(target)
+    chosen = [read_archive(_built(path, target)) for path in paths] or project_archives(target)
     if not paths:
         _report_others(options.current_places().dist / target, chosen)
     for name in refuse_random(chosen, allowed=allow_random):
         click.secho(f"!!! {name} HAS RANDOM WEIGHTS. Its answers mean nothing. !!!", fg="red", bold=True, err=True)
     return chosen
+
+
+def one_archive(archives: Sequence[Archive]) -> Archive:
+    """The only one of them, for a single-model endpoint. Raises :class:`click.UsageError`: there are several."""
+    if len(archives) > 1:
+        names = ", ".join(archive.name for archive in archives)
+        raise click.UsageError(f"--single serves one archive, and these are {len(archives)}: {names}; name one of them")
+    return archives[0]
+
+
+def _built(path: Path, target: str) -> Path:
+    """The archive in dist/TARGET for the name of an ensemble; other paths as they are."""
+    is_name = len(path.parts) == 1 and not path.suffix and not path.exists()
+    return options.current_places().dist / target / f"{path}{SUFFIX}" if is_name else path
 
 
 def _report_others(folder: Path, chosen: Sequence[Archive]) -> None:

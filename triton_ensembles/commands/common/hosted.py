@@ -12,6 +12,7 @@ from triton_ensembles.deploy.rehearsal import image_for
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.serving.packing import pack
 from triton_ensembles.serving.served import Served, of_built, served
+from triton_ensembles.triton.destination import SingleModel
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
 from triton_ensembles.triton.targets import CPU, Target
 
@@ -35,7 +36,7 @@ class Hosted:
     completes: bool
 
 
-def hosted_of(selected: Chosen, scratch: Path, target: Target = CPU) -> Hosted:
+def hosted_of(selected: Chosen, scratch: Path, target: Target = CPU, *, single: bool = False) -> Hosted:
     """The archives of what is chosen: ensembles are built, repositories packed, archives taken as they are.
 
     Raises:
@@ -48,7 +49,7 @@ def hosted_of(selected: Chosen, scratch: Path, target: Target = CPU) -> Hosted:
         ensembles = options.current_places().ensembles
         hosted[f"{built.name}.tar.gz"] = of_built(built, ensembles / built.name), built.archive
     for path in selected.paths:
-        source = served(path, scratch, say)
+        source = served(path, scratch, say, SingleModel() if single else None)
         target_model = f"{source.name}.tar.gz"
         if target_model in hosted:
             clash = hosted[target_model][0].path

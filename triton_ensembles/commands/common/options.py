@@ -203,7 +203,10 @@ for_target = collected(BuildTarget, "chosen_target", target, image, instance)
 
 
 # Of commands on endpoints.
-archives = click.argument("archives", nargs=-1, metavar="[ARCHIVE]...", type=FILE)
+archives = click.argument("archives", nargs=-1, metavar="[ARCHIVE|ENSEMBLE]...", type=NEW_FILE)
+single = click.option(
+    "--single", is_flag=True, help="For a single-model endpoint, which serves one archive, without TargetModel."
+)
 endpoint = click.option(
     "--endpoint",
     default="triton-ensembles",

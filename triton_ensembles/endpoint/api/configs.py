@@ -11,9 +11,9 @@ from triton_ensembles.endpoint.api.validation import refuse_unsupported
 from triton_ensembles.endpoint.hosting.spec import Budgets, VariantPlan
 from triton_ensembles.endpoint.settings import Settings
 
-# Keys, roles and machine images have no effect on a laptop; they are kept and returned by Describe.
+# Keys, roles, machine images and finer metrics have no effect on a laptop; they are kept and returned by Describe.
 _CONFIG = {"EndpointConfigName", "ProductionVariants", "Tags", "KmsKeyId", "ExecutionRoleArn", "VpcConfig"}
-_CONFIG |= {"EnableNetworkIsolation"}
+_CONFIG |= {"EnableNetworkIsolation", "MetricsConfig"}
 _VARIANT = {"VariantName", "ModelName", "InitialInstanceCount", "InstanceType", "InitialVariantWeight"}
 _VARIANT |= {"VolumeSizeInGB", "ModelDataDownloadTimeoutInSeconds", "ContainerStartupHealthCheckTimeoutInSeconds"}
 _VARIANT |= {"InferenceAmiVersion", "RoutingConfig"}
@@ -48,9 +48,10 @@ class Configs(Resources[Resource]):
 
     def plan(self, name: str) -> tuple[VariantPlan, ...]:
         """The variants of a configuration, with their models as they are at present."""
-        return tuple(self._plan(variant) for variant in self.get(name).request["ProductionVariants"])
+        request = self.get(name).request
+        return tuple(self._plan(variant, request) for variant in request["ProductionVariants"])
 
-    def _plan(self, variant: Mapping[str, Any]) -> VariantPlan:
+    def _plan(self, variant: Mapping[str, Any], config: Mapping[str, Any]) -> VariantPlan:
         disk = self._settings.disk_budget
         gigabytes = variant.get("VolumeSizeInGB")
         budgets = Budgets(
@@ -59,9 +60,12 @@ class Configs(Resources[Resource]):
             load_seconds=variant.get("ModelDataDownloadTimeoutInSeconds") or Budgets.load_seconds,
             startup_seconds=variant.get("ContainerStartupHealthCheckTimeoutInSeconds") or Budgets.startup_seconds,
         )
-        spec = container_spec(self._models.get(variant["ModelName"]).request)
+        model = self._models.get(variant["ModelName"]).request
+        spec = container_spec(model)
+        given = config.keys() | (model.get("PrimaryContainer") or model["Containers"][0]).keys()
+        kept = tuple(name for name in ("MetricsConfig", "ContainerMetricsConfig") if name in given)
         count, weight = variant["InitialInstanceCount"], variant["InitialVariantWeight"]
-        return VariantPlan(variant["VariantName"], spec, budgets, count, variant["InstanceType"], weight)
+        return VariantPlan(variant["VariantName"], spec, budgets, count, variant["InstanceType"], weight, kept)
 
 
 def _with_defaults(variant: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from triton_ensembles.endpoint.api.errors import SerializationException
 from triton_ensembles.endpoint.api.models import Models
 from triton_ensembles.endpoint.api.signature import from_waiter
 from triton_ensembles.endpoint.api.tags import Tags
-from triton_ensembles.endpoint.api.validation import operation_model, validate
+from triton_ensembles.endpoint.api.validation import INSTEAD, operation_model, validate
 from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
 
 CONTENT_TYPE = "application/x-amz-json-1.1"
@@ -59,7 +59,8 @@ class ControlPlane:
             raise errors.UnknownOperationException(f"SageMaker does not have the operation {operation!r}")
         run = self._operations.get(operation)
         if run is None and operation != "DescribeEndpoint":
-            supported = f"supported are DescribeEndpoint, {', '.join(self._operations)}"
+            instead = INSTEAD.get(operation)
+            supported = instead or f"supported are DescribeEndpoint, {', '.join(self._operations)}"
             raise errors.NotSupportedLocally(operation, supported)
         parameters = await parsed(request)
         validate(model.input_shape, parameters)

@@ -7,11 +7,13 @@ from triton_ensembles.endpoint.api.errors import NotSupportedLocally, Validation
 from triton_ensembles.endpoint.api.resources import Resource, Resources
 from triton_ensembles.endpoint.api.validation import refuse_unsupported
 from triton_ensembles.endpoint.hosting.spec import ContainerSpec
+from triton_ensembles.triton.sagemaker_variables import INFERENCE_TYPE, INFERENCE_TYPES
 
 # Roles, networks and logs have no effect on a laptop; they are kept and returned by Describe.
 _MODEL = {"ModelName", "PrimaryContainer", "Containers", "Tags", "ExecutionRoleArn", "VpcConfig"}
 _MODEL |= {"EnableNetworkIsolation"}
 _CONTAINER = {"Image", "ModelDataUrl", "Mode", "MultiModelConfig", "Environment", "ContainerHostname"}
+_CONTAINER |= {"ContainerMetricsConfig"}
 _ENVIRONMENT_BYTES = 32 * 1024  # the API reference of ContainerDefinition: "32 KB" for the whole map
 
 
@@ -59,6 +61,9 @@ def container_spec(request: Mapping[str, Any]) -> ContainerSpec:
     environment = container.get("Environment") or {}
     if sum(len(key.encode()) + len(value.encode()) for key, value in environment.items()) > _ENVIRONMENT_BYTES:
         raise ValidationException("The container's Environment is larger than 32 KB")
+    if environment.get(INFERENCE_TYPE) in INFERENCE_TYPES[1:]:
+        cure = "the local container is Triton 24.10, which has infer alone"
+        raise NotSupportedLocally(f"{INFERENCE_TYPE}={environment[INFERENCE_TYPE]}", cure)
     spec = ContainerSpec(image, url, mode, environment, multi.get("ModelCacheSetting", "Enabled"))
     if spec.is_gateway and mode == "MultiModel":
         cure = "its one archive holds all models: leave out Mode"

@@ -17,6 +17,12 @@ from botocore.model import OperationModel, ServiceModel, Shape
 
 from triton_ensembles.endpoint.api.errors import NotSupportedLocally, SerializationException, ValidationException
 
+INSTEAD = {
+    "InstancePools": "give one InstanceType and InitialInstanceCount",
+    "AcceleratorPartitionLayouts": "leave it out: a container here has the whole machine",
+    "CreateInferenceRouter": "call the endpoint itself, whose variants share its requests by weight",
+}
+"""What to use instead of parts of the API that are not here."""
 _YEAR_10000 = 253402300800  # seconds since 1970
 _PRINT = regex.compile(r"\[[^\]]*\\p\{Print\}[^\]]*\]")  # inside brackets
 _PYTHON: Mapping[str, Any] = {
@@ -49,7 +55,7 @@ def refuse_unsupported(operation: str, members: Mapping[str, Any], supported: Co
     """
     for name, value in members.items():
         if value and name not in supported:
-            raise NotSupportedLocally(f"{name} in {where or operation}")
+            raise NotSupportedLocally(f"{name} in {where or operation}", INSTEAD.get(name, ""))
 
 
 def validate(shape: Shape, value: Any) -> None:

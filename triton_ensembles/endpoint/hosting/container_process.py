@@ -16,6 +16,7 @@ from triton_ensembles.endpoint.hosting.environment_sizes import EnvironmentSizes
 from triton_ensembles.endpoint.hosting.model_processes import ModelProcesses, Usage, is_stub
 from triton_ensembles.endpoint.hosting.triton_api import TritonApi
 from triton_ensembles.ground.processes import descendants, end_handles, handles, has_ended, send, wait_for_handles
+from triton_ensembles.triton.destination import LOCAL
 from triton_ensembles.triton.gateway_server import GatewayServer
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 from triton_ensembles.triton.server_process import BusyAbortError
@@ -40,6 +41,7 @@ class Container:
         log: the file that it appends its log to.
         startup_seconds: how long it may take until /ping answers.
         gateway: whether it is the gateway's container, with its table in the repository.
+        release: of the image, whose script reads the variables.
     """
 
     def __init__(
@@ -50,9 +52,10 @@ class Container:
         startup_seconds: float,
         python: str = "",
         gateway: bool = False,
+        release: tuple[int, int] = LOCAL,
     ) -> None:
         self._make = partial(
-            GatewayServer if gateway else SageMakerServer,
+            GatewayServer if gateway else partial(SageMakerServer, release=release),
             repository,
             environment,
             log=log,

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from triton_ensembles.sagemaker.contract import INVOKE_SECONDS
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.sagemaker_variables import published_namespace
 
 Mode = Literal["SingleModel", "MultiModel"]
 CacheSetting = Literal["Enabled", "Disabled"]
@@ -28,6 +30,16 @@ class ContainerSpec:
     def is_gateway(self) -> bool:
         """Whether the container is the gateway's: several models by name and version."""
         return "gateway" in self.image.rsplit("/", 1)[-1].partition(":")[0]
+
+    @property
+    def release(self) -> tuple[int, int]:
+        """The release in the image's name, such as (24, 9); that of the server on this machine if there is none."""
+        return Destination(image=self.image).release
+
+    @property
+    def metric_namespace(self) -> str:
+        """The namespace of CloudWatch to which the container publishes Triton's metrics; "" for none."""
+        return published_namespace(self.environment, self.release)
 
     def object_url(self, target_model: str) -> str:
         """The URL of the archive ``target_model``: AWS concatenates the two strings.
@@ -60,3 +72,4 @@ class VariantPlan:
     instance_count: int
     instance_type: str
     weight: float
+    kept: tuple[str, ...] = ()  # what the API took for it and nothing here does, such as "MetricsConfig"

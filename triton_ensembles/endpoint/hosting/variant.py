@@ -33,8 +33,8 @@ from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.home import find_home, server_python
 from triton_ensembles.triton.ports import is_free
 from triton_ensembles.triton.releases import image_of
-from triton_ensembles.triton.sagemaker_entry_point import MULTI_MODEL
 from triton_ensembles.triton.sagemaker_server import PORT_VARIABLES
+from triton_ensembles.triton.sagemaker_variables import MULTI_MODEL, variable_faults, variables
 from triton_ensembles.triton.stubs import prepare_stubs
 
 _MEASURE_SECONDS = (2.0, 10.0)  # between measurements: at least and at most
@@ -94,6 +94,10 @@ class Variant:
         self._python, substitution = await asyncio.to_thread(_python_for, self._spec.image)
         if substitution:
             self._warn(substitution)
+        for name in self.plan.kept:
+            self._report(0).event("metrics", f"{name} is kept and has no effect here: all metrics are on /metrics")
+        if not self._spec.is_gateway:
+            self._judge_variables()
         try:
             await self._add(self.plan.instance_count)
         except BaseException:
@@ -176,7 +180,8 @@ class Variant:
         folder = disk.empty_folder() if multi else disk.model_folder(model_hash(self._spec.model_data_url))
         seconds = self._budgets.startup_seconds
         environment = self._environment(index)
-        container = Container(folder, environment, self._log, seconds, self._python, self._spec.is_gateway)
+        gateway, release = self._spec.is_gateway, self._spec.release
+        container = Container(folder, environment, self._log, seconds, self._python, gateway, release)
         kind: type[InstanceModels] = ModelCache if multi else SingleModel
         models = kind(self._spec, container, disk, self._budgets, report)
         return Instance(index, container, models, disk, self._budgets, report)
@@ -193,6 +198,14 @@ class Variant:
         self._log.parent.mkdir(parents=True, exist_ok=True)
         with self._log.open("a", encoding="utf-8") as log:
             log.write(f"WARNING: {error}\n")
+
+    def _judge_variables(self) -> None:
+        """Say which variables the container does not read, and which are without effect on this machine."""
+        for fault in variable_faults(self._spec.environment, self._spec.release):
+            self._warn(fault)
+        for name in self._spec.environment:
+            if (known := variables().get(name)) and known.here:
+                self._report(0).event("variable", f"{name} has no effect here: {known.here}")
 
     def _environment(self, index: int) -> Mapping[str, str]:
         """The container's variables, with those that the platform sets."""

@@ -9,6 +9,8 @@ from triton_ensembles.sagemaker.metric_names import METRICS
 
 _MOST = 50_000  # statistics: with 20 metrics of 20 variants, two hours without a call
 
+Dimensions = tuple[tuple[str, str], ...]  # names and values
+
 
 @dataclass
 class StatisticSet:
@@ -30,11 +32,17 @@ class MinuteStatistics:
     """One set of statistics for each metric, variant and minute."""
 
     def __init__(self) -> None:
-        self._sets: dict[tuple[str, str, str, int], StatisticSet] = {}
+        self._sets: dict[tuple[str, str, str, Dimensions, int], StatisticSet] = {}
 
     def record(self, name: str, value: float, endpoint: str, variant: str) -> None:
-        """Add a value to those of the present minute."""
-        key = (name, endpoint, variant, int(time.time()) // 60)
+        """Add a value of one of METRICS to those of the present minute."""
+        metric = METRICS[name]
+        dimensions = (("EndpointName", endpoint), ("VariantName", variant))
+        self.add(metric.namespace, name, metric.unit, value, dimensions)
+
+    def add(self, namespace: str, name: str, unit: str, value: float, dimensions: Dimensions) -> None:
+        """Add a value of any metric to those of the present minute."""
+        key = (namespace, name, unit, dimensions, int(time.time()) // 60)
         if statistics := self._sets.get(key):
             statistics.add(value)
             return
@@ -45,13 +53,12 @@ class MinuteStatistics:
     def take(self) -> dict[str, list[dict[str, Any]]]:
         """Everything recorded since the last call: MetricData of PutMetricData, by Namespace."""
         taken: dict[str, list[dict[str, Any]]] = {}
-        for (name, endpoint, variant, minute), statistics in self._sets.items():
-            metric = METRICS[name]
+        for (namespace, name, unit, dimensions, minute), statistics in self._sets.items():
             datum = {
                 "MetricName": name,
-                "Dimensions": [{"Name": "EndpointName", "Value": endpoint}, {"Name": "VariantName", "Value": variant}],
+                "Dimensions": [{"Name": dimension, "Value": value} for dimension, value in dimensions],
                 "Timestamp": datetime.fromtimestamp(minute * 60, UTC),
-                "Unit": metric.unit,
+                "Unit": unit,
                 "StatisticValues": {
                     "Minimum": statistics.minimum,
                     "Maximum": statistics.maximum,
@@ -59,6 +66,6 @@ class MinuteStatistics:
                     "SampleCount": statistics.count,
                 },
             }
-            taken.setdefault(metric.namespace, []).append(datum)
+            taken.setdefault(namespace, []).append(datum)
         self._sets.clear()
         return taken

@@ -49,7 +49,7 @@ class Pages:
         self._endpoints = endpoints
         self._metrics = metrics
         self._events = events
-        self._triton = TritonMetrics(session)
+        self.triton = TritonMetrics(session)
         self._closing = False
         loader = jinja2.FileSystemLoader(_HERE)
         self._templates = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
@@ -79,7 +79,7 @@ class Pages:
 
     async def _prometheus(self, _: web.BaseRequest) -> web.StreamResponse:
         own = await asyncio.to_thread(self._metrics.prometheus.text)  # a thousand models take a while
-        triton = await self._triton.exposition(self._sources())
+        triton = await self.triton.exposition(self.sources())
         headers = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
         return web.Response(body=own + triton.encode(), headers=headers)
 
@@ -113,7 +113,7 @@ class Pages:
             for page in views
             for variant in page.variants
         }
-        steps = await self._triton.step_times(self._sources(shown), _STEPS_SECONDS)
+        steps = await self.triton.step_times(self.sources(shown), _STEPS_SECONDS)
         times = {}
         for page in views:
             for variant in page.variants:
@@ -131,7 +131,7 @@ class Pages:
             folded=FOLDED,
         )
 
-    def _sources(self, only: Mapping[tuple[str, str], frozenset[str]] | None = None) -> Iterator[Source]:
+    def sources(self, only: Mapping[tuple[str, str], frozenset[str]] | None = None) -> Iterator[Source]:
         """All instances that publish metrics; ``only``: the target models of each variant to read."""
         for endpoint in self._endpoints:
             for running in endpoint.running:
@@ -149,6 +149,7 @@ class Pages:
                                 if target_models is None or model.target_model in target_models
                             },
                             single,
+                            running.plan.spec.metric_namespace,
                         )
 
 

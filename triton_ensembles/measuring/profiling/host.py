@@ -18,8 +18,8 @@ from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, Cont
 from triton_ensembles.endpoint.hosting.variant import CONTAINER_VARIABLES
 from triton_ensembles.ground.processes import descendants, memory_parts
 from triton_ensembles.measuring.profiling.profile import Memory
-from triton_ensembles.triton.sagemaker_entry_point import MULTI_MODEL
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
+from triton_ensembles.triton.sagemaker_variables import MULTI_MODEL
 
 _LIMITS = Budgets(memory_bytes=0, disk_bytes=1)  # only the seconds matter here
 _SETTLE_SECONDS = 0.3  # arenas and shared memory that a request has used are given back

@@ -144,7 +144,7 @@ def _served_python(repository: Repository) -> bool:
 def sagemaker_stub_name(repository: Repository, destination: Destination) -> Iterator[Finding]:
     name = repository.path.name
     match = SHELL_CHARACTERS.search(name)
-    if match and not SHELL_SYNTAX.search(name) and _served_python(repository):
+    if match and not destination.single and not SHELL_SYNTAX.search(name) and _served_python(repository):
         since = "" if destination.release >= STUBS_WITHOUT_SHELL else " since release 25.08"
         message = f"the name of this archive contains {match.group()!r}, and its model is a Python model"
         effect = "SageMaker names the model after the archive, and its stub after the model; Triton refuses it"
@@ -152,9 +152,9 @@ def sagemaker_stub_name(repository: Repository, destination: Destination) -> Ite
 
 
 @rule("The name of an archive with a single Python model has no blanks or other syntax of a shell")
-def sagemaker_stub_name_in_shell(repository: Repository) -> Iterator[Finding]:
+def sagemaker_stub_name_in_shell(repository: Repository, destination: Destination) -> Iterator[Finding]:
     match = SHELL_SYNTAX.search(repository.path.name)
-    if match and _served_python(repository):
+    if match and not destination.single and _served_python(repository):
         message = f"the name of this archive contains {match.group()!r}, and its model is a Python model"
         effect = (
             "SageMaker names the model after the archive, and Triton starts its stub by a shell command that has "

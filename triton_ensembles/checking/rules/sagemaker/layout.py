@@ -6,10 +6,12 @@ from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.examples import IDENTITY, SCALE, ensemble, python_model
 from triton_ensembles.checking.python.model_calls import callees
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Repository, Server, note, rule
-from triton_ensembles.checking.sagemaker import for_sagemaker, is_of_gateway, is_packed
+from triton_ensembles.checking.sagemaker import for_sagemaker, is_of_gateway, is_packed, served_models
 from triton_ensembles.ground.spelling import listed
 from triton_ensembles.sagemaker.contract import ENSEMBLE
+from triton_ensembles.triton.destination import SingleModel
 from triton_ensembles.triton.model_config import CONFIG
+from triton_ensembles.triton.sagemaker_variables import DEFAULT_MODEL
 
 SOURCE = "server r24.10 src/sagemaker_server.cc SageMakerMMELoadModel"
 _LINE = 'platform: "ensemble"'
@@ -26,7 +28,7 @@ def _beside(config: str, *names: str) -> dict[str, str | None]:
 def _packed_models(repository: Repository, destination: Destination) -> Sequence[Model]:
     """The models of an archive from which SageMaker chooses one: none of the gateway, nor of an archive with one."""
     several = is_packed(repository, destination) and not repository.is_one_model and len(repository.models) > 1
-    return repository.models if several and not is_of_gateway(repository) else ()
+    return repository.models if several and not is_of_gateway(repository) and not destination.single else ()
 
 
 @rule(
@@ -68,8 +70,8 @@ def sagemaker_no_model(repository: Repository) -> Iterator[Finding]:
     "An ensemble's config.pbtxt is in the folder of the ensemble, not at the root of the archive",
     source=f"{SOURCE}: with config.pbtxt at the root, the archive is that one model",
 )
-def sagemaker_root_config(repository: Repository) -> Iterator[Finding]:
-    if not repository.is_archive or not repository.is_one_model:
+def sagemaker_root_config(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    if not repository.is_archive or not repository.is_one_model or destination.single:
         return
     tree = repository.tree
     hidden = [name for name in tree.folders() if tree.get(join(name, CONFIG))]
@@ -101,7 +103,7 @@ def sagemaker_several_ensembles(repository: Repository, destination: Destination
             "SageMaker serves the last one in the order in which the file system lists the folders, which differs "
             "between machines; no request reaches the others"
             + (f" ({listed(nested)} counts although it is a step of another)" if nested else ""),
-            "put each ensemble into its own archive"
+            "put each ensemble into its own archive, or serve one of them alone: deploy --single"
             + (", with the steps of the inner ensemble copied into the outer one" if nested else ""),
         )
 
@@ -125,10 +127,38 @@ def sagemaker_no_ensemble(repository: Repository, destination: Destination) -> I
         "no request reaches the others",
         f"remove {listed(stray)} from the archive"
         if stray and len(stray) == len(models) - 1
-        else "build the fused form, in which models call each other: build REPOSITORY --target fused"
+        else "build the fused form, in which models call each other (build REPOSITORY --target fused), or serve the "
+        "one that calls the others alone: deploy --single"
         if any(map(callees, models))
         else "add an ensemble that uses them, or put each model into its own archive",
     )
+
+
+@rule(
+    "A single-model endpoint knows which model of the archive it serves",
+    source="server r24.10 docker/sagemaker/serve: Incorrect directory structure; No model found; More than 1 model "
+    "directory found in model repository",
+    bad=Example(_PLAIN, beside=_beside(_PLAIN, "beside_it")),
+    good=Example(_PLAIN),
+    destination=Destination(single=SingleModel()),
+)
+def sagemaker_single_model(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    if not destination.single or not is_packed(repository, destination) or is_of_gateway(repository):
+        return
+    if repository.is_one_model and repository.is_archive:
+        effect = "the container of a single-model endpoint does not start: Incorrect directory structure"
+        cure = "put the model's folder into the archive, not its content, or use a multi-model endpoint, which takes it"
+        yield Finding(repository.place(CONFIG), f"{CONFIG} is at the root of the archive", effect, cure)
+        return
+    served, named = served_models(repository, destination), destination.single.model
+    models = listed([model.folder for model in served or repository.models])
+    effect = "the container does not start, as it is to load one model and what that one needs"
+    if named and not served:
+        cure = f"name one of the archive's folders: {models}"
+        yield Finding(repository.place(), f"{DEFAULT_MODEL} is '{named}', which is not in the archive", effect, cure)
+    elif len(served) > 1 and named is not None:
+        message = f"a single-model endpoint serves one model, and any of these may be meant: {models}"
+        yield Finding(repository.place(), message, effect, f"name it: --env {DEFAULT_MODEL}={served[0].folder}")
 
 
 @rule(
@@ -139,6 +169,8 @@ def sagemaker_no_ensemble(repository: Repository, destination: Destination) -> I
 def sagemaker_ensemble_not_seen(model: Model, destination: Destination) -> Iterator[Finding]:
     repository, platform, text = model.repository, model.config.platform, model.file.text
     if not for_sagemaker(repository, destination) or len(repository.models) < 2 or is_of_gateway(repository):
+        return
+    if destination.single:
         return
     if not model.is_ensemble or not model.has_config or not text or ENSEMBLE.search(text):
         return

@@ -122,9 +122,9 @@ def _is_of_packages(tree: Tree, folder: str) -> bool:
     "The name of an archive is a valid TargetModel for InvokeEndpoint",
     source=r"botocore 1.44.5 sagemaker-runtime: TargetModelHeader, 1 to 1024 characters, \A\S[\p{Print}]*\z",
 )
-def sagemaker_target_model(repository: Repository) -> Iterator[Finding]:
+def sagemaker_target_model(repository: Repository, destination: Destination) -> Iterator[Finding]:
     name = repository.path.name
-    if not repository.is_archive or TARGET_MODEL.fullmatch(name):
+    if not repository.is_archive or destination.single or TARGET_MODEL.fullmatch(name):
         return
     why = "it begins with a space" if len(name) <= LONGEST_TARGET_MODEL else "it is too long"
     if strange := next((letter for letter in name if not " " <= letter <= "~"), ""):

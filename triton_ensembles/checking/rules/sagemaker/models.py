@@ -14,6 +14,7 @@ from triton_ensembles.checking.tensors import ELEMENT_BYTES, type_name
 from triton_ensembles.ground.spelling import nearest
 from triton_ensembles.sagemaker.contract import LARGEST_BODY
 from triton_ensembles.triton.releases import instance_of
+from triton_ensembles.triton.sagemaker_variables import INFERENCE_TYPE
 
 # Characters of JSON for one uint8 with all values equally often: 2.57 digits, a comma and a space.
 JSON_PER_BYTE = 4.57
@@ -21,6 +22,7 @@ _FUSE = (
     "build the fused form, which has the model and answers the call in its own process: build --target fused; or make "
     "it a step of the ensemble (with optional inputs, where it does not need them)"
 )
+_ALONE = "; or serve it alone, where called models are loaded besides (since 23.07): deploy --single"
 _ENDLESS = 1 << 62  # bytes: what no product of dims is counted beyond
 
 DESTINATION = Destination(instance="ml.g5.xlarge")
@@ -63,7 +65,9 @@ def sagemaker_gpus(model: Model, destination: Destination) -> Iterator[Finding]:
 )
 def sagemaker_decoupled(model: Model, destination: Destination) -> Iterator[Finding]:
     repository = model.repository
-    if not for_sagemaker(repository, destination) or not is_served(model):
+    if not for_sagemaker(repository, destination) or not is_served(model, destination):
+        return
+    if destination.single and destination.single.inference != "infer":
         return
     steps = [model.repository.model(step.model_name) for step in model.config.ensemble_scheduling.step]
     for decoupled in (model, *(step for step in steps if step)):
@@ -75,7 +79,8 @@ def sagemaker_decoupled(model: Model, destination: Destination) -> Iterator[Find
                 "SageMaker's route refuses every request with 400: HTTP end point doesn't support models with "
                 "decoupled transaction policy"
             )
-            cure = "delete model_transaction_policy, and return one response for each request"
+            cure = "delete model_transaction_policy, and return one response for each request; or serve it alone with "
+            cure += f"release 25.03 or later: deploy --single --env {INFERENCE_TYPE}=generate_stream"
             yield Finding(decoupled.at("model_transaction_policy", "decoupled"), message, effect, cure)
 
 
@@ -88,7 +93,7 @@ def sagemaker_bls(model: Model, destination: Destination) -> Iterator[Finding]:
     repository = model.repository
     if not for_sagemaker(repository, destination) or destination.device == "fused":  # fused-calls
         return
-    loaded = {loaded_model.folder for loaded_model in loaded_models(repository)}
+    loaded = {loaded_model.folder for loaded_model in loaded_models(repository, destination)}
     if model.folder not in loaded:
         return
     for call in model_calls(model):
@@ -103,7 +108,7 @@ def sagemaker_bls(model: Model, destination: Destination) -> Iterator[Finding]:
                 + ("is not a step of the archive's ensemble" if beside else "is not in the archive"),
                 "SageMaker loads only the ensemble and its steps, so every request fails: "
                 f"Failed for execute the inference request. Model '{called}' is not ready",
-                f"did you mean '{meant}'?" if meant and not beside else _FUSE,
+                f"did you mean '{meant}'?" if meant and not beside else _FUSE + (_ALONE if beside else ""),
             )
 
 
@@ -147,7 +152,7 @@ def sagemaker_batch_too_large(repository: Repository, destination: Destination) 
 
 def _rows(repository: Repository, destination: Destination) -> Iterator[tuple[Model, int]]:
     """The model that clients invoke and the bytes of one row of its inputs, where that is a fixed number."""
-    models = served_models(repository) if for_sagemaker(repository, destination) else []
+    models = served_models(repository, destination) if for_sagemaker(repository, destination) else []
     if models and repository.builds and (written := repository.model(ENSEMBLE_FOLDER)):
         models = [written]
     for model in models if len(models) == 1 else ():

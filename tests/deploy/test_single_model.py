@@ -1,0 +1,228 @@
+"""AWS's four hosting modes on the real local endpoint: what deploys, answers, is shown, scaled and removed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.deploy.conftest import export
+from tests.deploy.test_local_endpoint import ROLE, nothing_left
+from tests.endpoint.hosting.archives import body, ensemble, model, packed
+from triton_ensembles.commands.autoscale import autoscale
+from triton_ensembles.commands.check import check_command
+from triton_ensembles.commands.deploy import deploy
+from triton_ensembles.commands.invoke import invoke
+from triton_ensembles.commands.status import status
+from triton_ensembles.commands.undeploy import undeploy
+from triton_ensembles.commands.upload import upload
+from triton_ensembles.endpoint.local import LocalEndpoint
+from triton_ensembles.ground.errors import EnsembleError
+
+NAME = ("--endpoint", "alone")
+CALL = """request = pb_utils.InferenceRequest(model_name="helper", requested_output_names=["Y"],
+                inputs=[pb_utils.Tensor("X", x)])
+            x = pb_utils.get_output_tensor_by_name(request.exec(), "Y").as_numpy()"""
+PIPE = ensemble("pipe", "a", "b") | model("a", execute="x = x + 1") | model("b", execute="x = x * 2")
+HELPER = model("helper", execute="x = x * 10")
+CALLING = model("caller", execute=CALL) | HELPER
+STEP_CALLS = ensemble("pipe", "a", "b") | model("a", execute="x = x + 1") | model("b", execute=CALL) | HELPER
+OLD = ("--image-uri", "123456789012.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:22.12-py3-cpu")
+TWO = PIPE | ensemble("second", "b")
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
+    with LocalEndpoint(tmp_path_factory.mktemp("endpoint")) as local:
+        yield local
+
+
+@pytest.fixture
+def run(local: LocalEndpoint, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    export(local, monkeypatch)
+
+    def call(command: click.Command, *arguments: str | Path) -> Result:
+        return CliRunner().invoke(command, list(map(str, arguments)))
+
+    yield call
+    call(undeploy, *NAME)
+
+
+def archive(folder: Path, files: dict[str, bytes], name: str = "model") -> Path:
+    path = folder / f"{name}.tar.gz"
+    path.write_bytes(packed(files))
+    return path
+
+
+def container(local: LocalEndpoint) -> dict[str, Any]:
+    client = local.client("sagemaker")
+    (listed,) = client.list_models()["Models"]
+    described: dict[str, Any] = client.describe_model(ModelName=listed["ModelName"])["PrimaryContainer"]
+    return described
+
+
+def ask(local: LocalEndpoint, *numbers: float) -> list[float]:
+    reply = local.client("sagemaker-runtime").invoke_endpoint(
+        EndpointName="alone", ContentType="application/json", Body=body(*numbers)
+    )
+    answer: list[float] = json.loads(reply["Body"].read())["outputs"][0]["data"]
+    return answer
+
+
+def deployed(run: Run, path: Path, *more: str) -> Result:
+    sent = run(upload, path, *NAME, "--single")
+    assert sent.exit_code == 0, f"{sent.output}{sent.exception}"
+    return run(deploy, path, *NAME, "--role", ROLE, "--single", *more)
+
+
+@pytest.mark.parametrize(
+    ("files", "more", "served", "flags", "answer"),
+    [
+        (model("double", execute="x = x * 2"), (), "double", None, [2, 6]),
+        (PIPE, (), "pipe", None, [4, 8]),
+        (CALLING, (), "caller", "--load-model=helper", [10, 30]),
+        (STEP_CALLS, (), "pipe", "--load-model=helper", [20, 40]),
+        (TWO, ("--env", "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME=second"), "second", None, [2, 6]),
+        (
+            CALLING,
+            ("--env", "SAGEMAKER_TRITON_ADDITIONAL_ARGS=--log-info=1"),
+            "caller",
+            "--log-info=1 --load-model=helper",
+            [10, 30],
+        ),
+    ],
+    ids=["one-model", "ensemble", "calls", "step-calls", "several-ensembles", "own-flags"],
+)
+def test_what_a_single_model_endpoint_takes_answers_without_a_target_model(
+    run: Run,
+    local: LocalEndpoint,
+    tmp_path: Path,
+    files: dict[str, bytes],
+    more: tuple[str, ...],
+    served: str,
+    flags: str | None,
+    answer: list[float],
+) -> None:
+    made = deployed(run, archive(tmp_path, files), *more)
+    assert made.exit_code == 0, f"{made.output}{made.exception}"
+    described = container(local)
+    assert described["Mode"] == "SingleModel"
+    assert re.search(r"/alone/model-\w{12}\.tar\.gz$", described["ModelDataUrl"])
+    assert "MultiModelConfig" not in described
+    assert described["Environment"]["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"] == served
+    assert described["Environment"].get("SAGEMAKER_TRITON_ADDITIONAL_ARGS") == flags
+    assert ask(local, 1, 3) == answer
+
+
+def test_it_is_shown_invoked_updated_scaled_and_removed(run: Run, local: LocalEndpoint, tmp_path: Path) -> None:
+    first, second = archive(tmp_path, PIPE), archive(tmp_path, STEP_CALLS, "later")
+    assert deployed(run, first).exit_code == 0
+    assert "unchanged" in deployed(run, first).output
+    assert "a single-model endpoint: pipe" in run(status, *NAME).output
+    request, answer = tmp_path / "request.json", tmp_path / "answer.json"
+    request.write_bytes(body(1))
+    for names in ((), ("model",)):
+        asked = run(invoke, *names, *NAME, "--body", request, "--output", answer)
+        assert asked.exit_code == 0, f"{asked.output}{asked.exception}"
+        assert json.loads(answer.read_text())["outputs"][0]["data"] == [4]
+    other = run(invoke, "bert_trt", *NAME, "--body", request)
+    assert "alone is a single-model endpoint, of model-" in str(other.exception)
+    assert "updated" in deployed(run, second, "--count", "2").output
+    assert "AllTraffic: 2 of 2" in run(status, *NAME).output
+    assert ask(local, 1) == [20]
+    scaled = run(autoscale, *NAME, "--metric", "invocations", "--target-value", "70", "--min", "1", "--max", "2")
+    assert scaled.exception is None, scaled.output
+    assert run(undeploy, *NAME).exit_code == 0
+    assert nothing_left(local)
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "words"),
+    [
+        (
+            {f.partition("/")[2]: content for f, content in model().items()},
+            (),
+            "Incorrect directory structure.*multi-model",
+        ),
+        (
+            model("a") | model("b"),
+            (),
+            "any of these may be meant: 'a' and 'b'.*--env SAGEMAKER_TRITON_DEFAULT_MODEL_NAME=a",
+        ),
+        (
+            PIPE,
+            ("--env", "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME=pip"),
+            "'pip', which is not in the archive.*folders: 'a', 'b' and 'pipe'",
+        ),
+        (model("caller", execute=CALL), (), "calls the model 'helper', which is not in the archive"),
+        (
+            PIPE,
+            ("--env", "SAGEMAKER_TRITON_LOG_VERBOS=1"),
+            "reads no variable .*; did you mean SAGEMAKER_TRITON_LOG_VERBOSE",
+        ),
+        (PIPE, ("--env", "sagemaker_triton_log_info=1"), "did you mean SAGEMAKER_TRITON_LOG_INFO"),
+        (PIPE, ("--env", "SAGEMAKER_TRITION_THREAD_COUNT=1"), "did you mean SAGEMAKER_TRITON_THREAD_COUNT"),
+        (PIPE, ("--env", "SAGEMAKER_TRITON_PURPLE=1"), "reads no variable .*leave it out"),
+        (PIPE, ("--env", "SAGEMAKER_MULTI_MODEL=true"), "SageMaker sets SAGEMAKER_MULTI_MODEL"),
+        (PIPE, ("--env", "SAGEMAKER_TRITON_INFERENCE_TYPE=generate"), "no effect in release 24.10: .* since 25.03"),
+        (
+            PIPE,
+            (*OLD, "--instance", "ml.m5.xlarge", "--env", "SAGEMAKER_TRITON_ADDITIONAL_ARGS=--x"),
+            "no effect in release 22.12: .* since 23.07",
+        ),
+        (CALLING, (*OLD, "--instance", "ml.m5.xlarge"), "calls the model 'helper', which is not a step"),
+    ],
+)
+def test_what_it_cannot_serve_is_one_line_and_leaves_nothing(
+    run: Run, local: LocalEndpoint, tmp_path: Path, files: dict[str, bytes], options: tuple[str, ...], words: str
+) -> None:
+    path = archive(tmp_path, files)
+    refused = run(deploy, path, *NAME, "--role", ROLE, "--single", *options)
+    assert isinstance(refused.exception, EnsembleError), f"{refused.output}{refused.exception}"
+    assert re.search(words, str(refused.exception), re.DOTALL), refused.exception
+    assert nothing_left(local)
+
+
+def test_check_says_which_mode_an_archive_fits(tmp_path: Path) -> None:
+    def checked(files: dict[str, bytes], *options: str) -> str:
+        return CliRunner().invoke(check_command, [str(archive(tmp_path, files)), *options]).output
+
+    for files, rule in ((CALLING, "sagemaker-no-ensemble"), (STEP_CALLS, "sagemaker-bls"), (TWO, "several-ensembles")):
+        assert re.search(rf"{rule}(?s:.*)deploy --single", checked(files))
+    assert "error" not in checked(CALLING, "--single")
+    assert "error" not in checked(STEP_CALLS, "--single")
+    assert "error" not in checked(TWO, "--single")
+
+
+def test_metrics_set_the_variables_of_the_guide_and_a_wrong_namespace_is_refused(
+    run: Run, local: LocalEndpoint, tmp_path: Path
+) -> None:
+    path = archive(tmp_path, PIPE)
+    made = deployed(run, path, "--metrics", "Mine/Triton")
+    assert made.exit_code == 0, f"{made.output}{made.exception}"
+    assert "the role needs cloudwatch:PutMetricData" in made.output
+    variables = container(local)["Environment"]
+    assert variables["SAGEMAKER_TRITON_METRIC_NAMESPACE"] == "Mine/Triton"
+    assert variables["SAGEMAKER_TRITON_PUBLISH_METRICS_TO_CLOUDWATCH"] == "true"
+    assert ask(local, 1) == [4]
+    run(undeploy, *NAME)
+    for wrong in ("AWS/SageMaker", ":mine", "x" * 256, "a\nb", ""):
+        refused = run(deploy, path, *NAME, "--role", ROLE, "--single", "--metrics", wrong)
+        assert "CloudWatch takes no metrics in the namespace" in str(refused.exception), wrong
+        assert nothing_left(local)
+
+
+def test_two_archives_or_no_cache_are_wrong_usage(run: Run, tmp_path: Path) -> None:
+    first, second = archive(tmp_path, PIPE), archive(tmp_path, TWO, "second")
+    several = run(deploy, first, second, *NAME, "--role", ROLE, "--single")
+    assert (several.exit_code, "serves one archive, and these are 2" in several.output) == (2, True)
+    uncached = run(deploy, first, *NAME, "--role", ROLE, "--single", "--no-cache")
+    assert (uncached.exit_code, "--no-cache is for multi-model endpoints" in uncached.output) == (2, True)
