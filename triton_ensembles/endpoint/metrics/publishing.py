@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from triton_ensembles.endpoint.metrics.cloudwatch import MinuteStatistics
+from triton_ensembles.endpoint.metrics.minutes import MinuteStatistics
 from triton_ensembles.endpoint.metrics.triton import Source, TritonMetrics
 
 _MINUTE = 60.0
