@@ -19,16 +19,14 @@ _LONGEST = 1 << 18  # bytes of a Dockerfile, or of a requirements file
 _LEVELS = 3  # above the repository, outside of git
 _DEPTH = 5  # of requirements files that name others
 _VARIABLE = re.compile(r"\$\{(\w+)(?::?-([^}]*))?\}|\$(\w+)")
-_HEREDOC = re.compile(r"<<-?\s*[\"']?(\w+)[\"']?")
 _NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?")
-_PIP = re.compile(r"pip[\d.]*")
-_PYTHON = re.compile(r"python[\d.]*")
-_CONDA = ("conda", "mamba", "micromamba")
+_INSTALL = re.compile(r"(?:uv |python[\d.]* -m )?pip[\d.]* install ")
+_ELSEWHERE = re.compile(r"[./]|git\+|https?:|file:|\S*\.whl$")  # a requirement that is a path or an address
+_PACKAGE_FOLDERS = ("packages", "python", "venv", "/usr/local", "/install", "/root")  # that another stage may have
 _WITH_VALUE = frozenset((
     "-c", "--constraint", "-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--trusted-host", "-t",
-    "--target", "--timeout", "--retries", "--prefix", "--root", "--platform", "--python-version", "--progress-bar",
-    "--cache-dir", "--upgrade-strategy", "--no-binary", "--only-binary", "--python", "-n", "--name", "-p", "--channel",
-    "--proxy", "--cert", "--src", "--build", "--log", "--index-strategy", "--index", "-b", "--override",
+    "--target", "--timeout", "--retries", "--prefix", "--platform", "--python-version", "--progress-bar",
+    "--cache-dir", "--upgrade-strategy", "--no-binary", "--only-binary", "--python", "-p", "--proxy", "--index",
 ))  # fmt: skip
 # Commands that may install packages and do not name them.
 _OPAQUE = re.compile(r"(\S*\.sh|poetry|pipenv|pdm|make|setup\.py|easy_install|conda|mamba|micromamba|uv|git)(\s|$)")
@@ -73,9 +71,7 @@ def read_dockerfile(path: Path) -> Dockerfile | None:
     """The Dockerfile at ``path``; None if none of its stages is on an image with ``tritonserver`` in its name,
     other than the clients' (``-sdk``)."""
     text = path.read_text(encoding="utf-8", errors="replace")
-    if "tritonserver" not in text:
-        return None
-    stages = _Reader(path).stages(text)
+    stages = _Reader(path).stages(text) if "tritonserver" in text else []
     on_triton = [stage for stage in stages if "tritonserver" in stage.image and "-sdk" not in stage.image]
     return on_triton[-1] if on_triton else None
 
@@ -87,24 +83,13 @@ def _upward(path: Path) -> Sequence[Path]:
 
 
 def _instructions(text: str) -> Iterator[tuple[int, str, str]]:
-    """The line, the keyword and the rest of each instruction, with its continuations and here-documents."""
-    lines = iter(enumerate(text.splitlines(), 1))
-    for number, line in lines:
-        written = line.strip()
-        if not written or written.startswith("#"):
-            continue
-        while written.endswith("\\"):
-            following = next((text for _, text in lines if text.strip() and not text.lstrip().startswith("#")), "")
-            written = f"{written[:-1]} {following.strip()}"
-        if written[:3].upper() == "RUN" and (here := _HEREDOC.search(written)):
-            body = []
-            for _, text_line in lines:
-                if text_line.strip() == here[1]:
-                    break
-                body.append(text_line)
-            script = "\n".join(body).replace("\\\n", " ")
-            written = f"{_HEREDOC.sub('', written)}\n{script}"
-        keyword, _, arguments = written.partition(" ") if " " in written else written.partition("\n")
+    """The line, the keyword and the rest of each instruction, with its continuations."""
+    lines = ((number, line.strip()) for number, line in enumerate(text.splitlines(), 1))
+    written = ((number, line) for number, line in lines if line and not line.startswith("#"))
+    for number, line in written:
+        while line.endswith("\\"):
+            line = f"{line[:-1]} {next(written, (0, ''))[1]}"
+        keyword, _, arguments = line.partition(" ")
         yield number, keyword.upper(), arguments.strip()
 
 
@@ -116,23 +101,21 @@ class _Reader:
 
     def stages(self, text: str) -> list[Dockerfile]:
         stages: list[Dockerfile] = []
-        by_name: dict[str, Dockerfile] = {}
-        name = ""
+        names: list[str] = []
         for line, keyword, arguments in _instructions(text):
             if keyword == "FROM":
-                words = [word for word in self._filled(arguments).split() if not word.startswith("--")]
-                base = by_name.get(words[0].lower()) if words else None
-                image = words[0] if words else ""
-                stages.append(base or Dockerfile(shown(self.path), line, image))
-                name = words[2].lower() if len(words) > 2 else str(len(stages) - 1)
+                image, *alias = [word for word in self._filled(arguments).split() if not word.startswith("--")] or [""]
+                is_stage = image.lower() in names
+                base = stages[names.index(image.lower())] if is_stage else Dockerfile(shown(self.path), line, image)
+                stages.append(base)
+                names.append(alias[-1].lower() if alias else "")
             elif keyword in ("ARG", "ENV"):
                 self._define(arguments)
-            elif stages and keyword in ("COPY", "ADD"):
-                stages[-1] = self._copy(stages[-1], arguments, line, by_name)
-            elif stages and keyword == "RUN":
-                stages[-1] = self._run(stages[-1], arguments, line)
-            if stages:
-                by_name[name] = by_name[str(len(stages) - 1)] = stages[-1]
+            elif stages and keyword in ("COPY", "ADD", "RUN"):
+                packages = set(stages[-1].packages)
+                is_read = self._run(arguments, packages) if keyword == "RUN" else self._copy(arguments)
+                unread = stages[-1].unread or ("" if is_read else f"{shown(self.path)}:{line}")
+                stages[-1] = replace(stages[-1], packages=frozenset(packages), unread=unread)
         return stages
 
     def _filled(self, text: str) -> str:
@@ -150,45 +133,29 @@ class _Reader:
             if equals:
                 self.variables[name] = self._filled(value)
 
-    def _copy(self, stage: Dockerfile, arguments: str, line: int, by_name: dict[str, Dockerfile]) -> Dockerfile:
-        words = _words(self._filled(arguments).strip("[]").replace(",", " ") if "[" in arguments else arguments)
-        source = next((word.partition("=")[2].lower() for word in words if word.startswith("--from=")), "")
-        paths = [word for word in words if not word.startswith("--")]
-        if not source:
-            self.copied += paths[:-1]
-            return stage
-        if not any(part in arguments for part in ("packages", "python", "venv", "/usr/local", "/install", "/root")):
-            return stage
-        other = by_name.get(source)
-        unread = stage.unread or (other.unread if other else f"{stage.path}:{line}")
-        return replace(stage, packages=stage.packages | (other.packages if other else frozenset()), unread=unread)
+    def _copy(self, arguments: str) -> bool:
+        """Whether no packages come with it: those of another stage or image are not looked for."""
+        if "--from=" in arguments:
+            return not any(part in arguments for part in _PACKAGE_FOLDERS)
+        self.copied += [word for word in _words(self._filled(arguments)) if not word.startswith("--")][:-1]
+        return True
 
-    def _run(self, stage: Dockerfile, arguments: str, line: int) -> Dockerfile:
-        packages = set(stage.packages)
-        readable = True
+    def _run(self, arguments: str, packages: set[str]) -> bool:
+        """Add what the commands install; whether that is all. The lines of a here-document are not read."""
+        is_read = "<<" not in arguments
         commands = arguments if not arguments.startswith("[") else " ".join(re.findall(r'"([^"]*)"', arguments))
-        for command in re.split(r"&&|\|\||[;|\n]", self._filled(commands)):
+        for command in re.split(r"&&|\|\||[;|]", self._filled(commands)):
             words = _words(command)
             while words and (words[0].startswith("--") or re.match(r"\w+=", words[0]) or words[0] in ("sudo", "set")):
                 words = words[1:]
-            readable &= self._command(words, packages)
-        unread = stage.unread or ("" if readable else f"{stage.path}:{line}")
-        return replace(stage, packages=frozenset(packages), unread=unread)
+            is_read &= self._command(words, packages)
+        return is_read
 
     def _command(self, words: list[str], packages: set[str]) -> bool:
-        """Add what a command installs; whether that is all."""
         names = [word.rpartition("/")[2] for word in words]
-        if names[:2] == ["uv", "pip"] or (names and _PYTHON.fullmatch(names[0]) and names[1:2] == ["-m"]):
-            skipped = 1 if names[0] == "uv" else 2
-            words, names = words[skipped:], names[skipped:]
-        if not names:
-            return True
-        if _PIP.fullmatch(names[0]):
-            return names[1:2] != ["install"] or self._requirements(words[2:], packages, self.path.parent)
-        if names[0] in _CONDA and names[1:2] == ["install"]:
-            specs = [word for word in words[2:] if not word.startswith(("python=", "python>", "python<"))]
-            return self._requirements(specs, packages, self.path.parent)
-        if names[0] in ("apt", "apt-get"):
+        if install := _INSTALL.match(" ".join(names)):
+            return self._requirements(words[len(install[0].split()) :], packages, self.path.parent)
+        if names[:1] in (["apt"], ["apt-get"]):
             debian = [name.removeprefix("python3-") for name in names if name.startswith("python3-")]
             packages.update(canonicalize_name(name) for name in debian if name not in _NO_MODULE)
             return True
@@ -196,51 +163,39 @@ class _Reader:
 
     def _requirements(self, words: Sequence[str], packages: set[str], folder: Path, depth: int = 0) -> bool:
         """Add the requirements in the arguments of an installer, or in a line of a requirements file."""
-        readable = True
-        waiting = list(words)
-        while waiting:
-            word = waiting.pop(0)
-            option, equals, value = word.partition("=")
-            if word in ("-r", "--requirement", "--file") or option == "--requirement" or word[:2] == "-r":
-                file = value if equals else word[2:] if word[:2] == "-r" and word[2:] else (waiting or [""]).pop(0)
-                readable &= self._file(file, packages, folder, depth)
-            elif word in ("-e", "--editable") or word.startswith((".", "/", "git+", "http:", "https:", "file:")):
-                target = (waiting or [""]).pop(0) if word.startswith("-e") or word == "--editable" else word
-                name = re.search(r"#egg=([\w.-]+)", target) or re.search(r"([\w.]+)-\d[^/]*\.whl", target)
-                packages.update([canonicalize_name(name[1])] if name else [])
-                readable &= name is not None
-            elif word.startswith("-"):
-                waiting[:1] = [] if word in _WITH_VALUE else waiting[:1]
-            elif match := _NAME.match(word.rpartition("::")[2]):  # conda-forge::name
-                packages.add(canonicalize_name(match[0].partition("-")[0] if word.endswith(".whl") else match[0]))
-                if waiting[:1] == ["@"]:
-                    waiting[:2] = []
+        is_read = True
+        waiting = iter(words)
+        for word in waiting:
+            if word.startswith(("-r", "--requirement")):
+                file = word.removeprefix("--requirement").removeprefix("-r").removeprefix("=") or next(waiting, "")
+                is_read &= self._file(file, packages, folder, depth)
+            elif word in _WITH_VALUE or word == "@":  # behind it is an option's value, or where the package comes from
+                next(waiting, "")
+            elif _ELSEWHERE.match(word) or word.startswith(("-e", "--editable")):
+                is_read = False
+            elif match := _NAME.match(word):
+                packages.add(canonicalize_name(match[0]))
             else:
-                readable &= word[:1] in "<>=!~@;" or word.startswith("#")
-        return readable
+                is_read &= word[:1] in "<>=!~@;-#"
+        return is_read
 
     def _file(self, written: str, packages: set[str], folder: Path, depth: int) -> bool:
         path = self._found(written, folder)
         if path is None or depth == _DEPTH:
             return False
-        readable = True
         text = path.read_text(encoding="utf-8", errors="replace").replace("\\\n", " ")
-        for line in text.splitlines():
-            line = re.sub(r"(^|\s)#(?!egg).*", "", line).strip()
-            words = line.split()
-            if line.startswith("-") or " @ " not in line:
-                words = words if line.startswith("-") else [line.partition(";")[0].strip()] if line else []
-            readable &= self._requirements(words, packages, path.parent, depth + 1)
-        return readable
+        is_read = True
+        for line in re.sub(r"(^|\s)#.*", "", text, flags=re.MULTILINE).splitlines():
+            words = line.split() if line.lstrip().startswith("-") else line.partition(";")[0].split()[:1]
+            is_read &= self._requirements(words, packages, path.parent, depth + 1)
+        return is_read
 
     def _found(self, written: str, folder: Path) -> Path | None:
         """The file that the image has at ``written``: the build context is the Dockerfile's folder, or one above."""
         name = written.rpartition("/")[2]
-        relative = [written.lstrip("/"), name]
-        relative += [source for source in self.copied if source.rpartition("/")[2] == name]
-        relative += [f"{source.rstrip('/')}/{name}" for source in self.copied]
+        copied = [source if source.rpartition("/")[2] == name else f"{source}/{name}" for source in self.copied]
         for base in dict.fromkeys((folder, *_upward(self.path.parent))):
-            for path in relative:
+            for path in (written, name, *copied):
                 file = base / path.lstrip("/")
                 if name and file.is_file() and file.stat().st_size <= _LONGEST:
                     return file
