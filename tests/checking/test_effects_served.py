@@ -27,7 +27,7 @@ ANSWERS = {
     "enum-number-unknown": ([1, 4], "but model 'enum-number-unknown' expects '<invalid>'"),
     "tensors-missing": ([1, 4], "expected 0 inputs but got 1 inputs"),
     "ensemble-input-optional": ([1, 4], "but got 1 inputs for model 'join'"),
-    "model-call-unknown": ([1, 4], "Model 'scalar' is not ready"),
+    "model-py-called-model": ([1, 4], "Model 'scalar' is not ready"),
     "model-call-input": ([1, 4], "unexpected inference input 'x' for model 'scaler'"),
     "model-call-type": ([1, 4], "input 'X' data-type is 'FP64', but model 'scaler' expects 'FP32'"),
     "model-call-output": ([1, 4], "unexpected inference output 'y' for model 'scaler'"),

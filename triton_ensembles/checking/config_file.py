@@ -67,11 +67,11 @@ class ConfigFile:
         """Whether the text has this field, also when its value is the default."""
         return self._parsed.offset(path) is not None
 
-    def renamed(self, *path: str | int | bool, to: str, field: str = "") -> tuple[Edit, ...]:
-        """The edit that makes the string at ``path`` ``to``, and its field ``field`` if that is given; none where the
-        text has it otherwise than as the field's name, a colon and one string."""
+    def renamed(self, *path: str | int | bool, to: str | None, field: str = "") -> tuple[Edit, ...]:
+        """The edit that makes the string at ``path`` ``to``, and its field ``field`` if that is given; none without a
+        name, or where the text has it otherwise than as the field's name, a colon and one string."""
         token = self._token(path)
-        if token is None or token.kind is not Kind.STRING or not _PLAIN.fullmatch(to):
+        if token is None or token.kind is not Kind.STRING or not _PLAIN.fullmatch(to or ""):
             return ()
         start, new = token.offset, f'"{to}"'
         if field:

@@ -14,7 +14,7 @@ from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination, SingleModel
 from triton_ensembles.triton.home import server_python
-from triton_ensembles.triton.model_config import DataType, ModelConfig
+from triton_ensembles.triton.model_config import ModelConfig, datatype_of
 from triton_ensembles.triton.releases import releases, version
 from triton_ensembles.triton.sagemaker_variables import ADDITIONAL_ARGS
 
@@ -95,8 +95,8 @@ def invocation(target_model: str, config: ModelConfig) -> str:
 
 
 def _input(tensor: Any, *, batched: bool) -> str:
-    datatype = DataType.Name(tensor.data_type).removeprefix("TYPE_").replace("STRING", "BYTES")
+    kind = datatype_of(tensor.data_type)
     dims = [max(1, size) for size in tensor.dims]
     shape = [1, *dims] if batched else dims
-    data = f"[{_VALUES.get(datatype, '0')}] * {math.prod(shape)}"
-    return f'{{"name": {json.dumps(tensor.name)}, "datatype": "{datatype}", "shape": {shape}, "data": {data}}}'
+    data = f"[{_VALUES.get(kind, '0')}] * {math.prod(shape)}"
+    return f'{{"name": {json.dumps(tensor.name)}, "datatype": "{kind}", "shape": {shape}, "data": {data}}}'

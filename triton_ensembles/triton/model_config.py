@@ -23,6 +23,7 @@ __all__ = [
     "ModelConfig",
     "ModelInstanceGroup",
     "config_of",
+    "datatype_of",
     "format_config",
     "parse_config",
     "read_config",
@@ -59,6 +60,12 @@ def config_of(model: Path) -> ModelConfig:
     with suppress(EnsembleError):
         return read_config(model / CONFIG) if (model / CONFIG).is_file() else ModelConfig()
     return ModelConfig()
+
+
+def datatype_of(data_type: int) -> str:
+    """The name that KServe v2 has for a data type: ``FP32``, or ``BYTES`` for TYPE_STRING."""
+    name = DataType.Name(data_type) if data_type in DataType.values() else str(data_type)
+    return name.removeprefix("TYPE_").replace("STRING", "BYTES")
 
 
 def format_config(config: ModelConfig) -> str:

@@ -22,6 +22,15 @@ class ModelCall(NamedTuple):
     node: ast.Call
     names: tuple[str, ...] | None  # of the models that it may be for; None when they are not known
 
+    def value(self, node: ast.expr | None) -> ast.expr | None:
+        """What an expression of its file is, as :func:`value_of`."""
+        return value_of(flow_of(self.file), node) if node is not None else None
+
+    def name_in(self, node: ast.Call, position: int, argument_name: str) -> str | None:
+        """The one text that an argument of a call in its file is."""
+        texts = texts_of(self.file, argument(node, position, argument_name))
+        return texts[0] if texts and len(texts) == 1 else None
+
 
 def model_calls(model: Model) -> tuple[ModelCall, ...]:
     """The calls in all Python files of a model."""
@@ -62,10 +71,9 @@ def requested_outputs(call: ModelCall) -> list[tuple[ast.expr, str]]:
 
 def executions(call: ModelCall) -> Iterator[ast.Call]:
     """The calls of ``exec`` and ``async_exec`` of a request."""
-    flow = flow_of(call.file)
     for node, _ in call.file.calls():
         is_execution = method_of(node) in ("exec", "async_exec") and isinstance(node.func, ast.Attribute)
-        if is_execution and value_of(flow, node.func.value) is call.node:  # type: ignore[attr-defined]
+        if is_execution and call.value(node.func.value) is call.node:  # type: ignore[attr-defined]
             yield node
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles.triton.model_config import DataType, ModelConfig
+from triton_ensembles.triton.model_config import ModelConfig, datatype_of
 
 NAME = "made_up.json"
 _INLINE = 1000  # numbers; more are in a file
@@ -30,7 +30,7 @@ def write_example(folder: Path, config: ModelConfig, code: Iterable[bytes]) -> b
     Numbers are random ones between 0 and 1, or 1; texts are a sentence; where the ``code`` of a step decodes pictures,
     bytes are one."""
     tensors = [tensor for tensor in config.input if not tensor.optional] or list(config.input)
-    if not tensors or not {_datatype_of(tensor) for tensor in tensors} <= {"BYTES", *_NUMBERS}:
+    if not tensors or not {datatype_of(tensor.data_type) for tensor in tensors} <= {"BYTES", *_NUMBERS}:
         return False  # neither JSON nor NumPy has the others
     maker = _Maker(b"\n".join(code), batch=[1] if config.max_batch_size else [])
     inputs = [maker.tensor(tensor, _dims(tensor, config)) for tensor in tensors]
@@ -47,10 +47,6 @@ def _dims(tensor: Any, config: ModelConfig) -> list[int]:
     return next((dims for dims in warm if len(dims) == len(tensor.dims)), list(tensor.dims))
 
 
-def _datatype_of(tensor: Any) -> str:
-    return str(DataType.Name(tensor.data_type)).removeprefix("TYPE_").replace("STRING", "BYTES")
-
-
 class _Maker:
     """Makes the inputs of a request, and ``files`` that they name."""
 
@@ -61,7 +57,7 @@ class _Maker:
         self._base64, self._json = b"b64decode" in code, b"json.loads" in code
 
     def tensor(self, tensor: Any, dims: list[int]) -> dict[str, Any]:
-        datatype = _datatype_of(tensor)
+        datatype = datatype_of(tensor.data_type)
         entry = {"name": tensor.name, "datatype": datatype}
         if datatype == "UINT8" and dims == [-1] and self._pictures:
             return entry | {"shape": [*self._batch, -1]} | self._file(_PICTURE.name, _PICTURE.read_bytes())

@@ -11,7 +11,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import read_json
 from triton_ensembles.project.examples.request import Request
 from triton_ensembles.project.examples.tensor import InputTensor, Strict, tensor_values
-from triton_ensembles.triton.model_config import DataType, ModelConfig
+from triton_ensembles.triton.model_config import ModelConfig, datatype_of
 
 _LARGEST = 16 << 20  # bytes; what is longer belongs into a file that the request names
 _FORM = 'a request is {"inputs": [{"name": …, "datatype": …, "shape": […], "data": […]}]}'
@@ -69,10 +69,10 @@ def _request(path: Path, body: Body, config: ModelConfig, file: Path | None) -> 
     inputs = {}
     for tensor in body.inputs:
         _refuse_unknown("an input", tensor.name, list(declared))
-        datatype = DataType.Name(declared[tensor.name].data_type).removeprefix("TYPE_").replace("STRING", "BYTES")
-        if tensor.datatype != datatype:
-            message = f"{tensor.name} has the datatype {tensor.datatype}, and the ensemble takes {datatype}"
-            raise EnsembleError(message, cure=f'write "datatype": "{datatype}"')
+        taken = datatype_of(declared[tensor.name].data_type)
+        if tensor.datatype != taken:
+            message = f"{tensor.name} has the datatype {tensor.datatype}, and the ensemble takes {taken}"
+            raise EnsembleError(message, cure=f'write "datatype": "{taken}"')
         values = inputs[tensor.name] = tensor_values(tensor, path.parent, file)
         expected_shape = [*batch, *declared[tensor.name].dims]
         if len(values.shape) != len(expected_shape) or any(

@@ -155,9 +155,9 @@ def test_a_called_model_that_is_not_in_the_folder(tmp_path: Path) -> None:
     code = _class("    def execute(self, requests):\n        return [self.ask(each) for each in requests]\n\n")
     code += "    def ask(self, each):\n"
     code += '        return pb_utils.InferenceRequest(model_name="{}", requested_output_names=[], inputs=[]).exec()\n'
-    for called, expected in (("a.step", []), ("a.stop", ["model-py-called-model"])):
+    for called, severity in (("a.stop", Severity.ERROR), ("detector", Severity.WARNING)):
         folder = write_folder(tmp_path / called, members("a", model_py=code.format(called)))
-        assert [fault.rule for fault in faults(folder)] == expected
+        assert [(fault.rule, fault.severity) for fault in faults(folder)] == [("model-py-called-model", severity)]
 
 
 @pytest.mark.parametrize(("image", "found"), [("24.09", True), ("25.03", False)])

@@ -61,8 +61,7 @@ def _unknown(model: Model, messages: Iterable[tuple[Path, Any]], field: str, kin
             if name not in known:
                 guess = nearest(name, known)
                 cure = f"did you mean '{guess}'?" if guess else f"the model's {kind}s are {listed(known)}"
-                exact = only_near(name, known)
-                edits = model.file.renamed(*path, field, number, to=exact) if exact else ()
+                edits = model.file.renamed(*path, field, number, to=only_near(name, known))
                 message = f"the model has no {kind} '{name}'"
                 yield Finding(model.at(*path, field, number), message, cure=cure, edits=edits)
 

@@ -116,8 +116,7 @@ def parameter_misspelled(model: Model) -> Iterator[Finding]:
         if meant and meant not in model.config.parameters and not _is_own(model, key):
             message = f"Triton knows no parameter '{key}'"
             effect = "Triton ignores it"
-            exact = only_near(key, known)
-            edits = model.file.renamed("parameters", key, "key", to=exact) if exact else ()
+            edits = model.file.renamed("parameters", key, "key", to=only_near(key, known))
             cure = f'did you mean key: "{meant}"?'
             yield Finding(model.at("parameters", key, "key"), message, effect, cure, edits=edits)
 

@@ -39,9 +39,9 @@ def ensemble_tensor_not_written(model: Model) -> Iterator[Finding]:
         message = f"nothing writes the tensor '{name}'"
         cure = f"did you mean '{guess}'?" if guess else f"the tensors here are {listed(known)}"
         first, *more = flow.readers[name]
-        is_exact = guess and not more and guess == only_near(name, known)
+        exact = guess if not more and guess == only_near(name, known) else None
         path = ("ensemble_scheduling", "step", first.step, "input_map", first.key, "value")
-        edits = model.file.renamed(*path, to=guess) if guess and is_exact else ()
+        edits = model.file.renamed(*path, to=exact)
         yield Finding(_place(model, first, "input_map"), message, cure=cure, edits=edits)
 
 

@@ -36,8 +36,7 @@ def step_model_missing(model: Model) -> Iterator[Finding]:
             if folder and model.repository.tree.is_folder(name):
                 cure = f'Triton looks in no deeper folder: move {name} out of {folder}, and write model_name: "{last}"'
             path = (*item.path, "model_name")
-            exact = only_near(name, known)
-            edits = model.file.renamed(*path, to=exact) if exact and exact == guess else ()
+            edits = model.file.renamed(*path, to=guess) if guess == only_near(name, known) else ()
             yield Finding(model.at(*path), f"there is no model '{name}'", cure=cure, edits=edits)
 
 
@@ -85,8 +84,7 @@ def _unknown(kind: str, example: str, words: str) -> None:
                     message = f"'{item.message.model_name}' has no {kind} '{key}'"
                     cure = f'did you mean key: "{guess}"?' if guess else f"its {kind}s are {listed(known)}"
                     path = (*item.path, f"{kind}_map", key, "key")
-                    exact = only_near(key, unused)
-                    edits = model.file.renamed(*path, to=exact) if exact else ()
+                    edits = model.file.renamed(*path, to=only_near(key, unused))
                     yield Finding(model.at(*path), message, cure=cure, edits=edits)
 
 

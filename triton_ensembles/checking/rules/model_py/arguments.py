@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from triton_ensembles.checking.python.examples import CALLING, EXECUTE, class_model
+from triton_ensembles.checking.python.examples import EXECUTE, class_model, router
 from triton_ensembles.checking.python.expected import is_expected, is_guarded
 from triton_ensembles.checking.python.flow import Misuse, When, flow_of
 from triton_ensembles.checking.python.kinds import Kind
@@ -11,7 +11,7 @@ from triton_ensembles.checking.python.nodes import argument, hides_arguments
 from triton_ensembles.checking.python.source import UTILS, PythonFile, every_call, every_file
 from triton_ensembles.checking.python.types import types_of
 from triton_ensembles.checking.python.values import texts_of
-from triton_ensembles.checking.rule import Destination, Finding, Model, Repository, Severity, rule, warning
+from triton_ensembles.checking.rule import Destination, Finding, Model, Repository, Severity, rule
 from triton_ensembles.checking.sagemaker import for_sagemaker
 from triton_ensembles.ground.spelling import listed, nearest
 from triton_ensembles.triton.releases import image_of, version
@@ -198,10 +198,11 @@ def _is_exception(file: PythonFile, node: ast.expr) -> bool:
     return False
 
 
-@warning(
+@rule(
     "Every model that a model.py calls is in the repository",
     source="python_backend r24.10 src/request_executor.cc; measured on 2.51.0",
-    bad=class_model(CALLING.format("detector")),
+    bad=router("scaler", "scalar"),
+    lower=Severity.WARNING,
 )
 def model_py_called_model(repositories: tuple[Repository, ...], destination: Destination) -> Iterator[Finding]:
     models = [model for repository in repositories for model in repository.models]
@@ -222,4 +223,5 @@ def model_py_called_model(repositories: tuple[Repository, ...], destination: Des
                         f"inference request. Model '{name}' is not ready"
                     )
                     cure = f"did you mean '{meant}'?" if meant else "add the model, or correct the name"
-                    yield Finding(file.place(call), message, effect, cure)
+                    severity = None if meant else Severity.WARNING
+                    yield Finding(file.place(call), message, effect, cure, severity)

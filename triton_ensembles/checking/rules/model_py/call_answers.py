@@ -3,7 +3,6 @@
 import ast
 from collections.abc import Iterator
 
-from triton_ensembles.checking.python.bindings import value_of
 from triton_ensembles.checking.python.examples import ROUTER, router
 from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.model_calls import (
@@ -21,6 +20,7 @@ from triton_ensembles.checking.rule import Finding, Model, rule
 from triton_ensembles.ground.spelling import listed
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc and infer_request.cc; measured on 2.51.0"
+_OF_RESPONSES = ("has_error", "output_tensors", "error")
 _EARLY = """\
     def initialize(self, args):
         x = pb_utils.Tensor("X", np.zeros((1, 4), np.float32))
@@ -106,7 +106,7 @@ def model_call_early(model: Model) -> Iterator[Finding]:
 
 def _is_answer(call: ModelCall, node: ast.expr | None) -> bool:
     """Whether ``node`` is the response to the call."""
-    value = value_of(flow_of(call.file), node) if node is not None else None
+    value = call.value(node)
     value = value.value if isinstance(value, ast.Await) else value
     return any(value is execution for execution in executions(call))
 
@@ -116,14 +116,9 @@ def _is_read(call: ModelCall, execution: ast.Call) -> bool:
     flow = flow_of(call.file)
     parent = flow.parents.get(execution)
     if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
-        return isinstance(parent, ast.Attribute) and parent.attr in ("has_error", "output_tensors", "error")
+        return isinstance(parent, ast.Attribute) and parent.attr in _OF_RESPONSES
     names = flow.names(flow.function(execution), parent.targets[0].id)
     uses = [flow.parents.get(name) for name in names if name is not parent.targets[0]]
-    reads = [
-        use for use in uses if isinstance(use, ast.Attribute) and use.attr in ("has_error", "output_tensors", "error")
-    ]
-    return (
-        bool(reads)
-        and all(isinstance(use, ast.Attribute | ast.Call) for use in uses)
-        and not any(isinstance(flow.parents.get(use), ast.Await) for use in uses if use is not None)
-    )
+    is_awaited = any(isinstance(flow.parents.get(use), ast.Await) for use in uses if use is not None)
+    is_plain = all(isinstance(use, ast.Attribute | ast.Call) for use in uses) and not is_awaited
+    return is_plain and any(isinstance(use, ast.Attribute) and use.attr in _OF_RESPONSES for use in uses)

@@ -3,9 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from triton_ensembles.checking.python.bindings import value_of
 from triton_ensembles.checking.python.examples import router
-from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.model_calls import (
     ModelCall,
     callees,
@@ -15,15 +13,16 @@ from triton_ensembles.checking.python.model_calls import (
     requested_outputs,
 )
 from triton_ensembles.checking.python.nodes import argument, hides_arguments, method_of
-from triton_ensembles.checking.python.source import UTILS, PythonFile
+from triton_ensembles.checking.python.source import UTILS
 from triton_ensembles.checking.python.types import types_of
-from triton_ensembles.checking.python.values import texts_of
-from triton_ensembles.checking.rule import Finding, Model, Severity, rule
-from triton_ensembles.checking.tensors import type_name
+from triton_ensembles.checking.rule import Finding, Model, rule
 from triton_ensembles.ground.spelling import listed, nearest
+from triton_ensembles.triton.model_config import datatype_of
 
 SOURCE = "python_backend r24.10 request_executor.cc, core r24.10 infer_request.cc; measured on 2.51.0"
 _LOADS = "the model loads, and the call answers with an error: "
+_TENSOR, _INPUT = f"{UTILS}.Tensor", f"{UTILS}.get_input_tensor_by_name"
+_NAME_OF = {_TENSOR: 0, _INPUT: 1}  # which argument of a call is the tensor's name
 GOOD = router()
 
 
@@ -34,42 +33,21 @@ def _tensors(call: ModelCall) -> list[tuple[ast.expr, str, str]] | None:
         return None
     tensors: list[tuple[ast.expr, str, str]] = []
     for element in inputs:
-        value = value_of(flow_of(call.file), element)
-        if not isinstance(value, ast.Call):
+        value = call.value(element)
+        position = _NAME_OF.get(call.file.full_name(value.func)) if isinstance(value, ast.Call) else None
+        if not isinstance(value, ast.Call) or position is None:
             return None
-        function, names = call.file.full_name(value.func), None
-        if function == f"{UTILS}.Tensor":
-            names = texts_of(call.file, argument(value, 0, "name"))
-        elif function == f"{UTILS}.get_input_tensor_by_name":
-            names = texts_of(call.file, argument(value, 1, "name"))
-        if names is None or len(names) != 1:
+        name = call.name_in(value, position, "name")
+        if name is None:
             return None
-        array = types_of(call.file).type_of(argument(value, 1, "numpy_array")) if function.endswith("Tensor") else None
-        tensors.append((value, names[0], array.dtype if array else ""))
+        array = None if position else types_of(call.file).type_of(argument(value, 1, "numpy_array"))
+        tensors.append((value, name, array.dtype if array else ""))
     return tensors
 
 
 def _meant(name: str, known: set[str]) -> str:
     meant = nearest(name, known)
     return f"did you mean '{meant}'?" if meant else f"it has {listed(known)}"
-
-
-@rule("A model.py calls models that are in the repository", bad=router("scaler", "scalar"), lower=Severity.WARNING)
-def model_call_unknown(model: Model) -> Iterator[Finding]:
-    """A warning where the name is like none here: another repository of the server may have the model. Of an archive
-    sagemaker-bls says more."""
-    if model.repository.is_archive or model.repository.builds:
-        return
-    names = {other.name for other in model.repository.models}
-    for call in model_calls(model):
-        for name in call.names or ():
-            if name and model.repository.model(name) is None:
-                meant = nearest(name, names - {model.name})
-                message = f"this calls the model '{name}', which is not in the repository"
-                cure = f"did you mean '{meant}'?" if meant else "put the model into the repository"
-                effect = f"{_LOADS}Model '{name}' is not ready"
-                severity = None if meant else Severity.WARNING
-                yield Finding(call.file.place(call.node), message, effect, cure, severity)
 
 
 @rule("A model.py does not call itself", bad=router('model_name="scaler"', 'model_name="router"', folder="router"))
@@ -123,10 +101,7 @@ def model_call_input(model: Model) -> Iterator[Finding]:
 )
 def model_call_type(model: Model) -> Iterator[Finding]:
     for call, callee in known_calls(model):
-        types = {
-            tensor.name: type_name(tensor.data_type).removeprefix("TYPE_").replace("STRING", "BYTES")
-            for tensor in callee.config.input
-        }
+        types = {tensor.name: datatype_of(tensor.data_type) for tensor in callee.config.input}
         for node, name, dtype in _tensors(call) or ():
             expected = types.get(name, "")
             if dtype and expected and dtype != expected and dtype.isupper():
@@ -178,7 +153,7 @@ def model_call_batch(model: Model) -> Iterator[Finding]:
         own = {tensor.name: tensor for tensor in model.config.input}
         taken, most = {tensor.name: tensor for tensor in callee.config.input}, callee.config.max_batch_size
         for node, name, _ in _tensors(call) or ():
-            source = own.get(_passed_on(call.file, node) or "")
+            source = own.get(_passed_on(call, node) or "")
             if source is None or name not in taken or len(source.dims) != len(taken[name].dims):
                 continue
             if bool(size) != bool(most):
@@ -195,19 +170,18 @@ def model_call_batch(model: Model) -> Iterator[Finding]:
             yield Finding(call.file.place(node), message, effect, cure)
 
 
-def _passed_on(file: PythonFile, tensor: ast.expr) -> str | None:
+def _passed_on(call: ModelCall, tensor: ast.expr) -> str | None:
     """The name of the input that a tensor is, unchanged."""
-    if isinstance(tensor, ast.Call) and file.full_name(tensor.func) == f"{UTILS}.Tensor":
-        array = argument(tensor, 1, "numpy_array")
-        value = value_of(flow_of(file), array) if array is not None else None
+    value: ast.expr | None = tensor
+    if isinstance(value, ast.Call) and call.file.full_name(value.func) == _TENSOR:
+        array = call.value(argument(value, 1, "numpy_array"))
         if (
-            not isinstance(value, ast.Call)
-            or method_of(value) != "as_numpy"
-            or not isinstance(value.func, ast.Attribute)
+            not isinstance(array, ast.Call)
+            or not isinstance(array.func, ast.Attribute)
+            or method_of(array) != "as_numpy"
         ):
             return None
-        tensor = value_of(flow_of(file), value.func.value)
-    if not isinstance(tensor, ast.Call) or file.full_name(tensor.func) != f"{UTILS}.get_input_tensor_by_name":
+        value = call.value(array.func.value)
+    if not isinstance(value, ast.Call) or call.file.full_name(value.func) != _INPUT:
         return None
-    names = texts_of(file, argument(tensor, 1, "name"))
-    return names[0] if names and len(names) == 1 else None
+    return call.name_in(value, 1, "name")

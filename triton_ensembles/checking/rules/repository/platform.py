@@ -44,11 +44,10 @@ def platform_unknown(model: Model) -> Iterator[Finding]:
     meant = platform if platform in BACKENDS else backend_meant(platform)
     if guess and platform not in BACKENDS:
         cure = f'did you mean platform: "{guess}"?'
-        exact = only_near(platform, [*PLATFORMS, ENSEMBLE])
-        edits = model.file.renamed("platform", to=exact) if exact else ()
+        edits = model.file.renamed("platform", to=only_near(platform, [*PLATFORMS, ENSEMBLE]))
     else:
-        is_exact = meant and _is_exact(platform, meant)
-        edits = model.file.renamed("platform", to=meant, field="backend") if meant and is_exact else ()
+        exact = meant if meant and _is_exact(platform, meant) else None
+        edits = model.file.renamed("platform", to=exact, field="backend")
         cure = f'write backend: "{meant}"' if meant else f"the platforms are {listed([*PLATFORMS, ENSEMBLE])}"
     yield Finding(model.at("platform"), f"'{platform}' is not a valid platform", cure=cure, edits=edits)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from triton_ensembles.checking.probe import OutputTensor, Probe, ProbedModel, Trial
 from triton_ensembles.checking.rule import Finding, Place, Server, rule
 from triton_ensembles.checking.server_words import code_place, place_in, said
-from triton_ensembles.triton.model_config import DataType
+from triton_ensembles.triton.model_config import datatype_of
 
 SOURCE = "the real server, with check --run"
 SERVER = Server.JUDGES
@@ -75,18 +75,17 @@ def _contradictions(probed: ProbedModel, trial: Trial) -> Iterator[Finding]:
             yield Finding(_at(probed, index, tensor.name, "name"), message, f"it answered {trial.label}")
         if tensor.name in trial.classified:
             continue
-        datatype = DataType.Name(tensor.data_type).removeprefix("TYPE_").replace("STRING", "BYTES")
         shape = [*([trial.rows if not is_decoupled else -1] if trial.rows else []), *tensor.dims]
         for output in (output for output in trial.outputs if output.name == tensor.name):
-            yield from _differences(probed, index, output, datatype, shape)
+            yield from _differences(probed, index, output, datatype_of(tensor.data_type), shape)
 
 
 def _differences(
-    probed: ProbedModel, index: int, output: OutputTensor, datatype: str, shape: Sequence[int]
+    probed: ProbedModel, index: int, output: OutputTensor, declared: str, shape: Sequence[int]
 ) -> Iterator[Finding]:
     head = f"the output '{output.name}' of '{probed.model.folder}'"
-    if output.datatype != datatype:
-        message = f"{head} is {output.datatype}, and the config says {datatype}"
+    if output.datatype != declared:
+        message = f"{head} is {output.datatype}, and the config says {declared}"
         effect = "Triton sends it as it is: clients and other models read wrong values, or refuse it"
         yield Finding(_at(probed, index, output.name, "data_type"), message, effect)
     fits = [dim in (-1, size) for dim, size in zip(shape, output.shape, strict=False)]
