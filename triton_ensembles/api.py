@@ -190,6 +190,7 @@ def measure(
         EnsembleError: perf_analyzer is missing, the server does not start, or it answers with errors.
     """
     with _with_extra("perf"):
+        from triton_ensembles.measuring.perf.sweep import Load
         from triton_ensembles.measuring.perf.sweep import measure as measure_all
         from triton_ensembles.project.examples.place import examples_folder
 
@@ -197,9 +198,7 @@ def measure(
         folder, places = _folder_and_places(folder)
         (report,) = measure_all(
             {built.name: (built.repository, examples_folder(folder).parent)},
-            concurrencies=concurrencies,
-            seconds=seconds,
-            batch=batch,
+            Load(concurrencies, seconds, batch=batch),
             output=Path(output) if output else places.reports / "perf",
             progress=progress,
         )

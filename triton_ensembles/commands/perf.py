@@ -17,7 +17,7 @@ from triton_ensembles.ground.errors import shown
 from triton_ensembles.measuring.perf.inputs import UserInputs
 from triton_ensembles.measuring.perf.report import SUFFIXES, tables
 from triton_ensembles.measuring.perf.slowest import Slowest, table, trace_arguments
-from triton_ensembles.measuring.perf.sweep import CONCURRENCIES, SECONDS, measure, trace_slowest
+from triton_ensembles.measuring.perf.sweep import CONCURRENCIES, SECONDS, Load, measure, trace_slowest
 from triton_ensembles.project.examples.place import examples_folder
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.serving.served import Served
@@ -111,6 +111,7 @@ def perf(
     served_here = chosen_target.served_here()
     if user:
         _refuse_wrong_inputs(selected, user.shapes)
+    load = Load(concurrencies, seconds, protocol, batch, user)
     places = options.places_if_any()
     output = output or (places.root if places else Path()) / "reports" / "perf" / (
         served_here.name if served_here.fuses else ""
@@ -125,13 +126,9 @@ def perf(
                 _refuse_wrong_shapes(name, read_models(repository)[name], user.shapes)
         reports = measure(
             measured,
+            load,
             server=server_for(all_served),
-            concurrencies=concurrencies,
             output=output,
-            seconds=seconds,
-            protocol=protocol,
-            batch=batch,
-            user=user,
             progress=output_of.progress(),
             failed=failures.errors if len(measured) > 1 else None,
         )
@@ -141,13 +138,9 @@ def perf(
             count = sum(point.requests for report in reports for point in report.points)
             slowest = trace_slowest(
                 {report.name: measured[report.name] for report in reports},
+                load,
                 server=server_for(all_served, arguments=trace_arguments(file, count)),
                 file=file,
-                concurrencies=concurrencies,
-                seconds=seconds,
-                protocol=protocol,
-                batch=batch,
-                user=user,
                 progress=output_of.progress(),
             )
     records = [asdict(report) | _traced(slowest.get(report.name)) for report in reports]

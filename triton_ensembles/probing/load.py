@@ -1,14 +1,13 @@
 """One load of a model by a server that may crash or hang over it."""
 
-import contextlib
 import http.client
-import json
 import select
 import time
 from pathlib import Path
-from urllib.parse import quote
 
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.log import crash_reason, read_log
+from triton_ensembles.triton.repository_api import RepositoryApi
 from triton_ensembles.triton.server_process import ServerProcess
 
 _LOOK_SECONDS = 0.5
@@ -21,20 +20,12 @@ class LostError(Exception):
 def load(server: ServerProcess, model: str, folder: Path, seconds: float) -> str:
     """Load the model in ``folder``, and return why that failed, "" if it did not. Raises :class:`LostError`."""
     start = server.written_log.stat().st_size
-    connection = http.client.HTTPConnection(server.http_url)
-    with contextlib.closing(connection):
-        try:
-            connection.request("POST", f"/v2/repository/models/{quote(model, safe='')}/load")
-            wait_for_answer(connection, server, seconds, start, folder)
-            answer = connection.getresponse()
-            text = answer.read().decode(errors="replace")
-        except (OSError, http.client.HTTPException) as error:
-            raise LostError(crash(server) or f"the server ended while it loaded ({error})") from error
-    if answer.status == http.HTTPStatus.OK:
-        return ""
-    reasons = "\n".join(server.reasons(start))
-    with contextlib.suppress(ValueError, LookupError, TypeError):
-        text = str(json.loads(text)["error"])
+    api = RepositoryApi(server.http_url, lambda connection: wait_for_answer(connection, server, seconds, start, folder))
+    try:
+        text = api.load(model)
+    except EnsembleError as error:
+        raise LostError(crash(server) or error.message) from error
+    reasons = "\n".join(server.reasons(start)) if text else ""
     return text if len(text) > len(reasons) else reasons
 
 

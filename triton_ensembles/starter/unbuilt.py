@@ -49,13 +49,11 @@ def _draw(folder: Path, top: str) -> None:
     )
     plan = read_json(version / PLAN)
     for step in plan["steps"]:
-        drawn = ensemble.ensemble_scheduling.step.add(model_name=step["name"], model_version=-1)
-        drawn.input_map.update(step["inputs"])
-        drawn.output_map.update(step["outputs"])
-    # One model may be several steps.
-    for name, step in {step["name"]: step for step in (*plan["steps"], *plan["called"])}.items():
+        maps = {"input_map": step["inputs"], "output_map": step["outputs"]}
+        ensemble.ensemble_scheduling.step.add(model_name=step["name"], model_version=-1, **maps)
+    for name, config in {model["name"]: model["config"] for model in (*plan["steps"], *plan["called"])}.items():
         (version / STEPS / name).rename(folder / name)
-        (folder / name / CONFIG).write_text(format_config(_config(step["config"])), encoding="utf-8")
+        (folder / name / CONFIG).write_text(format_config(_config(config)), encoding="utf-8")
     place = folder / (_TOP if not (folder / _TOP).exists() else top)
     place.mkdir()
     (place / CONFIG).write_text(format_config(ensemble), encoding="utf-8")

@@ -8,17 +8,21 @@ an ensemble, whose earlier form is unloaded.
 
 import http.client
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import quote
 
 from triton_ensembles.ground.errors import EnsembleError
 
+Wait = Callable[[http.client.HTTPConnection], None]
+
 
 @dataclass(frozen=True)
 class RepositoryApi:
-    """``url``: ``127.0.0.1:8000``, as in :class:`TritonServer`."""
+    """``url``: ``127.0.0.1:8000``, as in :class:`TritonServer`. ``wait``: returns when there is an answer to read."""
 
     url: str
+    wait: Wait | None = None
 
     def ready(self) -> frozenset[str]:
         """The names of the models of which a version is served now."""
@@ -48,6 +52,8 @@ class RepositoryApi:
         connection = http.client.HTTPConnection(self.url)
         try:
             connection.request("POST", f"/v2/repository/{path}")
+            if self.wait:
+                self.wait(connection)
             answer = connection.getresponse()
             return answer.status, answer.read().decode(errors="replace")
         except (OSError, http.client.HTTPException) as error:

@@ -15,7 +15,7 @@ from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.building.built import Built
 from triton_ensembles.commands.common.builds import server_for
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.measuring.perf.sweep import measure
+from triton_ensembles.measuring.perf.sweep import Load, measure
 from triton_ensembles.serving.served import of_built
 from triton_ensembles.triton.interpreter import find_interpreter
 
@@ -51,4 +51,5 @@ def test_several_pythons_are_refused_before_a_server_starts(tmp_path: Path) -> N
     with click.Context(click.Command("serve"), obj=tmp_path), pytest.raises(EnsembleError, match=words):
         server_for([of_built(each, tmp_path) for each in made])
     with pytest.raises(EnsembleError, match=words):
-        measure({each.name: (each.repository, tmp_path) for each in made}, output=tmp_path / "out", progress=print)
+        models = {each.name: (each.repository, tmp_path) for each in made}
+        measure(models, Load(), output=tmp_path / "out", progress=print)

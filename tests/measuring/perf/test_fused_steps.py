@@ -17,7 +17,7 @@ from triton_ensembles.building.built import Built
 from triton_ensembles.measuring.perf.fused_steps import FusedSteps, planned_steps
 from triton_ensembles.measuring.perf.report import tables
 from triton_ensembles.measuring.perf.steps import read_counters
-from triton_ensembles.measuring.perf.sweep import measure
+from triton_ensembles.measuring.perf.sweep import Load, measure
 from triton_ensembles.project.examples.place import examples_folder
 from triton_ensembles.triton.server import TritonServer
 
@@ -58,13 +58,8 @@ def swept(fused_chain: Built, tmp_path_factory: pytest.TempPathFactory) -> tuple
     """The folder of the reports of a short sweep, and its tables."""
     folder = tmp_path_factory.mktemp("reports")
     examples = examples_folder(fused_chain.archive.parents[2] / "ensembles" / chain.NAME).parent
-    (report,) = measure(
-        {chain.NAME: (fused_chain.repository, examples)},
-        concurrencies=(1, 4),
-        output=folder,
-        seconds=1.5,
-        progress=print,
-    )
+    models = {chain.NAME: (fused_chain.repository, examples)}
+    (report,) = measure(models, Load((1, 4), 1.5), output=folder, progress=print)
     return folder, tables(report)
 
 

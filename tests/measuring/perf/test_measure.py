@@ -24,7 +24,7 @@ from triton_ensembles.building.built import Built, choose
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.perf.inputs import UserInputs
 from triton_ensembles.measuring.perf.report import Report, tables
-from triton_ensembles.measuring.perf.sweep import measure
+from triton_ensembles.measuring.perf.sweep import Load, measure
 from triton_ensembles.triton.model_config import CONFIG, read_config
 
 STEPS = {
@@ -33,9 +33,8 @@ STEPS = {
 }
 
 
-def measure_bert_trt(built: dict[str, Built], output: Path, **options: Any) -> list[Report]:
-    options = {"concurrencies": (1,), "progress": print} | options
-    return measure({"bert_trt": _sources(built)["bert_trt"]}, output=output, **options)
+def measure_bert_trt(built: dict[str, Built], output: Path, batch: int = 1, progress: Any = print) -> list[Report]:
+    return measure({"bert_trt": _sources(built)["bert_trt"]}, Load((1,), batch=batch), output=output, progress=progress)
 
 
 def _sources(built: dict[str, Built]) -> dict[str, tuple[Path, Path]]:
@@ -46,7 +45,7 @@ def _sources(built: dict[str, Built]) -> dict[str, tuple[Path, Path]]:
 def test_a_short_sweep_of_all(built: dict[str, Built], tmp_path: Path) -> None:
     """Otherwise `make perf` ends without a report, or with one that lacks a step."""
     said: list[str] = []
-    reports = measure(_sources(built), concurrencies=(2, 1), output=tmp_path, seconds=3, progress=said.append)
+    reports = measure(_sources(built), Load((2, 1), 3), output=tmp_path, progress=said.append)
     assert [report.name for report in reports] == list(STEPS)
     for report in reports:
         name = report.name
@@ -75,11 +74,8 @@ def test_windows_are_lengthened_until_requests_are_answered(tmp_path: Path, prot
     said: list[str] = []
     (report,) = measure(
         {"slow": (models, tmp_path / "no examples")},
-        concurrencies=(1, 2),
+        Load((1, 2), 0.3, protocol, user=UserInputs(shapes=("X:1",))),
         output=tmp_path / "out",
-        seconds=0.3,
-        protocol=protocol,
-        user=UserInputs(shapes=("X:1",)),
         progress=said.append,
     )
     assert "[slow] concurrency 1: no answer within a window of 0.1 s; measuring again with 0.2 s (at most 60 s)" in said

@@ -4,7 +4,7 @@ import math
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -33,16 +33,32 @@ CONCURRENCIES = (1, 2, 4, 8, 16, 32)
 SECONDS = 6.0
 
 
+@dataclass(frozen=True)
+class Load:
+    """The requests of clients to each model.
+
+    Attributes:
+        concurrencies: numbers of concurrent requests, one point of the sweep each.
+        seconds: the duration of a point, which takes about a fifth more. It is lengthened, up to three windows of
+            LONGEST_WINDOW, where no request is answered within one window.
+        protocol: "grpc" or "http".
+        batch: rows in a request.
+        user: what to send instead of the example requests.
+    """
+
+    concurrencies: Sequence[int] = CONCURRENCIES
+    seconds: float = SECONDS
+    protocol: str = "grpc"
+    batch: int = 1
+    user: UserInputs = field(default_factory=UserInputs)
+
+
 def measure(
     models: Mapping[str, tuple[Path, Path]],
+    load: Load,
     *,
     server: TritonServer | None = None,
-    concurrencies: Sequence[int] = CONCURRENCIES,
     output: Path,
-    seconds: float = SECONDS,
-    protocol: str = "grpc",
-    batch: int = 1,
-    user: UserInputs | None = None,
     progress: Callable[[str], None],
     failed: dict[str, EnsembleError] | None = None,
 ) -> list[Report]:
@@ -51,13 +67,7 @@ def measure(
     Args:
         models: the model repository, and the folder that may have ``examples/`` in it, by the name of the model.
         server: one for the repositories, not started yet; by default, one on free ports.
-        concurrencies: numbers of concurrent requests, one point of the sweep each.
         output: the folder for the reports. The three files of a model are written when its sweep is complete.
-        seconds: the duration of a point, which takes about a fifth more. It is lengthened, up to three windows of
-            LONGEST_WINDOW, where no request is answered within one window.
-        protocol: "grpc" or "http".
-        batch: rows in a request.
-        user: what to send instead of the example requests.
         progress: called with a line for each step of the work.
         failed: takes the error of a model that cannot be measured, while the server still runs, so that the others
             are measured; by default it is raised.
@@ -80,12 +90,11 @@ def measure(
     ):
         for name, (repository, source) in models.items():
             try:
-                generator, inputs = _generator(client, server, name, source, Path(folder), protocol, batch, user)
+                generator, inputs = _generator(client, server, name, source, Path(folder), load)
                 steps: Steps = DrawnSteps(client, name)
                 if planned := planned_steps(repository, name):
                     steps = FusedSteps(client, server.metrics_url, name, planned)
-                manifest, points = read_manifest(repository), sorted(set(concurrencies))
-                report = _sweep(generator, client, steps, inputs, manifest, points, seconds, progress)
+                report = _sweep(generator, client, steps, inputs, read_manifest(repository), load, progress)
             except (EnsembleError, InferenceServerException, OSError) as error:
                 if not server.alive():
                     raise EnsembleError(f"tritonserver ended on its own under load of {name}") from error
@@ -105,16 +114,7 @@ def measure(
 
 
 def trace_slowest(
-    models: Mapping[str, tuple[Path, Path]],
-    *,
-    server: TritonServer,
-    file: Path,
-    concurrencies: Sequence[int],
-    seconds: float,
-    protocol: str,
-    batch: int,
-    user: UserInputs | None,
-    progress: Progress,
+    models: Mapping[str, tuple[Path, Path]], load: Load, *, server: TritonServer, file: Path, progress: Progress
 ) -> dict[str, list[Slowest]]:
     """Load each model once more, at each concurrency, with a ``server`` that traces all requests into ``file``, and
     say where the slowest requests spent their time. The arguments are those of :func:`measure`, which comes before.
@@ -129,28 +129,21 @@ def trace_slowest(
         http.InferenceServerClient(server.http_url) as client,
     ):
         for name, (_, source) in models.items():
-            generator, inputs = _generator(client, server, name, source, Path(folder), protocol, batch, user)
+            generator, inputs = _generator(client, server, name, source, Path(folder), load)
             generator.warm_up(1, max(2, inputs.entries))
-            for concurrency in sorted(set(concurrencies)):
+            for concurrency in sorted(set(load.concurrencies)):
                 progress(f"[{name}] tracing at concurrency {concurrency}")
                 begin = time.monotonic_ns()
-                in_windows(partial(generator.measure, concurrency), seconds, progress)
+                in_windows(partial(generator.measure, concurrency), load.seconds, progress)
                 windows.setdefault(name, []).append(Window(concurrency, begin, time.monotonic_ns()))
     return {name: slowest(file, batches, name, own) for name, own in windows.items()}
 
 
 def _generator(
-    client: http.InferenceServerClient,
-    server: TritonServer,
-    name: str,
-    source: Path,
-    folder: Path,
-    protocol: str,
-    batch: int,
-    user: UserInputs | None,
+    client: http.InferenceServerClient, server: TritonServer, name: str, source: Path, folder: Path, load: Load
 ) -> tuple[LoadGenerator, Inputs]:
-    inputs = inputs_for(client.get_model_config(name), examples_of(source), batch, folder, user or UserInputs())
-    return LoadGenerator(find_home(), server, folder, name, protocol, batch, inputs.arguments), inputs
+    inputs = inputs_for(client.get_model_config(name), examples_of(source), load.batch, folder, load.user)
+    return LoadGenerator(find_home(), server, folder, name, load.protocol, load.batch, inputs.arguments), inputs
 
 
 def _sweep(
@@ -159,17 +152,17 @@ def _sweep(
     steps: Steps,
     inputs: Inputs,
     manifest: Mapping[str, Any],
-    concurrencies: Sequence[int],
-    seconds: float,
+    load: Load,
     progress: Progress,
 ) -> Report:
     name, date, facts = generator.model, datetime.now(UTC), machine()
+    concurrencies = sorted(set(load.concurrencies))
     progress(f"[{name}] sending {inputs.about}")
     most = concurrencies[-1]
     count = max(2 * most, inputs.entries)
     generator.warm_up(most, count, LIMIT_SECONDS * math.ceil(count / most))
     points: list[Point] = []
-    needed = seconds
+    needed = load.seconds
     for concurrency in concurrencies:
         points.append(_point(generator, client, steps, concurrency, needed, progress))
         needed = points[-1].seconds  # the next concurrency is not faster
@@ -182,7 +175,7 @@ def _sweep(
         input=inputs.about,
         protocol=generator.protocol,
         batch=generator.rows,
-        seconds=seconds,
+        seconds=load.seconds,
         machine=facts,
         versions=versions(client),
         points=tuple(points),
