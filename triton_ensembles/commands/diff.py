@@ -75,13 +75,8 @@ def diff(context: click.Context, old: str, new: str, names: tuple[str, ...], ima
     if len(results) > 1:
         output.result(f"{len(differing)} of {len(results)} repositories differ; a client would notice that of "
                       f"{most_of(noticed) if noticed else 'none'}")  # fmt: skip
-    output.document(
-        {
-            "same": not differing,
-            "client_notices": bool(noticed),
-            "repositories": [result.document() for result in results],
-        }
-    )
+    records = [result.document() for result in results]
+    output.document({"same": not differing, "client_notices": bool(noticed), "repositories": records})
     context.exit(1 if differing else 0)
 
 
@@ -145,7 +140,7 @@ def _targets(old_name: str, new_name: str, names: Sequence[str], image: str) -> 
             continue
         records.append({"name": folder.name, "diff": lines})
         for line in lines:
-            output.result(line, fg={"+": "green", "-": "red", "@": "cyan"}.get(line[0]))
+            output.result(line, fg=_COLORS.get(line[:1]))
     servers = {key: {"before": before, "after": after[key]} for key, before in old.differences().items()}
     output.document({"servers": servers, "ensembles": records})
     if failed:

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from triton_ensembles.archive.tree import Entry
@@ -95,22 +95,18 @@ class _Comparing:
         return Comparison(self.new.name, tuple(self.changes), tuple(self.client), self.identical, self.identical_bytes)
 
     def _missing(self, earlier: Model | None, later: Model | None) -> None:
-        model, content, verb = (later, self.new, "new") if later else (earlier, self.old, "gone")
+        model, content, across = (later, self.new, self.old) if later else (earlier, self.old, self.new)
         assert model
-        if (self.old if later else self.new).fuses:  # its steps are in the one model
+        if across.fuses:  # its steps are in the one model
             return
-        words = ("", "there") if later else ("there", "")
-        self.changes.append(Change(model.folder, "model", model.folder, *words))
-        if model.folder in content.tops:
-            self.client.append(f"{model.folder} is {verb}")
+        gone = one_sided(model.folder, is_new=later is not None)
+        self.changes.append(replace(gone.changes[0], model=model.folder))
+        self.client += gone.client if model.folder in content.tops else ()
 
     def _models(self, earlier: Model, later: Model) -> None:
-        forms = [
-            "fused" if content.is_fused(model) else "as drawn"
-            for content, model in ((self.old, earlier), (self.new, later))
-        ]
-        if forms[0] != forms[1]:  # nothing in it is comparable, but clients see the same tensors
-            self.changes.append(Change(later.folder, "model", "form", forms[0], forms[1]))
+        before, after = ("fused" if Content.is_fused(model) else "as drawn" for model in (earlier, later))
+        if before != after:  # nothing in it is comparable, but clients see the same tensors
+            self.changes.append(Change(later.folder, "model", "form", before, after))
             self._client(earlier, later)
             return
         if earlier.file.faults or later.file.faults:
@@ -128,10 +124,8 @@ class _Comparing:
         if names[0] != name:
             self.client.append(f"{names[0]} is now called {name}")
             self.changes.append(Change(later.folder, "model", "name", *names))
-        if (earlier.folder in self.old.tops) != (later.folder in self.new.tops):
-            self.client.append(
-                f"{name} is {'no longer ' if later.folder not in self.new.tops else ''}called by clients"
-            )
+        if (earlier.folder in self.old.tops) != (is_called := later.folder in self.new.tops):
+            self.client.append(f"{name} is {'' if is_called else 'no longer '}called by clients")
         self.client += [f"{name}: {notice}" for notice in notices(config_of(earlier), config_of(later))]
         before, after = self.old.versions(earlier), self.new.versions(later)
         if before != after:
@@ -158,14 +152,13 @@ class _Comparing:
                 self._text(folder, kind, path, *((entry and entry.text) or "" for entry in (first, second)))
             elif is_equal and not is_text and second:
                 self.identical += second.size > 0
-                self.identical_bytes += self.new.size(second)
+                self.identical_bytes += second.size
             elif not is_equal:
-                words = (_size(self.old, first), _size(self.new, second))
                 lines = tuple(_signatures(path, earlier, later))
-                self.changes.append(Change(folder, "weights", path, *words, lines))
+                self.changes.append(Change(folder, "weights", path, _size(first), _size(second), lines))
 
     def _equal(self, first: Entry, second: Entry) -> bool:
-        return self.old.size(first) == self.new.size(second) and self.old.digest(first) == self.new.digest(second)
+        return first.size == second.size and self.old.digest(first) == self.new.digest(second)
 
     def _text(self, model: str, kind: str, path: str, before: str, after: str) -> None:
         lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm="", n=2)
@@ -174,11 +167,10 @@ class _Comparing:
         self.changes.append(Change(model, kind, path, gone, added, tuple(diff) if before and after else ()))
 
 
-def _size(content: Content, entry: Entry | None) -> str:
+def _size(entry: Entry | None) -> str:
     if entry is None:
         return ""
-    size = content.size(entry)
-    return f"-> {entry.target}" if entry.target and not entry.size else f"{size:,} bytes"
+    return f"-> {entry.target}" if entry.target and not entry.size else f"{entry.size:,} bytes"
 
 
 def _signatures(path: str, earlier: Model | None, later: Model | None) -> Iterator[str]:

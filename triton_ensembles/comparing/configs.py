@@ -68,14 +68,14 @@ def _flat(value: Any, path: str) -> Iterator[tuple[str, str]]:
 def notices(old: ModelConfig, new: ModelConfig) -> Iterator[str]:
     """What a client of the model notices: names, data types and shapes of tensors, batches, and how it answers."""
     for kind, before, after in (("input", old.input, new.input), ("output", old.output, new.output)):
-        earlier, later = ({tensor.name: tensor for tensor in tensors} for tensors in (before, after))
-        for name in sorted(earlier.keys() - later.keys()):
-            yield f"{kind} {name} is gone"
-        for name in sorted(later.keys() - earlier.keys()):
-            yield f"{kind} {name} is new, {_tensor(later[name])}"
-        for name in sorted(earlier.keys() & later.keys()):
-            if _tensor(earlier[name]) != _tensor(later[name]):
-                yield f"{kind} {name} is {_tensor(later[name])} instead of {_tensor(earlier[name])}"
+        earlier, later = ({tensor.name: _tensor(tensor) for tensor in tensors} for tensors in (before, after))
+        for name in sorted(earlier.keys() | later.keys()):
+            if name not in later:
+                yield f"{kind} {name} is gone"
+            elif name not in earlier:
+                yield f"{kind} {name} is new, {later[name]}"
+            elif earlier[name] != later[name]:
+                yield f"{kind} {name} is {later[name]} instead of {earlier[name]}"
     if old.max_batch_size != new.max_batch_size:
         axis = not old.max_batch_size or not new.max_batch_size
         effect = "requests get a batch axis" if axis and new.max_batch_size else "requests have no batch axis"

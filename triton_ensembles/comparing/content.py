@@ -21,8 +21,6 @@ from triton_ensembles.ground.files import file_digest
 from triton_ensembles.runtime.fused.plan import DIGEST, PLAN
 from triton_ensembles.triton.dockerfile import dockerfile_of
 
-_POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\noid sha256:([0-9a-f]{64})\nsize (\d+)")
-_LARGEST_POINTER = 1024  # bytes
 _DISTRIBUTION = re.compile(r"([\w.]+)-([^-/]+)\.dist-info$")
 _REQUIREMENT = re.compile(r"([\w.-]+)\s*(.*)")
 _FACTS = ("target", "image", "instance", "python", "weights")
@@ -70,7 +68,8 @@ class Content:
     def fuses(self) -> bool:
         return any(map(self.is_fused, self.models))
 
-    def is_fused(self, model: Model) -> bool:
+    @staticmethod
+    def is_fused(model: Model) -> bool:
         """Whether it is a model that runs the steps of a fused ensemble."""
         return DIGEST in model.file.config.parameters
 
@@ -106,26 +105,15 @@ class Content:
                 files[entry.path.removeprefix(f"{model.root}/") if model and model.root else entry.path] = entry
         return files
 
-    def size(self, entry: Entry) -> int:
-        """In bytes; of the file that a pointer of Git LFS stands for."""
-        return self._of_pointer(entry)[1] or entry.size
-
     def digest(self, entry: Entry) -> str:
-        """The sha256 of a file, or of the one that a pointer of Git LFS stands for; of a link in an archive its
-        target."""
+        """The sha256 of a file; of a link in an archive its target."""
         if entry.data is not None:
             return hashlib.sha256(entry.data).hexdigest()
         if self.repository.is_archive:
             return f"-> {entry.target}" if entry.target else self._digests[entry.path]
         if entry.kind is Kind.SYMLINK and not entry.size:
             return f"-> {entry.target}"
-        return self._of_pointer(entry)[0] or file_digest(self.repository.path / entry.path)
-
-    def _of_pointer(self, entry: Entry) -> tuple[str, int]:
-        if self.repository.is_archive or entry.size > _LARGEST_POINTER or entry.kind not in (Kind.FILE, Kind.SYMLINK):
-            return "", 0
-        match = _POINTER.match((self.repository.path / entry.path).read_bytes())
-        return (match[1].decode(), int(match[2])) if match else ("", 0)
+        return file_digest(self.repository.path / entry.path)
 
     @cached_property
     def _digests(self) -> dict[str, str]:
