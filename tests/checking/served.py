@@ -6,6 +6,8 @@ import json
 import os
 import re
 import select
+import urllib.error
+import urllib.request
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -56,6 +58,15 @@ class ModelLoader:
     @property
     def url(self) -> str:
         return f"http://{(self._server or self._start()).http_url}"
+
+    def ask(self, model: str, body: object, timeout: float = TIMEOUT) -> str:
+        """What Triton answers to a request with this body, an error too. Raises OSError: nothing, or not in time."""
+        request = urllib.request.Request(f"{self.url}/v2/models/{model}/infer", json.dumps(body).encode())
+        try:
+            with urllib.request.urlopen(request, timeout=timeout) as reply:
+                return str(reply.read(), "utf-8")
+        except urllib.error.HTTPError as error:
+            return str(error.read(), "utf-8")
 
     def load(self, name: str, timeout: float = TIMEOUT) -> LoadResult:
         server = self._server or self._start()

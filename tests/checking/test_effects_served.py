@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from http.client import HTTPException
 
@@ -64,12 +61,7 @@ def ask(server: ModelLoader, model: str, shape: list[int], timeout: float = 120,
     body: dict[str, object] = {"inputs": [{"name": "X", "datatype": "FP32", "shape": shape, "data": zeros}]}
     if sequence:
         body["parameters"] = {"sequence_id": sequence, "sequence_start": True, "sequence_end": True}
-    request = urllib.request.Request(f"{server.url}/v2/models/{model}/infer", json.dumps(body).encode())
-    try:
-        with urllib.request.urlopen(request, timeout=timeout) as reply:
-            return str(reply.read(), "utf-8")
-    except urllib.error.HTTPError as error:
-        return str(error.read(), "utf-8")
+    return server.ask(model, body, timeout)
 
 
 @pytest.mark.parametrize("model", ANSWERS)

@@ -7,11 +7,10 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
-import onnx
 import pytest
 from click.testing import CliRunner, Result
-from onnx import TensorProto, helper
 
+from tests.starter.repositories import write_network
 from triton_ensembles.commands.cli import main
 
 TOP = """platform: "ensemble"
@@ -30,13 +29,6 @@ output [ { name: "X", data_type: TYPE_FP32, dims: [ 4 ] } ]
 NET = 'platform: "onnxruntime_onnx"\nmax_batch_size: 8\n'
 
 
-def write_onnx(path: Path, width: int = 2, value: float = 1.0) -> None:
-    weights = helper.make_tensor("w", TensorProto.FLOAT, [4, width], [value] * 4 * width)
-    x, y = (helper.make_tensor_value_info(*pair) for pair in (("X", 1, [None, 4]), ("Y", 1, [None, width])))
-    graph = helper.make_graph([helper.make_node("MatMul", ["X", "w"], ["Y"])], "g", [x], [y], [weights])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), str(path))
-
-
 def write(folder: Path, top: str = "top", prefix: str = "") -> Path:
     for name in (top, f"{prefix}pre", f"{prefix}net"):
         (folder / name / "1").mkdir(parents=True)
@@ -44,7 +36,7 @@ def write(folder: Path, top: str = "top", prefix: str = "") -> Path:
     (folder / f"{prefix}pre" / "config.pbtxt").write_text(PRE)
     (folder / f"{prefix}pre" / "1" / "model.py").write_text("import json\n\n\nclass TritonPythonModel:\n    pass\n")
     (folder / f"{prefix}net" / "config.pbtxt").write_text(NET)
-    write_onnx(folder / f"{prefix}net" / "1" / "model.onnx")
+    write_network(folder / f"{prefix}net" / "1" / "model.onnx", 2)
     return folder
 
 
@@ -119,12 +111,12 @@ def test_a_field_of_a_config(
 
 
 def test_weights_are_told_by_their_content_and_onnx_by_its_signature(old: Path, new: Path) -> None:
-    write_onnx(new / "net" / "1" / "model.onnx", value=2.0)
+    write_network(new / "net" / "1" / "model.onnx", 2, value=2.0)
     same_size = compared(old, new)
     ((kind, name, before, after),) = changes(same_size)
     assert (kind, name, before) == ("weights", "1/model.onnx", after)
     assert same_size["answers_may_differ"] and not same_size["client_notices"]
-    write_onnx(new / "net" / "1" / "model.onnx", width=3)
+    write_network(new / "net" / "1" / "model.onnx", width=3)
     lines = next(change["lines"] for change in compared(old, new)["changes"] if change["kind"] == "weights")
     assert lines == [" inputs: X FP32 [-1, 4]", "-outputs: Y FP32 [-1, 2]", "+outputs: Y FP32 [-1, 3]"]
 
@@ -133,7 +125,7 @@ def test_a_completed_config_is_compared_as_triton_completes_it(tmp_path: Path) -
     for name, width in (("old", 2), ("new", 3)):
         (tmp_path / name / "net" / "1").mkdir(parents=True)
         (tmp_path / name / "net" / "config.pbtxt").write_text(NET)
-        write_onnx(tmp_path / name / "net" / "1" / "model.onnx", width)
+        write_network(tmp_path / name / "net" / "1" / "model.onnx", width)
     assert compared(tmp_path / "old", tmp_path / "new")["client"] == ["net: output Y is FP32 [3] instead of FP32 [2]"]
 
 

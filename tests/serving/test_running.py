@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from onnx import TensorProto, helper
 
 from checkout import ROOT
 from tests.chain import NAME, write_chain
 from tests.commands.projects import run_in
 from tests.files import write_files
 from tests.repositories import pack, write_ensemble
+from tests.starter.repositories import write_network
 from triton_ensembles.commands.check import check_command
 from triton_ensembles.ground import extras
 from triton_ensembles.triton.server import TritonServer
@@ -167,11 +167,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_ensemble(folder, name, steps)
     rows = folder / "of_rows" / "config.pbtxt"
     rows.write_text(rows.read_text().replace(f'"X", {FP32}', f'"X", {TEXT}'))
-    tensors = ([helper.make_tensor_value_info(name, TensorProto.FLOAT, ["rows", 4])] for name in "XY")
-    graph = helper.make_graph([helper.make_node("Relu", ["X"], ["Y"])], "relu", *tensors)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-    files = {"config.pbtxt": 'backend: "onnxruntime"\nmax_batch_size: 8\n', "1/model.onnx": model.SerializeToString()}
-    write_files(folder / "relu", files)
+    write_files(folder / "network", {"config.pbtxt": 'backend: "onnxruntime"\nmax_batch_size: 8\n'})
+    write_network(folder / "network" / "1" / "model.onnx")
     return folder
 
 
@@ -248,9 +245,9 @@ def test_a_missing_engine_is_refused_before_the_start_in_the_words_of_serve(
     models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(extras, "is_installed", lambda module: module != "onnxruntime")
-    refused = run_in(tmp_path, "check", "--run", models / "relu")
-    served = run_in(tmp_path, "serve", models / "relu")
-    words = "model 'relu' (onnxruntime) needs the package onnxruntime, which is not installed"
+    refused = run_in(tmp_path, "check", "--run", models / "network")
+    served = run_in(tmp_path, "serve", models / "network")
+    words = "model 'network' (onnxruntime) needs the package onnxruntime, which is not installed"
     assert (refused.exit_code, words in refused.output, words in served.output) == (2, True, True)
 
 

@@ -43,15 +43,12 @@ def write_step(model: Path, taken: Tensor, written: Tensor, answer: str, *, impo
     write(model / "config.pbtxt", f'name: "{model.name}"\nbackend: "python"\n{tensors(taken, written)}{more}')
 
 
-def write_network(file: Path) -> None:
-    weights = np.eye(4, 3, dtype=np.float32)
-    graph = helper.make_graph(
-        [helper.make_node("MatMul", ["X", "weights"], ["Y"])],
-        "network",
-        [helper.make_tensor_value_info("X", TensorProto.FLOAT, ["batch", 4])],
-        [helper.make_tensor_value_info("Y", TensorProto.FLOAT, ["batch", 3])],
-        [numpy_helper.from_array(weights, "weights")],
-    )
+def write_network(file: Path, width: int = 3, value: float = 1) -> None:
+    """X times a matrix of 4 x ``width`` with ``value`` in its diagonal is Y."""
+    weights = numpy_helper.from_array(value * np.eye(4, width, dtype=np.float32), "weights")
+    sizes = (("X", 4), ("Y", width))
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", size]) for name, size in sizes)
+    graph = helper.make_graph([helper.make_node("MatMul", ["X", "weights"], ["Y"])], "network", [x], [y], [weights])
     file.parent.mkdir(parents=True, exist_ok=True)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), file)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import math
 import shutil
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -87,15 +85,11 @@ def _refusal(server: ModelLoader, name: str, case: Case) -> str:
     result = next((result for result in results if result.survived), LoadResult(False, "the server hangs or dies"))
     if not result.loaded or not case.asks:
         return "" if result.loaded else result.words or "refused"
-    body = json.dumps({"inputs": list(_zeros(case))}).encode()
     try:
-        url = f"{server.url}/v2/models/{name}/infer"
-        with urllib.request.urlopen(urllib.request.Request(url, body), timeout=_TIMEOUT) as reply:
-            answered = {output["name"] for output in json.loads(reply.read())["outputs"]}
+        answer = json.loads(server.ask(name, {"inputs": list(_zeros(case))}, _TIMEOUT))
+        answered = {output["name"] for output in answer.get("outputs", ())}
         missing = {output.name for output in parse_config(case.example.config or "", "").output} - answered
-        return f"the answer lacks {missing}" if missing else ""
-    except urllib.error.HTTPError as error:
-        return error.read().decode(errors="replace")
+        return answer.get("error") or (f"the answer lacks {missing}" if missing else "")
     except OSError as error:
         server.kill()
         return f"no answer: {error}"

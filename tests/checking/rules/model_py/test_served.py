@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -175,15 +172,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelLoader]:
         server.kill()  # requests that nobody answers hold it
 
 
-def _answer(url: str, model: str, seconds: float) -> str:
+def _answer(server: ModelLoader, model: str, seconds: float) -> str:
     tensor = {"name": "X", "datatype": "FP32", "shape": [1, 4], "data": [1, 2, 3, 4]}
-    body = json.dumps({"inputs": [tensor], "outputs": [{"name": "Y"}]}).encode()
-    request = urllib.request.Request(f"{url}/v2/models/{model}/infer", body)
     try:
-        with urllib.request.urlopen(request, timeout=seconds) as reply:
-            return str(reply.read(), "utf-8")
-    except urllib.error.HTTPError as error:
-        return str(error.read(), "utf-8")
+        return server.ask(model, {"inputs": [tensor], "outputs": [{"name": "Y"}]}, seconds)
     except TimeoutError:
         return ""
 
@@ -195,5 +187,5 @@ def test_the_server_does_what_the_checker_says(name: str, server: ModelLoader, t
     stage(Example(python_model(), {"1/model.py": code}), tmp_path, name)
     assert {fault.rule for fault in faults(tmp_path) if fault.severity is Severity.ERROR} == ({rule} if rule else set())
     assert server.load(name).loaded
-    answer = _answer(server.url, name, seconds=60 if words else 3)
+    answer = _answer(server, name, seconds=60 if words else 3)
     assert words in answer and bool(words) == bool(answer), answer
