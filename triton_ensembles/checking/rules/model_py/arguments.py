@@ -211,6 +211,8 @@ def model_py_called_model(repositories: tuple[Repository, ...], destination: Des
         repository = model.repository
         if repository.is_one_model or repository.is_archive or for_sagemaker(repository, destination):
             continue
+        if destination.device == "fused" and repository.ensembles:  # fused-calls
+            continue
         for file, call, function in every_call(model):
             if function != f"{UTILS}.InferenceRequest" or b"load_model" in file.data:  # it may bring its own models
                 continue
