@@ -77,10 +77,7 @@ def _bls(folder: Path) -> None:
 
 
 def _linear(file: Path, taken: str, written: str, width: int, seed: int) -> None:
-    nodes = [
-        helper.make_node("MatMul", [taken, "weights"], ["sum"]),
-        helper.make_node("Sigmoid", ["sum"], [written]),
-    ]
+    nodes = [helper.make_node("MatMul", [taken, "weights"], ["sum"]), helper.make_node("Sigmoid", ["sum"], [written])]
     weights = np.random.default_rng(seed).normal(size=(width, 1)).astype(np.float32)
     _save(file, nodes, [(taken, FLOAT, ["N", width])], (written, FLOAT, ["N", 1]), weights=weights)
 

@@ -23,9 +23,7 @@ class TritonPythonModel:
 
             # Create inference request object for the tokenizer
             tokenize_request = pb_utils.InferenceRequest(
-                model_name="bls_tokenizer",
-                requested_output_names=["input_ids"],
-                inputs=[text],
+                model_name="bls_tokenizer", requested_output_names=["input_ids"], inputs=[text]
             )
             tokenize_response = tokenize_request.exec()
             if tokenize_response.has_error():
@@ -35,9 +33,7 @@ class TritonPythonModel:
             # Long texts have a model of their own
             model_name = "classifier_long" if input_ids.as_numpy().shape[1] > 6 else "classifier_short"
             infer_response = pb_utils.InferenceRequest(
-                model_name=model_name,
-                requested_output_names=["logits"],
-                inputs=[input_ids],
+                model_name=model_name, requested_output_names=["logits"], inputs=[input_ids]
             ).exec()
             if infer_response.has_error():
                 raise pb_utils.TritonModelException(infer_response.error().message())
