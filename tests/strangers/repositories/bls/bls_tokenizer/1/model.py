@@ -6,7 +6,7 @@ import triton_python_backend_utils as pb_utils
 
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 
-from vocabulary import WORDS  # noqa: E402
+from vocabulary import WORDS
 
 
 class TritonPythonModel:
