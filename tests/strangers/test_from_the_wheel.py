@@ -17,12 +17,15 @@ from typing import Any
 
 import pytest
 
+from checkout import ROOT
 from tests.repositories import pack
 from tests.running import lines_until, running
 from tests.strangers.examples import ANSWERS, REQUESTS
 from tests.strangers.networks import copy_of
+from tests.strangers.transcript import replay
 from triton_ensembles.triton.ports import Ports
 
+PAGE = ROOT / "docs" / "getting-started.md"
 CLIENT = Path(__file__).with_name("client.py")
 SERVABLE = {"sentiment": "sentiment", "branches": "fraud", "bls": "router"}  # with numpy alone; the model that is asked
 FUSED = {"24.09": ("photos", "bls", "churn"), "26.05": ("sentiment", "bls", "branches")}
@@ -106,6 +109,17 @@ def test_boto3_gets_the_same_from_fused_archives_and_from_those_of_tar(
     assert len(answers) == len(archives), asked.stderr
     for pair, answer in zip(archives, answers, strict=True):
         compare(pair.partition("=")[2].removesuffix(".json"), answer)
+
+
+def test_the_page_prints_what_it_says(installed: dict[str, str], tmp_path: Path) -> None:
+    """Otherwise the first hour of a newcomer is not the one that docs/getting-started.md promises."""
+    copy_of("sentiment", tmp_path).rename(tmp_path / "models")
+    with Ports.reserved() as ports:
+        numbers = [f"--{name}-port={getattr(ports, name)}" for name in ("http", "grpc", "metrics")]
+        session = replay(PAGE, tmp_path, installed, {"serve": numbers, "endpoint": ["--port=0"]})
+    assert len(session) > 8
+    for command, says, printed in session:
+        assert printed == says, command
 
 
 def compare(name: str, answer: dict[str, Any]) -> None:
