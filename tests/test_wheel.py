@@ -15,10 +15,13 @@ import tritonclient.http as http
 from checkout import TRITON_HOME
 from tests.chain import NAME, write_chain
 from tests.core import PROJECT, SITECUSTOMIZE, distributions, modules_without
+from tests.repositories import pack
 from tests.running import lines_until, running
 from tests.starter.repositories import write_network
+from tests.strangers.networks import copy_of
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.ground.files import size_of
+from triton_ensembles.triton.interpreter import find_interpreter
 from triton_ensembles.triton.ports import Ports
 
 _PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
@@ -33,20 +36,32 @@ output [ { name: "Y" data_type: TYPE_FP32 dims: [ 3 ] } ]
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run([*_PIP, "wheel", "--no-deps", "--wheel-dir", folder, "."], cwd=TRITON_HOME.parent, check=True)
-    (wheel,) = folder.glob("*.whl")
-    return wheel
-
-
-@pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder bin/ of an empty environment into which `pip install` has put the wheel."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, symlinks=True)
     subprocess.run([*_PIP, "--python", folder / "bin" / "python", "install", wheel], check=True)
     return folder / "bin"
+
+
+@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
+def test_the_core_works_on_every_python_that_is_here(wheel: Path, tmp_path: Path, python: str) -> None:
+    """Otherwise `check` in someone's CI needs a Python of its own."""
+    if not (interpreter := find_interpreter(python)):
+        pytest.skip(f"there is no Python {python} with a shared library here")
+    subprocess.run([interpreter.executable, "-m", "venv", tmp_path / "environment"], check=True)
+    cli = tmp_path / "environment" / "bin" / "triton-ensembles"
+    subprocess.run([cli.with_name("pip"), "--disable-pip-version-check", "install", "--quiet", wheel], check=True)
+    pack(copy_of("branches", tmp_path), tmp_path / "branches.tar.gz", "fraud", "join", "net", "scale", "tree")
+    for words, says in (
+        (("check", "branches.tar.gz"), "1 note in 1 repository"),
+        (("graph", "branches"), "flowchart LR"),
+        (("clone", "branches.tar.gz", "--count", "2", "--prefix", "tenant"), ""),
+        (("diff", "branches.tar.gz", "tenant_0001.tar.gz"), "tenant_0001"),
+    ):
+        done = run(cli, *words, folder=tmp_path)
+        assert done.returncode == (words[0] == "diff"), done.stdout + done.stderr  # as of diff(1)
+        assert says in done.stdout
 
 
 @pytest.fixture

@@ -51,6 +51,7 @@ SLOW = (
     "pytest_plugin/test_example_project.py",
     "artifacts/tensorrt/test_gpu_archive.py",
     "artifacts/tensorrt/test_plans.py",
+    "strangers/test_from_the_wheel.py",
     "test_core.py",
     "project/test_location.py",
     "test_wheel.py",
@@ -60,6 +61,7 @@ SLOW = (
 # Several workers share the files (pytest -n N --dist loadfile): those that take longest begin first, so that none of
 # them is left to one worker at the end.
 LONGEST = (
+    "strangers/test_from_the_wheel.py",
     "building/test_build.py",
     "artifacts/test_graphdef_onnx.py",
     "checking/test_parity.py",

@@ -1,9 +1,23 @@
-"""Wheels made here, in a folder that pip uses instead of its index."""
+"""The wheel of this project, and wheels made here, in a folder that pip uses instead of its index."""
 
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from checkout import ROOT
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this project."""
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
+    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", folder, ROOT], check=True)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
 
 
 @pytest.fixture

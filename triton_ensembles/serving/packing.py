@@ -47,7 +47,10 @@ def pack(source: Served, archive: Path, progress: Progress, *, proof_log: Path |
             else:
                 place(path, staged / inner)
         write_archive(staged, new, progress=progress)
-        refuse_faults(new, here(), f"the archive of {shown(source.path)} has faults, so it was not written", archive)
+        place_shown = archive if proof_log else Path(archive.name)  # the archive of an endpoint lasts no longer than it
+        refuse_faults(
+            new, here(), f"the archive of {shown(source.path)} has faults, so it was not written", place_shown
+        )
         if proof_log:
             prove(new, archive, source.python, proof_log, progress)
         new.replace(archive)

@@ -74,13 +74,14 @@ def served(path: Path, scratch: Path, progress: Progress = lambda _: None, singl
     """
     if not path.exists():
         raise UsageError("there is no such file or folder", path=path)
+    name, path = _name_of(path), repository_at(path)
     if (path / RECIPE).is_file():
         return of_built(built_of(path, progress), path)
-    refuse_no_repository(path)
     repositories = list(find_repositories(path))  # once: there may be a hundred thousand files
     message = f"this cannot be served, because check finds faults in {shown(path)}"
     refuse_faults(path, replace(here(), single=single), message, repositories=repositories)
-    return laid_out(path, repositories, scratch, progress)
+    laid = laid_out(path, repositories, scratch, progress)
+    return replace(laid, name=name) if path.is_dir() else laid
 
 
 def laid_out(path: Path, repositories: Sequence[Repository], scratch: Path, progress: Progress) -> Served:
@@ -142,16 +143,20 @@ def here() -> Destination:
     return Destination("" if _GPUS.is_dir() else CPU.name)
 
 
-def refuse_no_repository(path: Path) -> None:
-    """Raises :class:`EnsembleError` unless ``path`` is one model repository, one model, or a file."""
-    if path.is_dir() and not is_repository(path):
-        several = [shown(repository.path) for repository in find_repositories(path)]
-        if several:
-            message = f"there are several here: {listed(several)}"
-            raise UsageError(message, path=path, cure="name those that you want")
-        message = f"there is no model here: neither this folder nor one in it has a {CONFIG} or a version folder"
-        cure = "name the folder that holds the models' folders, one model's folder, or an archive"
-        raise UsageError(message, path=path, cure=cure)
+def repository_at(path: Path) -> Path:
+    """``path``, if it is a model repository, a model or a file, else the only repository or archive in this folder.
+    Raises :class:`EnsembleError`: there is none, or more than one."""
+    if not path.is_dir() or is_repository(path) or (path / RECIPE).is_file():
+        return path
+    inner = [repository.path for repository in find_repositories(path)]
+    if len(inner) == 1:
+        return inner[0]
+    if inner:
+        message = f"there are several here: {listed([shown(repository) for repository in inner])}"
+        raise UsageError(message, path=path, cure="name those that you want")
+    message = f"there is no model here: neither this folder nor one in it has a {CONFIG} or a version folder"
+    cure = "name the folder that holds the models' folders, one model's folder, or an archive"
+    raise UsageError(message, path=path, cure=cure)
 
 
 def built_of(folder: Path, progress: Progress, target: Target | None = None) -> Built:

@@ -9,6 +9,7 @@ from triton_ensembles.building.places import Places
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.ground.progress import Progress
+from triton_ensembles.project.examples.made_up import NAME as EXAMPLE
 from triton_ensembles.project.location import ENSEMBLES
 from triton_ensembles.starter.from_repository import write_from_repository
 from triton_ensembles.triton.targets import Target
@@ -28,6 +29,7 @@ def build_fused(repository: Path, name: str, target: Target, dist: Path, work: P
             message = f"{shown(repository)} needs a recipe first: {missing}"
             raise EnsembleError(message, cure=f"run: {COMMAND} new {name} --from {shown(repository)}")
         for line in notes.assumed:
-            progress(f"assumed: {line}")
+            if EXAMPLE not in line:  # this project has no user who could replace it
+                progress(f"assumed: {line}")
         places = Places(folder.parent, work, dist)
         return build(folder, target, places, allow_random=False, prove=True, ask=False, progress=progress)

@@ -26,6 +26,7 @@ Required = Mapping[str, tuple[Requirement, Path]]
 """The requirements in the files beside a repository, by canonical name, and the file of each."""
 
 _REQUIREMENTS = "*requirements*.txt"
+_EXACT_SERIES = re.compile(r"==(.+)\.\*")  # of pip; conda writes ==2.2.* as =2.2
 _MOST_FILES, _LARGEST = 20, 1 << 20
 
 
@@ -55,10 +56,10 @@ def packages_of(repository: Repository, required: Required) -> Packages:
             if model.folder not in packages.steps:
                 packages.steps.append(model.folder)
             requirement, path = required.get(name, (None, None))
-            pins = [pin for pin in (requirement.specifier if requirement else ()) if pin.operator == "=="]
-            is_exact = bool(pins) and "*" not in pins[0].version
-            packages.requirements[name] = f"{name}=={pins[0].version}" if is_exact else name
-            if is_exact and path:
+            clauses = sorted(map(str, requirement.specifier if requirement else ()))
+            versions = ",".join(_EXACT_SERIES.sub(r"=\1", clause) for clause in clauses)
+            packages.requirements[name] = f"{name}{versions}"
+            if versions and path:
                 packages.pinned[name] = path
     return packages
 

@@ -1,0 +1,97 @@
+"""The ONNX files of the strangers' repositories, which git does not keep: small networks with weights from a seed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+REPOSITORIES = Path(__file__).parent / "repositories"
+FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
+_VALUES = np.array([0, 0, 0, 0, 0, 0, 0, 0, -1, 2, 3, 1.5, -2, -2.5, -3], np.float32)  # of the words, "good" is 2
+Tensor = tuple[str, int, list[str | int]]
+
+
+def copy_of(name: str, folder: Path) -> Path:
+    """The repository ``name``, with its model files, as ``folder/NAME``."""
+    copied = Path(shutil.copytree(REPOSITORIES / name, folder / name))
+    for config in REPOSITORIES.joinpath(name).rglob("config.pbtxt"):  # git keeps no empty folders
+        version = copied / config.parent.relative_to(REPOSITORIES / name) / "1"
+        version.mkdir(exist_ok=True)
+    _NETWORKS[name](copied)
+    return copied
+
+
+def _save(file: Path, nodes: list[onnx.NodeProto], taken: list[Tensor], written: Tensor, **weights: np.ndarray) -> None:
+    tensors = [numpy_helper.from_array(np.asarray(value), name) for name, value in weights.items()]
+    values = [helper.make_tensor_value_info(*tensor) for tensor in (*taken, written)]
+    graph = helper.make_graph(nodes, file.stem, values[:-1], values[-1:], tensors)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), file)
+
+
+def _sentiment(folder: Path) -> None:
+    """The sum of the words' values, of those that the mask keeps."""
+    nodes = [
+        helper.make_node("Gather", ["values", "input_ids"], ["each"]),
+        helper.make_node("Cast", ["attention_mask"], ["mask"], to=FLOAT),
+        helper.make_node("Unsqueeze", ["mask", "last"], ["column"]),
+        helper.make_node("Mul", ["each", "column"], ["kept"]),
+        helper.make_node("ReduceSum", ["kept", "tokens"], ["logits"], keepdims=0),
+    ]
+    taken: list[Tensor] = [(name, INT64, ["batch", "tokens"]) for name in ("input_ids", "attention_mask")]
+    values = np.stack([-_VALUES, _VALUES], 1)
+    file = folder / "classifier" / "1" / "model.onnx"
+    _save(file, nodes, taken, ("logits", FLOAT, ["batch", 2]), values=values, last=[2], tokens=[1])
+
+
+def _photos(folder: Path) -> None:
+    """The mean of each channel, as a probability."""
+    nodes = [
+        helper.make_node("GlobalAveragePool", ["pixel_values"], ["mean"]),
+        helper.make_node("Flatten", ["mean"], ["channels"]),
+        helper.make_node("Softmax", ["channels"], ["probs"]),
+    ]
+    taken: list[Tensor] = [("pixel_values", FLOAT, ["batch", 3, 32, 32])]
+    _save(folder / "resnet" / "1" / "model.onnx", nodes, taken, ("probs", FLOAT, ["batch", 3]))
+
+
+def _bls(folder: Path) -> None:
+    """The sum of the words' values; of long texts, their mean."""
+    for name, reduction in (("short", "ReduceSum"), ("long", "ReduceMean")):
+        axes = {"axes": [1]} if reduction == "ReduceMean" else {}
+        inputs = ["each"] if axes else ["each", "tokens"]
+        nodes = [
+            helper.make_node("Gather", ["values", "input_ids"], ["each"]),
+            helper.make_node(reduction, inputs, ["logits"], keepdims=0, **axes),
+        ]
+        values = np.stack([-_VALUES, _VALUES], 1)
+        weights = {"values": values} if axes else {"values": values, "tokens": [1]}
+        taken: list[Tensor] = [("input_ids", INT64, ["texts", "tokens"])]
+        file = folder / f"classifier_{name}" / "1" / "model.onnx"
+        _save(file, nodes, taken, ("logits", FLOAT, ["texts", 2]), **weights)
+
+
+def _linear(file: Path, taken: str, written: str, width: int, seed: int) -> None:
+    nodes = [helper.make_node("MatMul", [taken, "weights"], ["sum"]), helper.make_node("Sigmoid", ["sum"], [written])]
+    weights = np.random.default_rng(seed).normal(size=(width, 1)).astype(np.float32)
+    _save(file, nodes, [(taken, FLOAT, ["N", width])], (written, FLOAT, ["N", 1]), weights=weights)
+
+
+def _branches(folder: Path) -> None:
+    _linear(folder / "tree" / "1" / "model.onnx", "features", "score", 9, 1)
+    _linear(folder / "tree" / "2" / "model.onnx", "features", "score", 9, 2)
+    _linear(folder / "net" / "3" / "net.onnx", "features", "score", 9, 3)
+
+
+def _churn(folder: Path) -> None:
+    _linear(folder / "model_repository" / "xgb" / "1" / "model.onnx", "input", "probability", 4, 4)
+
+
+_NETWORKS: dict[str, Callable[[Path], None]] = {
+    "sentiment": _sentiment, "photos": _photos, "bls": _bls, "branches": _branches, "churn": _churn,
+}  # fmt: skip

@@ -1,0 +1,1 @@
+WORDS = ["[PAD]", "[UNK]", "a", "the", "movie", "plot", "was", "is", "not", "good", "great", "funny", "bad", "boring"]
