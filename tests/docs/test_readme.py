@@ -1,4 +1,4 @@
-"""The smallest ensemble of the README, typed in as it stands there: built, served, asked, broken and checked."""
+"""The README: what `check` says at its top, and its smallest ensemble, typed in, built, served and asked."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from checkout import ROOT
 from tests.checking.packing import write_folder
 from tests.docs.blocks import Block, blocks_of
 from tests.running import running
+from tests.strangers.networks import copy_of
 from triton_ensembles.triton.ports import Ports
 
 README = ROOT / "README.md"
@@ -47,9 +48,9 @@ def shell(script: str, folder: Path) -> str:
     return subprocess.run(command, cwd=folder, env=environment, stdout=output, stderr=errors, text=True).stdout
 
 
-def test_the_smallest_ensemble_is_built_served_asked_and_checked(project: Path) -> None:
+def test_the_smallest_ensemble_is_built_served_and_asked(project: Path) -> None:
     """Otherwise the first ensemble that a newcomer writes, by copying, does not work."""
-    (written, _), *later = blocks("sh run")
+    ((written, _),) = blocks("sh run")
     assert shell(written.text, project) == ""
     ((serve, _),), ((ask, answer),) = blocks("sh serve"), blocks("sh ask")
     (command,) = serve.commands
@@ -70,9 +71,20 @@ def test_the_smallest_ensemble_is_built_served_asked_and_checked(project: Path) 
         assert shell(ask.text.replace(":8000/", f":{ports.http}/"), project).strip() == answer.strip()
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=300)
-    assert later
-    for block, output in later:
-        assert without_time(shell(block.text, project)) == without_time(output)
+
+
+def test_check_prints_the_faults_of_a_broken_repository_as_shown_at_the_top(project: Path) -> None:
+    models = copy_of("sentiment", project / "broken").rename(project / "models")
+    for file, right, wrong in (
+        ("sentiment/config.pbtxt", 'output_map { key: "input_ids"', 'output_map { key: "input_id"'),
+        ("labels/config.pbtxt", "dims: [ 2 ]", "dims: [ 3 ]"),
+        ("tokenizer/1/model.py", '"TEXT")', '"TEXTS")'),
+    ):
+        text = (models / file).read_text()
+        assert text.count(right) == 1
+        (models / file).write_text(text.replace(right, wrong))
+    shown = next(block for block in blocks_of(README) if block.kind == "text")
+    assert without_time(shell("triton-ensembles check models/", project)) == without_time(shown.text)
 
 
 def without_time(output: str) -> str:

@@ -56,10 +56,21 @@ def test_two_repositories_with_a_model_of_one_name_are_refused(chain: Path, tmp_
         refuse_shared_names(both)
 
 
+def test_a_folder_with_one_repository_in_it_stands_for_that_one(chain: Path, tmp_path: Path) -> None:
+    """As check and a fused build take it."""
+    (tmp_path / "deploy").mkdir()
+    chain.rename(tmp_path / "deploy" / "model_repository")
+    source = served(tmp_path / "deploy", tmp_path)
+    assert (source.name, source.repository) == ("deploy", tmp_path / "deploy" / "model_repository")
+
+
 def test_a_folder_without_models_and_one_of_several_repositories_are_refused(chain: Path, tmp_path: Path) -> None:
     with pytest.raises(EnsembleError, match="no model here"):
         served(tmp_path, tmp_path)
     pack(chain, tmp_path / "a.tar.gz")
+    (tmp_path / "only").mkdir()
+    pack(chain, tmp_path / "only" / "a.tar.gz")
+    assert served(tmp_path / "only", tmp_path).models == served(chain, tmp_path).models
     pack(chain, tmp_path / "b.tar.gz")
     with pytest.raises(EnsembleError, match=r"several here: .*a\.tar\.gz.*name those"):
         served(tmp_path, tmp_path)

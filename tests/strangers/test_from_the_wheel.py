@@ -23,7 +23,9 @@ from tests.running import lines_until, running
 from tests.strangers.examples import ANSWERS, REQUESTS
 from tests.strangers.networks import copy_of
 from tests.strangers.transcript import replay
+from triton_ensembles.triton.interpreter import find_interpreter
 from triton_ensembles.triton.ports import Ports
+from triton_ensembles.triton.targets import cpu
 
 PAGE = ROOT / "docs" / "getting-started.md"
 CLIENT = Path(__file__).with_name("client.py")
@@ -31,10 +33,10 @@ SERVABLE = {"sentiment": "sentiment", "branches": "fraud", "bls": "router"}  # w
 FUSED = {"24.09": ("photos", "bls", "churn"), "26.05": ("sentiment", "bls", "branches")}
 CHECKED = {
     "sentiment": ("no faults in 1 repository", 0),
-    "photos": ("error[import-missing]: Python 3.12 has no module 'PIL'", 1),
+    "photos": ("has no module 'PIL'", 1),
     "bls": ("no faults in 1 repository", 0),
     "branches": ("note[ensemble-branch]: tree (step 2) and net (step 3) run beside each other", 0),
-    "churn": ("error[import-missing]: Python 3.12 has no module 'pandas'", 1),
+    "churn": ("has no module 'pandas'", 1),
 }
 
 
@@ -93,11 +95,13 @@ def test_boto3_gets_the_same_from_fused_archives_and_from_those_of_tar(
     installed: dict[str, str], folder: Path, release: str
 ) -> None:
     """The router cannot call from an archive as drawn; a fused one answers as plain Triton does."""
+    needs_python_of(release)
     refused = run(installed, folder, "check", "bls.tar.gz")
     assert "error[sagemaker-no-ensemble]" in refused.stdout and refused.returncode == 1
     assert "fix: build the fused form, in which models call each other" in refused.stdout
     built = run(installed, folder, "build", *FUSED[release], "--target", "fused", "--image", release)
     assert built.returncode == 0, built.stderr
+    assert release != "24.09" or "import: pillow>=10" in built.stderr  # as its requirements.txt says
     archives = [f"dist/fused/{release}/{name}.tar.gz={name}.json" for name in FUSED[release]]
     archives += ["branches.tar.gz=branches.json"] if release == "24.09" else []
     with local_endpoint(installed, folder) as shell:
@@ -113,6 +117,7 @@ def test_boto3_gets_the_same_from_fused_archives_and_from_those_of_tar(
 
 def test_the_page_prints_what_it_says(installed: dict[str, str], tmp_path: Path) -> None:
     """Otherwise the first hour of a newcomer is not the one that docs/getting-started.md promises."""
+    needs_python_of("24.09")
     copy_of("sentiment", tmp_path).rename(tmp_path / "models")
     with Ports.reserved() as ports:
         numbers = [f"--{name}-port={getattr(ports, name)}" for name in ("http", "grpc", "metrics")]
@@ -120,6 +125,11 @@ def test_the_page_prints_what_it_says(installed: dict[str, str], tmp_path: Path)
     assert len(session) > 8
     for command, says, printed in session:
         assert printed == says, command
+
+
+def needs_python_of(release: str) -> None:
+    if find_interpreter(cpu(release).python) is None:
+        pytest.skip(f"there is no Python {cpu(release).python} with a shared library here")
 
 
 def compare(name: str, answer: dict[str, Any]) -> None:
