@@ -33,7 +33,7 @@ def server_command(
     The repository stands for /tmp/sagemaker (multi-model: an empty folder) or /opt/ml/model (single model: the unpacked
     archive). Where the script exits with an error, it is raised as :class:`EnsembleError`.
     """
-    environment = honored(environment, release) | platform
+    environment = {**honored(environment, release), **platform}
     arguments = ["--allow-sagemaker=true", "--allow-http=false", "--model-control-mode=explicit"]
     arguments.append(f"--model-repository={repository}")
     for variable in variables().values():
