@@ -139,4 +139,4 @@ def test_the_commands_of_the_page_exist() -> None:
     known = {option for parameter in command.params for option in parameter.opts}
     text = _PAGE.read_text(encoding="utf-8")
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)) <= known
-    assert text.count("triton-ensembles check ") >= 4
+    assert text.count("triton-ensembles check ") >= 3

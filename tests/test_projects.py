@@ -76,7 +76,7 @@ def test_without_a_project_a_command_says_so_in_one_line(
     monkeypatch.chdir(tmp_path)
     result = run(words.split())
     line = result.stderr.splitlines()[-1]
-    assert result.exit_code == (2 if words == "check" else 1)
+    assert result.exit_code == 2
     assert f"there is no project: neither {tmp_path} nor a folder above it holds ensembles/" in line
     assert "--project DIR" in line
 

@@ -34,6 +34,10 @@ HELPER = model("helper", execute="x = x * 10")
 CALLING = model("caller", execute=CALL) | HELPER
 STEP_CALLS = ensemble("pipe", "a", "b") | model("a", execute="x = x + 1") | model("b", execute=CALL) | HELPER
 OLD = ("--image-uri", "123456789012.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:22.12-py3-cpu")
+NEW = ("--image-uri", "123456789012.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:25.04-py3-cpu")
+DECOUPLED = model() | {
+    "identity/config.pbtxt": model()["identity/config.pbtxt"] + b"model_transaction_policy { decoupled: true }"
+}
 TWO = PIPE | ensemble("second", "b")
 
 Run = Callable[..., Result]
@@ -171,6 +175,13 @@ def test_it_is_shown_invoked_updated_scaled_and_removed(run: Run, local: LocalEn
         (PIPE, ("--env", "sagemaker_triton_log_info=1"), "did you mean SAGEMAKER_TRITON_LOG_INFO"),
         (PIPE, ("--env", "SAGEMAKER_TRITION_THREAD_COUNT=1"), "did you mean SAGEMAKER_TRITON_THREAD_COUNT"),
         (PIPE, ("--env", "SAGEMAKER_TRITON_PURPLE=1"), "reads no variable .*leave it out"),
+        (DECOUPLED, (), "decoupled.*deploy --single --env SAGEMAKER_TRITON_INFERENCE_TYPE=generate_stream"),
+        (
+            DECOUPLED,
+            (*NEW, "--env", "SAGEMAKER_TRITON_INFERENCE_TYPE=generate_stream"),
+            "does not contain model-.*upload",
+        ),
+        (DECOUPLED, (*NEW, "--env", "SAGEMAKER_TRITON_INFERENCE_TYPE=stream"), "Invalid .*use one of infer, generate"),
         (PIPE, ("--env", "SAGEMAKER_MULTI_MODEL=true"), "SageMaker sets SAGEMAKER_MULTI_MODEL"),
         (PIPE, ("--env", "SAGEMAKER_TRITON_INFERENCE_TYPE=generate"), "no effect in release 24.10: .* since 25.03"),
         (

@@ -13,6 +13,9 @@ import requests
 from tests.endpoint.conftest import BUCKET, Deployer, ask, refused
 from tests.endpoint.hosting.archives import ensemble, model
 from triton_ensembles.endpoint.local import LocalEndpoint
+from triton_ensembles.endpoint.metrics.cloudwatch import MinuteStatistics
+from triton_ensembles.endpoint.metrics.publishing import TritonPublisher
+from triton_ensembles.endpoint.metrics.triton import TritonMetrics
 
 ACCOUNT = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver"
 PIPE = ensemble("pipe", "a", "b") | model("a", execute="x = x + 1") | model("b", execute="x = x * 2")
@@ -58,6 +61,7 @@ def test_variables_that_the_container_ignores_are_warned_of_and_the_endpoint_ser
         "SAGEMAKER_TRITON_LOG_VERBOS": "1",
         "SAGEMAKER_TRITON_ADDITIONAL_ARGS": "--no-such-flag",
         "SAGEMAKER_TRITON_MODEL_LOAD_GPU_LIMIT": "0.5",
+        "SAGEMAKER_TRITON_PUBLISH_METRICS_TO_CLOUDWATCH": "true",
         "SAGEMAKER_PROGRAM": "inference.py",
     }
     deployer.single_model("old", PIPE, Environment=environment, Image=f"{ACCOUNT}:22.12-py3")
@@ -67,7 +71,21 @@ def test_variables_that_the_container_ignores_are_warned_of_and_the_endpoint_ser
     assert "did you mean SAGEMAKER_TRITON_LOG_VERBOSE?" in page
     assert "SAGEMAKER_TRITON_ADDITIONAL_ARGS has no effect in release 22.12" in page
     assert "MODEL_LOAD_GPU_LIMIT has no effect here: there is no GPU whose memory it could limit" in page
+    assert "Triton's metrics are not published: that needs" in page
     assert "SAGEMAKER_PROGRAM" not in page
+
+
+def test_counters_are_differences_and_what_is_no_number_or_no_metric_of_triton_is_left_out() -> None:
+    """A restarted server begins again at 0; a custom metric would cost money on AWS."""
+    minutes = MinuteStatistics()
+    publisher = TritonPublisher(TritonMetrics(None), lambda: iter(()), minutes)  # type: ignore[arg-type]
+    labels = 'endpoint="e",variant="v",instance="0",target_model="m",model="a",version="1"'
+    for count in (5, 7, 2):
+        text = f"# TYPE nv_count counter\nnv_count{{{labels}}} {count}\n# TYPE own gauge\nown{{{labels}}} 1\n"
+        publisher.record(f"{text}# TYPE nv_gauge gauge\nnv_gauge{{{labels}}} NaN\n", {("e", "v"): "Mine"})
+    data = [datum for namespace, data in minutes.take().items() for datum in data if namespace == "Mine"]
+    assert {datum["MetricName"] for datum in data} == {"nv_count"}
+    assert sum(datum["StatisticValues"]["Sum"] for datum in data) == 5 + 2 + 2
 
 
 def test_another_inference_type_is_refused_by_name(deployer: Deployer) -> None:

@@ -145,7 +145,7 @@ def test_diff_shows_differences_and_builds_nothing() -> None:
         "+    kind: KIND_GPU",
     ):
         assert words in result.output
-    assert CliRunner().invoke(main, ["diff", "cpu", "cpu"]).exit_code == 1
+    assert CliRunner().invoke(main, ["diff", "cpu", "cpu"]).exit_code == 2
 
 
 def test_a_version_without_the_file_of_the_others_is_refused() -> None:

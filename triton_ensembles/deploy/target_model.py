@@ -26,7 +26,8 @@ def single_archive(aws: Aws, endpoint: str) -> str:
 def _container(aws: Aws, endpoint: str) -> dict[str, Any]:
     config = existing_endpoint(aws, endpoint)["EndpointConfigName"]
     variants = aws.sagemaker.describe_endpoint_config(EndpointConfigName=config)["ProductionVariants"]
-    container: dict[str, Any] = aws.sagemaker.describe_model(ModelName=variants[0]["ModelName"])["PrimaryContainer"]
+    name = variants[0].get("ModelName")  # one of inference components has none
+    container: dict[str, Any] = aws.sagemaker.describe_model(ModelName=name).get("PrimaryContainer", {}) if name else {}
     return container
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.archive.manifest import one_python
+from triton_ensembles.checking.repository import find_repositories
+from triton_ensembles.checking.sagemaker import served_models
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.commands.common.arguments import Chosen
 from triton_ensembles.commands.common.builds import build_all
@@ -12,7 +14,7 @@ from triton_ensembles.deploy.rehearsal import image_for
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.serving.packing import pack
 from triton_ensembles.serving.served import Served, of_built, served
-from triton_ensembles.triton.destination import SingleModel
+from triton_ensembles.triton.destination import Destination, SingleModel
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
 from triton_ensembles.triton.targets import CPU, Target
 
@@ -59,15 +61,19 @@ def hosted_of(selected: Chosen, scratch: Path, target: Target = CPU, *, single: 
     python = one_python({source.name: source.python for source, _ in hosted.values()})
     return Hosted(
         archives={name: archive for name, (_, archive) in hosted.items()},
-        configs={name: _config(source) for name, (source, _) in hosted.items()},
+        configs={name: _config(source, single) for name, (source, _) in hosted.items()},
         image=image_for(python),
         served={name: source for name, (source, _) in hosted.items()},
         completes=not all(source.is_complete for source, _ in hosted.values()),
     )
 
 
-def _config(source: Served) -> ModelConfig:
+def _config(source: Served, single: bool) -> ModelConfig:
     """The config of the model that SageMaker's container serves: the ensemble, if there is one."""
-    configs = [path for top in source.tops if (path := source.repository / top / CONFIG).is_file()]
+    tops = source.tops
+    if single:
+        alone = Destination(single=SingleModel())
+        tops = tuple(top.folder for read in find_repositories(source.repository) for top in served_models(read, alone))
+    configs = [path for top in tops if (path := source.repository / top / CONFIG).is_file()]
     read = [read_config(path) for path in configs]
     return next((config for config in read if config.platform == "ensemble"), read[0] if read else ModelConfig())

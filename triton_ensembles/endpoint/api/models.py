@@ -7,7 +7,7 @@ from triton_ensembles.endpoint.api.errors import NotSupportedLocally, Validation
 from triton_ensembles.endpoint.api.resources import Resource, Resources
 from triton_ensembles.endpoint.api.validation import refuse_unsupported
 from triton_ensembles.endpoint.hosting.spec import ContainerSpec
-from triton_ensembles.triton.sagemaker_variables import INFERENCE_TYPE, INFERENCE_TYPES
+from triton_ensembles.triton.sagemaker_variables import INFERENCE_TYPE, INFERENCE_TYPES, is_known
 
 # Roles, networks and logs have no effect on a laptop; they are kept and returned by Describe.
 _MODEL = {"ModelName", "PrimaryContainer", "Containers", "Tags", "ExecutionRoleArn", "VpcConfig"}
@@ -61,10 +61,10 @@ def container_spec(request: Mapping[str, Any]) -> ContainerSpec:
     environment = container.get("Environment") or {}
     if sum(len(key.encode()) + len(value.encode()) for key, value in environment.items()) > _ENVIRONMENT_BYTES:
         raise ValidationException("The container's Environment is larger than 32 KB")
-    if environment.get(INFERENCE_TYPE) in INFERENCE_TYPES[1:]:
+    spec = ContainerSpec(image, url, mode, environment, multi.get("ModelCacheSetting", "Enabled"))
+    if environment.get(INFERENCE_TYPE) in INFERENCE_TYPES[1:] and is_known(INFERENCE_TYPE, spec.release):
         cure = "the local container is Triton 24.10, which has infer alone"
         raise NotSupportedLocally(f"{INFERENCE_TYPE}={environment[INFERENCE_TYPE]}", cure)
-    spec = ContainerSpec(image, url, mode, environment, multi.get("ModelCacheSetting", "Enabled"))
     if spec.is_gateway and mode == "MultiModel":
         cure = "its one archive holds all models: leave out Mode"
         raise NotSupportedLocally("the gateway's image with Mode MultiModel", cure)

@@ -34,7 +34,14 @@ from triton_ensembles.triton.home import find_home, server_python
 from triton_ensembles.triton.ports import is_free
 from triton_ensembles.triton.releases import image_of
 from triton_ensembles.triton.sagemaker_server import PORT_VARIABLES
-from triton_ensembles.triton.sagemaker_variables import MULTI_MODEL, variable_faults, variables
+from triton_ensembles.triton.sagemaker_variables import (
+    ALLOW_METRICS,
+    METRIC_NAMESPACE,
+    MULTI_MODEL,
+    PUBLISH_METRICS,
+    variable_faults,
+    variables,
+)
 from triton_ensembles.triton.stubs import prepare_stubs
 
 _MEASURE_SECONDS = (2.0, 10.0)  # between measurements: at least and at most
@@ -203,6 +210,9 @@ class Variant:
         """Say which variables the container does not read, and which are without effect on this machine."""
         for fault in variable_faults(self._spec.environment, self._spec.release):
             self._warn(fault)
+        if PUBLISH_METRICS in self._spec.environment and not self._spec.metric_namespace:
+            needed = f"{PUBLISH_METRICS}=true, {ALLOW_METRICS}=true and {METRIC_NAMESPACE}"
+            self._report(0).event("variable", f"Triton's metrics are not published: that needs {needed}")
         for name in self._spec.environment:
             if (known := variables().get(name)) and known.here:
                 self._report(0).event("variable", f"{name} has no effect here: {known.here}")

@@ -7,6 +7,8 @@ since the last reading; histograms and summaries are left out.
 
 import asyncio
 import contextlib
+import logging
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 
@@ -15,6 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from triton_ensembles.endpoint.metrics.minutes import MinuteStatistics
 from triton_ensembles.endpoint.metrics.triton import Source, TritonMetrics
 
+_LOG = logging.getLogger(__name__)
 _MINUTE = 60.0
 _TRITONS = "nv_"  # names of custom metrics have another beginning
 _NAMES = {"endpoint": "EndpointName", "variant": "VariantName", "model": "model", "version": "version"}
@@ -46,7 +49,10 @@ class TritonPublisher:
             await asyncio.sleep(_MINUTE - time.time() % _MINUTE)
             sources = [source for source in self._sources() if source.namespace]
             namespaces = {(source.labels["endpoint"], source.labels["variant"]): source.namespace for source in sources}
-            self.record(await self._triton.exposition(sources), namespaces)
+            try:
+                self.record(await self._triton.exposition(sources), namespaces)
+            except Exception:  # the next minute may succeed
+                _LOG.exception("Triton's metrics of this minute were not published")
 
     def record(self, exposition: str, namespaces: Mapping[tuple[str, str], str]) -> None:
         """Add the values of an exposition; ``namespaces`` are by endpoint and variant."""
@@ -55,6 +61,8 @@ class TritonPublisher:
                 continue
             for sample in family.samples:
                 value, labels = sample.value, sample.labels
+                if not math.isfinite(value):
+                    continue
                 if family.type == "counter":
                     key = (family.name, frozenset(labels.items()))
                     before = self._counted.get(key, 0.0)

@@ -77,7 +77,7 @@ def ask(x):
     found = faults(write(tmp_path / "a.tar.gz", {**files, **helper}))
     assert [(fault.rule, fault.place.line) for fault in found] == [("sagemaker-bls", 6)]
     assert found[0].place.path.endswith("a.tar.gz!one.step/1/ask.py")
-    good = {**files, "one.step/1/ask.py": call.replace('"helper"', '"one.step"')}
+    good = {**files, "one.step/1/ask.py": call.replace('"helper"', '"two.step"')}
     assert rules(write(tmp_path / "b.tar.gz", good)) == set()
 
 
