@@ -77,8 +77,8 @@ def ask(x):
     found = faults(write(tmp_path / "a.tar.gz", {**files, **helper}))
     assert [(fault.rule, fault.place.line) for fault in found] == [("sagemaker-bls", 6)]
     assert found[0].place.path.endswith("a.tar.gz!one.step/1/ask.py")
-    good = {**files, "one.step/1/ask.py": call.replace('"helper"', '"two.step"')}
-    assert rules(write(tmp_path / "b.tar.gz", good)) == set()
+    both = ensemble(step("one.step", {"X": "X"}, {"Y": "T"}), step("helper", {"X": "T"}, {"Y": "Y"}))
+    assert rules(write(tmp_path / "b.tar.gz", {**files, **helper, "one/config.pbtxt": both})) == set()
 
 
 def test_junk_is_a_fault_and_does_not_crash(tmp_path: Path) -> None:
