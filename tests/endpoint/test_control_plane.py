@@ -250,23 +250,6 @@ def test_lists_come_in_pages_filtered_and_sorted(deployer: Deployer, shared: str
     assert not sagemaker.list_endpoints(StatusEquals="OutOfService")["Endpoints"]
 
 
-def test_tags_are_kept_by_arn(deployer: Deployer, sagemaker: Any) -> None:
-    container = {"Image": IMAGE, "ModelDataUrl": "s3://b/p/"}
-    tags = [{"Key": "team", "Value": "vision"}]
-    arn = sagemaker.create_model(ModelName="Tagged", PrimaryContainer=container, Tags=tags)["ModelArn"]
-    sagemaker.add_tags(ResourceArn=arn, Tags=[{"Key": "cost", "Value": "0"}, {"Key": "team", "Value": "text"}])
-    assert [(tag["Key"], tag["Value"]) for tag in sagemaker.list_tags(ResourceArn=arn)["Tags"]] == [
-        ("team", "text"),
-        ("cost", "0"),
-    ]
-    reserved = refused(sagemaker.add_tags, ResourceArn=arn, Tags=[{"Key": "AWS:x", "Value": ""}])
-    assert reserved[0] == "ValidationException" and "aws: prefixed tag key names" in reserved[1]
-    sagemaker.delete_tags(ResourceArn=arn, TagKeys=["team"])
-    assert [tag["Key"] for tag in sagemaker.list_tags(ResourceArn=arn)["Tags"]] == ["cost"]
-    sagemaker.delete_model(ModelName="Tagged")
-    assert refused(sagemaker.list_tags, ResourceArn=arn)[0] == "ValidationException"
-
-
 def test_an_update_changes_the_model_and_a_failed_one_leaves_the_old_serving(
     deployer: Deployer, sagemaker: Any, runtime: Any
 ) -> None:

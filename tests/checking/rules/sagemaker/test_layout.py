@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.checking.packing import MODEL_PY, Content, ensemble_of, faults, link, members, python_step, rules, write
+from triton_ensembles.checking.examples import ensemble, step
 
 SPACE = 'platform : "ensemble"'
 ENSEMBLE: dict[str, Content] = {"one/config.pbtxt": ensemble_of("one.step"), "one/1": None}
