@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.endpoint.conftest import Deployer, refused
+from tests.endpoint.conftest import IMAGE, Deployer, refused
 
 
 def test_tags_are_kept_by_arn(deployer: Deployer, sagemaker: Any) -> None:
