@@ -56,10 +56,9 @@ def test_two_repositories_with_a_model_of_one_name_are_refused(chain: Path, tmp_
         refuse_shared_names(both)
 
 
-def test_a_folder_with_one_repository_in_it_stands_for_that_one(chain: Path, tmp_path: Path) -> None:
+def test_a_folder_with_one_repository_in_it_stands_for_that_one(tmp_path: Path) -> None:
     """As check and a fused build take it."""
-    (tmp_path / "deploy").mkdir()
-    chain.rename(tmp_path / "deploy" / "model_repository")
+    write_chain(tmp_path / "deploy" / "model_repository")
     source = served(tmp_path / "deploy", tmp_path)
     assert (source.name, source.repository) == ("deploy", tmp_path / "deploy" / "model_repository")
 
