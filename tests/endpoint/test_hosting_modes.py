@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 import requests
-from triton_ensembles.endpoint.metrics.cloudwatch import MinuteStatistics
 
 from tests.endpoint.conftest import BUCKET, Deployer, ask, refused
 from tests.endpoint.hosting.archives import ensemble, model
 from triton_ensembles.endpoint.local import LocalEndpoint
+from triton_ensembles.endpoint.metrics.minutes import MinuteStatistics
 from triton_ensembles.endpoint.metrics.publishing import TritonPublisher
 from triton_ensembles.endpoint.metrics.triton import TritonMetrics
 
