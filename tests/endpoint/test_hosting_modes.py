@@ -64,8 +64,8 @@ def test_variables_that_the_container_ignores_are_warned_of_and_the_endpoint_ser
         "SAGEMAKER_TRITON_PUBLISH_METRICS_TO_CLOUDWATCH": "true",
         "SAGEMAKER_PROGRAM": "inference.py",
     }
-    deployer.single_model("old", PIPE, Environment=environment, Image=f"{ACCOUNT}:22.12-py3")
-    assert ask(runtime, "old", None, 1, 3) == [4, 8]
+    deployer.single_model("single-old", PIPE, Environment=environment, Image=f"{ACCOUNT}:22.12-py3")
+    assert ask(runtime, "single-old", None, 1, 3) == [4, 8]
     page = html.unescape(requests.get(local.url, timeout=60).text)
     assert "reads no variable SAGEMAKER_TRITON_LOG_VERBOS" in page
     assert "did you mean SAGEMAKER_TRITON_LOG_VERBOSE?" in page

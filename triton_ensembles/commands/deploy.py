@@ -106,9 +106,9 @@ def deploy(
     If all archives were built by this tool, Triton is told not to complete their configs, which are complete: without
     that, each Python step takes a second longer to load. Override it with --env SAGEMAKER_TRITON_ADDITIONAL_ARGS=….
     """
+    chosen = chosen_archives(archives, target, allow_random=allow_random)
     aws = Aws()
     place = archive_prefix(aws, endpoint, bucket, prefix)
-    chosen = chosen_archives(archives, target, allow_random=allow_random)
     if single and not cache:
         raise click.UsageError("--no-cache is for multi-model endpoints: leave it out, or --single")
     only = one_archive(chosen) if single else None

@@ -1,5 +1,6 @@
 """``invoke`` on the command line: the example requests of the project's ensembles, or a body of one's own."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,11 @@ def invoke(
     """
     aws, places = Aws(), options.current_places()
     folder = places.dist / target
-    alone = single_archive(aws, endpoint)
+    if output and len(models) > 1:
+        raise click.UsageError("--output takes the answer of one MODEL")
+    alone = ""
+    with suppress(EnsembleError):  # the requests say it as well
+        alone = single_archive(aws, endpoint)
     names = models or ((min(archive_names(alone), key=len),) if alone else ())
     names = names or tuple(archive.name for archive in project_archives(target))
     if output and len(names) > 1:

@@ -46,8 +46,8 @@ def upload(
     --format json: {"prefix": URL, "uploaded": number, "bytes_sent": number, "archives": [{name, key, size, sha256,
     weights}]}; with --dry-run, what would be uploaded and sent
     """
-    aws = Aws()
     chosen = chosen_archives(archives, target, allow_random=allow_random)
+    aws = Aws()
     say = output.progress()
     destination = Destination(common_target(chosen, target), single=SingleModel(None) if single else None)
     say(f"check: {refuse_faulty(chosen, destination)[0]}")
