@@ -23,7 +23,7 @@ def read(folder: Path, text: str) -> Dockerfile:
         ("RUN pip install pandas==2.1 'Pillow>=10,<11' scikit_learn", {"pandas", "pillow", "scikit-learn"}),
         ("RUN python3 -m pip install --no-cache-dir -U --index-url https://example.org torch", {"torch"}),
         ("RUN apt-get update && \\\n  # why\n\n  pip3 install tritonclient[all] && rm -rf /tmp", {"tritonclient"}),
-        ("RUN --mount=type=cache,target=/root/.cache uv pip install --system nltk", {"nltk"}),
+        ("RUN --mount=type=cache,target=/var/cache/uv uv pip install --system nltk", {"nltk"}),
         ("RUN PIP_NO_CACHE_DIR=1 pip install 'torch @ https://example.org/torch-2.1-cp310.whl'", {"torch"}),
         ("ARG VERSION=4.44\nRUN pip install transformers==${VERSION} ${NONE:-einops}", {"transformers", "einops"}),
         ('RUN ["pip", "install", "regex"]', {"regex"}),
