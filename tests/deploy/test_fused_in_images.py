@@ -115,5 +115,5 @@ def test_an_archive_for_another_python_is_refused(project: Path) -> None:
 
 def test_an_image_with_an_old_python_is_refused(project: Path) -> None:
     result = run_in(project, "build", "--target", "fused", "--image", "23.04")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "has Python 3.8, and a fused ensemble needs 3.10" in result.output and "choose 23.05" in result.output
