@@ -130,7 +130,8 @@ import triton_python_backend_utils as pb_utils
 
 class TritonPythonModel:
     def execute(self, requests):
-        inner = pb_utils.InferenceRequest(model_name="helper", requested_output_names=["Y"], inputs=requests[0].inputs())
+        inputs = requests[0].inputs()
+        inner = pb_utils.InferenceRequest(model_name="helper", requested_output_names=["Y"], inputs=inputs)
         message = inner.exec().error().message()
         return [pb_utils.InferenceResponse(error=pb_utils.TritonError(message)) for _ in requests]
 """
