@@ -132,7 +132,7 @@ def check_command(
       check --strict                             for CI: warnings also fail
       check --format sarif > check.sarif         for code scanning; docs/ci.md has whole workflows
       check --write-baseline known.json          from now on, --baseline known.json shows new faults only
-      check --fix                                a diff of what only one spelling, name or place can mend
+      check --fix                                a diff of the fixes that only one spelling, name or place allows
       check --fix --write                        write it, and check again
       check --explain step-input-unknown         what this rule means, with examples
 
