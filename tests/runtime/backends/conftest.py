@@ -108,8 +108,11 @@ class ModelServer:
         assert sorted(output.name for output in result.get_response().outputs) == sorted(outputs)
         return {name: result.as_numpy(name) for name in outputs}
 
-    def infer_together(self, model: str, outputs: Sequence[str], requests: Sequence[Mapping[str, Array]]) -> list[Any]:
-        """The answers of concurrent requests, each arrays by output name or an InferenceServerException."""
+    def infer_together(
+        self, model: str, outputs: Sequence[str], requests: Sequence[Mapping[str, Array]], *, more_than: int = 0
+    ) -> list[Any]:
+        """The answers of concurrent requests, each arrays by output name or an InferenceServerException. They are sent
+        again until an execution has had ``more_than`` so many rows: on a busy machine they may arrive one by one."""
 
         def answer(inputs: Mapping[str, Array]) -> dict[str, Array] | triton.InferenceServerException:
             try:
@@ -117,17 +120,16 @@ class ModelServer:
             except triton.InferenceServerException as error:
                 return error
 
-        with ThreadPoolExecutor(len(requests)) as pool:
-            return list(pool.map(answer, requests))
+        answers: list[Any] = []
 
-    def wait_for_a_batch(self, model: str, more_than: int) -> None:
-        """Until an execution of the model has had more than so many rows: Triton counts it after its answers."""
+        def batched() -> bool:
+            with ThreadPoolExecutor(len(requests)) as pool:
+                answers[:] = pool.map(answer, requests)
+            (stats,) = self.client.get_inference_statistics(model).model_stats  # counted after the answers
+            return max((entry.batch_size for entry in stats.batch_stats), default=0) > more_than
 
-        def largest() -> int:
-            (stats,) = self.client.get_inference_statistics(model).model_stats
-            return max((entry.batch_size for entry in stats.batch_stats), default=0)
-
-        wait_until(lambda: largest() > more_than, seconds=60)
+        wait_until(batched)
+        return answers
 
 
 def on_cpu(step: str, name: str = "") -> str:

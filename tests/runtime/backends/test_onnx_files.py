@@ -40,11 +40,10 @@ def test_concurrent_requests_get_their_own_rows(model_server: ModelServer, model
     """Otherwise a client would get another client's vectors, or every request would be a run of its own."""
     # A batch is made of neighbours in the queue: where lengths must be equal, those of one length come together.
     inputs = [ids(seed, rows=1 + seed % 3, length=4 + seed // 6) for seed in range(12)]
-    answers = model_server.infer_together(model, ["SUMS", "VECTORS"], [{"IDS": given} for given in inputs])
+    answers = model_server.infer_together(model, ["SUMS", "VECTORS"], [{"IDS": given} for given in inputs], more_than=3)
     for given, answer in zip(inputs, answers, strict=True):
         np.testing.assert_array_equal(answer["VECTORS"], TABLE[given])
         np.testing.assert_allclose(answer["SUMS"], TABLE[given].sum(axis=1), atol=1e-6)
-    model_server.wait_for_a_batch(model, more_than=3)
     # Otherwise a client would pay for outputs it does not want, or get them under wrong names.
     assert model_server.infer(model, ["SUMS"], IDS=given)["SUMS"].shape == (len(given), WIDTH)
     np.testing.assert_array_equal(model_server.infer(model, ["VECTORS"], IDS=given)["VECTORS"], TABLE[given])

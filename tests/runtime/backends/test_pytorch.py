@@ -128,12 +128,13 @@ def test_requests_are_joined_and_a_bad_one_fails_alone(model_server: ModelServer
     given = [np.random.default_rng(seed).integers(0, 100, (1 + seed % 2, 4)) for seed in range(5)]
     given[2] = np.full((1, 4), 999)
 
-    answers = model_server.infer_together(model, ["VECTORS__0", "SUMS__1"], [{"IDS__0": array} for array in given])
+    answers = model_server.infer_together(
+        model, ["VECTORS__0", "SUMS__1"], [{"IDS__0": array} for array in given], more_than=2
+    )
     assert str(answers[2]) == "[StatusCode.INTERNAL] PyTorch execute failure: index out of range in self"
     for index in (0, 1, 3, 4):
         np.testing.assert_array_equal(answers[index]["VECTORS__0"], TABLE[given[index]])
         np.testing.assert_allclose(answers[index]["SUMS__1"], TABLE[given[index]].sum(1), rtol=1e-5, atol=1e-6)
-    model_server.wait_for_a_batch(model, more_than=2)
     assert model_server.infer(model, ["SUMS__1"], IDS__0=given[0])["SUMS__1"].shape == (1, 3)
 
 

@@ -55,10 +55,11 @@ def images(seed: int, rows: int) -> Array:
 def test_answers_are_those_of_tensorflow(server: ModelServer, directly: Any) -> None:
     """Otherwise the server would compute something else than the graph, or mix up clients in a batch."""
     inputs = [images(seed, rows=1 + seed % 2) for seed in range(6)]
-    answers = server.infer_together("inception_graphdef", [SOFTMAX], [{"input": given} for given in inputs])
+    answers = server.infer_together(
+        "inception_graphdef", [SOFTMAX], [{"input": given} for given in inputs], more_than=2
+    )
     for given, answer in zip(inputs, answers, strict=True):
         np.testing.assert_allclose(answer[SOFTMAX], directly(given), atol=1e-6)
-    server.wait_for_a_batch("inception_graphdef", more_than=2)
 
 
 def test_thread_counts_and_a_fixed_batch_axis_in_the_graph(server: ModelServer, directly: Any) -> None:
