@@ -126,7 +126,7 @@ class ModelServer:
             with ThreadPoolExecutor(len(requests)) as pool:
                 answers[:] = pool.map(answer, requests)
             (stats,) = self.client.get_inference_statistics(model).model_stats  # counted after the answers
-            return max((entry.batch_size for entry in stats.batch_stats), default=0) > more_than
+            return not more_than or max((entry.batch_size for entry in stats.batch_stats), default=0) > more_than
 
         wait_until(batched)
         return answers
