@@ -13,7 +13,7 @@ import numpy as np
 
 from triton_ensembles.artifacts import Facts
 from triton_ensembles.artifacts import accuracy_on_photographs as photographs
-from triton_ensembles.artifacts.accuracy import Floats, batches, outputs
+from triton_ensembles.artifacts.accuracy import LEAST, Floats, Least, batches, outputs
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.examples.tensor import pixels
 
@@ -24,24 +24,33 @@ MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 def main(model: str, job: str) -> None:
     import onnxruntime
 
-    precision, inputs = json.loads(Path(job).read_text(encoding="utf-8"))["precision"], feeds({})
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    arguments, inputs = json.loads(Path(job).read_text(encoding="utf-8")), feeds({})
+    precision = arguments["precision"]
+    fp32 = arguments["files"].get("model.onnx", model)  # of a model in int8, the one that it is made from
+    session = onnxruntime.InferenceSession(fp32, providers=["CPUExecutionProvider"])
     reference = [session.run([OUTPUT], dict(feed))[0] for feed in inputs]
     try:
-        print(json.dumps(judge(outputs(Path(model), precision, inputs, OUTPUT), reference)))
+        least = LEAST["int8" if precision == "int8" else "bf16"]
+        print(json.dumps(judge(outputs(Path(model), precision, inputs, OUTPUT), reference, least=least)))
     except EnsembleError as error:
         sys.exit(str(error))
 
 
 def feeds(_files: Mapping[str, Path], sizes: Sequence[int] = ()) -> list[dict[str, Floats]]:
     """The photographs, FP32 [batch, 3, 224, 224]: one batch of each of ``sizes``, or one for each photograph."""
-    views = [pixels(view, height=SIDE, width=SIDE, mean=MEAN, std=DEVIATION) for view in photographs.encoded_views()]
-    return [{INPUT: np.stack(batch)} for batch in batches(views, sizes)]
+    return [{INPUT: np.stack(batch)} for batch in batches([*map(preprocessed, photographs.encoded_views())], sizes)]
 
 
-def judge(logits: Sequence[Floats], reference: Sequence[Floats], _inputs: object = None) -> Facts:
+def preprocessed(view: bytes) -> Floats:
+    """An encoded image as FP32 [3, 224, 224]."""
+    return pixels(view, height=SIDE, width=SIDE, mean=MEAN, std=DEVIATION)
+
+
+def judge(
+    logits: Sequence[Floats], reference: Sequence[Floats], _inputs: object = None, least: Least = LEAST["bf16"]
+) -> Facts:
     """Compare logits [batch, classes]. Raises :class:`EnsembleError` when the probabilities differ too much."""
-    return photographs.judge([*map(_softmax, logits)], [*map(_softmax, reference)])
+    return photographs.judge([*map(_softmax, logits)], [*map(_softmax, reference)], least=least)
 
 
 def _softmax(logits: Floats) -> Floats:

@@ -8,9 +8,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from triton_ensembles.artifacts import Job, accuracy_on_photographs
-from triton_ensembles.artifacts.accuracy import LEAST_COSINE, least_cosine, outputs
-from triton_ensembles.artifacts.accuracy_on_photographs import other_classes
-from triton_ensembles.artifacts.accuracy_on_sentences import embedded, tokenized
+from triton_ensembles.artifacts.accuracy import LEAST, LEAST_COSINE, compared, outputs
+from triton_ensembles.artifacts.accuracy_on_photographs import classes_kept
+from triton_ensembles.artifacts.accuracy_on_sentences import embedded, neighbours_kept, tokenized
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.made.artifact_builder import ArtifactBuilder
 from triton_ensembles.building.made.sources import Sources
@@ -44,24 +44,35 @@ def test_real_embeddings_in_too_few_bits_fail(minilm: Path, built: dict[str, Bui
     feed = tokenized(SENTENCES, minilm / "tokenizer.json")
     exact = embedded(outputs(model, "fp32", [feed], "output")[0], feed["attn_mask"])
     if passes:
-        assert LEAST_COSINE <= least_cosine(coarser(exact, bits), exact) <= 1
+        facts = compared(coarser(exact, bits), exact, {}, LEAST["bf16"])
+        assert LEAST_COSINE <= facts["least_cosine_to_fp32"] <= facts["mean_cosine_to_fp32"] <= 1
     else:
         with pytest.raises(EnsembleError, match=r"the lowest cosine to fp32 is 0\.99"):
-            least_cosine(coarser(exact, bits), exact)
+            compared(coarser(exact, bits), exact, {}, LEAST["bf16"])
 
 
 def test_answers_that_are_not_numbers_fail() -> None:
     vectors = np.ones((2, 3), np.float32)
     with pytest.raises(EnsembleError, match="is nan"):
-        least_cosine(vectors * np.array([[1], [np.nan]], np.float32), vectors)
+        compared(vectors * np.array([[1], [np.nan]], np.float32), vectors, {}, LEAST["bf16"])
 
 
-def test_another_class_fails_unless_fp32_has_a_tie() -> None:
+def test_neighbours_that_change_places_with_others_are_counted() -> None:
+    """Otherwise a search engine would find other documents in int8, with cosines that look fine."""
+    vectors = np.random.default_rng(0).standard_normal((40, 8)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert neighbours_kept(vectors, vectors) == 1.0
+    assert neighbours_kept(vectors[::-1], vectors) < 0.6
+    assert neighbours_kept(vectors[:1], vectors[:1]) == 1.0
+    with pytest.raises(EnsembleError, match=r"nearest neighbours or first classes of fp32 that stay is 0\.9"):
+        LEAST["int8"].check({"neighbours_kept": 0.9})
+
+
+def test_another_class_counts_unless_fp32_has_a_tie() -> None:
     fp32 = np.array([[0.5, 0.3, 0.2], [0.4, 0.39, 0.21]], np.float32)
-    assert other_classes(fp32, fp32) == 0
-    assert other_classes(fp32[:, [0, 1, 2]] + np.array([[0, 0, 0], [0, 0.02, 0]], np.float32), fp32) == 1
-    with pytest.raises(EnsembleError, match="1 of 2 photographs get a different class than in fp32"):
-        other_classes(fp32[:, [1, 0, 2]], fp32)
+    assert classes_kept(fp32, fp32) == 1
+    assert classes_kept(fp32 + np.array([[0, 0, 0], [0, 0.02, 0]], np.float32), fp32) == 1
+    assert classes_kept(fp32[:, [1, 0, 2]], fp32) == 0.5
 
 
 def encoder(offset: float) -> bytes:

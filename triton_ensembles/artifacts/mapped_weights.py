@@ -19,6 +19,7 @@ import onnxruntime as ort
 
 from triton_ensembles.artifacts import Facts, Job
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.runtime.backends.common.instruction_sets import instruction_sets
 from triton_ensembles.runtime.backends.common.known_input import (
     Answer,
     KnownTensor,
@@ -28,7 +29,7 @@ from triton_ensembles.runtime.backends.common.known_input import (
     values_of,
 )
 from triton_ensembles.runtime.backends.onnxruntime.tensors import tensor_of
-from triton_ensembles.runtime.backends.onnxruntime.weights_gate import GatedFiles, WeightsGate, instruction_sets
+from triton_ensembles.runtime.backends.onnxruntime.weights_gate import GatedFiles, WeightsGate
 
 TOOLS = ("onnx",)  # ONNX Runtime's version is an option
 _RUNTIME = ("common/known_input", "onnxruntime/tensors", "onnxruntime/weights_gate")

@@ -141,7 +141,8 @@ def ask_sources(
             return
     except EnsembleError:
         return
-    random = {artifact.source for artifact in plan.artifacts if artifact.random} if allow_random else set()
+    needed = with_needs(plan.recipe, plan.artifacts)
+    random = {artifact.source for artifact in needed if artifact.random} if allow_random else set()
     with places.building(progress):
         for name, source in _sources_of(plan).items():
             try:

@@ -71,7 +71,11 @@ def _rows(built: Built) -> list[str]:
     try:
         for path, artifact in manifest["artifacts"].items():
             maker = artifact["made_from"]["maker"]
-            rows.append(_row(path, artifact["size"], f"{maker}{', RANDOM' if artifact['random'] else ''}"))
+            accuracy = ", ".join(
+                f"{key.replace('_', ' ')} {value}" for key, value in artifact.get("accuracy", {}).items()
+            )
+            about = f"{maker}{', RANDOM' if artifact['random'] else ''}{accuracy and f', {accuracy}'}"
+            rows.append(_row(path, artifact["size"], about))
         for name, environment in manifest["environments"].items():
             packages = ", ".join(f"{package} {version}" for package, version in sorted(environment["packages"].items()))
             about = f"Python {environment['python']} by {environment['provider']}: {packages}"

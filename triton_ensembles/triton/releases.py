@@ -92,6 +92,7 @@ class Instance:
     compute_capability: str  # such as "8.6"; "" without a GPU
     architecture: str  # of its processor, "x86_64" or "aarch64"
     gpus: int  # their number
+    int8: str  # whether its processors compute in int8: "yes", "some", "no"; "" when unknown
 
 
 @cache
@@ -176,7 +177,8 @@ def instance_of(name: str) -> Instance | None:
     for row in _rows("instances.csv"):
         if row["family"] == family and row["gpus"]:
             gpu = "" if row["gpu"] == "none" else row["gpu"]
-            return Instance(name, gpu, row["compute_capability"], row["architecture"], _count(row["gpus"], size))
+            facts = (row["compute_capability"], row["architecture"], _count(row["gpus"], size), row["int8"])
+            return Instance(name, gpu, *facts)
     return None
 
 

@@ -39,7 +39,7 @@ def test_the_space_follows_from_the_ensemble() -> None:
     """Otherwise settings are tried that a step does not have, or that belong to another target."""
     _, knobs = of_project("bert_trt", p99_ms=4)
     values = values_of(knobs)
-    assert values["bert-trt.engine"] == ("onnxruntime fp32", "openvino fp32", "openvino bf16")
+    assert values["bert-trt.engine"] == ("onnxruntime fp32", "openvino fp32", "openvino bf16", "openvino int8")
     assert values["bert-trt.instances"] == values["preprocess.instances"] == (1, 2, 3, 4)
     assert values["bert-trt.threads"] == (0, 1, 2, 3, 4)
     assert values["postprocess.queue_delay_us"] == (0, 100, 250, 500, 1000, 2000)  # half of the bound

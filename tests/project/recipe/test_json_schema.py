@@ -106,7 +106,7 @@ def test_the_recipes_of_the_project_and_of_the_documentation_are_valid() -> None
         ('"sentences"', '"../accuracy.py"'),
         ('"sentences"', '{ run = "accuracy.py", reads = "holdout.npz" }'),
         ('"openvino"', '"vllm"'),
-        ('"openvino"', '"openvino"\nprecision = "int8"'),
+        ('"openvino"', '"openvino"\nprecision = "int4"'),
         ('"openvino"', '"openvino"\ninstances = 0'),
         ('"openvino"', '"openvino"\ninstances = true'),
         ('"openvino"', '"openvino"\n[environments.e]\nfile = "e.yml"\nsteps = []'),

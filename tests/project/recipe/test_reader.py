@@ -61,7 +61,7 @@ def read(tmp_path: Path, text: str | bytes) -> object:
         ('"openvino"', '"openvno"', 17, "Input should be 'openvino', 'onnxruntime' or 'tensorflow'"),
         ('"openvino"', '"tensorflow"', 17, "the engine of step: 'tensorflow' does not load model.onnx"),
         ('"openvino"', '"onnxruntime"', 18, "the engine of step: only openvino computes in 'bf16'"),
-        ('"bf16"', '"int8"', 18, "Input should be 'fp32' or 'bf16'"),
+        ('"bf16"', '"int4"', 18, "Input should be 'fp32', 'bf16' or 'int8'"),
         ('"bf16"', '"bf16"\ninstances = 0', 19, "greater than or equal to 1"),
         ('accuracy = "sentences"', "", 18, "to compute in 'bf16', step/1/model.onnx needs accuracy = 'sentences' or"),
     ],
@@ -79,7 +79,7 @@ def test_a_recipe_that_windows_has_saved_is_read(mark: str, end: str, tmp_path: 
     """Otherwise it is not TOML at line 1, column 1, where nothing can be seen."""
     assert read(tmp_path, mark + GOOD.replace("\n", end)) == read(tmp_path, GOOD)
     with pytest.raises(EnsembleError) as caught:
-        read(tmp_path, mark + GOOD.replace('"bf16"', '"int8"').replace("\n", end))
+        read(tmp_path, mark + GOOD.replace('"bf16"', '"int4"').replace("\n", end))
     assert caught.value.line == 18
 
 

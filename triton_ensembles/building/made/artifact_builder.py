@@ -20,7 +20,9 @@ from triton_ensembles.building.planned.plan import BuildPlan
 from triton_ensembles.ground.files import digest, file_digest
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.artifact import AccuracyScript, Artifact
+from triton_ensembles.project.recipe.artifact_kinds import INT8
 from triton_ensembles.project.recipe.places import RECIPE
+from triton_ensembles.runtime.backends.common.instruction_sets import instruction_sets
 
 
 @dataclass(frozen=True)
@@ -131,25 +133,24 @@ class ArtifactBuilder:
         :class:`EnsembleError`: it is too low, or this machine does not compute in that precision."""
         model, check = self.plan.selected.get(artifact.step), artifact.accuracy
         engine = model.engine if model and artifact in model.files else None
-        precision = engine.precision if engine else "fp32"
+        precision = "int8" if artifact.maker == INT8 else engine.precision if engine else "fp32"
         own = isinstance(check, AccuracyScript)
         if check is None or (precision == "fp32" and not own):
             return {}
-        about = check.run if isinstance(check, AccuracyScript) else check
+        about = artifact.measured_on
         subject = f"{artifact.path} in {precision}" if precision != "fp32" else artifact.path
-        if own and result.record["random"]:
+        if result.record["random"] and (own or precision == "int8"):  # without training, classes are near ties
             self.progress(f"{subject}: not checked by {about}, because its weights are random")
             return {}
-        call = accuracy_check(check, precision)
+        call = accuracy_check(artifact, precision)
         origin = {
             **call.identity(),
             "model": result.record["sha256"],
             "source": inputs.sha256,
-            # Processors with different instructions for bf16 round differently.
-            "processor": _bf16_instructions() if precision != "fp32" else [],
+            # Processors with different instructions round differently.
+            "processor": instruction_sets() if precision != "fp32" else [],
+            "reads": {path: file_digest(self.plan.root / path) for path in artifact.checked_by},
         }
-        if isinstance(check, AccuracyScript):
-            origin["reads"] = {path: file_digest(self.plan.root / path) for path in (check.run, *check.reads)}
         inputs = replace(inputs, files=inputs.files | {artifact.name: result.path}, file=artifact.name)
         entry, _ = self._get_or_run(origin, "accuracy.json", call, inputs, subject)
         self.progress(f"{subject}: measured {'by' if own else 'on'} {about}{listed(entry.facts)}")
@@ -159,8 +160,3 @@ class ArtifactBuilder:
 def listed(facts: dict[str, Any]) -> str:
     """The facts of a maker, for the end of a line."""
     return "".join(f", {key} {value}" for key, value in facts.items() if isinstance(value, str | int | float))
-
-
-def _bf16_instructions() -> list[str]:
-    flags = Path("/proc/cpuinfo").read_text().partition("\nflags")[2].partition("\n")[0].split()
-    return sorted({"avx512_bf16", "amx_bf16"}.intersection(flags))

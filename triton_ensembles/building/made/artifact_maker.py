@@ -20,8 +20,8 @@ from triton_ensembles.ground.files import digest, file_digest
 from triton_ensembles.ground.paths import IMPORTED_FROM, PACKAGE
 from triton_ensembles.ground.processes import die_with_parent, end, uninterrupted
 from triton_ensembles.ground.progress import Progress
-from triton_ensembles.project.recipe.artifact import AccuracyScript, Artifact
-from triton_ensembles.project.recipe.artifact_kinds import OWN_CHECK, PRECISION, RUN, SCRIPT
+from triton_ensembles.project.recipe.artifact import AccuracyCheck, AccuracyScript, Artifact
+from triton_ensembles.project.recipe.artifact_kinds import INT8, OWN_CHECK, PRECISION, REFERENCE, RUN, SCRIPT
 from triton_ensembles.triton.targets import Target
 
 _REPORT_SECONDS = 5.0
@@ -105,15 +105,21 @@ def makers_of(artifact: Artifact) -> list[MakerCall]:
     if artifact.random:
         makers.append(MakerCall(artifact.random.maker, artifact.random.options, artifact.tools))
     if artifact.accuracy:
-        makers.append(accuracy_check(artifact.accuracy, ""))
+        makers.append(accuracy_check(artifact, ""))
     return makers
 
 
-def accuracy_check(accuracy: str | AccuracyScript, precision: str) -> MakerCall:
-    """The check that an artifact names, of a model that is computed in ``precision``."""
-    if isinstance(accuracy, AccuracyScript):
-        return MakerCall(OWN_CHECK, {RUN: accuracy.run, PRECISION: precision, "options": accuracy.options})
-    return MakerCall(accuracy, {PRECISION: precision})
+def accuracy_check(artifact: Artifact, precision: str) -> MakerCall:
+    """The check that ``artifact`` names, of it as it is computed in ``precision``."""
+    match artifact.accuracy:
+        case AccuracyScript(run=script, options=options):
+            return MakerCall(OWN_CHECK, {RUN: script, PRECISION: precision, "options": options})
+        case AccuracyCheck() as check:
+            options = check.model_dump(exclude_none=True, exclude={"on"})
+        case _:
+            options = {}
+    reference = {REFERENCE: Path(artifact.needs).name} if artifact.maker == INT8 and artifact.needs else {}
+    return MakerCall(artifact.measured_on, {PRECISION: precision, **reference, **options})
 
 
 def _version(tool: str) -> str:

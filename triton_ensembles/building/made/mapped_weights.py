@@ -23,7 +23,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import digest, file_digest
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.artifact import Artifact
-from triton_ensembles.runtime.backends.onnxruntime.weights_gate import instruction_sets
+from triton_ensembles.runtime.backends.common.instruction_sets import instruction_sets
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 
 LEAST_BYTES = 4 << 20
@@ -88,6 +88,7 @@ def _derive(
         if file.name == model.loads:
             record["made_from"] = artifact.record["made_from"] | {"weights": made_by}
             record["facts"] = artifact.record["facts"] | entry.facts
+            record |= {"accuracy": artifact.record["accuracy"]} if "accuracy" in artifact.record else {}
         else:
             record |= {"made_from": beside, "facts": {}}
         files[str(Path(source.path).with_name(file.name))] = MadeArtifact(file, record)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.recipe.artifact import MODEL_FILES, Artifact
+from triton_ensembles.project.recipe.artifact_kinds import INT8
 from triton_ensembles.project.recipe.schema import Engine, Recipe
 from triton_ensembles.triton.backends import PLATFORMS
 from triton_ensembles.triton.model_config import ModelConfig
@@ -64,11 +65,11 @@ def _select(recipe: Recipe, step: str, config: ModelConfig, target: Target) -> S
     engine = recipe.engines.get(step) if target.chooses_engines else None
     written = written_backend(config)
     chosen = engine.backend if engine else written
-    if chosen in target.backends and (file := recipe.model_for(step, chosen)):
+    if chosen in target.backends and (file := recipe.model_for(step, chosen, engine.precision if engine else "fp32")):
         return SelectedModel(_in_all_versions(recipe, file), chosen, engine)
     for file in recipe.models_of(step):
         for backend in target.backends:
-            if file.path.endswith(MODEL_FILES[backend]):
+            if file.path.endswith(MODEL_FILES[backend]) and file.maker != INT8:
                 return SelectedModel(_in_all_versions(recipe, file), backend, engine, instead_of=written)
     lacks = f"it has no backend {chosen}, and the recipe makes no file for its backends ({', '.join(target.backends)})"
     message = f"{target.server} cannot run the step {step}: {lacks}"

@@ -7,14 +7,12 @@ import numpy as np
 import tritonclient.http as http
 from tritonclient.utils import np_to_triton_dtype
 
-from triton_ensembles.artifacts.accuracy import LEAST_COSINE
+from triton_ensembles.artifacts.accuracy import LEAST
 from triton_ensembles.project.examples.request import Array
 
 Row = Mapping[str, Array]
-MOST_DIFFERENCE = math.sqrt(2 * (1 - LEAST_COSINE))
-"""The difference of two vectors of one length with that cosine, relative to their length."""
-
 _MOST_ROWS = 16
+_ZERO = 0.03  # the length of a vector that is as good as none
 
 
 def answers(client: http.InferenceServerClient, model: str, rows: Sequence[Row], *, batched: bool) -> list[Row]:
@@ -37,11 +35,13 @@ def answers(client: http.InferenceServerClient, model: str, rows: Sequence[Row],
     return row_outputs
 
 
-def difference(answered: Sequence[Row], present: Sequence[Row]) -> str:
+def difference(answered: Sequence[Row], present: Sequence[Row], precision: str = "bf16") -> str:
     """How ``answered`` differs from ``present`` beyond the tolerance of accuracy checks, in one line; "" if nowhere.
 
-    Floating-point tensors may differ by MOST_DIFFERENCE, others not at all.
+    Floating-point tensors may differ as two vectors of one length do that have the least cosine of the check for
+    ``precision``, "bf16" or "int8"; others not at all.
     """
+    most = math.sqrt(2 * (1 - LEAST[precision].least_cosine))
     for number, (outputs, expected) in enumerate(zip(answered, present, strict=True), 1):
         for name, reference in expected.items():
             if (values := outputs.get(name)) is None or values.shape != reference.shape:
@@ -50,8 +50,8 @@ def difference(answered: Sequence[Row], present: Sequence[Row]) -> str:
             if reference.dtype.kind != "f":
                 if not np.array_equal(values, reference):
                     return f"{name} of row {number} is not what the present settings answer"
-            elif (by := _distance(values, reference)) > MOST_DIFFERENCE:
-                return f"{name} of row {number} differs by {by:.3f} of its length, and {MOST_DIFFERENCE:.3f} is allowed"
+            elif (by := _distance(values, reference)) > most:
+                return f"{name} of row {number} differs by {by:.3f} of its length, and {most:.3f} is allowed"
     return ""
 
 
@@ -65,7 +65,7 @@ def _distance(values: Array, reference: Array) -> float:
     ):
         return math.inf
     length, apart = np.linalg.norm(expected[finite]), np.linalg.norm(answered[finite] - expected[finite])
-    return float(apart / length) if length else (math.inf if apart > MOST_DIFFERENCE else 0.0)
+    return float(apart / length) if length else (math.inf if apart > _ZERO else 0.0)
 
 
 def _inputs(row: Row, *, batched: bool) -> list[http.InferInput]:

@@ -149,7 +149,9 @@ class ServedBench:
     def _compare(self, client: http.InferenceServerClient, name: str, candidate: Candidate, *, batched: bool) -> None:
         outputs = answers(client, name, self._rows, batched=batched)
         if candidate != PRESENT:
-            if differs := difference(outputs, self._present):
+            engines = [str(value) for _, value in candidate.changes]
+            precision = "int8" if any(engine.endswith("int8") for engine in engines) else "bf16"
+            if differs := difference(outputs, self._present, precision):
                 raise RejectedError(f"its answers differ: {differs}")
         elif difference(answers(client, name, self._rows, batched=batched), outputs):
             self.compared = False

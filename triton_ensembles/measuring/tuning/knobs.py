@@ -96,7 +96,7 @@ class _Steps:
         values = [
             f"{backend} {precision}"
             for backend in _ENGINES
-            for precision in ("fp32", "bf16")
+            for precision in ("fp32", "bf16", "int8")
             if self._can_run(recipe, step, backend, precision)
         ]
         if not any(self._groups(step)):
@@ -105,7 +105,7 @@ class _Steps:
         yield Setting(step, "engine", tuple(dict.fromkeys([present, *values])), present, scale=False)
 
     def _can_run(self, recipe: Recipe, step: str, backend: str, precision: str) -> bool:
-        model = recipe.model_for(step, backend)
+        model = recipe.model_for(step, backend, precision)
         if model is None or backend not in self._plan.target.backends:
             return False
         return precision == "fp32" or bool(backend == "openvino" and model.accuracy and self._lower_precision)

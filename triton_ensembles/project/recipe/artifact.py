@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
 from triton_ensembles.ground.spelling import choices
-from triton_ensembles.project.recipe.artifact_kinds import ACCURACY_CHECKS, MAKERS, RUN, SCRIPT
+from triton_ensembles.project.recipe.artifact_kinds import ACCURACY_CHECKS, CALIBRATION, INT8, MAKERS, RUN, SCRIPT
 from triton_ensembles.project.recipe.values import InnerPath, Options, Table
 
 MODEL_FILES = {
@@ -62,6 +62,29 @@ class AccuracyScript(Table):
     """The ``options`` in JOB."""
 
 
+class AccuracyCheck(Table):
+    """One of the checks that come with the tool, on texts of one's own, or with other least values."""
+
+    model_config = ConfigDict(title="accuracy")
+
+    on: str = Field(json_schema_extra={"enum": list(ACCURACY_CHECKS)}, examples=["sentences"])
+    """``sentences`` or ``photographs``."""
+    texts: InnerPath | None = Field(default=None, examples=["data/questions.txt"])
+    """A file of the project with texts for ``sentences``, one a line, such as users send: a hundred or more."""
+    least_cosine: Annotated[float, Field(ge=-1, le=1)] | None = Field(default=None, examples=[0.98])
+    """The least cosine to fp32 of any answer: 0.9995 for bf16, 0.98 for int8."""
+    mean_cosine: Annotated[float, Field(ge=-1, le=1)] | None = Field(default=None, examples=[0.995])
+    """Their least mean: 0.9995 for bf16, 0.995 for int8."""
+    kept: Annotated[float, Field(ge=0, le=1)] | None = Field(default=None, examples=[0.95])
+    """The least share of the ten nearest neighbours (``sentences``) or first classes (``photographs``) that stay."""
+
+    @model_validator(mode="after")
+    def _texts_are_for_sentences(self) -> "AccuracyCheck":
+        if self.texts is not None and self.on == "photographs":
+            raise ValueError("'texts' are for on = 'sentences'; for other data, name a script of the project")
+        return self
+
+
 def _as_table(accuracy: Any) -> Any:
     """``"scripts/accuracy.py"`` is short for a table."""
     return {RUN: accuracy} if isinstance(accuracy, str) and accuracy.endswith(_PYTHON) else accuracy
@@ -70,6 +93,8 @@ def _as_table(accuracy: Any) -> Any:
 def _kind_of_accuracy(accuracy: Any) -> str | None:
     if isinstance(accuracy, str):
         return "check"
+    if isinstance(accuracy, AccuracyCheck) or (isinstance(accuracy, dict) and "on" in accuracy):
+        return "table"
     return SCRIPT if isinstance(accuracy, dict | AccuracyScript) else None
 
 
@@ -80,7 +105,9 @@ _CheckName = Annotated[
     ),
 ]
 Accuracy = Annotated[
-    Annotated[_CheckName, Tag("check")] | Annotated[AccuracyScript, Tag(SCRIPT)],
+    Annotated[_CheckName, Tag("check")]
+    | Annotated[AccuracyCheck, Tag("table")]
+    | Annotated[AccuracyScript, Tag(SCRIPT)],
     Discriminator(
         _kind_of_accuracy,
         custom_error_type="accuracy",
@@ -117,8 +144,7 @@ class Artifact(Table):
     random: Random | None = Field(default=None, examples=[{"maker": "numbered_labels", "options": {"count": 80}}])
     """The replacement when the source is not available (``--weights auto``)."""
     accuracy: Accuracy | None = Field(
-        default=None,
-        examples=["sentences", "scripts/accuracy.py", {"run": "scripts/accuracy.py", "reads": ["holdout.npz"]}],
+        default=None, examples=["sentences", "scripts/accuracy.py", {"on": "sentences", "texts": "data/questions.txt"}]
     )
     """The check that refuses a file that is not accurate enough. ``sentences`` and ``photographs`` compare an engine
     that computes in less than fp32 with fp32; a script of the project looks at the file each time that it is made."""
@@ -133,6 +159,9 @@ class Artifact(Table):
         random = _with_script(data["random"]) if isinstance(data.get("random"), dict) else data.get("random")
         entries = [entry for entry in (data, random) if isinstance(entry, dict)]
         scripts = [entry[RUN] for entry in entries if isinstance(entry.get(RUN), str)]
+        options = data.get("options")
+        if data.get("maker") == INT8 and isinstance(options, dict) and isinstance(options.get(CALIBRATION), str):
+            scripts.append(options[CALIBRATION])
         reads = data.get("reads", ())
         if not scripts or not isinstance(reads, list | tuple):
             return data
@@ -160,5 +189,22 @@ class Artifact(Table):
     @property
     def project_files(self) -> tuple[str, ...]:
         """The files of the project that making it and checking it read."""
-        check = self.accuracy
-        return (*self.reads, check.run, *check.reads) if isinstance(check, AccuracyScript) else self.reads
+        return (*self.reads, *self.checked_by)
+
+    @property
+    def checked_by(self) -> tuple[str, ...]:
+        """The files of the project that its accuracy check reads."""
+        match self.accuracy:
+            case AccuracyScript(run=script, reads=reads):
+                return script, *reads
+            case AccuracyCheck(texts=str(texts)):
+                return (texts,)
+        return ()
+
+    @property
+    def measured_on(self) -> str:
+        """What its accuracy check is called: "sentences", "photographs", or the path of a script."""
+        match self.accuracy:
+            case AccuracyScript(run=name) | AccuracyCheck(on=name):
+                return name
+        return self.accuracy or ""

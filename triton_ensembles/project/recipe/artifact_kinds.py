@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 SCRIPT, RUN = "script", "run"  # the maker that is a script of the project, and the option that names it
 OWN_CHECK, PRECISION = "accuracy", "precision"  # a script of the project that checks, and an option of every check
+REFERENCE, TEXTS = "reference", "texts"  # options of checks: the fp32 file of an int8 one, and texts of one's own
+INT8, CALIBRATION = "int8_onnx", "calibration"  # the maker of int8 files, and its option that names data of the project
 
 MAKERS = {
     "copy": "files:copy",
@@ -16,6 +18,7 @@ MAKERS = {
     "bert_onnx": "bert_onnx:make",
     "dali_pipeline": "dali_pipeline:make",
     "graphdef_onnx": "graphdef_onnx:make",
+    INT8: "int8_onnx:make",
     "tensorrt_plan": "tensorrt_plan:make",
     SCRIPT: "script:make",
 }
@@ -47,6 +50,12 @@ NEEDS = {
         "a DALI pipeline, of a script with `write(path, device)`", {"pipeline": str}, {"graph": str}
     ),
     "graphdef_onnx": MakerNeeds("ONNX of a frozen GraphDef", {"input": str, "output": str}, file=True),
+    INT8: MakerNeeds(
+        'an int8 copy of an ONNX file, for `precision = "int8"`',
+        {CALIBRATION: str},
+        {"transformer": bool, "leave_out": tuple},
+        file=True,
+    ),
     "tensorrt_plan": MakerNeeds(
         "a TensorRT plan of an ONNX file", {"profiles": tuple, "accuracy": str}, {"precision": str}, file=True
     ),

@@ -73,15 +73,15 @@ A key that this version does not know is an error, so that no misspelling is ign
 version says so by `requires`; an older one then refuses it in one line, whatever else it holds.
 """
 _TABLES = (
-    *("Source", "HubPlace", "PackagePlace", "PathPlace", "UrlPlace", "Artifact", "Random", "AccuracyScript"),
-    *("Engine", "Environment", "GpuOnly"),
+    *("Source", "HubPlace", "PackagePlace", "PathPlace", "UrlPlace", "Artifact", "Random"),
+    *("AccuracyCheck", "AccuracyScript", "Engine", "Environment", "GpuOnly"),
 )
 _PLACE = " in `from`"
 _WHERE = dict.fromkeys(("HubPlace", "PackagePlace", "PathPlace", "UrlPlace"), _PLACE) | dict.fromkeys(
-    ("Random", "AccuracyScript"), " in `[[artifacts]]`"
+    ("Random", "AccuracyCheck", "AccuracyScript"), " in `[[artifacts]]`"
 )
-_TYPES = {"string": "text", "integer": "whole number", "boolean": "true or false"}
-_OPTION_TYPES = {str: "text", int: "whole number", tuple: "list"}
+_TYPES = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
+_OPTION_TYPES = {str: "text", int: "whole number", tuple: "list", bool: "true or false"}
 
 
 def page() -> str:

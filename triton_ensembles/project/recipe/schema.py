@@ -6,12 +6,12 @@ runs in. :mod:`triton_ensembles.project.recipe.json_schema` writes it for editor
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
 from triton_ensembles.project.recipe.artifact import MODEL_FILES, AccuracyScript, Artifact
-from triton_ensembles.project.recipe.artifact_kinds import ACCURACY_CHECKS, MAKERS
+from triton_ensembles.project.recipe.artifact_kinds import ACCURACY_CHECKS, INT8, MAKERS
 from triton_ensembles.project.recipe.source import Source
 from triton_ensembles.project.recipe.values import InnerPath, Name, Specifier, Table, UnknownNameError
 
@@ -40,12 +40,20 @@ class Engine(Table):
 
     model_config = ConfigDict(title="[engines.STEP]")
 
-    backend: Literal["openvino", "onnxruntime", "tensorflow"] = Field(examples=["openvino"])
-    """The backend that runs the step."""
-    precision: Literal["fp32", "bf16"] = Field(default="fp32", examples=["bf16"])
-    """The precision of the computation. Only openvino computes in bf16, for an artifact with ``accuracy``."""
+    backend: Literal["openvino", "onnxruntime", "tensorflow"] = Field(default="onnxruntime", examples=["openvino"])
+    """The backend that runs the step; openvino by default in bf16 and int8."""
+    precision: Literal["fp32", "bf16", "int8"] = Field(default="fp32", examples=["bf16"])
+    """The precision of the computation. openvino computes in bf16, for an artifact with ``accuracy``, and in int8, for
+    one that the maker ``int8_onnx`` makes. A processor without instructions for it is no faster than in fp32."""
     instances: Annotated[int, Field(strict=True, ge=1, le=64)] = Field(default=1, examples=[2])
     """How many instances run batches in parallel. They share the cores and, but for tensorflow, the mapped weights."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _computes_in_its_precision(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or data.get("precision", "fp32") == "fp32":
+            return data
+        return {"backend": "openvino"} | data
 
 
 class GpuOnly(Table):
@@ -104,8 +112,8 @@ class Recipe(Table):
             files = self.sources[artifact.source].files if artifact.source is not None else {}
             if artifact.file is not None and artifact.file not in files:
                 raise UnknownNameError(f"{artifact.path}: source {artifact.source!r} has no file", artifact.file, files)
-            check = artifact.accuracy
-            if check is not None and not isinstance(check, AccuracyScript) and check not in ACCURACY_CHECKS:
+            check = artifact.measured_on
+            if check and not isinstance(artifact.accuracy, AccuracyScript) and check not in ACCURACY_CHECKS:
                 raise UnknownNameError(f"{artifact.path}: unknown accuracy check", check, ACCURACY_CHECKS, _OWN_CHECK)
         return self
 
@@ -121,15 +129,18 @@ class Recipe(Table):
     @model_validator(mode="after")
     def _engines_can_run(self) -> Recipe:
         for step, engine in self.engines.items():
-            model = self.model_for(step, engine.backend)
+            model = self.model_for(step, engine.backend, engine.precision)
             if not self.models_of(step):
                 raise ValueError(f"the engine of {step!r} needs an artifact in {step}/1/ that it can load")
-            if model is None:
+            if model is None and engine.precision == "int8" and engine.backend == "openvino":
+                artifact = f"an artifact {step}/1/model.int8.onnx with maker = {INT8!r} and options.calibration"
+                raise ValueError(f"the engine of {step}: to compute in 'int8', it needs {artifact}")
+            if model is None and engine.precision != "int8":
                 files = ", ".join(file.name for file in self.models_of(step))
                 raise ValueError(f"the engine of {step}: {engine.backend!r} does not load {files}")
             if engine.precision != "fp32" and engine.backend != "openvino":
                 raise ValueError(f"the engine of {step}: only openvino computes in {engine.precision!r}")
-            if engine.precision != "fp32" and model.accuracy is None:
+            if engine.precision != "fp32" and model is not None and model.accuracy is None:
                 raise ValueError(
                     f"the engine of {step}: to compute in {engine.precision!r}, {model.path} needs accuracy = "
                     f"{' or '.join(map(repr, ACCURACY_CHECKS))}, or a script of the project"
@@ -140,10 +151,11 @@ class Recipe(Table):
         """The files of the step that some backend loads."""
         return tuple(artifact for artifact in self.artifacts if artifact.step == step and artifact.is_model)
 
-    def model_for(self, step: str, backend: str) -> Artifact | None:
-        """The first of them that ``backend`` loads."""
-        suffixes = MODEL_FILES.get(backend, ())
-        return next((model for model in self.models_of(step) if model.path.endswith(suffixes)), None)
+    def model_for(self, step: str, backend: str, precision: str = "fp32") -> Artifact | None:
+        """The first of them that ``backend`` loads for a precision: an int8 file for int8 only."""
+        suffixes, quantized = MODEL_FILES.get(backend, ()), precision == "int8"
+        models = (model for model in self.models_of(step) if (model.maker == INT8) == quantized)
+        return next((model for model in models if model.path.endswith(suffixes)), None)
 
     def artifact(self, path: str) -> Artifact:
         return next(artifact for artifact in self.artifacts if artifact.path == path)

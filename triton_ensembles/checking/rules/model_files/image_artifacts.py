@@ -6,6 +6,7 @@ manifest.json of an archive records how each artifact was made. The keys read he
 * ``facts.compute_capability``  of the GPU that it was built on, "8.6"
 * ``facts.hardware_compatibility``  "ampere_plus" when it was built for compute capability 8.0 and above
 * ``facts.dali``                version of DALI that serialized a pipeline, "1.39.0"
+* ``made_from.maker``           "int8_onnx" of a model that is quantized to int8
 * ``made_from.tools``           {"nvidia-dali-cuda130": "2.4.0"}, the same in archives whose facts do not have it
 
 A plan has its versions in a header whose layout NVIDIA does not publish, so without a manifest they are unknown.
@@ -116,6 +117,26 @@ def pipeline_dali(model: Model, destination: Destination) -> Iterator[Finding]:
                     "or argument",
                     f"serialize it with DALI {image.dali}, or in the image tritonserver:{image.release}-py3",
                 )
+
+
+@warning(
+    "A model in int8 runs on processors that have instructions for it",
+    source="OpenVINO: int8 is computed with VNNI or AMX; manifest.json; instances.csv",
+)
+def int8_instructions(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    instance = instance_of(destination.instance)
+    if instance is None or instance.int8 not in ("no", "some"):
+        return
+    for path, record in table(manifest(repository), "artifacts").items():
+        if isinstance(record, dict) and table(record, "made_from").get("maker") == "int8_onnx":
+            whose = "processors without" if instance.int8 == "no" else "partly processors without"
+            yield Finding(
+                repository.place(MANIFEST),
+                f"{path} is quantized to int8, and {destination.instance} has {whose} VNNI or AMX",
+                "it answers as accurately, but hardly faster than in fp32",
+                "take an instance of a newer family, such as c6i, c7i, m6i or m7i",
+            )
+            return
 
 
 @rule(

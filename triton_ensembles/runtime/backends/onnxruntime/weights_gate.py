@@ -16,25 +16,9 @@ from pathlib import Path
 
 from triton_ensembles.runtime.backends.common.batching import Array
 from triton_ensembles.runtime.backends.common.checksum import fingerprint
+from triton_ensembles.runtime.backends.common.instruction_sets import instruction_sets
 from triton_ensembles.runtime.backends.common.known_input import Answer, KnownTensor, agree, sampled, values_of
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
-
-# What decides the kernels of ONNX Runtime's CPU provider on x86 (onnxruntime/core/mlas/lib/platform.cpp) and on Arm.
-_DECISIVE = frozenset(
-    {"sse4_1", "avx", "avx2", "fma", "f16c", "avx_vnni"}
-    | {f"avx512{name}" for name in ("f", "bw", "cd", "dq", "vl", "_vnni", "_bf16", "_fp16")}
-    | {f"amx_{name}" for name in ("tile", "int8", "bf16", "fp16")}
-    | {"asimd", "asimddp", "asimdhp", "i8mm", "bf16", "sve", "sve2", "sme", "sme2"}
-)
-
-
-def instruction_sets() -> list[str]:
-    """The instruction sets of this processor that decide the kernels, by the names of /proc/cpuinfo."""
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        name, _, flags = line.partition(":")
-        if name.strip() in ("flags", "Features"):
-            return sorted(_DECISIVE.intersection(flags.split()))
-    return []
 
 
 class GatedFiles:

@@ -16,9 +16,10 @@ import triton_python_backend_utils as pb_utils
 
 from triton_ensembles.runtime.backends.common.batching import Array, BadInputError, Request, Result, run_batch
 from triton_ensembles.runtime.backends.common.instance_engine import InstanceEngine
+from triton_ensembles.runtime.backends.common.instruction_sets import computes_int8
 from triton_ensembles.runtime.backends.common.model_instance import LoadError, ModelInstance
 from triton_ensembles.runtime.backends.common.padding import run_padded
-from triton_ensembles.runtime.backends.openvino.tensors import read, reason, variable_axes
+from triton_ensembles.runtime.backends.openvino.tensors import is_quantized, read, reason, variable_axes
 
 _THREADS = "INFERENCE_NUM_THREADS"
 _BF16 = "HINT_BF16"
@@ -38,6 +39,11 @@ class CompiledModel:
         self._batched = model.batched
         core = ov.Core()
         graph, self._names = read(core, model)
+        if is_quantized(graph) and not computes_int8():
+            pb_utils.Logger.log_warn(
+                f"{model.name}: it is quantized to int8, but this CPU has no instructions for it (VNNI or AMX): it is "
+                "hardly faster than in fp32"
+            )
         self._axes = variable_axes(graph, self._names, model) if model.boolean(_PADDED, False) else None
         try:
             self._engines = InstanceEngine(model, partial(_request, core, graph, _options(core, model)), _THREADS)

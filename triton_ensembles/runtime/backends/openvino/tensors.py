@@ -84,6 +84,11 @@ def variable_axes(graph: ov.Model, names: Names, model: ModelInstance) -> Axes:
     return Axes(inputs, outputs)
 
 
+def is_quantized(graph: ov.Model) -> bool:
+    """Whether parts of the graph are computed in int8."""
+    return any(node.get_type_name() == "FakeQuantize" for node in graph.get_ops())
+
+
 def type_of(port: Any) -> str:
     """Triton's name of the element type of an input or output."""
     name = port.element_type.get_type_name()

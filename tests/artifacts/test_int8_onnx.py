@@ -1,0 +1,224 @@
+"""Models in int8: made from real ones, as accurate as the recipe asks, the same bytes each time, or refused by name."""
+
+import json
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import openvino as ov
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from triton_ensembles.artifacts import Job, accuracy_on_sentences, int8_onnx, openvino_ir
+from triton_ensembles.artifacts.accuracy import cosines, outputs
+from triton_ensembles.building.built import Built
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.project.recipe.places import RECIPE
+from triton_ensembles.project.recipe.reader import read_recipe
+
+ROOT = Path(__file__).parents[2]
+CALIBRATION = ROOT / "ensembles" / "bert_trt" / "calibration.txt"
+
+
+def network(operator: str = "MatMul", opset: int = 17) -> bytes:
+    """x FP32 [batch, 16] -> y FP32 [batch, 16]: two layers of ``operator`` with weights of its own."""
+    generator = np.random.default_rng(3)
+    weights = [
+        numpy_helper.from_array(generator.standard_normal((16, 16)).astype(np.float32), name) for name in ("a", "b")
+    ]
+    nodes = [helper.make_node(operator, ["x", "a"], ["h"], name="first"), helper.make_node("Relu", ["h"], ["r"])]
+    nodes.append(helper.make_node(operator, ["r", "b"], ["y"], name="second"))
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 16]) for name in "xy")
+    graph = helper.make_graph(nodes, "network", [x], [y], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    content: bytes = model.SerializeToString()
+    return content
+
+
+def rows(count: int = 20) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal((count, 16)).astype(np.float32)
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Callable[..., dict[str, Any]]:
+    """``made(content, data, **options)``: the facts; the model is in model.int8.onnx."""
+    np.savez(tmp_path / "rows.npz", x=rows())
+
+    def make(content: bytes, calibration: str = "rows.npz", **options: object) -> dict[str, Any]:
+        (tmp_path / "model.onnx").write_bytes(content)
+        files = {"model.onnx": tmp_path / "model.onnx"}
+        options = {"calibration": calibration, **options}
+        return int8_onnx.make(Job(tmp_path / "model.int8.onnx", files, "model.onnx", options, root=tmp_path))
+
+    return make
+
+
+def test_it_answers_nearly_as_fp32_and_is_the_same_file_each_time(
+    made: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    """Otherwise its answers would be of no use, or the same build would give another archive each time."""
+    facts = made(network())
+    assert facts["calibrated_on"] == 20 and facts["quantized_tensors"] >= 2
+    first, inputs = (tmp_path / "model.int8.onnx").read_bytes(), [{"x": rows(5)}]
+    (exact,) = outputs(tmp_path / "model.onnx", "fp32", inputs, "y")
+    (answer,) = outputs(tmp_path / "model.int8.onnx", "int8", inputs, "y")
+    assert 0.95 < cosines(answer, exact).min() < 1  # NNCF cuts the largest of numbers without a pattern
+    made(network())
+    assert (tmp_path / "model.int8.onnx").read_bytes() == first
+    # OpenVINO's own format of it, which archives have, answers as the file whose accuracy is measured.
+    tensors = {kind: [{"name": name, "data_type": "TYPE_FP32", "dims": ["16"]}] for kind, name in (("input", "x"),)}
+    config = {"max_batch_size": 8, **tensors, "output": [{"name": "y", "data_type": "TYPE_FP32", "dims": ["16"]}]}
+    (folder := tmp_path / "1").mkdir()
+    (folder / "model.int8.onnx").write_bytes(first)
+    name = "model.int8.onnx"
+    openvino_ir.make(Job(tmp_path / "ir", {name: folder / name}, name, {"config": json.dumps(config)}))
+    assert any(
+        node.get_type_name() == "FakeQuantize"
+        for node in ov.Core().read_model(tmp_path / "ir" / "model.int8.xml").get_ops()
+    )
+    np.testing.assert_array_equal(outputs(tmp_path / "ir" / "model.int8.xml", "int8", inputs, "y")[0], answer)
+
+
+def test_nodes_that_are_left_out_stay_in_fp32(made: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    """Otherwise a layer that loses most of the accuracy could not be spared."""
+    whole = made(network())["quantized_tensors"]
+    assert made(network(), leave_out=("sec.*",))["quantized_tensors"] < whole
+    with pytest.raises(EnsembleError, match=r"NNCF does not quantize model.onnx: .*thrid"):
+        made(network(), leave_out=("thrid",))
+
+
+def test_data_of_a_script(made: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    (tmp_path / "data.py").write_text(
+        "import numpy as np\ndef feeds(files):\n    return [{'x': np.ones((2, 16), np.float32)}] * len(files)\n"
+    )
+    assert made(network(), "data.py")["calibrated_on"] == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ({"x": rows(0)}, "rows.npz has no calibration data"),
+        ({"y": rows()}, "row 1: the model's inputs are x, and it has y"),
+        ({"x": rows()[:, :8]}, r"the model's input x is float32 \[-1, 16\], and this is float32 \[1, 8\]"),
+        ({"x": rows().astype(np.float64)}, r"and this is float64 \[1, 16\]"),
+        ({"x": rows(), "z": rows(3)}, "its arrays have different numbers of rows"),
+        (b"no archive", "this is not an .npz of plain arrays"),
+        (None, "this file of calibration data does not exist"),
+    ],
+)
+def test_calibration_data_that_do_not_fit_are_refused_by_name(
+    made: Callable[..., dict[str, Any]], tmp_path: Path, data: Any, words: str
+) -> None:
+    """Otherwise a build would end in a line of NNCF, or the ranges would be those of nothing."""
+    (path := tmp_path / "rows.npz").unlink()
+    if isinstance(data, bytes):
+        path.write_bytes(data)
+    elif data is not None:
+        np.savez(path, **data)
+    with pytest.raises(EnsembleError, match=words):
+        made(network())
+    assert not (tmp_path / "model.int8.onnx").exists()
+
+
+def test_models_that_cannot_be_quantized_are_refused_by_name(
+    made: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    with pytest.raises(EnsembleError, match=r"no operator of model.onnx can be computed in int8"):
+        made(network("Max"))
+    with pytest.raises(EnsembleError, match=r"int8 needs ONNX's opset 13, and model.onnx has 12"):
+        made(network(opset=12))
+    made(network())
+    with pytest.raises(EnsembleError, match="is quantized: it has QuantizeLinear nodes"):
+        made((tmp_path / "model.int8.onnx").read_bytes())
+    with pytest.raises(EnsembleError, match=r"calibration with texts needs tokenizer.json"):
+        (tmp_path / "texts.txt").write_text("A text.\n")
+        made(network(), "texts.txt")
+
+
+RECIPE_TEXT = """description = "d"
+sources.mine = { from = [{ url = "https://example.invalid/" }], files = { "model.onnx" = "%s" } }
+engines.step = { precision = "%s"%s }
+
+[[artifacts]]
+path = "step/1/model.onnx"
+maker = "copy"
+source = "mine"
+file = "model.onnx"
+accuracy = "sentences"
+%s"""
+INT8 = """
+[[artifacts]]
+path = "step/1/model.int8.onnx"
+maker = "int8_onnx"
+needs = "step/1/model.onnx"
+options = { calibration = "data/texts.txt" }
+accuracy = { on = "sentences", texts = "data/questions.txt", least_cosine = 0.97 }
+"""
+
+
+@pytest.mark.parametrize(
+    ("precision", "file", "backend"),
+    [
+        ("fp32", "model.onnx", "onnxruntime"),
+        ("bf16", "model.onnx", "openvino"),
+        ("int8", "model.int8.onnx", "openvino"),
+    ],
+)
+def test_one_word_of_a_recipe_chooses_the_precision(tmp_path: Path, precision: str, file: str, backend: str) -> None:
+    (tmp_path / RECIPE).write_text(RECIPE_TEXT % ("0" * 64, precision, "", INT8))
+    recipe = read_recipe(tmp_path)
+    assert recipe.engines["step"].backend == backend
+    model = recipe.model_for("step", backend, precision)
+    assert model is not None and model.name == file
+    # What it reads of the project belongs to its inputs: another text, another archive.
+    assert set(recipe.artifacts[1].project_files) == {"data/texts.txt", "data/questions.txt"}
+
+
+@pytest.mark.parametrize(
+    ("engine", "int8", "words"),
+    [
+        ("", "", "to compute in 'int8', it needs an artifact step/1/model.int8.onnx with maker = 'int8_onnx'"),
+        (', backend = "onnxruntime"', INT8, "only openvino computes in 'int8'"),
+        ("", INT8.replace("accuracy = {", "accuracy = { kept = 1.5,"), "less than or equal to 1"),
+        ("", INT8.replace('"sentences"', '"photographs"'), "'texts' are for on = 'sentences'"),
+        ("", INT8.replace('"sentences"', '"sentence"'), "did you mean 'sentences'"),
+    ],
+)
+def test_a_recipe_that_cannot_be_quantized_is_refused(tmp_path: Path, engine: str, int8: str, words: str) -> None:
+    (tmp_path / RECIPE).write_text(RECIPE_TEXT % ("0" * 64, "int8", engine, int8))
+    with pytest.raises(EnsembleError) as refused:
+        read_recipe(tmp_path)
+    assert words in str(refused.value)
+
+
+@pytest.mark.slow
+def test_minilm_in_int8(minilm: Path, built: dict[str, Built], tmp_path: Path) -> None:
+    """bert_trt's own recipe: accurate enough, four times smaller, and an answer does not depend on its batch."""
+    fp32 = built["bert_trt"].repository / "bert_trt.bert-trt" / "1" / "model.onnx"
+    recipe = tomllib.loads((ROOT / "ensembles" / "bert_trt" / RECIPE).read_text())
+    (options,) = (entry["options"] for entry in recipe["artifacts"] if entry["maker"] == "int8_onnx")
+    inlined = tmp_path / "fp32.onnx"
+    onnx.save(onnx.load(fp32), inlined)  # its weights are in a file of their own
+    files = {"model.onnx": inlined, "tokenizer.json": minilm / "tokenizer.json"}
+    int8 = tmp_path / "model.int8.onnx"
+    int8_onnx.make(Job(int8, files, "model.onnx", options, root=ROOT))
+    assert int8.stat().st_size < 0.3 * inlined.stat().st_size
+    judged = {"precision": "int8", "reference": "model.onnx"}
+    job = Job(tmp_path / "facts.json", files | {"model.int8.onnx": int8}, "model.int8.onnx", judged)
+    facts = accuracy_on_sentences.make(job)
+    assert facts["least_cosine_to_fp32"] >= 0.98 and facts["neighbours_kept"] >= 0.95
+    with pytest.raises(EnsembleError, match=r"at least 0\.999 is required") as refused:
+        accuracy_on_sentences.make(Job(**vars(job) | {"options": judged | {"least_cosine": 0.999}}))
+    assert "leave_out" in str(refused.value)
+    vectors = []
+    for size in (1, 32):
+        feeds = accuracy_on_sentences.feeds(files, [size] * (64 // size))
+        states = outputs(int8, "int8", feeds, accuracy_on_sentences.OUTPUT)
+        pairs = zip(states, feeds, strict=True)
+        vectors.append(
+            np.concatenate([accuracy_on_sentences.embedded(hidden, feed["attn_mask"]) for hidden, feed in pairs])
+        )
+    assert (vectors[0] * vectors[1]).sum(axis=1).min() >= 0.9998
