@@ -21,15 +21,15 @@ from benchmarks.peers.servers import PEERS, Peer
 from benchmarks.peers.venv import peers_venv
 from benchmarks.reference.build import built_reference
 from benchmarks.results import Results
-from benchmarks.variants import built_ensemble, built_variant, with_bf16
+from benchmarks.variants import built_ensemble, built_variant, with_precision
 from triton_ensembles.commands.common.output import warn_of_random_weights
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import CPU, Target, fused
 
-GROUPS = ("limit", "engine", "echo", "fused", "drawn", "bf16", "reference", "peers")
-_OPTIONAL = ("bf16", "reference", "peers")
+GROUPS = ("limit", "engine", "echo", "fused", "drawn", "bf16", "int8", "reference", "peers")
+_OPTIONAL = ("bf16", "int8", "reference", "peers")
 
 Make = Callable[[], Contender]
 
@@ -83,8 +83,10 @@ class Contest:
             yield "echo", names.ECHO, self._echo
         yield "fused", names.FUSED, lambda: self._served(names.FUSED, self._fused)
         yield "drawn", names.DRAWN, lambda: self._served(names.DRAWN, self._drawn)
-        if part.bf16:
-            yield "bf16", names.FUSED_BF16, self._fused_bf16
+        for precision in part.precisions:
+            yield precision, names.LOWER[precision], partial(self._fused_in, precision)
+        if "int8" in part.precisions and part.limit and part.compared:
+            yield "int8", names.ENGINE_INT8, self._engine_int8
         if part.compared:
             yield "reference", names.REFERENCE, self._reference
             for peer in PEERS:
@@ -106,13 +108,23 @@ class Contest:
     def _reference(self) -> Contender:
         return self._served(names.REFERENCE, built_reference(self._progress).repository)
 
-    def _fused_bf16(self) -> Contender:
-        variant = built_variant(self._part.ensemble, "bf16", with_bf16, fused(), self._progress).repository.resolve()
-        if not find_step(variant).bf16:
-            raise EnsembleError("the engine of this ensemble does not compute in bf16", path=variant)
-        (_, fp32), (_, bf16) = (answers_of(self._server(form), form) for form in (self._fused, variant))
-        self._results.cosines[self._part.ensemble] = lowest_cosine(fp32, bf16)
-        return self._served(names.FUSED_BF16, variant)
+    def _fused_in(self, precision: str) -> Contender:
+        variant = self._variant(precision)
+        if find_step(variant).precision != precision:
+            raise EnsembleError(f"the engine of this ensemble does not compute in {precision}", path=variant)
+        if self._part.compared:
+            (_, fp32), (_, lower) = (answers_of(self._server(form), form) for form in (self._fused, variant))
+            self._results.cosines[f"{self._part.ensemble}_{precision}"] = lowest_cosine(fp32, lower)
+        return self._served(names.LOWER[precision], variant)
+
+    def _engine_int8(self) -> Contender:
+        loads, threads = self._part.limit, len(os.sched_getaffinity(0))
+        limit = Limit(names.ENGINE_INT8, self._variant("int8"), loads, threads=threads, processes=1, engine_only=True)
+        return self._stack.enter_context(limit)
+
+    def _variant(self, precision: str) -> Path:
+        edit = partial(with_precision, precision)
+        return built_variant(self._part.ensemble, precision, edit, fused(), self._progress).repository.resolve()
 
     def _peer(self, peer: Peer) -> Contender:
         venv, model = peers_venv(self._progress), peers_model(self._progress)

@@ -29,17 +29,17 @@ class Step:
 
     Attributes:
         library: "onnxruntime" or "openvino".
-        bf16: whether the config allows the engine to compute in bfloat16.
+        precision: "fp32", "bf16" or "int8".
     """
 
     library: str
     file: Path
     inputs: tuple[str, ...]
     output: str
-    bf16: bool
+    precision: str
 
     def __str__(self) -> str:
-        return f"{self.library}, {self.file.name}, {'bf16' if self.bf16 else 'fp32'}"
+        return f"{self.library}, {self.file.name}, {self.precision}"
 
 
 def find_step(repository: Path) -> Step:
@@ -47,12 +47,14 @@ def find_step(repository: Path) -> Step:
     for config, folder in _models(repository):
         library = (config.backend or config.platform).partition("_")[0]
         if library in _OPEN:
+            file = folder / (config.default_model_filename or _FILES[library])
+            lower = "int8" if ".int8." in file.name else "fp32"
             return Step(
                 library=library,
-                file=folder / (config.default_model_filename or _FILES[library]),
+                file=file,
                 inputs=tuple(tensor.name for tensor in config.input),
                 output=config.output[0].name,
-                bf16=config.parameters["HINT_BF16"].string_value == "YES",
+                precision="bf16" if config.parameters["HINT_BF16"].string_value == "YES" else lower,
             )
     raise EnsembleError(f"none of its steps runs in {' or '.join(_OPEN)}", path=repository)
 
@@ -99,7 +101,7 @@ def _openvino(step: Step, threads: int) -> Engine:
         "INFERENCE_NUM_THREADS": threads,
         "NUM_STREAMS": 1,
         "ENABLE_CPU_PINNING": False,
-        "INFERENCE_PRECISION_HINT": "bf16" if step.bf16 else "f32",
+        "INFERENCE_PRECISION_HINT": "bf16" if step.precision == "bf16" else "f32",
     }
     request = core.compile_model(model, "CPU", properties).create_infer_request()
     names = {name: port.any_name for name, port in inputs.items()}

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.bench import ALL_PARTS
-from benchmarks.contenders.contender import FUSED, FUSED_BF16, LIMITS, ONE_INSTANCE, PEER_NAMES, REFERENCE
+from benchmarks.contenders.contender import ENGINE_INT8, FUSED, LIMITS, LOWER, ONE_INSTANCE, PEER_NAMES, REFERENCE
 from benchmarks.floor import floor
 from benchmarks.loads import Load
 from benchmarks.parts import BATCH, BATCHES, IMAGE_BATCH, MANY, ONE
@@ -28,7 +28,13 @@ _RATIOS: Mapping[str, tuple[str, Load, Sequence[str], Load]] = {
     "one_peer": (FUSED, ONE, PEER_NAMES, ONE),
     "many_peer": (FUSED, MANY, PEER_NAMES, MANY),
     "many_reference": (FUSED, MANY, [REFERENCE], MANY),
-    "bf16_peer": (FUSED_BF16, BATCH, PEER_NAMES, BATCH),
+    "bf16_peer": (LOWER["bf16"], BATCH, PEER_NAMES, BATCH),
+    "int8_peer": (LOWER["int8"], BATCH, PEER_NAMES, BATCH),
+    "int8_fp32": (LOWER["int8"], BATCH, [FUSED], BATCH),
+    "int8_engine": (LOWER["int8"], BATCH, [ENGINE_INT8], BATCHES[BATCH]),
+    "int8one_fp32": (LOWER["int8"], ONE, [FUSED], ONE),
+    "int8many_fp32": (LOWER["int8"], MANY, [FUSED], MANY),
+    "int8images_fp32": (LOWER["int8"], IMAGE_BATCH, [FUSED], IMAGE_BATCH),
     "images_limit": (FUSED, IMAGE_BATCH, LIMITS, BATCHES[IMAGE_BATCH]),
 }
 """By name in page.md: the throughput of one contender under a load, compared with the best of others."""

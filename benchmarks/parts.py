@@ -16,7 +16,7 @@ class Part:
         limit: the batches of the limit.
         engine: the batches of the engine alone, which the floor is made of; the echo then takes the served loads.
         compared: whether the reference and the peers take part.
-        bf16: whether the fused ensemble is also served in bf16.
+        precisions: below fp32, in which the fused ensemble is also served.
     """
 
     ensemble: str
@@ -24,7 +24,7 @@ class Part:
     limit: Sequence[Load] = ()
     engine: Sequence[Load] = ()
     compared: bool = False
-    bf16: bool = False
+    precisions: Sequence[str] = ()
 
 
 ONE, MANY, BATCH = Load(SHORT, 1, 1), Load(SHORT, 1, 32), Load(SHORT, 32, 8)
@@ -35,8 +35,13 @@ BATCHES = {ONE: Load(SHORT, 1, 0), MANY: Load(SHORT, 32, 0), BATCH: Load(SHORT, 
 """The batches of limit or engine that a served load is compared with."""
 
 PARTS: Mapping[str, Part] = {
-    "one": Part("bert_trt", [ONE], engine=[BATCHES[ONE]], compared=True),
-    "many": Part("bert_trt", [MANY], engine=[BATCHES[MANY]], compared=True),
-    "batch": Part("bert_trt", [BATCH], limit=[BATCHES[BATCH]], compared=True, bf16=True),
-    "images": Part("dali_inception", [IMAGE_ONE, IMAGE_BATCH], limit=[BATCHES[IMAGE_ONE], BATCHES[IMAGE_BATCH]]),
+    "one": Part("bert_trt", [ONE], engine=[BATCHES[ONE]], compared=True, precisions=["int8"]),
+    "many": Part("bert_trt", [MANY], engine=[BATCHES[MANY]], compared=True, precisions=["int8"]),
+    "batch": Part("bert_trt", [BATCH], limit=[BATCHES[BATCH]], compared=True, precisions=["bf16", "int8"]),
+    "images": Part(
+        "dali_inception",
+        [IMAGE_ONE, IMAGE_BATCH],
+        limit=[BATCHES[IMAGE_ONE], BATCHES[IMAGE_BATCH]],
+        precisions=["int8"],
+    ),
 }

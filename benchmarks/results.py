@@ -63,7 +63,7 @@ class Results:
         facts: date, command, machine, versions, weights, rounds, seconds.
         contenders: engine and versions of each in words, by name.
         missing: contenders that could not take part, and why.
-        cosines: the lowest one of the vectors in bf16 to those in fp32, by ensemble.
+        cosines: the lowest one of the vectors to those in fp32, by ensemble and precision, "bert_trt_bf16".
         measured: every cell of every round.
         figures: those that are not throughput, by name: MiB of each loaded ensemble, seconds of a cold start.
         tables: of these figures, for the page.

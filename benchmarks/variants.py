@@ -41,17 +41,17 @@ def built_variant(ensemble: str, name: str, edit: Edit, target: Target, progress
     (copy / RECIPE).write_text(edited, encoding="utf-8")
     places.build.mkdir(parents=True, exist_ok=True)
     project = PLACES.ensembles.parent
-    linked = {places.downloads: PLACES.downloads, places.store: PLACES.store}
-    linked |= {FOLDER / name: project / name for name in ("envs", "pipelines")}  # the recipe names files in them
+    linked = {places.downloads: PLACES.downloads, places.store: PLACES.store, places.ensembles / ensemble: original}
+    linked |= {FOLDER / name: project / name for name in ("envs", "pipelines")}  # recipes name files there
     for ours, theirs in linked.items():
         ours.unlink(missing_ok=True)  # it may lead to a checkout that is gone
         ours.symlink_to(theirs)
     return build(copy, target, places, allow_random=True, weights_dir=None, progress=progress)
 
 
-def with_bf16(recipe: str) -> str:
-    """bf16 in each [engines.STEP] table, and the one backend that computes in it."""
-    return _with("engines", {"backend": "openvino", "precision": "bf16"}, recipe)
+def with_precision(precision: str, recipe: str) -> str:
+    """A precision below fp32 in each [engines.STEP] table, and the one backend that computes in it."""
+    return _with("engines", {"backend": "openvino", "precision": precision}, recipe)
 
 
 def with_one_instance(recipe: str) -> str:

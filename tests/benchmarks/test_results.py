@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from benchmarks.examples import lowest_cosine
 from benchmarks.parts import BATCH, BATCHES, ONE
 from benchmarks.results import joined, ratio_of, read_parts, read_results
 from benchmarks.tables import Table
-from benchmarks.variants import with_bf16, with_one_instance, with_wheels
+from benchmarks.variants import with_one_instance, with_precision, with_wheels
 from checkout import ENSEMBLES
 from tests.benchmarks.runs import run_of
 from triton_ensembles.ground.errors import EnsembleError
@@ -70,13 +71,13 @@ def test_variants_change_one_option_of_a_recipe() -> None:
     text = (ENSEMBLES / "bert_trt" / "ensemble.toml").read_text()
     original = tomllib.loads(text)
     for edit, table, change in (
-        (with_bf16, "engines", {"backend": "openvino", "precision": "bf16"}),
+        (partial(with_precision, "bf16"), "engines", {"backend": "openvino", "precision": "bf16"}),
         (with_one_instance, "engines", {"instances": 1}),
         (with_wheels, "environments", {"kind": "wheels"}),
     ):
         (name,) = original[table]
         assert tomllib.loads(edit(text)) == original | {table: {name: original[table][name] | change}}
-    assert with_bf16('description = ""\n') == 'description = ""\n'
+    assert with_precision("bf16", 'description = ""\n') == 'description = ""\n'
 
 
 def test_the_lowest_cosine_is_that_of_the_worst_row() -> None:
