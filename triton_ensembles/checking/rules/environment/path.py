@@ -29,11 +29,7 @@ def _parameter(path: str) -> str:
     return python_model(parameter(PARAMETER, path))
 
 
-@rule(
-    f"{PARAMETER} names an existing file or folder",
-    bad=_parameter(f"{MODEL_FOLDER}/missing_env.tar.gz"),
-    words=_NOT_FOUND,
-)
+@rule(f"{PARAMETER} names a file or folder", bad=_parameter(f"{MODEL_FOLDER}/missing_env.tar.gz"), words=_NOT_FOUND)
 def environment_missing(model: Model) -> Iterator[Finding]:
     named = reference(model)
     if not named or named.location not in (Location.MODEL, Location.REPOSITORY):
@@ -76,10 +72,7 @@ def environment_relative(model: Model) -> Iterator[Finding]:
         return
     name = named.written.rpartition("/")[2] or "env.tar.gz"
     dollars = " (with two $ signs)" if "TRITON_MODEL" in named.written else ""
-    message = (
-        f"'{named.written[:100]}' is not the path of a file in the model's folder: Triton looks for it in the folder "
-        "in which it was started"
-    )
+    message = f"'{named.written[:100]}' is not in the model's folder: Triton looks where it was started"
     yield Finding(model.at(*_PLACE), message, cure=f'write string_value: "{MODEL_FOLDER}/{name}"{dollars}')
 
 
@@ -106,15 +99,10 @@ def environment_shared(repository: Repository) -> Iterator[Finding]:
         if named and named.location is Location.REPOSITORY and repository.tree.get(named.path):
             users.setdefault(named.path, []).append(model)
     for path, models in users.items():
-        yield Finding(
-            models[0].at(*_PLACE),
-            f"'{path}' is in the repository, but not in the folder of "
-            + " and ".join(model.folder for model in models[:5]),
-            "it works from a local disk, and so on SageMaker, which unpacks archives there (steps that share it have "
-            "it only once); Triton's documentation leaves it undefined, and it fails with a repository in S3, "
-            "GCS or Azure, because Triton then downloads each model's folder separately",
-            "change nothing for SageMaker",
-        )
+        folders = " and ".join(model.folder for model in models[:5])
+        message = f"'{path}' is in the repository, but not in the folder of {folders}"
+        effect = "it works from a local disk, and so on SageMaker; from S3, GCS or Azure each folder is read separately"
+        yield Finding(models[0].at(*_PLACE), message, effect, "change nothing for SageMaker")
 
 
 @rule(
@@ -143,13 +131,10 @@ def environment_format(model: Model) -> Iterator[Finding]:
         yield Finding(model.at(*_PLACE), f"'{named.path}' is not a .tar.gz", cure=cure)
     nested = tree.nested(named.path)
     for problem in nested.problems if nested else ():
-        yield Finding(
-            model.repository.place(named.path),
-            f"this environment cannot be read: {problem.message}",
-            "Triton refuses it: archive_read_open_filename(), archive_read_next_header() or "
-            "archive_read_data_block() failed",
-            "pack it again: conda-pack -o env.tar.gz, or tar -C <environment> -czf env.tar.gz .",
-        )
+        message = f"this environment cannot be read: {problem.message}"
+        effect = "Triton refuses it: archive_read_open_filename() or archive_read_data_block() failed"
+        cure = "pack it again: conda-pack -o env.tar.gz, or tar -C <environment> -czf env.tar.gz ."
+        yield Finding(model.repository.place(named.path), message, effect, cure)
 
 
 @rule(
@@ -170,11 +155,7 @@ def environment_no_activate(repository: Repository) -> Iterator[Finding]:
         yield Finding(repository.place(packed.path), message, cure=cure)
 
 
-@warning(
-    "An archive has each environment only once",
-    source=f"{SOURCE}: one extraction for each path; measured on 2.51.0",
-    server=Server.ACCEPTS,
-)
+@warning("An archive has each environment only once", source=f"{SOURCE}: once for each path", server=Server.ACCEPTS)
 def environment_stored_twice(repository: Repository) -> Iterator[Finding]:
     if repository.builds:
         return
@@ -186,15 +167,12 @@ def environment_stored_twice(repository: Repository) -> Iterator[Finding]:
             sizes[packed.fingerprint] = packed.unpacked
     for key, paths in same.items():
         if len(paths) > 1:
-            yield Finding(
-                repository.place(paths[1]),
-                f"this is the same environment as '{paths[0]}'"
-                + (f" (and {len(paths) - 2} more)" if len(paths) > 2 else ""),
-                f"Triton extracts each of them: {sizes[key] * len(paths) / 1e6:,.0f} MB in /tmp instead of "
-                f"{sizes[key] / 1e6:,.0f}, one after the other, while the first request waits",
-                "store it once, and name that one in every step: "
-                f'"{MODEL_FOLDER}/../{paths[0].rpartition("/")[2]}" for one at the root of the repository',
-            )
+            more = f" (and {len(paths) - 2} more)" if len(paths) > 2 else ""
+            size = f"{sizes[key] * len(paths) / 1e6:,.0f} MB in /tmp instead of {sizes[key] / 1e6:,.0f}"
+            effect = f"Triton extracts each of them, while the first request waits: {size}"
+            cure = f'name one in every step: "{MODEL_FOLDER}/../{paths[0].rpartition("/")[2]}" for one at the root'
+            message = f"this is the same environment as '{paths[0]}'{more}"
+            yield Finding(repository.place(paths[1]), message, effect, cure)
 
 
 def _candidates(tree: Tree) -> list[str]:
@@ -218,15 +196,10 @@ def environment_tar(repository: Repository, destination: Destination) -> Iterato
         return
     for packed in used_environments(repository):
         if packed.size and not packed.tree.problems:
-            yield Finding(
-                repository.place(packed.path),
-                "this environment is a .tar.gz",
-                f"each endpoint that loads the archive keeps {packed.unpacked:,} bytes in /tmp, even after the model "
-                "is unloaded; and once an environment cannot be extracted (a damaged one, a full disk), no other "
-                "archive with a .tar.gz loads until the container restarts",
-                'store it unpacked: kind = "folder" in the recipe, which is the default (or conda-pack, then tar -xzf '
-                f"into the model's folder, without links, and that folder in {PARAMETER})",
-            )
+            kept = f"each load keeps {packed.unpacked:,} bytes in /tmp, even after the model is unloaded"
+            effect = f"{kept}; and once one cannot be extracted, none is until the container restarts"
+            cure = f'store it unpacked, and name the folder in {PARAMETER} (kind = "folder" in the recipe, the default)'
+            yield Finding(repository.place(packed.path), "this environment is a .tar.gz", effect, cure)
 
 
 @rule(

@@ -60,13 +60,10 @@ def model_py_output_dtype(model: Model) -> Iterator[Finding]:
         if any(function == f"{UTILS}.InferenceRequest" for _, function in file.calls()):
             continue
         if flow_of(file).when(call, loops_run=True) is not When.PERHAPS:
-            yield Finding(
-                file.place(call),
-                f"the array of '{name}' is of type {dtype}, and the config says {says}",
-                f"the answer has {dtype}; a step of an ensemble that gets it refuses it: inference input data-type is "
-                f"'{dtype}', model expects '{says}'",
-                f"write astype of the type that the config has, or data_type: TYPE_{dtype.replace('BYTES', 'STRING')}",
-            )
+            message = f"the array of '{name}' is of type {dtype}, and the config says {says}"
+            effect = f"a step that gets it refuses it: inference input data-type is '{dtype}', model expects '{says}'"
+            cure = f"write astype of the config's type, or data_type: TYPE_{dtype.replace('BYTES', 'STRING')}"
+            yield Finding(file.place(call), message, effect, cure)
 
 
 def _tensors(model: Model) -> Iterator[tuple[PythonFile, ast.Call, str]]:

@@ -97,9 +97,7 @@ def recipe_environment_file(repository: Repository, destination: Destination) ->
             yield Finding(Place(shown(project / environment.file), error.line or 0), error.message, effect, error.cure)
 
 
-@rule(
-    "The Python of an environment is one that Triton has a stub for", source="python_backend_stubs of nvidia-pytriton"
-)
+@rule("The Python of an environment is one that Triton has a stub for", source="python_backend_stubs of pytriton")
 def recipe_environment_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
     """An image has one stub, and the build takes its Python; wheels beside model.py are for the server's."""
     recipe = recipe_of(repository)

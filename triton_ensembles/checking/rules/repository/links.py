@@ -6,10 +6,7 @@ from triton_ensembles.archive.tree import Kind
 from triton_ensembles.checking.rule import Finding, Form, Repository, rule
 
 
-@rule(
-    "Links in a repository and in its models lead somewhere",
-    source="core r24.10 filesystem/implementations/local.h IsDirectory, which stats every entry; measured on 2.51.0",
-)
+@rule("Links in a repository and in its models lead somewhere", source="core r24.10 filesystem local.h IsDirectory")
 def link_broken(repository: Repository) -> Iterator[Finding]:
     """Deeper ones do no harm. Editors lock a file by such a link: Emacs by .#config.pbtxt."""
     for entry in repository.tree.members if repository.form is Form.FOLDER else ():

@@ -94,10 +94,7 @@ def model_name_in_url(model: Model) -> Iterator[Finding]:
     if model.folder in step_names(model.repository):
         return
     message = f"the name of this model contains {strange.group()!r}, which clients escape in a URL"
-    effect = (
-        "HTTP clients do not reach it: Triton does not decode escapes and answers 400, Request for unknown model; "
-        "gRPC clients do"
-    )
+    effect = "only gRPC clients reach it: over HTTP, Triton answers 400, Request for unknown model"
     yield Finding(model.place(), message, effect, f"rename the folder: {_SAFE}")
 
 
@@ -156,10 +153,7 @@ def sagemaker_stub_name_in_shell(repository: Repository, destination: Destinatio
     match = SHELL_SYNTAX.search(repository.path.name)
     if match and not destination.single and _served_python(repository):
         message = f"the name of this archive contains {match.group()!r}, and its model is a Python model"
-        effect = (
-            "SageMaker names the model after the archive, and Triton starts its stub by a shell command that has "
-            "the name in it: the model never loads"
-        )
+        effect = "SageMaker gives the model this name, and a shell command starts its stub: the model never loads"
         yield Finding(repository.place(), message, effect, _SAFE)
 
 

@@ -26,10 +26,7 @@ def image_unknown(destination: Destination) -> Iterator[Finding]:
     )
 
 
-@note(
-    "SageMaker has an image of the release",
-    source="releases.csv, column sagemaker: AWS's lists of Deep Learning Containers",
-)
+@note("SageMaker has an image of the release", source="releases.csv, from AWS's lists of Deep Learning Containers")
 def image_not_on_sagemaker(destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
     if image is None or image.sagemaker:
@@ -82,10 +79,8 @@ def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
         )
     elif having and image:
         message = f"the image of Triton {image.release} has no {backend} backend, which '{model.folder}' needs"
-        cure = (
-            f"use an image from {having[0]} to {having[-1]}, or convert the model to ONNX "
-            '(platform: "onnxruntime_onnx")' + ("" if is_cpu_image(destination) else " or TensorRT")
-        )
+        also = "" if is_cpu_image(destination) else " or TensorRT"
+        cure = f'use an image from {having[0]} to {having[-1]}, or convert it to ONNX ("onnxruntime_onnx"){also}'
         yield Finding(place, message, refusal, cure)
 
 
@@ -107,8 +102,7 @@ def image_backend_unknown(model: Model, destination: Destination) -> Iterator[Fi
     if backend_meant(backend):  # backend-misspelt reports it
         return
     effect = (
-        f"unless the image was built with it, Triton refuses the model: unable to find backend library for "
-        f"backend '{backend}'"
+        f"Triton refuses the model, unless the image has it: unable to find backend library for backend '{backend}'"
     )
     cure = f"the images have {listed(known)}; any other backend has to be added to the image"
     yield Finding(model.at("backend"), f"the images that NVIDIA builds have no backend '{backend}'", effect, cure)
@@ -132,13 +126,10 @@ def instance_architecture(destination: Destination) -> Iterator[Finding]:
     if instance is None or instance.architecture == "x86_64":
         return
     if destination.image in ("", destination.release_name) or "sagemaker-tritonserver" in destination.image:
-        yield Finding(
-            Place(destination.instance),
-            f"{destination.instance} has a processor of {instance.architecture}, and SageMaker's images of Triton are "
-            "for x86_64",
-            "the container does not start, so the endpoint never gets into service",
-            "use an instance type with an Intel or AMD processor, such as ml.m5.xlarge",
-        )
+        message = f"SageMaker's images of Triton are for x86_64, and {destination.instance} has {instance.architecture}"
+        effect = "the container does not start, so the endpoint never gets into service"
+        cure = "use an instance type with an Intel or AMD processor, such as ml.m5.xlarge"
+        yield Finding(Place(destination.instance), message, effect, cure)
 
 
 @rule(
