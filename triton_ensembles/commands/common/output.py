@@ -23,9 +23,7 @@ def _note(key: str) -> Callable[[click.Context, click.Parameter, Any], None]:
     return note
 
 
-quiet = click.option(
-    "--quiet", is_flag=True, expose_value=False, callback=_note(_QUIET), help="Print no progress on stderr."
-)
+quiet = click.option("--quiet", is_flag=True, expose_value=False, callback=_note(_QUIET), help="No progress on stderr.")
 json_format = click.option(
     "--format",
     type=click.Choice(["text", "json"]),
