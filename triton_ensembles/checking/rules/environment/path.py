@@ -2,6 +2,7 @@
 (python_backend r24.10 python_be.cc and pb_env.cc)."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from triton_ensembles.archive.tree import Kind, Tree, is_archive
 from triton_ensembles.checking.environments import (
@@ -13,7 +14,18 @@ from triton_ensembles.checking.environments import (
     used_environments,
 )
 from triton_ensembles.checking.examples import IDENTITY, parameter, python_model, with_environment
-from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Repository, Server, note, rule, warning
+from triton_ensembles.checking.rule import (
+    Destination,
+    Example,
+    Finding,
+    Model,
+    Repository,
+    Server,
+    Severity,
+    note,
+    rule,
+    warning,
+)
 from triton_ensembles.checking.sagemaker import is_packed
 from triton_ensembles.ground.spelling import nearest
 
@@ -46,45 +58,28 @@ def environment_missing(model: Model) -> Iterator[Finding]:
     yield Finding(model.at(*_PLACE), f"there is no file or folder '{named.path or '.'}' in the repository", cure=cure)
 
 
-@rule(
-    f"{PARAMETER} does not point outside the repository",
-    source=f"{SOURCE}; python_backend README, Important Notes 4",
-    bad=_parameter(f"{MODEL_FOLDER}/../../missing_env.tar.gz"),
-    words=_NOT_FOUND,
-)
-def environment_outside(model: Model) -> Iterator[Finding]:
-    named = reference(model)
-    if named and named.location is Location.OUTSIDE:
-        effect = f"Triton refuses it: {_NOT_FOUND}; an instance has only what is in the archive"
-        cure = f'put the environment into the model\'s folder: "{MODEL_FOLDER}/env.tar.gz"'
-        yield Finding(model.at(*_PLACE), "the path points outside the repository", effect, cure)
+def _located(id: str, title: str, bad: str, location: Location, says: str, effect: str = "", **about: Any) -> None:
+    @rule(title, id=id, bad=_parameter(bad), words=_NOT_FOUND, **about)
+    def find(model: Model) -> Iterator[Finding]:
+        named = reference(model)
+        if named and named.location is location:
+            name = named.written.rpartition("/")[2] or "env.tar.gz"
+            dollars = " (with two $ signs)" if "TRITON_MODEL" in named.written else ""
+            cure = f'put it into the model\'s folder, and write string_value: "{MODEL_FOLDER}/{name}"{dollars}'
+            yield Finding(model.at(*_PLACE), says.format(named.written[:100]), effect, cure)
 
 
-@rule(
-    f"{PARAMETER} begins with {MODEL_FOLDER}",
-    source="python_backend r24.10 python_be.cc: nothing else is replaced; server #8290",
-    bad=_parameter("missing_env.tar.gz"),
-    words=_NOT_FOUND,
-)
-def environment_relative(model: Model) -> Iterator[Finding]:
-    named = reference(model)
-    if not named or named.location is not Location.RELATIVE:
-        return
-    name = named.written.rpartition("/")[2] or "env.tar.gz"
-    dollars = " (with two $ signs)" if "TRITON_MODEL" in named.written else ""
-    message = f"'{named.written[:100]}' is not in the model's folder: Triton looks where it was started"
-    yield Finding(model.at(*_PLACE), message, cure=f'write string_value: "{MODEL_FOLDER}/{name}"{dollars}')
-
-
-@warning(f"{PARAMETER} is not an absolute path", bad=_parameter("/opt/no/such/missing_env.tar.gz"), words=_NOT_FOUND)
-def environment_absolute(model: Model) -> Iterator[Finding]:
-    named = reference(model)
-    if named and named.location is Location.ABSOLUTE:
-        message = f"'{named.written[:100]}' is an absolute path"
-        cure = f'put the environment into the model\'s folder: "{MODEL_FOLDER}/env.tar.gz"'
-        yield Finding(
-            model.at(*_PLACE), message, f"Triton refuses it unless the image has this file: {_NOT_FOUND}", cure
-        )
+# fmt: off
+_located("environment-outside", f"{PARAMETER} does not point outside the repository",
+         f"{MODEL_FOLDER}/../../missing_env.tar.gz", Location.OUTSIDE, "the path points outside the repository",
+         f"Triton refuses it: {_NOT_FOUND}; an instance has only what is in the archive")
+_located("environment-relative", f"{PARAMETER} begins with {MODEL_FOLDER}",
+         "missing_env.tar.gz", Location.RELATIVE, "'{}' is not a path in the model's folder",
+         source="python_backend r24.10 python_be.cc: nothing else is replaced; server #8290")
+_located("environment-absolute", f"{PARAMETER} is not an absolute path",
+         "/opt/no/such/missing_env.tar.gz", Location.ABSOLUTE, "'{}' is an absolute path",
+         f"Triton refuses it unless the image has this file: {_NOT_FOUND}", severity=Severity.WARNING)
+# fmt: on
 
 
 @note(
