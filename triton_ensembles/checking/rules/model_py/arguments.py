@@ -14,6 +14,7 @@ from triton_ensembles.checking.python.values import texts_of
 from triton_ensembles.checking.rule import Destination, Finding, Model, Repository, Severity, rule
 from triton_ensembles.checking.sagemaker import for_sagemaker
 from triton_ensembles.ground.spelling import listed, nearest
+from triton_ensembles.triton.backends import STUB_BRANCHES
 from triton_ensembles.triton.releases import image_of, version
 
 GOOD = class_model()
@@ -41,7 +42,7 @@ _LOOKUPS = {
 
 @rule(
     "The classes and functions of pb_utils get the arguments that they know",
-    source="python_backend, branches r22.07 to r26.07: src/pb_stub.cc, py::arg; Tensor has no names for its arguments",
+    source=f"python_backend, branches {STUB_BRANCHES}: src/pb_stub.cc, py::arg; Tensor has no names for its arguments",
     bad=class_model(EXECUTE.replace("InferenceResponse(", "InferenceResponse(outputs=")),
     lower=Severity.WARNING,
 )

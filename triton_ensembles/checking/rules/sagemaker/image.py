@@ -6,7 +6,7 @@ from triton_ensembles.checking.built_for import is_for_own_server
 from triton_ensembles.checking.examples import GRAPH_IDENTITY, ONNX_IDENTITY, python_model
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Place, Server, note, rule, warning
 from triton_ensembles.ground.spelling import listed
-from triton_ensembles.triton.backends import ENSEMBLE, backend_meant
+from triton_ensembles.triton.backends import ENSEMBLE, SERVER_BRANCHES, backend_meant
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 from triton_ensembles.triton.releases import backends_of, image_of, instance_of, is_cpu_image, releases
 
@@ -42,7 +42,7 @@ def image_not_on_sagemaker(destination: Destination) -> Iterator[Finding]:
 
 @rule(
     "The image has the backends of the models",
-    source="server build.py on the branches r22.07 to r26.08: enable_all; releases.csv for TensorFlow; server "
+    source=f"server build.py on the branches {SERVER_BRANCHES}: enable_all; releases.csv for TensorFlow; server "
     "docs/customization_guide/build.md for images without a GPU",
     bad=Example(python_model(backend='platform: "tensorflow_graphdef"', size=8), {"1/model.graphdef": GRAPH_IDENTITY}),
     good=Example(python_model(backend='platform: "onnxruntime_onnx"'), {"1/model.onnx": ONNX_IDENTITY}),
@@ -86,7 +86,7 @@ def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
 
 @warning(
     "The backends of the models are backends of Triton's images",
-    source="server build.py on the branches r22.07 to r26.08: enable_all",
+    source=f"server build.py on the branches {SERVER_BRANCHES}: enable_all",
     bad=python_model(backend='backend: "rust_tokens"'),
     good=Example(python_model(backend='backend: "rust_tokens"'), {"libtriton_rust_tokens.so": "", "1": None}),
     destination=Destination(image="24.09"),
