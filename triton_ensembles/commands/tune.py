@@ -94,8 +94,7 @@ def tune(
         goal=goal,
         minutes=minutes,
         load=Load(concurrency, seconds, protocol, batch, user),
-        allow_random=weights.allow_random,
-        weights_dir=weights.weights_dir,
+        weights=weights,
         log=places.build / "tritonserver.log",
         progress=timed_progress(name),
     )

@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 from typing_extensions import override
 
-from triton_ensembles.building.places import Places
+from triton_ensembles.building.places import Places, Weights
 from triton_ensembles.deploy.resource_names import check_endpoint_name
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import user_folder
@@ -180,18 +180,6 @@ class BuildTarget:
             message = "--target gpu is served by NVIDIA's image, not by the server on this machine: use cpu or fused"
             raise click.UsageError(message)
         return self.built()
-
-
-@dataclass(frozen=True)
-class Weights:
-    """The values of --weights and --weights-dir."""
-
-    weights: str = "auto"
-    weights_dir: Path | None = None
-
-    @property
-    def allow_random(self) -> bool:
-        return self.weights == "auto"
 
 
 with_weights = collected(Weights, "weights", _weights, _weights_dir)
