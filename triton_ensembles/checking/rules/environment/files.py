@@ -150,11 +150,8 @@ def environment_file_versions(repository: Repository) -> Iterator[Finding]:
             before, written_before = together.get(name, (SpecifierSet(), ""))
             together[name] = (before & versions, text)
             if not _can_hold(before & versions):
-                message = (
-                    f"no version of {name} is both {written_before} and {text}"
-                    if written_before
-                    else f"no version of {name} is {text}"
-                )
+                both = f"both {written_before} and {text}" if written_before else text
+                message = f"no version of {name} is {both}"
                 cure = "keep one of the lines" if written_before else "correct its versions"
                 yield Finding(Place(path, line), message, "the build cannot install it", cure)
 

@@ -78,12 +78,10 @@ def onnx_opset_image(model: Model, destination: Destination) -> Iterator[Finding
             ]
             having = " and ".join(f"{kind} {number}" for kind, number, _ in odd)
             most = " and ".join(f"{kind} {most}" for kind, _, most in odd)
-            yield Finding(
-                model.place(path),
-                f"{path} has {having}; ONNX Runtime {image.onnxruntime} of Triton {image.release} reads up to {most}",
-                "Triton does not load the model: ONNX Runtime refuses what is newer than itself",
-                f"export it with {most}" + (f", or use an image from {needed[0]} on" if needed else ""),
-            )
+            reads = f"ONNX Runtime {image.onnxruntime} of Triton {image.release} reads up to {most}"
+            effect = "Triton does not load the model: ONNX Runtime refuses what is newer than itself"
+            cure = f"export it with {most}" + (f", or use an image from {needed[0]} on" if needed else "")
+            yield Finding(model.place(path), f"{path} has {having}; {reads}", effect, cure)
 
 
 def _beyond(file: ModelFile, limits: OnnxLimits) -> Iterator[tuple[str, int, int]]:

@@ -35,10 +35,8 @@ def torchscript_inputs(model: Model) -> Iterator[Finding]:
             more = f" and {count - len(names)} that Triton computes" if count > len(names) else ""
             inputs = f"{len(names)} input{'s' if len(names) > 1 else ''} ({', '.join(names)}){more}"
             counts = f"configuration expects {count} inputs, model provides {len(arguments)}"
-            effect, cure = (
-                f"Triton does not load the model: {counts}",
-                "give each argument an input, INPUT__0 for the first",
-            )
+            effect = f"Triton does not load the model: {counts}"
+            cure = "give each argument an input, INPUT__0 for the first"
             yield Finding(model.at("input"), f"the config has {inputs}, and {takes}", effect, cure)
         elif (
             count == len(names) and not set(names) <= set(arguments) and indexes and sorted(indexes) != [*range(count)]
@@ -88,12 +86,11 @@ def torchscript_outputs(model: Model) -> Iterator[Finding]:
             continue
         for number, index in _positions(names, []):
             if index >= len(file.results):
-                yield Finding(
-                    model.at("output", number, "name"),
-                    f"'{names[number]}' is output {index}, and forward() in {path} has {len(file.results)}, from 0",
-                    "every request fails: it refers to an output index which doesn't exist",
-                    "number the outputs from 0, or delete this one",
-                )
+                has = f"forward() in {path} has {len(file.results)}, from 0"
+                effect = "every request fails: it refers to an output index which doesn't exist"
+                cure = "number the outputs from 0, or delete this one"
+                message = f"'{names[number]}' is output {index}, and {has}"
+                yield Finding(model.at("output", number, "name"), message, effect, cure)
 
 
 @rule("forward() in TorchScript returns tensors and lists of strings, as the config says")
@@ -110,12 +107,10 @@ def torchscript_result_types(model: Model) -> Iterator[Finding]:
             tensor = model.config.output[number]
             kind = results[index] if index < len(results) else ""
             if kind in (_TENSOR, _STRINGS) and (kind == _TENSOR) == (tensor.data_type == DataType.TYPE_STRING):
-                yield Finding(
-                    model.at("output", number, "data_type"),
-                    f"output '{tensor.name}' is {type_name(tensor.data_type)}, and forward() in {path} makes a {kind}",
-                    "no request gets it as the config says",
-                    "write data_type: TYPE_STRING" if kind == _STRINGS else "write the type of the tensor",
-                )
+                written, effect = type_name(tensor.data_type), "no request gets it as the config says"
+                message = f"output '{tensor.name}' is {written}, and forward() in {path} makes a {kind}"
+                cure = "write data_type: TYPE_STRING" if kind == _STRINGS else "write the type of the tensor"
+                yield Finding(model.at("output", number, "data_type"), message, effect, cure)
 
 
 def _files(model: Model) -> Iterator[tuple[str, ModelFile]]:

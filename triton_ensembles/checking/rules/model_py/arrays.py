@@ -35,11 +35,8 @@ def model_py_array_dtype(model: Model) -> Iterator[Finding]:
         when = flow_of(file).when(call, loops_run=True)
         if dtype in (TEXTS, COMPLEX) and when is not When.PERHAPS:
             message = f"this array has the dtype {dtype}, which Triton does not take"
-            cure = (
-                "make it an array of objects: astype(object), or np.array(…, dtype=object)"
-                if dtype == TEXTS
-                else "send its real and imaginary parts"
-            )
+            objects = "make it an array of objects: astype(object), or np.array(…, dtype=object)"
+            cure = objects if dtype == TEXTS else "send its real and imaginary parts"
             yield Finding(file.place(call), message, f"{when.effect}: NumPy dtype is not supported", cure)
 
 

@@ -163,12 +163,11 @@ def recipe_source_missing(repository: Repository) -> Iterator[Finding]:
         assert project is not None
         missing = [] if source.has_address else [file for file in source.files if not source.on_disk(file, project)]
         if missing:
-            yield Finding(
-                repository.recipe_place(missing[0]),
-                f"the source '{name}' has no {listed(missing)} at {choices(str(place) for place in source.places)}",
-                "the build refuses it here, or takes random weights",
-                "correct the path, which is relative to the project; or build with --weights-dir",
-            )
+            places = choices(str(place) for place in source.places)
+            message = f"the source '{name}' has no {listed(missing)} at {places}"
+            effect = "the build refuses it here, or takes random weights"
+            cure = "correct the path, which is relative to the project; or build with --weights-dir"
+            yield Finding(repository.recipe_place(missing[0]), message, effect, cure)
 
 
 def _steps(repository: Repository) -> list[str]:

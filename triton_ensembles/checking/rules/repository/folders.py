@@ -1,11 +1,12 @@
-"""Folders of a repository that are not models, and configs that do not have the name that Triton reads."""
+"""Folders of a repository that are not models, links in it, and configs that do not have the name that Triton reads."""
 
 from collections.abc import Iterator
 
+from triton_ensembles.archive.tree import Kind
 from triton_ensembles.checking.config_file import is_near_config
 from triton_ensembles.checking.ensemble_steps import step_names, steps
 from triton_ensembles.checking.examples import IDENTITY, python_model
-from triton_ensembles.checking.rule import Destination, Example, Finding, Form, Model, Server, rule, warning
+from triton_ensembles.checking.rule import Destination, Example, Finding, Form, Model, Repository, Server, rule, warning
 from triton_ensembles.checking.sagemaker import is_packed
 from triton_ensembles.triton.backends import BACKENDS
 from triton_ensembles.triton.model_config import CONFIG
@@ -110,3 +111,15 @@ def _is_loadable(model: Model) -> bool:
     """Whether a server that completes configurations could load a folder without one."""
     name = model.backend.name  # of the model's file, or what follows the dot of the folder's name
     return bool(model.versions) and (name in BACKENDS or model.has_library(f"libtriton_{name}.so"))
+
+
+@rule("Links in a repository and in its models lead somewhere", source="core r24.10 filesystem local.h IsDirectory")
+def link_broken(repository: Repository) -> Iterator[Finding]:
+    """Deeper ones do no harm. Editors lock a file by such a link: Emacs by .#config.pbtxt."""
+    for entry in repository.tree.members if repository.form is Form.FOLDER else ():
+        depth = entry.path.count("/") + repository.is_one_model
+        if entry.kind is Kind.SYMLINK and depth < 2 and not (repository.path / entry.path).exists():
+            unloaded = "does not load the model" if depth else "loads no model of the repository"
+            effect = f"Triton {unloaded}: failed to stat file"
+            message = f"the link '{entry.path}' leads nowhere ('{entry.target}')"
+            yield Finding(repository.place(entry.path), message, effect, "remove it, or correct its target")

@@ -16,14 +16,11 @@ def image_unknown(destination: Destination) -> Iterator[Finding]:
     if not destination.image or image_of(destination):
         return
     first, *_, last = releases()
-    yield Finding(
-        Place(destination.image),
-        f"'{destination.image}' is not a known release of Triton ({first} to {last})"
-        if destination.image_names_release
-        else f"'{destination.image}' does not name a release of Triton",
-        "the contents of this image are unknown, so nothing that depends on them was checked",
-        "name the release (--image 24.09) or the image by its tag (…/sagemaker-tritonserver:24.09-py3)",
-    )
+    known = f"is not a known release of Triton ({first} to {last})"
+    message = f"'{destination.image}' {known if destination.image_names_release else 'names no release of Triton'}"
+    effect = "the contents of this image are unknown, so nothing that depends on them was checked"
+    cure = "name the release (--image 24.09) or the image by its tag (…/sagemaker-tritonserver:24.09-py3)"
+    yield Finding(Place(destination.image), message, effect, cure)
 
 
 @note("SageMaker has an image of the release", source="releases.csv, from AWS's lists of Deep Learning Containers")
@@ -66,17 +63,11 @@ def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
     place = model.at("backend") if model.config.backend else model.at("platform")
     release = image.release if image else "RELEASE"
     if having and is_cpu_image(destination) and (image is None or backend in image.backends):
-        yield Finding(
-            place,
-            f"'{model.folder}' needs the {backend} backend, which SageMaker's image for CPU instances does not have "
-            f"({release}-py3-cpu)",
-            refusal
-            if destination.image_is_for_cpu
-            else f"AWS's SDK picks that image for {destination.instance}, which has no GPU. {refusal}",
-            "use an instance type with a GPU"
-            if backend == "tensorrt"
-            else f"choose the complete image, which also runs on CPU instances: --image {release}-py3",
-        )
+        message = f"'{model.folder}' needs the {backend} backend, which SageMaker's image for CPU instances lacks"
+        picks = f"AWS's SDK picks that image for {destination.instance}, which has no GPU. {refusal}"
+        cure = f"choose the complete image, which also runs on CPU instances: --image {release}-py3"
+        cure = "use an instance type with a GPU" if backend == "tensorrt" else cure
+        yield Finding(place, message, refusal if destination.image_is_for_cpu else picks, cure)
     elif having and image:
         message = f"the image of Triton {image.release} has no {backend} backend, which '{model.folder}' needs"
         also = "" if is_cpu_image(destination) else " or TensorRT"
