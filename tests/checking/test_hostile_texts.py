@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from functools import partial
 
 import pytest
 
-from tests.work import calls_of
 from triton_ensembles.checking.config_file import ConfigFile
 from triton_ensembles.checking.text.parser import parse
 from triton_ensembles.triton.model_config import ModelConfig
@@ -31,21 +28,6 @@ def test_a_megabyte_of_nonsense_takes_no_minutes(text: str) -> None:
     start = time.process_time()
     parse(text, ModelConfig())
     assert time.process_time() - start < _SECONDS
-
-
-def _dims(count: int) -> str:
-    return _INPUT % ", ".join(["-1"] * count)
-
-
-def _parameters(count: int) -> str:
-    return "".join(f'parameters {{ key: "{number}" value {{ string_value: "v" }} }}\n' for number in range(count))
-
-
-@pytest.mark.parametrize(("text", "most"), [(_dims, 6), (_parameters, 80)], ids=["dims", "parameters"])
-def test_long_lists_are_read_without_a_call_for_each_token(text: Callable[[int], str], most: int) -> None:
-    """Otherwise half a million dims take as long as all that `check` may take."""
-    small, large = (calls_of(partial(parse, text(count), ModelConfig())) for count in (1000, 3000))
-    assert large - small < most * 2000
 
 
 def test_every_item_of_a_long_list_has_its_place() -> None:

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 import pytest
 
+from docs.generators.rules import PAGE, page
 from triton_ensembles.checking.explanation import text_examples
 from triton_ensembles.checking.fault import Finding
 from triton_ensembles.checking.registry import RULES
 from triton_ensembles.checking.repository import Model
 from triton_ensembles.checking.rule import rule
-from triton_ensembles.checking.rules_page import PAGE, page
 
 
 def test_the_page_is_up_to_date() -> None:
-    """Otherwise the page describes old rules: run python -m triton_ensembles.checking.rules_page."""
+    """Otherwise the page describes old rules: run python -m docs.generators.rules."""
     assert PAGE.read_text(encoding="utf-8") == page()
 
 

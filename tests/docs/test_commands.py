@@ -13,9 +13,9 @@ import click
 import pytest
 
 from checkout import ROOT
+from docs.generators import commands as reference
 from tests.docs.blocks import PAGES, blocks_of, inline_commands
 from triton_ensembles.building.built import Built
-from triton_ensembles.commands import reference
 from triton_ensembles.commands.cli import main
 
 _TARGETS = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
@@ -78,9 +78,9 @@ def test_the_documentation_has_commands_to_test() -> None:
 
 
 def test_the_page_of_commands_is_up_to_date() -> None:
-    """Otherwise people read about options as they were: run python -m triton_ensembles.commands.reference."""
+    """Otherwise people read about options as they were: run python -m docs.generators.commands."""
     # In a process of its own: click keeps the help option of a command as the first test that invoked it saw it.
-    code = "from triton_ensembles.commands.reference import page; print(page(), end='')"
+    code = "from docs.generators.commands import page; print(page(), end='')"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert reference.PAGE.read_text(encoding="utf-8") == done.stdout
 

@@ -1,11 +1,9 @@
 """A .tar.gz as a :class:`Tree`, read in one pass and never unpacked to disk."""
 
-import hashlib
 import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
-from weakref import WeakValueDictionary
 
 from triton_ensembles.archive.budget import ArchiveError, Budget
 from triton_ensembles.archive.gzip_stream import GzipStream, Source
@@ -13,9 +11,6 @@ from triton_ensembles.archive.tar_stream import BadHeaderError, Member, TarStrea
 from triton_ensembles.archive.tree import CONFIG_SUFFIX, Entry, Kind, Problem, Tree, is_archive, is_text
 
 _DEEPEST = 1  # env.tar.gz inside an archive is read, an archive inside env.tar.gz is not
-# Many archives of an endpoint hold the same environment: up to this size it is recognized, read once and shared.
-_LARGEST_SHARED = 64 << 20
-_SHARED: WeakValueDictionary[bytes, Tree] = WeakValueDictionary()
 _KINDS = {b"0": Kind.FILE, b"1": Kind.HARDLINK, b"2": Kind.SYMLINK, b"5": Kind.FOLDER}
 _TOO_LARGE = ("archive-bomb", "repository-too-large")
 _LONGEST_PATH, _LONGEST_NAME = 4095, 255  # bytes that Linux takes
@@ -93,7 +88,7 @@ class _Reader:
                     if is_config:
                         self._budget.take_config(data)
                 elif is_archive(path) and depth < _DEEPEST:
-                    inner[path] = self._nested(stream, member, depth + 1)
+                    inner[path] = self.tree(stream, depth + 1)
                 elif self._summarize and not depth:
                     summary = self._summarize(path, member.size, io.BufferedReader(_Content(stream)))
             members.append(_entry(path, member, data, summary))
@@ -104,18 +99,6 @@ class _Reader:
         while (path := path.rpartition("/")[0]) and path not in folders:
             folders.add(path)
             self._budget.take_entry(path)
-
-    def _nested(self, stream: TarStream, member: Member, depth: int) -> Tree:
-        if member.size > _LARGEST_SHARED:
-            return self.tree(stream, depth)
-        data = stream.content()
-        digest = hashlib.sha256(data).digest()
-        tree = _SHARED.get(digest)
-        if tree is None:
-            tree = self.tree(io.BytesIO(data), depth)
-            if not tree.problems:  # which may be those of this archive's budget
-                _SHARED[digest] = tree
-        return tree
 
 
 class _Content(io.RawIOBase):

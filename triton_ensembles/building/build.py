@@ -25,7 +25,7 @@ from triton_ensembles.building.packed.inputs import digest_of_inputs
 from triton_ensembles.building.packed.manifest import manifest_of
 from triton_ensembles.building.packed.proof import prove as prove_archive
 from triton_ensembles.building.packed.staging import stage
-from triton_ensembles.building.places import Places
+from triton_ensembles.building.places import Places, Weights
 from triton_ensembles.building.planned.fusion import fuse
 from triton_ensembles.building.planned.model_selection import with_needs
 from triton_ensembles.building.planned.plan import BuildPlan, plan_build
@@ -105,23 +105,17 @@ def build(
 
 
 def stage_written(
-    folder: Path,
-    target: Target,
-    places: Places,
-    destination: Path,
-    *,
-    allow_random: bool,
-    weights_dir: Path | None,
-    progress: Progress,
+    folder: Path, target: Target, places: Places, destination: Path, weights: Weights, progress: Progress
 ) -> None:
     """Stage the ensemble in ``folder`` as it is written now into the folder ``destination``, and no more than that: it
     is not checked, and there is no archive. The arguments are those of :func:`build`. Raises :class:`EnsembleError`: a
     config or the recipe cannot be read, or a file cannot be made."""
     with places.building(progress):
         plan = plan_build(folder, target, places.root)
-        downloads = Sources(weights_dir, places.downloads)
+        downloads = Sources(weights.weights_dir, places.downloads)
         plans = find_plans(plan.name, plan.artifacts, target, None, progress)
-        _make(ArtifactBuilder(plan, Store(places.store), downloads, progress, allow_random, plans)).write(destination)
+        builder = ArtifactBuilder(plan, Store(places.store), downloads, progress, weights.allow_random, plans)
+        _make(builder).write(destination)
 
 
 def _locks(folder: Path) -> dict[str, str]:

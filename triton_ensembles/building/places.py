@@ -15,6 +15,19 @@ from triton_ensembles.triton.destination import Destination
 
 
 @dataclass(frozen=True)
+class Weights:
+    """The values of --weights and --weights-dir, a folder of source files that the user already has."""
+
+    weights: str = "auto"
+    weights_dir: Path | None = None
+
+    @property
+    def allow_random(self) -> bool:
+        """Whether seeded random weights may stand in for a source that is not available."""
+        return self.weights == "auto"
+
+
+@dataclass(frozen=True)
 class Places:
     """Where a build reads and writes. ``image``: the release of the project's default image, "" without one."""
 

@@ -5,7 +5,6 @@ python_be.cc, pb_env.cc). Packages may also lie beside model.py, unpacked from w
 """
 
 import re
-import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum, auto
@@ -144,9 +143,6 @@ class Environment:
         return sum(entry.size for entry in self.tree.members)
 
 
-_SHARED: weakref.WeakValueDictionary[tuple[int, str], Environment] = weakref.WeakValueDictionary()
-
-
 def environment(repository: Repository, path: str) -> Environment | None:
     """The environment at ``path``; None when there is none, or when the archive cannot be read."""
     return repository.once(path, lambda: _read(repository.tree, path))
@@ -185,13 +181,7 @@ def _read(tree: Tree, path: str) -> Environment | None:
     if entry.is_folder:
         return Environment(path, subtree(tree, path))
     nested = tree.nested(path) if is_archive(path) else None
-    if nested is None or not nested.members:
-        return None
-    # Archives with the same environment may share its tree; then what is derived from it is also shared.
-    key = (id(nested), path)
-    shared = _SHARED.get(key) or Environment(path, nested, entry.size)
-    _SHARED[key] = shared
-    return shared
+    return Environment(path, nested, entry.size) if nested and nested.members else None
 
 
 def subtree(tree: Tree, folder: str) -> Tree:

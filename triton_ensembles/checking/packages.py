@@ -12,6 +12,7 @@ from triton_ensembles.checking.environments import Environment, normal_name, sub
 from triton_ensembles.checking.repository import Model, Repository
 
 MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_(\w+)$|manylinux(1|2010|2014)_(\w+)$")
+WRONG_NUMPY = "the steps load, and give wrong answers without an error: arrays are misread in both directions"
 _OLD_MANYLINUX = {"1": (2, 5), "2010": (2, 12), "2014": (2, 17)}  # PEP 600
 _EXTENSION = re.compile(r"\.cpython-3(\d+)-[\w-]+\.so$")
 _TAG = re.compile(r"^Tag:[ ]*(\w[\w.]*-\w[\w.]*-\w[\w.]*)\s*$", re.MULTILINE)

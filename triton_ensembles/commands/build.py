@@ -15,22 +15,14 @@ from triton_ensembles.commands.common.builds import build_all, pack_all
 @options.for_target
 @output.quiet
 @output.json_format
-@click.option(
-    "--engines-from",
-    type=options.FOLDER,
-    help="gpu: a folder with TensorRT plans, built on another machine by the scripts of `engines`.",
-)
+@click.option("--engines-from", type=options.FOLDER, help="gpu: TensorRT plans that the scripts of `engines` built.")
 @click.option(
     "--prove",
     is_flag=True,
     help="cpu, fused: load each archive once in the server on this machine, and send each of its models a request, as "
     "check --run does; one that fails is not put into dist/. One that was proven and is unchanged is not loaded again.",
 )
-@click.option(
-    "--locked",
-    is_flag=True,
-    help="Refuse to write or renew the locks of the environments, which say exactly what is installed (for CI).",
-)
+@click.option("--locked", is_flag=True, help="For CI: refuse to write or renew the locks of the environments.")
 def build(
     names: tuple[str, ...],
     weights: options.Weights,

@@ -57,13 +57,7 @@ _OF_RUNS = frozenset(rule.id for rule in RULES if rule.scope is Scope.PROBE)
     help="Then load every model once in the server on this machine, and send each a request: its examples, or one that "
     "is made up from its config. Models in which the rules find errors are left out. What they execute is their code.",
 )
-@click.option(
-    "--timeout",
-    default=300.0,
-    type=click.FloatRange(1),
-    metavar="SECONDS",
-    help="With --run: how long a load, or an answer, may take.",
-)
+@click.option("--timeout", default=300.0, type=click.FloatRange(1), help="--run: seconds for a load, or an answer.")
 @options.single
 @click.option("--strict", is_flag=True, help="Also exit with 1 for warnings.")
 @click.option(
@@ -73,12 +67,7 @@ _OF_RUNS = frozenset(rule.id for rule in RULES if rule.scope is Scope.PROBE)
     default="text",
     help="How to print the faults. github: annotations of GitHub Actions. sarif: code scanning. junit: test results.",
 )
-@click.option(
-    "--baseline",
-    metavar="FILE",
-    type=options.NEW_FILE,
-    help="Faults that are in FILE are known and do not count; those that are gone are named.",
-)
+@click.option("--baseline", metavar="FILE", type=options.NEW_FILE, help="Faults in FILE are known, and do not count.")
 @click.option(
     "--write-baseline",
     "new_baseline",

@@ -164,12 +164,8 @@ def _temporary_files(signals: StopSignals) -> Iterator[None]:
         return
     fcntl.flock(lock, fcntl.LOCK_EX)
     _remove_left_folders(Path(folder).parent)
-    variables = {"TMPDIR": folder}
-    if not _home_is_writable():  # matplotlib would make a folder in ours, and miss it at the end
-        variables["MPLCONFIGDIR"] = os.environ.get("MPLCONFIGDIR", folder)
-    before, tempdir = {name: os.environ.get(name) for name in variables}, tempfile.tempdir
-    tempfile.tempdir = folder
-    os.environ.update(variables)
+    before, tempdir = os.environ.get("TMPDIR"), tempfile.tempdir
+    os.environ["TMPDIR"] = tempfile.tempdir = folder
     try:
         yield
     finally:
@@ -177,18 +173,10 @@ def _temporary_files(signals: StopSignals) -> Iterator[None]:
         shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
         tempfile.tempdir = tempdir
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-
-
-def _home_is_writable() -> bool:
-    folder = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - it never raises
-    while not os.path.exists(folder):  # noqa: PTH110 - nor does this
-        folder = os.path.dirname(folder) or "."  # noqa: PTH120
-    return os.access(folder, os.W_OK)
+        if before is None:
+            del os.environ["TMPDIR"]
+        else:
+            os.environ["TMPDIR"] = before
 
 
 def _remove_left_folders(parent: Path) -> None:

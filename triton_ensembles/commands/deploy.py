@@ -60,9 +60,7 @@ from triton_ensembles.triton.sagemaker_variables import variables as sagemaker_v
 @options.single
 @click.option("--image-uri", metavar="URI", help="The complete URI of an image that --image does not know.")
 @click.option("--cache/--no-cache", default=True, help="Keep models loaded between requests.")
-@click.option(
-    "--env", "environment", multiple=True, metavar="KEY=VALUE", help="Variable of the container; may be repeated."
-)
+@click.option("--env", "environment", multiple=True, metavar="KEY=VALUE", help="A container variable; repeatable.")
 @click.option(
     "--metrics",
     "namespace",

@@ -22,12 +22,7 @@ from triton_ensembles.ground.processes import StopSignals
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[PATH|ARCHIVE|ENSEMBLE]...")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8080,
-    help="TCP port on the loopback interface; 0 picks a free one.",
-)
+@click.option("--port", type=click.IntRange(0, 65535), default=8080, help="TCP port on loopback; 0 picks a free one.")
 @click.option(
     "--root",
     type=options.NEW_FOLDER,

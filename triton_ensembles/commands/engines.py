@@ -25,12 +25,7 @@ from triton_ensembles.triton.targets import gpu
 @options.names
 @options.with_weights
 @options.image
-@click.option(
-    "--output",
-    type=options.NEW_FOLDER,
-    required=True,
-    help="The folder for the ONNX files, the test inputs of the plans, and the scripts.",
-)
+@click.option("--output", type=options.NEW_FOLDER, required=True, help="Folder for ONNX files, test inputs, scripts.")
 def engines(names: tuple[str, ...], weights: options.Weights, image: str, output: Path) -> None:
     """Write the files that a machine with the GPU needs to build the TensorRT plans. This machine needs no GPU.
 
@@ -44,11 +39,7 @@ def engines(names: tuple[str, ...], weights: options.Weights, image: str, output
             refuse_faults(folder, target.destination, f"{folder.name} has faults, so nothing was written for it")
             plan = plan_build(folder, target, places.root)
             builder = ArtifactBuilder(
-                plan=plan,
-                store=Store(places.store),
-                sources=sources,
-                progress=timed_progress(folder.name),
-                allow_random=weights.allow_random,
+                plan, Store(places.store), sources, timed_progress(folder.name), weights.allow_random
             )
             artifacts = [artifact for artifact in plan.artifacts if artifact.maker == PLAN]
             refuse_fp16(artifacts, target)

@@ -16,9 +16,7 @@ _FORMATS = {".mmd": "mermaid", ".svg": "svg", ".png": "png", ".pdf": "pdf"}
 
 @click.command("graph")
 @click.argument("name")
-@click.option(
-    "--format", "style", type=click.Choice(list(_FORMATS.values())), help="Default: the suffix of FILE, or mermaid."
-)
+@click.option("--format", "style", type=click.Choice(list(_FORMATS.values())), help="Default: by FILE, or mermaid.")
 @click.option("-o", "--output", "file", type=options.NEW_FILE, help="Write to FILE: .mmd, .svg, .png or .pdf.")
 def graph(name: str, style: str | None, file: Path | None) -> None:
     """Draw the DAG of an ensemble: steps, tensors, data types, dims and batching.

@@ -22,10 +22,7 @@ from triton_ensembles.starter.project import root_of, write_small_ensemble
     help="Import what exists: a model repository, a folder that has one, a single model, or a .tar.gz of these.",
 )
 @click.option(
-    "--model",
-    metavar="MODEL",
-    default="",
-    help="--from: the ensemble to import, where there are several, or the single model that becomes one.",
+    "--model", metavar="MODEL", default="", help="--from: the ensemble to import, or the model to become one."
 )
 @click.pass_context
 def new(context: click.Context, name: str, source: Path | None, model: str) -> None:

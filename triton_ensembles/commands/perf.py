@@ -74,17 +74,8 @@ def _traced(results: Sequence[Slowest] | None) -> dict[str, list[dict[str, objec
 @request_options.concurrencies(CONCURRENCIES, "Numbers of concurrent requests, one point of the sweep each.")
 @request_options.seconds(SECONDS, "Duration of a point; longer where an answer takes longer than a third of it.")
 @request_options.requests
-@click.option(
-    "--slowest",
-    "traces",
-    is_flag=True,
-    help="Then load once more, and show by step where the slowest 1 % of requests spent their time (Triton's trace).",
-)
-@click.option(
-    "--output",
-    type=options.NEW_FOLDER,
-    help="The folder for NAME.csv, NAME.json and NAME.png.  [default: reports/perf, fused: reports/perf/fused]",
-)
+@click.option("--slowest", "traces", is_flag=True, help="Then trace which step took the time of the slowest 1 %.")
+@click.option("--output", type=options.NEW_FOLDER, help="Folder.  [default: reports/perf, fused: reports/perf/fused]")
 def perf(
     names: tuple[str, ...],
     weights: options.Weights,

@@ -42,9 +42,7 @@ from triton_ensembles.triton.targets import Target
     1000,
     "Numbers of loaded copies at which memory is read. It ends with those that the machine has room for.",
 )
-@request_options.concurrencies(
-    Load.concurrencies, "Numbers of concurrent requests, each with each --batch; 1 is always one of them."
-)
+@request_options.concurrencies(Load.concurrencies, "Concurrent requests, each with each --batch, and 1.")
 @request_options.numbers_option(
     "--batch",
     "batches",

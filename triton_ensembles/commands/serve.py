@@ -97,15 +97,7 @@ def serve(
 
 def _stage(target: Target, weights: options.Weights, folder: Path, destination: Path) -> None:
     """Stage the ensemble in ``folder`` again."""
-    stage_written(
-        folder,
-        target,
-        Places.of(folder.resolve().parents[1]),
-        destination,
-        allow_random=weights.allow_random,
-        weights_dir=weights.weights_dir,
-        progress=lambda _: None,
-    )
+    stage_written(folder, target, Places.of(folder.resolve().parents[1]), destination, weights, lambda _: None)
 
 
 def _say(line: str) -> None:

@@ -42,17 +42,8 @@ from triton_ensembles.measuring.tuning.tune import tune as search
 @request_options.seconds(SECONDS)
 @click.option("--concurrency", type=click.IntRange(1, 1024), default=MOST, help="The most concurrent requests.")
 @request_options.requests
-@click.option(
-    "--keep",
-    multiple=True,
-    metavar="SETTING",
-    help="A setting that stays as it is: STEP.KEY, or a KEY of all steps, such as engine. May be repeated.",
-)
-@click.option(
-    "--output",
-    type=options.NEW_FOLDER,
-    help="The folder for NAME.csv, NAME.json and NAME.png.  [default: reports/tune, fused: reports/tune/fused]",
-)
+@click.option("--keep", multiple=True, metavar="SETTING", help="Leave STEP.KEY, or KEY of all steps; repeatable.")
+@click.option("--output", type=options.NEW_FOLDER, help="Folder.  [default: reports/tune, fused: reports/tune/fused]")
 @click.option("--write", is_flag=True, help="Write the settings that were found into ensemble.toml and config.pbtxt.")
 def tune(
     name: str,
@@ -103,8 +94,7 @@ def tune(
         goal=goal,
         minutes=minutes,
         load=Load(concurrency, seconds, protocol, batch, user),
-        allow_random=weights.allow_random,
-        weights_dir=weights.weights_dir,
+        weights=weights,
         log=places.build / "tritonserver.log",
         progress=timed_progress(name),
     )

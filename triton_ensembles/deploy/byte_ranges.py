@@ -7,6 +7,7 @@ from triton_ensembles.archive.gzip_members import Members
 from triton_ensembles.deploy.archives import Archive
 
 LEAST_PART = 5 << 20  # bytes: S3's limit for every part of a multipart upload but the last
+PART = 16 << 20  # bytes: what a part that is sent usually has
 SHORTEST_COPY = 64 << 10  # bytes; what is shorter is sent: copying takes up to eight requests
 _MOST_STEPS = 32  # of copying short ranges; with more of them, only longer ones are copied
 

@@ -23,10 +23,9 @@ from botocore.exceptions import ClientError
 
 from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.deploy.bucket import S3Prefix
-from triton_ensembles.deploy.byte_ranges import LEAST_PART, ByteRange, FileRange, ObjectRange
+from triton_ensembles.deploy.byte_ranges import LEAST_PART, PART, ByteRange, FileRange, ObjectRange
 from triton_ensembles.deploy.keys import PARTS
 
-PART = 16 << 20  # bytes: what a part that is sent usually has
 _LARGEST_COPY = 5 << 30  # bytes: S3's limit of one UploadPartCopy
 _MOST_PARTS = 10_000
 # The checksum of the whole object, which S3 computes from those of its parts, also of copied ones.

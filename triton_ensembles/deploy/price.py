@@ -74,15 +74,10 @@ def cost(price: Price | None, instance: str, least: int, most: int) -> str:
     counts = (least,) if least == most else (least, most)
     number = " to ".join(f"{count}" for count in counts)
     if price is None:
-        return (
-            f"cost: {number} x {instance} for every hour that the endpoint exists, used or not; the price is not "
-            f"available (AWS's price list did not answer): see {PRICES_PAGE}"
-        )
+        return f"cost: {number} x {instance} for every hour, used or not; the price is not available: see {PRICES_PAGE}"
     sums = " to ".join(f"{count * price.dollars:.2f}" for count in counts)
-    return (
-        f"cost: USD {sums} per hour ({number} x {instance} at {price.dollars:.4g}, on demand, {price.source}), used or "
-        "not, plus storage and data"
-    )
+    rate = f"{number} x {instance} at {price.dollars:.4g}, on demand, {price.source}"
+    return f"cost: USD {sums} per hour ({rate}), used or not, plus storage and data"
 
 
 def price_of(instance: str, region: str, file: Path | None, ask: AskAws | None) -> Price:
@@ -100,12 +95,11 @@ def price_of(instance: str, region: str, file: Path | None, ask: AskAws | None) 
     if ask is not None and (listed := ask(instance)):
         return replace(listed, source=f"{listed.source}, {region}")
     if region != TABLE_REGION:
-        raise EnsembleError(
-            f"no price is known for {instance} in {region}: AWS's price list did not answer, and the table has "
-            f"{TABLE_REGION} only",
-            cure="give prices with --prices FILE, credentials for pricing:GetProducts, or "
-            f"AWS_DEFAULT_REGION={TABLE_REGION}",
+        message = (
+            f"no price is known for {instance} in {region}: AWS did not answer, and the table has {TABLE_REGION} only"
         )
+        cure = "give prices with --prices FILE, credentials for pricing:GetProducts, or another AWS_DEFAULT_REGION"
+        raise EnsembleError(message, cure=cure)
     table = {row.instance: row.dollars for row in _rows(_TABLE)}
     if instance in table:
         return Price(table[instance], _SOURCE)
@@ -137,31 +131,14 @@ def _xlarges(size: str) -> float:
 class _Row(NamedTuple):
     instance: str
     dollars: float
-    currency: str
     region: str
-    line: int
 
 
 def _in_file(path: Path, instance: str, region: str) -> Price:
-    rows = [row for row in _rows(path) if row.instance == instance]
-    if not rows:
-        raise EnsembleError(f"it has no price of {instance}", path=path, cure="add a line for it")
-    here = [row for row in rows if row.region == region]
-    if not here:
-        raise EnsembleError(
-            f"its price of {instance} is for {rows[0].region}, not for {region}",
-            path=path,
-            line=rows[0].line,
-            cure=f"add a line for {region}, or plan with AWS_DEFAULT_REGION={rows[0].region}",
-        )
-    if len(here) > 1:
-        message = f"it has two prices of {instance} in {region}"
-        raise EnsembleError(message, path=path, line=here[1].line, cure="leave one of them")
-    (row,) = here
-    if row.currency != "USD":
-        message = f"its price of {instance} is in {row.currency}"
-        raise EnsembleError(message, path=path, line=row.line, cure="give US dollars (USD): all sums are in them")
-    return Price(row.dollars, f"{path.name}, {region}")
+    for row in _rows(path):
+        if (row.instance, row.region) == (instance, region):
+            return Price(row.dollars, f"{path.name}, {region}")
+    raise EnsembleError(f"it has no price of {instance} in {region}", path=path, cure="add a line for it")
 
 
 def _rows(path: Path) -> list[_Row]:
@@ -170,25 +147,20 @@ def _rows(path: Path) -> list[_Row]:
     try:
         table = list(csv.reader(lines[number - 1] for number in numbers))
     except csv.Error as error:
-        message = f"this is not a CSV: {error}"
-        raise EnsembleError(message, path=path, cure=f"begin it with {','.join(_COLUMNS)}") from None
-    header = tuple(word.strip().lower() for word in (table[0] if table else ()))
-    if header != _COLUMNS:
-        message = f"its first line is not {','.join(_COLUMNS)}"
-        raise EnsembleError(message, path=path, line=numbers[0] if numbers else 1, cure="write it")
+        cure = f"begin it with {','.join(_COLUMNS)}"
+        raise EnsembleError(f"this is not a CSV: {error}", path=path, cure=cure) from None
+    if [word.strip().lower() for word in (table[0] if table else ())] != [*_COLUMNS]:
+        raise EnsembleError(f"its first line is not {','.join(_COLUMNS)}", path=path, cure="write it")
     return [_row(path, number, cells) for number, cells in zip(numbers[1:], table[1:], strict=False)]
 
 
 def _row(path: Path, line: int, cells: list[str]) -> _Row:
-    cells = [cell.strip() for cell in cells]
-    if len(cells) != len(_COLUMNS) or not all(cells):
-        raise EnsembleError(f"it has to have {len(_COLUMNS)} values", path=path, line=line, cure="complete it")
-    name, price, currency, region = cells
     try:
+        name, price, currency, region = (cell.strip() for cell in cells)
         dollars = float(price)
     except ValueError:
-        dollars = math.nan
-    if not 0 < dollars <= _MOST:
-        message = f"'{price}' is not an hourly price"
-        raise EnsembleError(message, path=path, line=line, cure="write a number above 0, such as 0.94")
-    return _Row(name if name.startswith("ml.") else f"ml.{name}", dollars, currency.upper(), region, line)
+        currency, dollars = "", math.nan
+    if currency.upper() != "USD" or not 0 < dollars <= _MOST:
+        message = f"this is no line of an instance type, a price above 0, USD and a region: {','.join(cells)[:80]!r}"
+        raise EnsembleError(message, path=path, line=line, cure="write it as ml.c5.xlarge,0.204,USD,us-east-1")
+    return _Row(name if name.startswith("ml.") else f"ml.{name}", dollars, region)

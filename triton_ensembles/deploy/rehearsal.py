@@ -23,7 +23,7 @@ ENDPOINT = "triton-ensembles"
 _BUCKET = "triton-ensembles"
 _ROLE = "arn:aws:iam::123456789012:role/local"
 _INSTANCE = "ml.c5.xlarge"
-_POLL_SECONDS = 0.1
+_POLL_SECONDS = 0.02
 _VALUES = {"BOOL": "False", "BYTES": '"text"', "FP16": "0.0", "FP32": "0.0", "FP64": "0.0", "BF16": "0.0"}
 
 
@@ -60,11 +60,7 @@ def create_endpoint(
     from triton_ensembles.endpoint.running import RunningEndpoint
 
     running = RunningEndpoint(url, region)
-    s3, sagemaker = running.client("s3"), running.client("sagemaker")
-    where = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
-    s3.create_bucket(Bucket=_BUCKET, **where)
-    for target_model, archive in archives.items():
-        s3.upload_file(str(archive), _BUCKET, target_model)
+    fill_bucket(running.client("s3"), _BUCKET, region, archives)
     variables = {} if completes else {ADDITIONAL_ARGS: "--disable-auto-complete-config"}
     place = f"s3://{_BUCKET}/"
     if single:
@@ -73,13 +69,28 @@ def create_endpoint(
         destination = Destination(image="" if image == PIP_SERVER else image, single=SingleModel())
         variables = named_in(variables, repositories_at([archive])[0], destination)
     desired = DesiredEndpoint(ENDPOINT, _ROLE, image, _INSTANCE, 1, place, environment=variables)
-    sagemaker.create_model(**desired.model)
-    sagemaker.create_endpoint_config(**desired.config)
-    sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName=desired.config_name)
-    while (description := sagemaker.describe_endpoint(EndpointName=ENDPOINT))["EndpointStatus"] == "Creating":
+    start(running.client("sagemaker"), ENDPOINT, desired.model, desired.config)
+
+
+def fill_bucket(s3: Any, bucket: str, region: str, archives: Mapping[str, Path]) -> None:
+    """Create the bucket, and upload the archives by their keys."""
+    elsewhere = {"CreateBucketConfiguration": {"LocationConstraint": region}}
+    s3.create_bucket(Bucket=bucket, **({} if region == "us-east-1" else elsewhere))
+    for key, archive in archives.items():
+        s3.upload_file(str(archive), bucket, key)
+
+
+def start(sagemaker: Any, name: str, model: Mapping[str, Any], config: Mapping[str, Any]) -> None:
+    """Create the model, the configuration and the endpoint ``name``, and wait until it is in service.
+    Raises :class:`EnsembleError`: it does not get into service, for the platform's reason."""
+    sagemaker.create_model(**model)
+    sagemaker.create_endpoint_config(**config)
+    sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=config["EndpointConfigName"])
+    while (description := sagemaker.describe_endpoint(EndpointName=name))["EndpointStatus"] == "Creating":
         time.sleep(_POLL_SECONDS)
     if description["EndpointStatus"] != "InService":
-        raise EnsembleError(f"the endpoint did not get into service: {description.get('FailureReason', '')}")
+        reason = description.get("FailureReason", "")
+        raise EnsembleError(f"the endpoint {name} is {description['EndpointStatus']}: {reason}")
 
 
 def invocation(target_model: str, config: ModelConfig) -> str:

@@ -20,8 +20,8 @@ from triton_ensembles.archive.gzip_members import gzip_members
 from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.deploy.aws import Aws, aws_errors, error_code, error_message, is_missing
 from triton_ensembles.deploy.bucket import S3Prefix, ensure_bucket
-from triton_ensembles.deploy.byte_ranges import ByteRange, ObjectRange, SharedMembers, bytes_sent
-from triton_ensembles.deploy.part_copy import PART, Meter, PartCopy, encoded
+from triton_ensembles.deploy.byte_ranges import PART, ByteRange, ObjectRange, SharedMembers, bytes_sent
+from triton_ensembles.deploy.part_copy import Meter, PartCopy, encoded
 from triton_ensembles.deploy.stored import metadata_of, uploaded_etag
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress

@@ -11,9 +11,9 @@ from botocore.config import Config
 
 from triton_ensembles.endpoint.api.autoscaling import AutoscalingApi
 from triton_ensembles.endpoint.api.configs import Configs
-from triton_ensembles.endpoint.api.control import ControlPlane
 from triton_ensembles.endpoint.api.endpoints import Endpoints
 from triton_ensembles.endpoint.api.models import Models
+from triton_ensembles.endpoint.api.operations import ControlPlane
 from triton_ensembles.endpoint.api.refusal import refusal
 from triton_ensembles.endpoint.api.runtime import Runtime
 from triton_ensembles.endpoint.api.signature import signed_service

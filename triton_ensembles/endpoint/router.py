@@ -12,8 +12,8 @@ from urllib.parse import parse_qs
 from aiohttp import web
 
 from triton_ensembles.endpoint.api.autoscaling import AutoscalingApi
-from triton_ensembles.endpoint.api.control import ControlPlane
 from triton_ensembles.endpoint.api.errors import NotSupportedLocally
+from triton_ensembles.endpoint.api.operations import ControlPlane
 from triton_ensembles.endpoint.api.refusal import refusal
 from triton_ensembles.endpoint.api.runtime import Runtime
 from triton_ensembles.endpoint.api.signature import signed_service

@@ -18,9 +18,10 @@ from triton_ensembles.gateway.triton import Triton
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import die_with_parent
 from triton_ensembles.ground.spelling import listed
+from triton_ensembles.sagemaker.contract import INVOKE_SECONDS
 
 _TRITON_SECONDS = 30.0  # that Triton may take to end
-_DRAIN_SECONDS = 60.0  # that requests under way may take at SIGTERM: as long as SageMaker waits for any
+_DRAIN_SECONDS = INVOKE_SECONDS  # that requests under way may take at SIGTERM
 _LOOK_SECONDS = 0.5  # between two questions for what Triton has
 _UNREAD_SECONDS = 2.0  # that a client may take to send the rest of a body which has been refused
 

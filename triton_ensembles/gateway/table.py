@@ -16,9 +16,7 @@ from pydantic_core import ErrorDetails
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import read_text
 from triton_ensembles.ground.spelling import nearest
-
-LARGEST_BODY = 6_291_456
-"""Bytes: what SageMaker passes on to a container of a real-time endpoint."""
+from triton_ensembles.sagemaker.contract import INVOKE_SECONDS, LARGEST_BODY
 
 _LONGEST = 1 << 18  # letters of the table
 Form = Literal["base64", "text", "json"]
@@ -57,7 +55,7 @@ class Model(_Frozen):
     result: str | tuple[str, ...] | dict[str, str]
     """What clients get of the output tensors: the values of one (``"SCORES"``), a list of lists with an item of each
     (``["LABEL", "SCORE"]``), or of objects (``{label = "LABEL", score = "SCORE"}``)."""
-    seconds: float = Field(60.0, gt=0)
+    seconds: float = Field(INVOKE_SECONDS, gt=0)
     """How long an answer may take. SageMaker waits 60 s for a container."""
 
     @field_validator("version", "model_version", "steps_version", mode="before")

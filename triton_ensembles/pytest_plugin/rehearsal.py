@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ import boto3
 import pytest
 
 from triton_ensembles.deploy.image import PIP_SERVER
+from triton_ensembles.deploy.rehearsal import fill_bucket, start
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.places import RECIPE
@@ -42,7 +42,6 @@ def archive_of(path: Path, scratch: Path, progress: Progress) -> Path:
 ROLE = "arn:aws:iam::123456789012:role/rehearsal"
 # A failure is the test's to see, at the first time. InvokeEndpoint answers within 60 s; AWS asks clients for 70.
 _CONFIG = {"retries": {"mode": "standard", "total_max_attempts": 1}, "read_timeout": 70}
-_PAUSE = 0.02
 
 
 class Rehearsal:
@@ -104,24 +103,15 @@ class Rehearsal:
         name = name or f"rehearsal-{uuid.uuid4().hex[:12]}"
         s3, sagemaker = self.client("s3"), self.client("sagemaker")
         bucket = f"{name.lower()}-models"
-        elsewhere = {"CreateBucketConfiguration": {"LocationConstraint": self.region}}
-        s3.create_bucket(Bucket=bucket, **({} if self.region == "us-east-1" else elsewhere))
-        for path in paths:
-            archive = archive_of(self._root / path, self._scratch.mktemp("archive"), print)
-            s3.upload_file(str(archive), bucket, archive.name)
+        archives = [archive_of(self._root / path, self._scratch.mktemp("archive"), print) for path in paths]
+        fill_bucket(s3, bucket, self.region, {archive.name: archive for archive in archives})
         container: dict[str, Any] = {"Image": image, "Mode": "MultiModel", "ModelDataUrl": f"s3://{bucket}/"}
         if environment:
             container["Environment"] = dict(environment)
-        sagemaker.create_model(ModelName=name, ExecutionRoleArn=ROLE, PrimaryContainer=container)
+        model = {"ModelName": name, "ExecutionRoleArn": ROLE, "PrimaryContainer": container}
         variant = {"VariantName": "AllTraffic", "ModelName": name, "InstanceType": instance}
         variants = [{**variant, "InitialInstanceCount": count}]
-        sagemaker.create_endpoint_config(EndpointConfigName=name, ProductionVariants=variants)
-        sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name)
-        while (description := sagemaker.describe_endpoint(EndpointName=name))["EndpointStatus"] == "Creating":
-            time.sleep(_PAUSE)
-        if description["EndpointStatus"] != "InService":
-            reason = description.get("FailureReason", "")
-            raise EnsembleError(f"the endpoint {name} is {description['EndpointStatus']}: {reason}")
+        start(sagemaker, name, model, {"EndpointConfigName": name, "ProductionVariants": variants})
         return name
 
 

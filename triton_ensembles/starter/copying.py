@@ -1,6 +1,5 @@
-"""Copies of folders: files only, whatever leads to them. Blocks are shared where the file system can."""
+"""Copies of folders: files only, whatever leads to them."""
 
-import fcntl
 import shutil
 import stat
 from dataclasses import dataclass, field
@@ -9,7 +8,6 @@ from pathlib import Path
 from triton_ensembles.ground.errors import EnsembleError
 
 SKIPPED = frozenset({".git", "__pycache__", ".ipynb_checkpoints", ".DS_Store"})
-_FICLONE = 0x40049409  # linux/fs.h: the copy shares the blocks until one of the two is written to
 
 
 @dataclass
@@ -35,16 +33,7 @@ def copy_tree(source: Path, copy: Path, copied: Copied, above: tuple[Path, ...] 
             if path.name not in SKIPPED and path.suffix != ".pyc":
                 copy_tree(path, copy / path.name, copied, (*above, source))
     elif source.is_file():
-        _copy_file(source, copy)
+        shutil.copy2(source, copy)
+        copy.chmod(copy.stat().st_mode | stat.S_IWUSR)  # nobody could remove the copy of a read-only folder
     elif source.exists():
         copied.others.append(source)
-
-
-def _copy_file(source: Path, copy: Path) -> None:
-    with source.open("rb") as read, copy.open("xb") as written:
-        try:
-            fcntl.ioctl(written.fileno(), _FICLONE, read.fileno())
-        except OSError:  # most file systems cannot; any other reason is met again
-            shutil.copyfileobj(read, written, 1 << 20)
-    shutil.copystat(source, copy)
-    copy.chmod(copy.stat().st_mode | stat.S_IWUSR)  # nobody could remove the copy of a read-only folder

@@ -6,6 +6,8 @@ Source: core r24.10, constants.h and model_config_utils.cc (AutoCompleteBackendF
 from triton_ensembles.ground.spelling import nearest
 
 ENSEMBLE = "ensemble"
+# The branches of NVIDIA's repositories that were compared: build.py of the server, and the stub of the Python backend.
+SERVER_BRANCHES, STUB_BRANCHES = "r22.07 to r26.08", "r22.07 to r26.07"
 TENSORRT_PLATFORM = "tensorrt_plan"
 
 # backend -> (its platforms, the default name of its model file)

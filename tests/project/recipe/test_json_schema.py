@@ -11,9 +11,9 @@ import pytest
 from jsonschema import Draft7Validator
 
 from checkout import ENSEMBLES, ROOT
+from docs.generators import ensemble_toml as reference
 from tests.commands.projects import run_in
 from tests.docs.blocks import PAGES, blocks_of
-from triton_ensembles.project.recipe import reference
 from triton_ensembles.project.recipe.json_schema import json_schema
 from triton_ensembles.project.recipe.places import RECIPE, find_ensembles
 from triton_ensembles.project.recipe.reader import recipe_and_faults
@@ -151,7 +151,7 @@ def test_the_examples_of_keys_are_valid() -> None:
 
 
 def test_the_reference_is_up_to_date_and_has_every_key() -> None:
-    """Otherwise people read about keys as they were: run python -m triton_ensembles.project.recipe.reference."""
+    """Otherwise people read about keys as they were: run python -m docs.generators.ensemble_toml."""
     text = (ROOT / reference.PAGE).read_text(encoding="utf-8")
     assert text == reference.page()
     for table in (SCHEMA, *SCHEMA["definitions"].values()):

@@ -58,7 +58,7 @@ class Type:
 
 _LIST_OF_TENSORS = Type(Kind.LIST, Type(Kind.TENSOR))
 
-# python_backend, branches r22.07 to r26.07: src/pb_stub.cc. Methods, and what they give.
+# python_backend, branches STUB_BRANCHES: src/pb_stub.cc. Methods, and what they give.
 METHODS: dict[Kind, dict[str, Type | None]] = {
     Kind.REQUEST: {
         **dict.fromkeys(("set_flags", "trace", "set_release_flags", "correlation_id", "async_exec")),

@@ -16,7 +16,6 @@ from triton_ensembles.checking.text.foreign import RULE as OTHER_FORMAT
 from triton_ensembles.checking.text.foreign import narrow, other_format
 from triton_ensembles.checking.text.moves import Move
 from triton_ensembles.checking.text.parsed import Parsed, Path, TextFault
-from triton_ensembles.checking.text.plain import plain_entry
 from triton_ensembles.checking.text.reading import (
     MOST_FAULTS,
     NotThisFormatError,
@@ -286,13 +285,7 @@ class _Parser(ValueReading):
         entry: Any = GetMessageClass(descriptor.message_type)()
         outside = self.parsed
         inside = self.parsed = Parsed(entry, outside.faults)
-        is_written = self.text.startswith(opening.text, opening.offset)
-        plain = plain_entry(entry, self.text, opening.offset + 1, PAIRS[opening.text]) if is_written else None
-        if plain:
-            inside.offsets, end = plain
-            self.tokens.go_to(end)
-        else:
-            self._fields(entry, (), opening)
+        self._fields(entry, (), opening)
         self.parsed = outside
         if any(damage[:1] in ((), ("key",)) for damage in inside.damaged):
             self._damage(path, descriptor.name)

@@ -8,7 +8,6 @@ from google.protobuf.message import Message
 
 from triton_ensembles.checking.fault import Edit
 from triton_ensembles.checking.text.parsed import Path
-from triton_ensembles.checking.text.plain import plain_run
 from triton_ensembles.checking.text.reading import Reading
 from triton_ensembles.checking.text.template import in_brackets, in_quotes, is_word_to_fill_in
 from triton_ensembles.checking.text.tokens import SCALARS, Kind, Token
@@ -31,22 +30,12 @@ class ValueReading(Reading):
         if self.tokens.at("["):
             self._place(start, name.offset)
             if descriptor.is_repeated:
-                self._list(lambda: self._values(message, descriptor, name, path))
+                self._list(lambda: self._scalar(message, descriptor, name, path))
                 return
             self._fault("config-wrong-type", self.tokens.now, f"'{name.text}' takes one value, not a list", "")
             self._damage(path, descriptor.name)
             self.tokens.skip_value()
             return
-        self._scalar(message, descriptor, name, path)
-
-    def _values(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
-        """An item of a list, after all the plain ones that come before it."""
-        run = plain_run(descriptor, self.text, self.tokens.now.offset)
-        if run.values:
-            getattr(message, descriptor.name).extend(run.values)
-            if path is not None:
-                self.parsed.items.setdefault((*path, descriptor.name), array("q")).extend(run.offsets)
-            self.tokens.go_to(run.end)
         self._scalar(message, descriptor, name, path)
 
     def _scalar(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:

@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 from typing_extensions import override
 
-from triton_ensembles.building.places import Places
+from triton_ensembles.building.places import Places, Weights
 from triton_ensembles.deploy.resource_names import check_endpoint_name
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import user_folder
@@ -121,11 +121,7 @@ _weights = click.option(
     help="auto: use seeded random weights, with a warning, if the real ones cannot be downloaded. "
     "pretrained: fail instead.",
 )
-_weights_dir = click.option(
-    "--weights-dir",
-    type=FOLDER,
-    help="A folder of source files that you already have. It is searched first, for SOURCE/FILE and FILE.",
-)
+_weights_dir = click.option("--weights-dir", type=FOLDER, help="Source files that you have, as SOURCE/FILE or FILE.")
 target = click.option(
     "--target",
     cls=Setting,
@@ -186,37 +182,20 @@ class BuildTarget:
         return self.built()
 
 
-@dataclass(frozen=True)
-class Weights:
-    """The values of --weights and --weights-dir."""
-
-    weights: str = "auto"
-    weights_dir: Path | None = None
-
-    @property
-    def allow_random(self) -> bool:
-        return self.weights == "auto"
-
-
 with_weights = collected(Weights, "weights", _weights, _weights_dir)
 for_target = collected(BuildTarget, "chosen_target", target, image, instance)
 
 
 # Of commands on endpoints.
 archives = click.argument("archives", nargs=-1, metavar="[ARCHIVE|ENSEMBLE]...", type=NEW_FILE)
-single = click.option(
-    "--single", is_flag=True, help="For a single-model endpoint, which serves one archive, without TargetModel."
-)
+single = click.option("--single", is_flag=True, help="For a single-model endpoint: one archive, and no TargetModel.")
 endpoint = click.option(
     "--endpoint",
     default="triton-ensembles",
     callback=lambda _context, _option, name: check_endpoint_name(name),
     help="The endpoint's name; the names of its model and configuration begin with it.",
 )
-bucket = click.option(
-    "--bucket",
-    help="The bucket of the archives; created if it does not exist.  [default: triton-ensembles-REGION-ACCOUNT]",
-)
+bucket = click.option("--bucket", help="Created if missing.  [default: triton-ensembles-REGION-ACCOUNT]")
 prefix = click.option("--prefix", help="Folder in the bucket.  [default: the endpoint's name]")
 archive_target = click.option(
     "--target",

@@ -4,7 +4,6 @@ Also the reports that several commands share: failures, and random weights.
 """
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -14,7 +13,6 @@ import click
 from triton_ensembles.ground.errors import EnsembleError, escaped
 from triton_ensembles.ground.system_errors import explained
 
-_UNPRINTABLE = re.compile(r"[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]+")
 _QUIET, _JSON, _PRINTED = (f"{__name__}.{name}" for name in ("quiet", "json", "printed"))
 
 
@@ -25,9 +23,7 @@ def _note(key: str) -> Callable[[click.Context, click.Parameter, Any], None]:
     return note
 
 
-quiet = click.option(
-    "--quiet", is_flag=True, expose_value=False, callback=_note(_QUIET), help="Print no progress on stderr."
-)
+quiet = click.option("--quiet", is_flag=True, expose_value=False, callback=_note(_QUIET), help="No progress on stderr.")
 json_format = click.option(
     "--format",
     type=click.Choice(["text", "json"]),
@@ -55,14 +51,7 @@ def document(value: dict[str, Any]) -> None:
     """Print the result as JSON, with --format json."""
     if _is_set(_JSON):
         click.get_current_context().meta[_PRINTED] = True
-        click.echo(_UNPRINTABLE.sub(_as_json, json.dumps(value, indent=2, ensure_ascii=False, default=str)))
-
-
-def _as_json(match: re.Match[str]) -> str:
-    """Control characters as JSON writes them; half a character, which JSON in UTF-8 cannot have, as text."""
-    letters = match[0]
-    half = any("\ud800" <= letter <= "\udfff" for letter in letters)
-    return json.dumps(escaped(letters) if half else letters)[1:-1]
+        click.echo(json.dumps(value, indent=2, default=str))
 
 
 def failure(error: Exception) -> None:

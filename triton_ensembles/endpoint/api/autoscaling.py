@@ -8,8 +8,8 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from triton_ensembles.endpoint.api.control import parsed, reply
 from triton_ensembles.endpoint.api.errors import ApiError, NotSupportedLocally, ValidationException
+from triton_ensembles.endpoint.api.operations import parsed, reply
 from triton_ensembles.endpoint.api.validation import operation_model, validate
 from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable
 from triton_ensembles.endpoint.scaling.autoscaler import DIMENSION, NAMESPACE, Activity, Autoscaler

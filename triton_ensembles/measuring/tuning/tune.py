@@ -10,7 +10,7 @@ from pathlib import Path
 import tritonclient.http as http
 
 from triton_ensembles.building.built import Built
-from triton_ensembles.building.places import Places
+from triton_ensembles.building.places import Places, Weights
 from triton_ensembles.building.planned.plan import BuildPlan, plan_build
 from triton_ensembles.ground.errors import EnsembleError, UsageError
 from triton_ensembles.ground.files import locked, remove
@@ -71,8 +71,7 @@ def tune(
     goal: Goal,
     minutes: float,
     load: Load,
-    allow_random: bool,
-    weights_dir: Path | None,
+    weights: Weights,
     log: Path,
     progress: Progress,
 ) -> TuningReport:
@@ -97,9 +96,7 @@ def tune(
     if not subject.examples.load:
         progress("there are no example requests, so answers are not compared, and precisions stay")
     with _scratch(places, target, folder.name, progress) as scratch:
-        variants = Variants(
-            scratch, folder, target, places, subject.files, allow_random=allow_random, weights_dir=weights_dir
-        )
+        variants = Variants(scratch, folder, target, places, subject.files, weights)
         budget = Budget(minutes * 60)
         with ServedBench(
             variants,

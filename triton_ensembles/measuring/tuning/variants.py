@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from triton_ensembles.building.build import stage_written
-from triton_ensembles.building.places import Places
+from triton_ensembles.building.places import Places, Weights
 from triton_ensembles.building.planned.refusal import refuse_faults
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.tuning.edits import Files
@@ -26,19 +26,11 @@ class Variants:
     """
 
     def __init__(
-        self,
-        scratch: Path,
-        ensemble: Path,
-        target: Target,
-        places: Places,
-        files: Files,
-        *,
-        allow_random: bool,
-        weights_dir: Path | None,
+        self, scratch: Path, ensemble: Path, target: Target, places: Places, files: Files, weights: Weights
     ) -> None:
         self._sources, self.repository = scratch / places.ensembles.name, scratch / ".models"
         self._ensemble, self._target, self._places, self._files = ensemble, target, places, files
-        self._allow_random, self._weights_dir = allow_random, weights_dir
+        self._weights = weights
         self._names: dict[Candidate, str] = {}
         self.repository.mkdir(parents=True)
         own = {places.ensembles.name, places.build.name, places.dist.name}
@@ -55,15 +47,7 @@ class Variants:
             try:
                 source = self._copy(candidate, name)
                 refuse_faults(source, self._target.destination, f"{name} has faults")
-                stage_written(
-                    source,
-                    self._target,
-                    self._places,
-                    self.repository,
-                    allow_random=self._allow_random,
-                    weights_dir=self._weights_dir,
-                    progress=_silent,  # the same lines for each candidate
-                )
+                stage_written(source, self._target, self._places, self.repository, self._weights, lambda _: None)
             except EnsembleError as error:
                 raise RejectedError(" ".join(str(error).split())) from error
         return self._names[candidate]
@@ -80,10 +64,6 @@ class Variants:
             edited.unlink()
             edited.write_bytes(text.encode())
         return folder
-
-
-def _silent(_: str) -> None:
-    pass
 
 
 def _link_or_copy(source: str, copy: str) -> None:

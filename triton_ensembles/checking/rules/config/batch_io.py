@@ -37,9 +37,7 @@ def batch_io_kind_unknown(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "source_input names an input of the model",
-    bad=python_model(_OUTPUT.format('"Y"', '"x"')),
-    words="unknown source input name '…'",
+    "source_input names an input", bad=python_model(_OUTPUT.format('"Y"', '"x"')), words="unknown source input name '…'"
 )
 def batch_io_source_unknown(model: Model) -> Iterator[Finding]:
     return _unknown(model, _both(model), "source_input", "input")

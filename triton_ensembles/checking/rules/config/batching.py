@@ -48,11 +48,9 @@ def default_priority_level(model: Model) -> Iterator[Finding]:
     batching = model.config.dynamic_batching
     levels, level = batching.priority_levels, batching.default_priority_level
     if levels and not 1 <= level <= levels:
-        yield Finding(
-            model.at("dynamic_batching", "default_priority_level" if level else "priority_levels"),
-            f"default_priority_level is {level or 'missing'}, and there are {levels} priority levels",
-            cure=f"write default_priority_level: {levels}",
-        )
+        place = model.at("dynamic_batching", "default_priority_level" if level else "priority_levels")
+        message = f"default_priority_level is {level or 'missing'}, and there are {levels} priority levels"
+        yield Finding(place, message, cure=f"write default_priority_level: {levels}")
 
 
 @rule(

@@ -29,11 +29,9 @@ def enum_number_unknown(model: Model) -> Iterator[Finding]:
         if number in enum.values_by_number or _is_reported(path):
             continue
         is_type = enum.name == "DataType" and path[0] == "input"
-        effect = (
-            "Triton loads the model and refuses every request: model expects '<invalid>'"
-            if is_type
-            else "Triton loads the model and ignores the field, or takes the number for another value"
-        )
+        effect = "Triton loads the model and ignores the field, or takes the number for another value"
+        if is_type:
+            effect = "Triton loads the model and refuses every request: model expects '<invalid>'"
         cure = f"write a name, such as {field.name}: {list(enum.values_by_name)[-1]}"
         yield Finding(model.at(*path), f"there is no {enum.name} {number}", effect, cure)
 

@@ -67,7 +67,6 @@ def tensor_too_large(model: Model) -> Iterator[Finding]:
         if tensor.dims and min(tensor.dims) > 0 and (len(large) > 62 or math.prod(large) >= 2**63):
             message = f"input '{tensor.name}' would have 2^{sum(map(math.log2, large)):.0f} elements"
             effect = (
-                "Triton refuses it since release 26.03 "
-                f"(element count for tensor '{tensor.name}' exceeds maximum size); older releases miscount"
+                f"Triton refuses it since release 26.03: element count for tensor '{tensor.name}' exceeds maximum size"
             )
             yield Finding(model.at("input", index, "dims"), message, effect, "write -1 for an axis of any length")

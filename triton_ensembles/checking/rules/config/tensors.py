@@ -53,13 +53,10 @@ def config_completed(model: Model) -> Iterator[Finding]:
     paths = model.left_out if model.has_config and not is_read else ()
     fields = list(dict.fromkeys(str(path[-1]) for path in paths if path != ("max_batch_size",)))
     if fields:
-        yield Finding(
-            model.at(),
-            f"this config leaves {listed(fields)} to the {model.backend.name} backend, so they are not checked",
-            "Triton completes the config by default; with --disable-auto-complete-config it refuses the model, or "
-            "every request to it",
-            "write them; GET /v2/models/<name>/config of a running server prints the completed configuration",
-        )
+        message = f"this config leaves {listed(fields)} to the {model.backend.name} backend, so they are not checked"
+        effect = "Triton completes the config by default; with --disable-auto-complete-config it refuses the model"
+        cure = "write them; GET /v2/models/<name>/config of a running server prints the completed configuration"
+        yield Finding(model.at(), message, effect, cure)
 
 
 @rule(

@@ -70,13 +70,12 @@ def warmup_input_differs(model: Model) -> Iterator[Finding]:
             continue
         dims, allowed = list(tensor.dims), list(declared.dims)
         if tensor.data_type != declared.data_type:
-            yield Finding(
-                model.at(*path, "value", "data_type"),
-                f"the warm-up input '{name}' is {type_name(tensor.data_type)}, "
-                f"and the model's is {type_name(declared.data_type)}",
-                f"Triton refuses it: inference input '{name}' data-type differs from what model '{model.name}' expects",
-                "write the data_type of the model's input",
+            written, expected = type_name(tensor.data_type), type_name(declared.data_type)
+            message = f"the warm-up input '{name}' is {written}, and the model's is {expected}"
+            effect = (
+                f"Triton refuses it: inference input '{name}' data-type differs from what model '{model.name}' expects"
             )
+            yield Finding(model.at(*path, "value", "data_type"), message, effect, f"write data_type: {expected}")
         elif -1 not in dims and not same_shape(dims, allowed):
             message = f"the warm-up input '{name}' has dims {dims}, and the model's has {allowed}"
             effect = f"Triton refuses it: unexpected shape for input '{name}' for model '{model.name}'"
@@ -114,13 +113,11 @@ def warmup_batch_size(model: Model) -> Iterator[Finding]:
     most = max(model.config.max_batch_size, 1)
     for path, sample in _samples(model):
         if sample.batch_size > most:
-            yield Finding(
-                model.at(*path, "batch_size"),
-                f"the warm-up sample '{sample.name}' has batch_size {sample.batch_size}, and the model accepts {most}",
-                f"the warm-up fails, and with it the load: batch size {sample.batch_size}, max allowed is {most}; on a "
-                "busy machine 2.51.0 crashes over it (signal 11) instead of reporting it",
-                f"write batch_size: {most}",
+            message = (
+                f"the warm-up sample '{sample.name}' has batch_size {sample.batch_size}, and the model accepts {most}"
             )
+            effect = f"the load fails, or 2.51.0 crashes: batch size {sample.batch_size}, max allowed is {most}"
+            yield Finding(model.at(*path, "batch_size"), message, effect, f"write batch_size: {most}")
 
 
 # fmt: off

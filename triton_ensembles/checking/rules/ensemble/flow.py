@@ -150,9 +150,7 @@ def ensemble_branch(model: Model, destination: Destination) -> Iterator[Finding]
     if beside is None:
         return
     names = [model.config.ensemble_scheduling.step[number].model_name for number in beside]
-    yield Finding(
-        model.at("ensemble_scheduling", "step", max(beside)),
-        f"{names[0]} (step {beside[0]}) and {names[1]} (step {beside[1]}) run beside each other",
-        "when one fails in the moment in which Triton 24.10 starts the other, the server may crash with all its models",
-        "build it for the target fused, or pass a tensor from one to the other",
-    )
+    message = f"{names[0]} (step {beside[0]}) and {names[1]} (step {beside[1]}) run beside each other"
+    effect = "when one fails in the moment in which Triton 24.10 starts the other, the server may crash"
+    cure = "build it for the target fused, or pass a tensor from one to the other"
+    yield Finding(model.at("ensemble_scheduling", "step", max(beside)), message, effect, cure)

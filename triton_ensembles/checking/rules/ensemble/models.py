@@ -140,13 +140,11 @@ def ensemble_input_optional(model: Model) -> Iterator[Finding]:
         for tensor in item.configured.config.input if item.configured else ():
             name = item.message.input_map.get(tensor.name, "")
             if name in optional and not tensor.optional:
-                yield Finding(
-                    model.at("input", optional[name], "optional"),
-                    f"the input '{name}' is optional here, and '{item.message.model_name}' needs it as '{tensor.name}'",
-                    "Triton loads it and refuses every request without the input: expected … inputs but got …",
-                    f"delete optional: true, or also write it for '{tensor.name}' in {item.message.model_name} and let "
-                    "the model do without",
-                )
+                user = item.message.model_name
+                message = f"the input '{name}' is optional here, and '{user}' needs it as '{tensor.name}'"
+                effect = "Triton loads it and refuses every request without the input: expected … inputs but got …"
+                cure = f"delete optional: true, or let {user} do without '{tensor.name}' and write it there as well"
+                yield Finding(model.at("input", optional[name], "optional"), message, effect, cure)
 
 
 @rule(

@@ -131,10 +131,8 @@ def ensemble_shape_clash(model: Model) -> Iterator[Finding]:
             invalid = any(dim < 1 and dim != VARIABLE for dim in (*first.dims, *second.dims))  # tensor-dim-invalid
             if first.dims and second.dims and not invalid and shapes not in seen:
                 seen.add(shapes)
-                message = (
-                    f"the tensor '{name}' has the shape {first.full_dims} for {first.who}, "
-                    f"but {second.full_dims} for {second.who}"
-                )
+                shapes_of = f"{first.full_dims} for {first.who}, but {second.full_dims} for {second.who}"
+                message = f"the tensor '{name}' has the shape {shapes_of}"
                 if first.batching != second.batching:
                     batching = first if first.batching else second
                     message += f" (only {batching.who} batches, which puts -1 in front)"
@@ -159,13 +157,11 @@ def ensemble_batch_of_one(model: Model) -> Iterator[Finding]:
         flows = batching.batching and not batching.reads and single.reads and not single.batching
         if clash and flows and model.config.max_batch_size > 1 and single.who not in seen:
             seen.add(single.who)
-            yield Finding(
-                single.at,
-                f"the tensor '{name}' has the shape {batching.full_dims} for {batching.who}, which batches, "
-                f"and {single.full_dims} for {single.who}, which does not",
-                "Triton serves requests of one row and refuses larger ones: unexpected shape for input",
-                f"let {single.who} batch, or write dims: {batching.full_dims} for it, or max_batch_size: 1 here",
-            )
+            shapes = f"{batching.full_dims} for {batching.who}, which batches, and {single.full_dims} for {single.who}"
+            message = f"the tensor '{name}' has the shape {shapes}, which does not"
+            effect = "Triton serves requests of one row and refuses larger ones: unexpected shape for input"
+            cure = f"let {single.who} batch, or write dims: {batching.full_dims} for it, or max_batch_size: 1 here"
+            yield Finding(single.at, message, effect, cure)
 
 
 @rule(
@@ -216,10 +212,7 @@ def ensemble_shape_clash_hidden(model: Model) -> Iterator[Finding]:
         clashing = (node for node in seen[name].values() if not node.fits(now) and node.batching == now.batching)
         if before := next(clashing, None):
             shapes = f"{before.full_dims} for {before.who}, but {now.full_dims} for {now.who}"
-            effect = (
-                "Triton loads it, because the ensemble leaves the length open; then one of the two models refuses "
-                "every request"
-            )
+            effect = "Triton loads it, as the ensemble leaves the length open; then one model refuses every request"
             yield Finding(now.at, f"the tensor '{name}' has the shape {shapes}", effect, "make them agree")
         seen[name].setdefault((*now.dims, now.batching), now)
 

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from triton_ensembles.archive.tree import Entry, Kind, join
 from triton_ensembles.checking.environments import Environment, has_stub, place_in, reference, used_environments
 from triton_ensembles.checking.examples import with_environment
-from triton_ensembles.checking.packages import MANYLINUX, glibc_of, used_packages
+from triton_ensembles.checking.packages import MANYLINUX, WRONG_NUMPY, glibc_of, used_packages
 from triton_ensembles.checking.rule import Destination, Finding, Repository, Server, note, rule, warning
 from triton_ensembles.triton.releases import dotted, image_of, instance_of, release_of, releases, version
 
@@ -43,22 +43,18 @@ def environment_python(repository: Repository, destination: Destination) -> Iter
     for packed in used_environments(repository):
         models = _without_stub(repository, packed)
         if image and image.python and packed.pythons and models and image.python not in packed.pythons:
-            yield Finding(
-                place_in(repository, packed),
-                f"the environment has Python {' and '.join(packed.pythons)}, and the stub of Triton {image.release} is "
-                f"for Python {image.python}",
-                f"{_and(models)} cannot start: a stub is built for one minor version of Python (Stub process is "
-                "not healthy)",
-                f"pack an environment with python={image.python}, or put a triton_python_backend_stub for Python "
-                f"{packed.pythons[0]}, built from release {image.release}, into the model's folder",
+            has = f"Python {' and '.join(packed.pythons)}"
+            message = f"the environment has {has}, and the stub of Triton {image.release} is for Python {image.python}"
+            effect = (
+                f"{_and(models)} cannot start: a stub is for one minor version of Python (Stub process is not healthy)"
             )
+            cure = (
+                f"pack python={image.python}, or put a stub for {has}, built from {image.release}, beside config.pbtxt"
+            )
+            yield Finding(place_in(repository, packed), message, effect, cure)
 
 
-@note(
-    "A packed environment has the Python of some image's stub",
-    source="releases.csv: stubs for Python 3.8, 3.10 and 3.12",
-    bad=with_environment("3.11"),
-)
+@note("A packed environment has the Python of some image's stub", source="releases.csv", bad=with_environment("3.11"))
 def environment_python_of_no_image(repository: Repository, destination: Destination) -> Iterator[Finding]:
     if destination.image:
         return
@@ -66,15 +62,11 @@ def environment_python_of_no_image(repository: Repository, destination: Destinat
     for packed in used_environments(repository):
         models = _without_stub(repository, packed)
         if packed.pythons and models and not known & set(packed.pythons):
-            yield Finding(
-                place_in(repository, packed),
-                f"the environment has Python {' and '.join(packed.pythons)}; the stubs in Triton's images are for "
-                f"{', '.join(sorted(known, key=version))}",
-                "it runs locally, where every Python has a stub; in an image of NVIDIA or AWS "
-                f"{_and(models)} would not start",
-                "for SageMaker, pack the Python of its image (--image 24.09 checks that), or put a stub for this "
-                "Python into the model's folder",
-            )
+            has, stubs = " and ".join(packed.pythons), ", ".join(sorted(known, key=version))
+            message = f"the environment has Python {has}; the stubs in Triton's images are for {stubs}"
+            effect = f"it runs locally, where every Python has a stub; in an image {_and(models)} would not start"
+            cure = "for SageMaker, pack the Python of its image (--image), or put a stub into the model's folder"
+            yield Finding(place_in(repository, packed), message, effect, cure)
 
 
 @rule(
@@ -88,13 +80,9 @@ def environment_numpy(repository: Repository, destination: Destination) -> Itera
     for packed in (*used_environments(repository), *used_packages(repository)):
         numpy = packed.versions.get("numpy", "")
         if release and release.reads_numpy2 is False and version(numpy) >= (2,):
-            yield Finding(
-                place_in(repository, packed),
-                f"this has numpy {numpy}, and Triton {release.release} supports only numpy 1",
-                "the step loads and gives wrong answers without an error: every input is its first element repeated, "
-                f"and every output is empty (its stub is built with pybind11 {release.pybind11}; 24.11 has 2.12)",
-                "pack numpy 1.26.4, or use an image of 24.11 or later",
-            )
+            message = f"this has numpy {numpy}, and Triton {release.release} supports only numpy 1"
+            cure = "pack numpy 1.26.4, or use an image of 24.11 or later"
+            yield Finding(place_in(repository, packed), message, WRONG_NUMPY, cure)
 
 
 @rule(
@@ -167,10 +155,7 @@ def environment_links(repository: Repository) -> Iterator[Finding]:
         effect = "on the instance it is broken or points to another file; Triton 26.06 and later refuse it"
         cure = "pack what the link points to"
         if python and packed.tree.get("pyvenv.cfg"):
-            effect = (
-                "this is a virtual environment, which is only a layer over the Python of the build machine: the stub "
-                "finds no standard library, or a different one"
-            )
+            effect = "it is a virtual environment, which has no Python of its own: the stub finds no standard library"
             cure = "pack a conda environment with conda-pack: it includes Python itself"
         yield Finding(place_in(repository, packed, link.path), message, effect, cure)
 
@@ -243,8 +228,7 @@ def environment_glibc(repository: Repository, destination: Destination) -> Itera
 
 
 @warning(
-    "The libstdc++ of a packed environment is not older than the image's",
-    source="python_backend README r24.10, Important Notes 7; server #5933",
+    "A packed environment has no older libstdc++ than the image", source="python_backend README r24.10; server #5933"
 )
 def environment_libstdcxx(repository: Repository, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
@@ -257,14 +241,10 @@ def environment_libstdcxx(repository: Repository, destination: Destination) -> I
             if (match := re.fullmatch(r"libstdc\+\+\.so\.6\.0\.(\d{1,4})", name))
         ]
         if libraries and max(libraries)[0] < image.libstdcxx:
-            yield Finding(
-                place_in(repository, packed, f"lib/{max(libraries)[1]}"),
-                f"this is older than the libstdc++.so.6.0.{image.libstdcxx} of the image (Ubuntu {image.ubuntu}), "
-                "which the stub was linked to",
-                f"the environment's lib comes first on LD_LIBRARY_PATH, so the stub may not start: "
-                f"GLIBCXX_3.4.{image.libstdcxx} not found",
-                "conda install -c conda-forge libstdcxx-ng>=12, and pack again",
-            )
+            older = f"this is older than the libstdc++.so.6.0.{image.libstdcxx} that the image's stub was linked to"
+            effect = f"the stub may not start, as it finds this one first: GLIBCXX_3.4.{image.libstdcxx} not found"
+            place = place_in(repository, packed, f"lib/{max(libraries)[1]}")
+            yield Finding(place, older, effect, "conda install -c conda-forge libstdcxx-ng>=12, and pack again")
 
 
 def _and(names: list[str]) -> str:

@@ -11,6 +11,7 @@ from packaging.version import InvalidVersion, Version
 
 from triton_ensembles.artifacts.environment import EnvironmentSpec
 from triton_ensembles.artifacts.environment.pins import LONGEST_LOCK
+from triton_ensembles.checking.packages import WRONG_NUMPY
 from triton_ensembles.checking.recipe_files import packed_files
 from triton_ensembles.checking.rule import Destination, Finding, Place, Repository, Server, rule, warning
 from triton_ensembles.checking.text.unknown import UnknownValueError
@@ -21,10 +22,7 @@ from triton_ensembles.project.recipe.places import LOCKS
 from triton_ensembles.triton.releases import Release, release_of
 
 SERVER = Server.ACCEPTS
-_GARBAGE = (
-    "the steps load and give wrong answers without an error: every input is its first element repeated, and every "
-    "output is empty"
-)
+_OF_NUMPY = "python_backend #384: pybind11 2.12 since 24.11; the build takes the newest version that fits"
 _ASKED = "#   "  # of a lock: what was asked for
 # Packages that are known to bring no numpy along.
 _WITHOUT_NUMPY = frozenset({
@@ -74,10 +72,7 @@ def _locked(repository: Repository, spec: EnvironmentSpec) -> dict[str, str] | N
     return None
 
 
-@rule(
-    "The environment file asks for numpy",
-    source="python_backend r24.10 triton_python_backend_utils.py imports it; the build runs the environment",
-)
+@rule("The environment file asks for numpy", source="python_backend r24.10 triton_python_backend_utils.py imports it")
 def environment_file_without_numpy(repository: Repository) -> Iterator[Finding]:
     for path, spec, steps in packed_files(repository):
         named = {name for name, *_ in _requirements(spec)}
@@ -87,10 +82,7 @@ def environment_file_without_numpy(repository: Repository) -> Iterator[Finding]:
             yield Finding(Place(path), message, effect, "add numpy==1.26.4")
 
 
-@rule(
-    "The environment file keeps numpy below 2 for a server up to 24.10",
-    source="python_backend #384: pybind11 2.12 since 24.11; measured on 2.51.0",
-)
+@rule("The environment file keeps numpy below 2 for a server up to 24.10", source=_OF_NUMPY)
 def environment_file_numpy(repository: Repository, destination: Destination) -> Iterator[Finding]:
     release = release_of(destination)
     for path, spec, _ in packed_files(repository) if release and release.reads_numpy2 is False else ():
@@ -98,13 +90,10 @@ def environment_file_numpy(repository: Repository, destination: Destination) -> 
             if release and name == "numpy" and versions and _reads_only_2(versions):
                 message = f"this requires {text}, and Triton {release.release} supports only numpy 1"
                 cure = "write numpy==1.26.4, or use an image of 24.11 or later"
-                yield Finding(Place(path, line), message, _GARBAGE, cure)
+                yield Finding(Place(path, line), message, WRONG_NUMPY, cure)
 
 
-@warning(
-    "The environment file says a version of numpy that the server supports",
-    source="python_backend #384; the build takes the newest version that fits",
-)
+@warning("The environment file says a version of numpy that the server supports", source=_OF_NUMPY)
 def environment_file_numpy_open(repository: Repository, destination: Destination) -> Iterator[Finding]:
     release = release_of(destination)
     for path, spec, _ in packed_files(repository) if release and release.reads_numpy2 is False else ():
@@ -121,7 +110,7 @@ def environment_file_numpy_open(repository: Repository, destination: Destination
 
 
 def _open(path: str, line: int, message: str, release: Release) -> Finding:
-    effect = f"Triton {release.release} supports only numpy 1, and the build refuses numpy 2: {_GARBAGE}"
+    effect = f"Triton {release.release} supports only numpy 1, and the build refuses numpy 2: {WRONG_NUMPY}"
     return Finding(Place(path, line), message, effect, "write numpy==1.26.4")
 
 
@@ -153,10 +142,7 @@ def _can_hold(versions: SpecifierSet) -> bool:
     return any(versions.contains(version, prereleases=True) for version in (*_mentioned(versions), "0", "99999"))
 
 
-@rule(
-    "The versions that an environment file asks for agree with each other",
-    source="PEP 440; the build's pip: ResolutionImpossible",
-)
+@rule("The versions that an environment file asks for agree", source="PEP 440; the build's pip: ResolutionImpossible")
 def environment_file_versions(repository: Repository) -> Iterator[Finding]:
     for path, spec, _ in packed_files(repository, wheels=True):
         together: dict[str, tuple[SpecifierSet, str]] = {}
@@ -164,19 +150,13 @@ def environment_file_versions(repository: Repository) -> Iterator[Finding]:
             before, written_before = together.get(name, (SpecifierSet(), ""))
             together[name] = (before & versions, text)
             if not _can_hold(before & versions):
-                message = (
-                    f"no version of {name} is both {written_before} and {text}"
-                    if written_before
-                    else f"no version of {name} is {text}"
-                )
+                both = f"both {written_before} and {text}" if written_before else text
+                message = f"no version of {name} is {both}"
                 cure = "keep one of the lines" if written_before else "correct its versions"
                 yield Finding(Place(path, line), message, "the build cannot install it", cure)
 
 
-@warning(
-    "The packages of an environment file have the same names on PyPI",
-    source="the build installs from PyPI where no conda channel is reachable, and wheels always",
-)
+@warning("The packages of an environment file have the same names on PyPI", source="the build also installs from PyPI")
 def environment_file_of_conda(repository: Repository) -> Iterator[Finding]:
     for path, spec, _ in packed_files(repository, wheels=True):
         for package in spec.packages:
@@ -189,10 +169,7 @@ def environment_file_of_conda(repository: Repository) -> Iterator[Finding]:
                 yield Finding(Place(path, package.line), message, effect, cure)
 
 
-@warning(
-    "A recipe leaves out no package that its environment file asks for",
-    source="the build looks for every package in what is left",
-)
+@warning("A recipe leaves out no package that its environment file asks for", source="the build looks for each package")
 def environment_file_excluded(repository: Repository) -> Iterator[Finding]:
     recipe = repository.recipe.recipe if repository.recipe else None
     environments = recipe.environments.values() if recipe else ()

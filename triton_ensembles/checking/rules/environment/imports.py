@@ -70,10 +70,7 @@ _COMPILED_IN = frozenset(
 )  # fmt: skip
 
 
-@note(
-    "The environment file names what the steps' model.py import",
-    source="envs/*.yml of the recipe; names of distributions and of packages may differ",
-)
+@note("The environment file names what the steps' model.py import", source="envs/*.yml of the recipe")
 def environment_import_unnamed(repository: Repository) -> Iterator[Finding]:
     for path, spec, steps in environment_files(repository):
         named = {normal_name(package.name) for package in spec.packages}
@@ -88,26 +85,21 @@ def environment_import_unnamed(repository: Repository) -> Iterator[Finding]:
                 known = names & {*named, *(f"python-{name}" for name in named)}
                 if unnamed.package not in standard_library() and unnamed.package != "numpy" and not known:
                     message = f"{path} does not name '{unnamed.package}'"
-                    effect = (
-                        "another package may install it today; once it does not, the step fails with "
-                        f"ModuleNotFoundError: No module named '{unnamed.package}'"
-                    )
+                    effect = f"without it the step fails: ModuleNotFoundError: No module named '{unnamed.package}'"
                     yield Finding(file.place(unnamed), message, effect, f"add {provider} with its version to {path}")
 
 
 @warning(
-    "The environment file requires the Python of the image's stub",
-    source="python_backend README r24.10, Important Notes 1; releases.csv",
+    "The environment file requires the Python of the image's stub", source="python_backend README r24.10; releases.csv"
 )
 def environment_file_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
     for path, spec, steps in packed_files(repository) if image and image.python else ():
         if spec.python and image and spec.python != image.python:
-            yield Finding(
-                Place(path),
-                f"this requires Python {spec.python}, and the stub of Triton {image.release} is for "
-                f"Python {image.python}",
-                f"{' and '.join(steps[:5])} start in this image only with a triton_python_backend_stub for Python "
-                f"{spec.python}, built from release {image.release}, in the folder of each",
-                f"write python={image.python}",
+            message = (
+                f"this requires Python {spec.python}, and the stub of Triton {image.release} is for {image.python}"
             )
+            effect = (
+                f"{' and '.join(steps[:5])} start in this image only with a stub for Python {spec.python} of their own"
+            )
+            yield Finding(Place(path), message, effect, f"write python={image.python}")

@@ -2,6 +2,7 @@
 (python_backend r24.10 python_be.cc and pb_env.cc)."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from triton_ensembles.archive.tree import Kind, Tree, is_archive
 from triton_ensembles.checking.environments import (
@@ -13,7 +14,18 @@ from triton_ensembles.checking.environments import (
     used_environments,
 )
 from triton_ensembles.checking.examples import IDENTITY, parameter, python_model, with_environment
-from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Repository, Server, note, rule, warning
+from triton_ensembles.checking.rule import (
+    Destination,
+    Example,
+    Finding,
+    Model,
+    Repository,
+    Server,
+    Severity,
+    note,
+    rule,
+    warning,
+)
 from triton_ensembles.checking.sagemaker import is_packed
 from triton_ensembles.ground.spelling import nearest
 
@@ -29,11 +41,7 @@ def _parameter(path: str) -> str:
     return python_model(parameter(PARAMETER, path))
 
 
-@rule(
-    f"{PARAMETER} names an existing file or folder",
-    bad=_parameter(f"{MODEL_FOLDER}/missing_env.tar.gz"),
-    words=_NOT_FOUND,
-)
+@rule(f"{PARAMETER} names a file or folder", bad=_parameter(f"{MODEL_FOLDER}/missing_env.tar.gz"), words=_NOT_FOUND)
 def environment_missing(model: Model) -> Iterator[Finding]:
     named = reference(model)
     if not named or named.location not in (Location.MODEL, Location.REPOSITORY):
@@ -50,48 +58,28 @@ def environment_missing(model: Model) -> Iterator[Finding]:
     yield Finding(model.at(*_PLACE), f"there is no file or folder '{named.path or '.'}' in the repository", cure=cure)
 
 
-@rule(
-    f"{PARAMETER} does not point outside the repository",
-    source=f"{SOURCE}; python_backend README, Important Notes 4",
-    bad=_parameter(f"{MODEL_FOLDER}/../../missing_env.tar.gz"),
-    words=_NOT_FOUND,
-)
-def environment_outside(model: Model) -> Iterator[Finding]:
-    named = reference(model)
-    if named and named.location is Location.OUTSIDE:
-        effect = f"Triton refuses it: {_NOT_FOUND}; an instance has only what is in the archive"
-        cure = f'put the environment into the model\'s folder: "{MODEL_FOLDER}/env.tar.gz"'
-        yield Finding(model.at(*_PLACE), "the path points outside the repository", effect, cure)
+def _located(id: str, title: str, bad: str, location: Location, says: str, effect: str = "", **about: Any) -> None:
+    @rule(title, id=id, bad=_parameter(bad), words=_NOT_FOUND, **about)
+    def find(model: Model) -> Iterator[Finding]:
+        named = reference(model)
+        if named and named.location is location:
+            name = named.written.rpartition("/")[2] or "env.tar.gz"
+            dollars = " (with two $ signs)" if "TRITON_MODEL" in named.written else ""
+            cure = f'put it into the model\'s folder, and write string_value: "{MODEL_FOLDER}/{name}"{dollars}'
+            yield Finding(model.at(*_PLACE), says.format(named.written[:100]), effect, cure)
 
 
-@rule(
-    f"{PARAMETER} begins with {MODEL_FOLDER}",
-    source="python_backend r24.10 python_be.cc: nothing else is replaced; server #8290",
-    bad=_parameter("missing_env.tar.gz"),
-    words=_NOT_FOUND,
-)
-def environment_relative(model: Model) -> Iterator[Finding]:
-    named = reference(model)
-    if not named or named.location is not Location.RELATIVE:
-        return
-    name = named.written.rpartition("/")[2] or "env.tar.gz"
-    dollars = " (with two $ signs)" if "TRITON_MODEL" in named.written else ""
-    message = (
-        f"'{named.written[:100]}' is not the path of a file in the model's folder: Triton looks for it in the folder "
-        "in which it was started"
-    )
-    yield Finding(model.at(*_PLACE), message, cure=f'write string_value: "{MODEL_FOLDER}/{name}"{dollars}')
-
-
-@warning(f"{PARAMETER} is not an absolute path", bad=_parameter("/opt/no/such/missing_env.tar.gz"), words=_NOT_FOUND)
-def environment_absolute(model: Model) -> Iterator[Finding]:
-    named = reference(model)
-    if named and named.location is Location.ABSOLUTE:
-        message = f"'{named.written[:100]}' is an absolute path"
-        cure = f'put the environment into the model\'s folder: "{MODEL_FOLDER}/env.tar.gz"'
-        yield Finding(
-            model.at(*_PLACE), message, f"Triton refuses it unless the image has this file: {_NOT_FOUND}", cure
-        )
+# fmt: off
+_located("environment-outside", f"{PARAMETER} does not point outside the repository",
+         f"{MODEL_FOLDER}/../../missing_env.tar.gz", Location.OUTSIDE, "the path points outside the repository",
+         f"Triton refuses it: {_NOT_FOUND}; an instance has only what is in the archive")
+_located("environment-relative", f"{PARAMETER} begins with {MODEL_FOLDER}",
+         "missing_env.tar.gz", Location.RELATIVE, "'{}' is not a path in the model's folder",
+         source="python_backend r24.10 python_be.cc: nothing else is replaced; server #8290")
+_located("environment-absolute", f"{PARAMETER} is not an absolute path",
+         "/opt/no/such/missing_env.tar.gz", Location.ABSOLUTE, "'{}' is an absolute path",
+         f"Triton refuses it unless the image has this file: {_NOT_FOUND}", severity=Severity.WARNING)
+# fmt: on
 
 
 @note(
@@ -106,15 +94,10 @@ def environment_shared(repository: Repository) -> Iterator[Finding]:
         if named and named.location is Location.REPOSITORY and repository.tree.get(named.path):
             users.setdefault(named.path, []).append(model)
     for path, models in users.items():
-        yield Finding(
-            models[0].at(*_PLACE),
-            f"'{path}' is in the repository, but not in the folder of "
-            + " and ".join(model.folder for model in models[:5]),
-            "it works from a local disk, and so on SageMaker, which unpacks archives there (steps that share it have "
-            "it only once); Triton's documentation leaves it undefined, and it fails with a repository in S3, "
-            "GCS or Azure, because Triton then downloads each model's folder separately",
-            "change nothing for SageMaker",
-        )
+        folders = " and ".join(model.folder for model in models[:5])
+        message = f"'{path}' is in the repository, but not in the folder of {folders}"
+        effect = "it works from a local disk, and so on SageMaker; from S3, GCS or Azure each folder is read separately"
+        yield Finding(models[0].at(*_PLACE), message, effect, "change nothing for SageMaker")
 
 
 @rule(
@@ -143,13 +126,10 @@ def environment_format(model: Model) -> Iterator[Finding]:
         yield Finding(model.at(*_PLACE), f"'{named.path}' is not a .tar.gz", cure=cure)
     nested = tree.nested(named.path)
     for problem in nested.problems if nested else ():
-        yield Finding(
-            model.repository.place(named.path),
-            f"this environment cannot be read: {problem.message}",
-            "Triton refuses it: archive_read_open_filename(), archive_read_next_header() or "
-            "archive_read_data_block() failed",
-            "pack it again: conda-pack -o env.tar.gz, or tar -C <environment> -czf env.tar.gz .",
-        )
+        message = f"this environment cannot be read: {problem.message}"
+        effect = "Triton refuses it: archive_read_open_filename() or archive_read_data_block() failed"
+        cure = "pack it again: conda-pack -o env.tar.gz, or tar -C <environment> -czf env.tar.gz ."
+        yield Finding(model.repository.place(named.path), message, effect, cure)
 
 
 @rule(
@@ -170,11 +150,7 @@ def environment_no_activate(repository: Repository) -> Iterator[Finding]:
         yield Finding(repository.place(packed.path), message, cure=cure)
 
 
-@warning(
-    "An archive has each environment only once",
-    source=f"{SOURCE}: one extraction for each path; measured on 2.51.0",
-    server=Server.ACCEPTS,
-)
+@warning("An archive has each environment only once", source=f"{SOURCE}: once for each path", server=Server.ACCEPTS)
 def environment_stored_twice(repository: Repository) -> Iterator[Finding]:
     if repository.builds:
         return
@@ -186,15 +162,12 @@ def environment_stored_twice(repository: Repository) -> Iterator[Finding]:
             sizes[packed.fingerprint] = packed.unpacked
     for key, paths in same.items():
         if len(paths) > 1:
-            yield Finding(
-                repository.place(paths[1]),
-                f"this is the same environment as '{paths[0]}'"
-                + (f" (and {len(paths) - 2} more)" if len(paths) > 2 else ""),
-                f"Triton extracts each of them: {sizes[key] * len(paths) / 1e6:,.0f} MB in /tmp instead of "
-                f"{sizes[key] / 1e6:,.0f}, one after the other, while the first request waits",
-                "store it once, and name that one in every step: "
-                f'"{MODEL_FOLDER}/../{paths[0].rpartition("/")[2]}" for one at the root of the repository',
-            )
+            more = f" (and {len(paths) - 2} more)" if len(paths) > 2 else ""
+            size = f"{sizes[key] * len(paths) / 1e6:,.0f} MB in /tmp instead of {sizes[key] / 1e6:,.0f}"
+            effect = f"Triton extracts each of them, while the first request waits: {size}"
+            cure = f'name one in every step: "{MODEL_FOLDER}/../{paths[0].rpartition("/")[2]}" for one at the root'
+            message = f"this is the same environment as '{paths[0]}'{more}"
+            yield Finding(repository.place(paths[1]), message, effect, cure)
 
 
 def _candidates(tree: Tree) -> list[str]:
@@ -218,15 +191,10 @@ def environment_tar(repository: Repository, destination: Destination) -> Iterato
         return
     for packed in used_environments(repository):
         if packed.size and not packed.tree.problems:
-            yield Finding(
-                repository.place(packed.path),
-                "this environment is a .tar.gz",
-                f"each endpoint that loads the archive keeps {packed.unpacked:,} bytes in /tmp, even after the model "
-                "is unloaded; and once an environment cannot be extracted (a damaged one, a full disk), no other "
-                "archive with a .tar.gz loads until the container restarts",
-                'store it unpacked: kind = "folder" in the recipe, which is the default (or conda-pack, then tar -xzf '
-                f"into the model's folder, without links, and that folder in {PARAMETER})",
-            )
+            kept = f"each load keeps {packed.unpacked:,} bytes in /tmp, even after the model is unloaded"
+            effect = f"{kept}; and once one cannot be extracted, none is until the container restarts"
+            cure = f'store it unpacked, and name the folder in {PARAMETER} (kind = "folder" in the recipe, the default)'
+            yield Finding(repository.place(packed.path), "this environment is a .tar.gz", effect, cure)
 
 
 @rule(

@@ -38,12 +38,10 @@ def environment_requirement(repository: Repository, destination: Destination) ->
                 continue
             if not fits and applies:
                 package = path.rpartition("/")[2].removesuffix(".dist-info")
-                yield Finding(
-                    place_in(repository, packed, join(path, "METADATA")),
-                    f"{package} requires {requirement.name}{requirement.specifier}, and this has {installed}",
-                    "its import, or a call of it, may fail",
-                    f"pack {requirement.name} in a version that both take",
-                )
+                message = f"{package} requires {requirement.name}{requirement.specifier}, and this has {installed}"
+                place, cure = join(path, "METADATA"), f"pack {requirement.name} in a version that both take"
+                effect = "its import, or a call of it, may fail"
+                yield Finding(place_in(repository, packed, place), message, effect, cure)
 
 
 def _requirements(packed: Environment) -> Iterator[tuple[str, Requirement]]:

@@ -32,14 +32,11 @@ def environment_wheels_python(model: Model, destination: Destination) -> Iterato
         wrong = packages.unsuited(python)
         if wrong:
             path, purpose = wrong[0]
-            yield Finding(
-                place_in(model.repository, packages, path),
-                f"this is for {purpose}, and the Python of {whose} is {python}"
-                + (f" (and {len(wrong) - 1} more such files)" if len(wrong) > 1 else ""),
-                "its import fails, and Triton does not load the model: ModuleNotFoundError or ImportError",
-                "build the archive for this image (--image), or unpack wheels for its Python: pip install --target "
-                f"<version folder> --only-binary=:all: --python-version {python} <packages>",
-            )
+            more = f" (and {len(wrong) - 1} more such files)" if len(wrong) > 1 else ""
+            message = f"this is for {purpose}, and the Python of {whose} is {python}{more}"
+            effect = "its import fails, and Triton does not load the model: ModuleNotFoundError or ImportError"
+            cure = f"build it for this image (--image), or: pip install --only-binary=:all: --python-version {python}"
+            yield Finding(place_in(model.repository, packages, path), message, effect, cure)
 
 
 @rule("Wheels beside model.py run with the glibc of the server", bad=_with_wheel("cp39-abi3-manylinux_2_39_x86_64"))

@@ -23,12 +23,8 @@ _INPUT = "input__0"
 
 
 def _example(type: str = "xgboost_json", file: str = "xgboost.json", input: str = _INPUT) -> Example:
-    config = python_model(
-        parameter(_TYPE, type),
-        inputs=io_tensor(input),
-        outputs=io_tensor("output__0", dims="1"),
-        backend='backend: "fil"',
-    )
+    output, backend = io_tensor("output__0", dims="1"), 'backend: "fil"'
+    config = python_model(parameter(_TYPE, type), inputs=io_tensor(input), outputs=output, backend=backend)
     return Example(config, {f"1/{file}": "{}"})
 
 
@@ -57,11 +53,8 @@ def fil_model_file(model: Model) -> Iterator[Finding]:
             there = {name: kind for kind, name in _FILES.items() if model.get(join(folder, name))}
             present = next(iter(there), "")
             message = f"version {number} has no {_FILES[type]}, the file of {_TYPE} {type}"
-            cure = (
-                f'write {_TYPE} "{there[present]}" for {present}'
-                if present
-                else f"call the model's file {_FILES[type]}, or name it with default_model_filename"
-            )
+            cure = f"call the model's file {_FILES[type]}, or name it with default_model_filename"
+            cure = f'write {_TYPE} "{there[present]}" for {present}' if present else cure
             yield Finding(model.place(folder), message, "Triton does not load the model", cure)
 
 

@@ -69,13 +69,11 @@ def graphdef_tensor_dims(model: Model) -> Iterator[Finding]:
             full = [-1, *dims] if batching else dims
             expected = (-1, *shape[1:]) if batching else shape  # the first axis is the batch, also where it is fixed
             if not same_shape(full, expected):
-                yield Finding(
-                    model.at("input", number, "dims"),
-                    f"input '{tensor.name}' is {full}{' with the batch axis' if batching else ''} here and "
-                    f"{list(shape)} in {path}",
-                    "this project's own server does not load it, and TensorFlow may refuse every request",
-                    f"write dims: [ {', '.join(map(str, shape[1 if batching else 0 :]))} ]",
-                )
+                axis = " with the batch axis" if batching else ""
+                message = f"input '{tensor.name}' is {full}{axis} here and {list(shape)} in {path}"
+                effect = "this project's own server does not load it, and TensorFlow may refuse every request"
+                cure = f"write dims: [ {', '.join(map(str, shape[1 if batching else 0 :]))} ]"
+                yield Finding(model.at("input", number, "dims"), message, effect, cure)
 
 
 def _files(model: Model) -> Iterator[tuple[str, ModelFile]]:

@@ -51,13 +51,10 @@ def plan_compute_capability(model: Model, destination: Destination) -> Iterator[
             continue
         if fact(record, "hardware_compatibility") == "ampere_plus" and version(instance.compute_capability) >= (8,):
             continue
-        yield Finding(
-            place,
-            f"this plan was built on a GPU of compute capability {built}, and {destination.instance} has "
-            f"{instance.gpu} ({instance.compute_capability})",
-            "TensorRT does not deserialize a plan of another architecture, so Triton does not load the model",
-            f"build the plan on an instance of the same family ({destination.instance})",
-        )
+        has = f"{destination.instance} has {instance.gpu} ({instance.compute_capability})"
+        message = f"this plan was built on a GPU of compute capability {built}, and {has}"
+        effect = "TensorRT does not deserialize a plan of another architecture, so Triton does not load the model"
+        yield Finding(place, message, effect, f"build it on an instance of the same family ({destination.instance})")
 
 
 @rule(
@@ -78,10 +75,7 @@ def plan_tensorrt(model: Model, destination: Destination) -> Iterator[Finding]:
         yield Finding(place, message, effect, f"build the plan in the image tritonserver:{image.release}-py3")
 
 
-@note(
-    "The manifest says what a TensorRT plan was built with",
-    source="manifest.json; the header of plans is not published",
-)
+@note("The manifest says what built a TensorRT plan", source="manifest.json; the header of plans is not published")
 def plan_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
     image, instance = image_of(destination), instance_of(destination.instance)
     for place, record in _plans(model):
@@ -97,10 +91,7 @@ def plan_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
             yield Finding(place, message, effect, "build plans in the image and on the instance type that serve them")
 
 
-@warning(
-    "A DALI pipeline is not serialized by a newer DALI than the image's",
-    source="manifest.json; releases.csv; a serialized pipeline has operators by name and version",
-)
+@warning("A DALI pipeline is not serialized by a newer DALI than the image's", source="manifest.json; releases.csv")
 def pipeline_dali(model: Model, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
     if image is None or not image.dali or model.backend.name != "dali" or is_cpu_image(destination):
@@ -110,13 +101,10 @@ def pipeline_dali(model: Model, destination: Destination) -> Iterator[Finding]:
         installed = [str(writer) for tool, writer in tools if str(tool).startswith("nvidia-dali")]
         for writer in [fact(record, "dali")] if fact(record, "dali") else installed:
             if version(writer)[:2] > version(image.dali)[:2]:
-                yield Finding(
-                    place,
-                    f"this pipeline was serialized by DALI {writer}, and Triton {image.release} has DALI {image.dali}",
-                    "an older DALI may not read what a newer one wrote: the load fails on the first unknown operator "
-                    "or argument",
-                    f"serialize it with DALI {image.dali}, or in the image tritonserver:{image.release}-py3",
-                )
+                message = f"this pipeline is of DALI {writer}, and Triton {image.release} has DALI {image.dali}"
+                effect = "an older DALI may not read it: the load fails on the first unknown operator or argument"
+                cure = f"serialize it with DALI {image.dali}, or in the image tritonserver:{image.release}-py3"
+                yield Finding(place, message, effect, cure)
 
 
 @warning(
@@ -139,10 +127,7 @@ def int8_instructions(repository: Repository, destination: Destination) -> Itera
             return
 
 
-@rule(
-    "The Python code of an archive is for the Python of the image's stub",
-    source="python_backend README r24.10, Important Notes 1; manifest.json; releases.csv",
-)
+@rule("The Python code of an archive is for the image's stub", source="python_backend README r24.10; releases.csv")
 def archive_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
     image, data = image_of(destination), manifest(repository)
     python = data.get("python")
@@ -152,14 +137,11 @@ def archive_python(repository: Repository, destination: Destination) -> Iterator
         return
     models = [model.folder for model in repository.models if model.is_python and not has_stub(model)]
     if models:
-        yield Finding(
-            repository.place(MANIFEST),
-            f"the archive's Python code is for Python {python}, and the stub of Triton {image.release} is for Python "
-            f"{image.python}",
-            f"{models[0]} does not load: the extension modules of its packages, such as numpy, are built for one minor "
-            "version of Python",
-            f"build it for this image: --target {data.get('target') or 'fused'} --image {image.release}",
-        )
+        has = f"the stub of Triton {image.release} is for Python {image.python}"
+        message = f"the archive's Python code is for Python {python}, and {has}"
+        effect = f"{models[0]} does not load: extension modules, as in numpy, are for one minor version of Python"
+        cure = f"build it for this image: --target {data.get('target') or 'fused'} --image {image.release}"
+        yield Finding(repository.place(MANIFEST), message, effect, cure)
 
 
 @rule("One image has everything that the archives of an endpoint need", source="releases.csv")

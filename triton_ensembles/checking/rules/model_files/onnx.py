@@ -45,13 +45,10 @@ def onnx_tensor_name(model: Model) -> Iterator[Finding]:
             named = {tensor.name for tensor in declared} | computed | sequence_inputs(model)
             lacking = [name for name in sorted(known - named) if name] if kind == "input" else []
             if lacking and all(tensor.name in known for tensor in declared):
-                yield Finding(
-                    model.at("input"),
-                    f"{path} also needs {listed(lacking)} as input, which the config lacks",
-                    f"Triton does not load the model: configuration expects {len(declared)} inputs, model provides "
-                    f"{len(known)}",
-                    "add it to config.pbtxt, or export the model without it",
-                )
+                message = f"{path} also needs {listed(lacking)} as input, which the config lacks"
+                counts = f"configuration expects {len(declared)} inputs, model provides {len(known)}"
+                cure = "add it to config.pbtxt, or export the model without it"
+                yield Finding(model.at("input"), message, f"Triton does not load the model: {counts}", cure)
 
 
 @rule(
@@ -64,13 +61,10 @@ def onnx_tensor_type(model: Model) -> Iterator[Finding]:
         for kind, number, written, tensor in _pairs(model, file):
             configured = DataType.Name(written.data_type) if written.data_type in DataType.values() else ""
             if tensor.data_type and configured not in ("", "TYPE_INVALID", tensor.data_type):
-                yield Finding(
-                    model.at(kind, number, "data_type"),
-                    f"{kind} '{tensor.name}' is {configured} here and {tensor.data_type} in {path}",
-                    f"Triton does not load the model: configuration expects datatype {configured} for {kind} "
-                    f"'{tensor.name}', model provides {tensor.data_type}",
-                    f"write data_type: {tensor.data_type}",
-                )
+                message = f"{kind} '{tensor.name}' is {configured} here and {tensor.data_type} in {path}"
+                expects = f"configuration expects datatype {configured}, model provides {tensor.data_type}"
+                effect, cure = f"Triton does not load the model: {expects}", f"write data_type: {tensor.data_type}"
+                yield Finding(model.at(kind, number, "data_type"), message, effect, cure)
 
 
 @rule(
@@ -91,22 +85,17 @@ def onnx_tensor_dims(model: Model) -> Iterator[Finding]:
             if batched and tensor.dims[0] != -1:
                 fixed.append(f"{kind} '{tensor.name}' is {list(tensor.dims)}")
             elif not same_shape(full, tensor.dims):
-                yield Finding(
-                    place,
-                    f"{kind} '{tensor.name}' is {full}{' with the batch axis' if batched else ''} here and {shown}",
-                    f"Triton does not load the model: the model expects {len(tensor.dims)} dimensions (shape "
-                    f"{list(tensor.dims)}) but the model configuration specifies {len(full)} dimensions",
-                    f"write dims: [ {', '.join(map(str, tensor.dims[1 if batched else 0 :]))} ]",
-                )
+                axis = " with the batch axis" if batched else ""
+                message = f"{kind} '{tensor.name}' is {full}{axis} here and {shown}"
+                counts = f"the model expects {len(tensor.dims)} dimensions, and the configuration specifies {len(full)}"
+                cure = f"write dims: [ {', '.join(map(str, tensor.dims[1 if batched else 0 :]))} ]"
+                yield Finding(place, message, f"Triton does not load the model: {counts}", cure)
         if fixed:
-            yield Finding(
-                model.at("max_batch_size"),
-                f"max_batch_size is {model.config.max_batch_size}, and the first axis is fixed in {path}: "
-                + ", ".join(fixed[:4]),
-                "Triton does not load the model: for the model to support batching the shape should have at least 1 "
-                "dimension and the first dimension must be -1",
-                "export the model with a dynamic first axis, or write max_batch_size: 0 and all axes as dims",
-            )
+            size, axes = model.config.max_batch_size, ", ".join(fixed[:4])
+            message = f"max_batch_size is {size}, and the first axis is fixed in {path}: {axes}"
+            effect = "Triton does not load the model: to support batching, the first dimension must be -1"
+            cure = "export the model with a dynamic first axis, or write max_batch_size: 0 and all axes as dims"
+            yield Finding(model.at("max_batch_size"), message, effect, cure)
 
 
 @rule(
@@ -132,13 +121,10 @@ def onnx_tensor_dims_fixed(model: Model) -> Iterator[Finding]:
             dims = dims_of(written) or []
             fixed = list(tensor.dims or ())[1 if model.config.max_batch_size > 0 else 0 :]
             if same_shape(dims, fixed) and any(a == -1 != b for a, b in zip(dims, fixed, strict=True)):
-                yield Finding(
-                    model.at(kind, number, "dims"),
-                    f"{kind} '{tensor.name}' has an axis of any size here, and {fixed} in {path}",
-                    "this project's own server loads it; Triton's native backend does not: the model expects "
-                    f"{len(fixed)} dimensions …",
-                    f"write dims: [ {', '.join(map(str, fixed))} ]",
-                )
+                message = f"{kind} '{tensor.name}' has an axis of any size here, and {fixed} in {path}"
+                effect = "this project's own server loads it; Triton's native backend does not"
+                cure = f"write dims: [ {', '.join(map(str, fixed))} ]"
+                yield Finding(model.at(kind, number, "dims"), message, effect, cure)
 
 
 @rule(
@@ -164,10 +150,7 @@ def onnx_external_data(model: Model) -> Iterator[Finding]:
             else:
                 continue
             effect = "ONNX Runtime cannot load it, so Triton does not load the model"
-            cure = (
-                f"copy {location} into the folder of the ONNX file, or save the model as one file with "
-                "onnx.save(model, path, save_as_external_data=False)"
-            )
+            cure = f"copy {location} into the folder of the ONNX file, or save the model as one file with onnx.save"
             yield Finding(model.place(folder if entry is None else inner), message, effect, cure)
 
 

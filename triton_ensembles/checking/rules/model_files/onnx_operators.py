@@ -37,13 +37,10 @@ def onnx_operator_unknown(model: Model) -> Iterator[Finding]:
         for domain, name in sorted(file.operators):
             if domain:
                 if domain not in _BUILT_IN and not domain.startswith(_BUILT_IN_BELOW):
-                    yield Finding(
-                        model.place(path),
-                        f"{path} uses '{domain}:{name}', which is not an operator of ONNX Runtime",
-                        "Triton does not load the model: it is not a registered function/op",
-                        "name the library that has it with model_operations { op_library_filename: … }, or export the "
-                        "model without it",
-                    )
+                    message = f"{path} uses '{domain}:{name}', which is not an operator of ONNX Runtime"
+                    effect = "Triton does not load the model: it is not a registered function/op"
+                    cure = "name its library with model_operations { op_library_filename: … }, or export without it"
+                    yield Finding(model.place(path), message, effect, cure)
             elif opset and name and is_operator(name, opset) is False:
                 message = f"{path} is of opset {opset}, which has no operator '{name}'"
                 effect = f"Triton does not load the model: No Op registered for {name} with domain_version of {opset}"
@@ -81,12 +78,10 @@ def onnx_opset_image(model: Model, destination: Destination) -> Iterator[Finding
             ]
             having = " and ".join(f"{kind} {number}" for kind, number, _ in odd)
             most = " and ".join(f"{kind} {most}" for kind, _, most in odd)
-            yield Finding(
-                model.place(path),
-                f"{path} has {having}; ONNX Runtime {image.onnxruntime} of Triton {image.release} reads up to {most}",
-                "Triton does not load the model: ONNX Runtime refuses what is newer than itself",
-                f"export it with {most}" + (f", or use an image from {needed[0]} on" if needed else ""),
-            )
+            reads = f"ONNX Runtime {image.onnxruntime} of Triton {image.release} reads up to {most}"
+            effect = "Triton does not load the model: ONNX Runtime refuses what is newer than itself"
+            cure = f"export it with {most}" + (f", or use an image from {needed[0]} on" if needed else "")
+            yield Finding(model.place(path), f"{path} has {having}; {reads}", effect, cure)
 
 
 def _beyond(file: ModelFile, limits: OnnxLimits) -> Iterator[tuple[str, int, int]]:

@@ -50,19 +50,15 @@ def pytorch_tensor_order(model: Model) -> Iterator[Finding]:
             certain = "__" in named[index].name or in_some_order
             if number and certain and int(number[1][:9]) != index:
                 odd = next((match.name for match in named if named_indexes([match.name]) is None), named[index].name)
-                yield Finding(
-                    model.at(kind, index, "name"),
-                    f"'{named[index].name}' is {kind} {index} of the model, not {int(number[1][:9])}",
-                    f"'{odd}' does not end in __ and a number, so Triton goes by the order in config.pbtxt and takes "
-                    "one tensor for another",
-                    f"name all {kind}s like {kind.upper()}__0, or list them in the model's order",
-                )
+                message = f"'{named[index].name}' is {kind} {index} of the model, not {int(number[1][:9])}"
+                effect = f"as '{odd}' does not end in __ and a number, Triton goes by the order in config.pbtxt"
+                cure = f"name all {kind}s like {kind.upper()}__0, or list them in the model's order"
+                yield Finding(model.at(kind, index, "name"), message, effect, cure)
                 break
 
 
 @warning(
-    "No two outputs of a TorchScript model have the same number",
-    bad=_torch(outputs=f"{io_tensor('Y__0')}, {io_tensor('Z__0')}"),
+    "No two outputs of TorchScript have one number", bad=_torch(outputs=f"{io_tensor('Y__0')}, {io_tensor('Z__0')}")
 )
 def pytorch_tensor_number_twice(model: Model) -> Iterator[Finding]:
     for kind, named in _named(model):

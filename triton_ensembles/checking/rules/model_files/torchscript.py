@@ -33,14 +33,11 @@ def torchscript_inputs(model: Model) -> Iterator[Finding]:
         indexes = named_indexes(names)
         if count != len(arguments):
             more = f" and {count - len(names)} that Triton computes" if count > len(names) else ""
-            yield Finding(
-                model.at("input"),
-                f"the config has {len(names)} input{'s' if len(names) > 1 else ''} ({', '.join(names)}){more}, "
-                f"and {takes}",
-                f"Triton does not load the model: configuration expects {count} inputs, model provides "
-                f"{len(arguments)}",
-                "give each argument an input, INPUT__0 for the first",
-            )
+            inputs = f"{len(names)} input{'s' if len(names) > 1 else ''} ({', '.join(names)}){more}"
+            counts = f"configuration expects {count} inputs, model provides {len(arguments)}"
+            effect = f"Triton does not load the model: {counts}"
+            cure = "give each argument an input, INPUT__0 for the first"
+            yield Finding(model.at("input"), f"the config has {inputs}, and {takes}", effect, cure)
         elif (
             count == len(names) and not set(names) <= set(arguments) and indexes and sorted(indexes) != [*range(count)]
         ):
@@ -74,10 +71,8 @@ def torchscript_argument_types(model: Model) -> Iterator[Finding]:
                 if kind.startswith("List[") and kind != _STRINGS:
                     text = f"argument '{name}' of forward() in {path} is of type {kind}"
                 elif (kind == _TENSOR) == (tensor.data_type == DataType.TYPE_STRING) and kind in (_TENSOR, _STRINGS):
-                    text = (
-                        f"input '{tensor.name}' is {type_name(tensor.data_type)}, "
-                        f"and argument '{name}' of forward() in {path} is a {kind}"
-                    )
+                    argument, written = f"argument '{name}' of forward() in {path}", type_name(tensor.data_type)
+                    text = f"input '{tensor.name}' is {written}, and {argument} is a {kind}"
                 else:
                     continue
                 yield Finding(model.at("input", number), text, "every request fails: forward() refuses its value", cure)
@@ -91,12 +86,11 @@ def torchscript_outputs(model: Model) -> Iterator[Finding]:
             continue
         for number, index in _positions(names, []):
             if index >= len(file.results):
-                yield Finding(
-                    model.at("output", number, "name"),
-                    f"'{names[number]}' is output {index}, and forward() in {path} has {len(file.results)}, from 0",
-                    "every request fails: it refers to an output index which doesn't exist",
-                    "number the outputs from 0, or delete this one",
-                )
+                has = f"forward() in {path} has {len(file.results)}, from 0"
+                effect = "every request fails: it refers to an output index which doesn't exist"
+                cure = "number the outputs from 0, or delete this one"
+                message = f"'{names[number]}' is output {index}, and {has}"
+                yield Finding(model.at("output", number, "name"), message, effect, cure)
 
 
 @rule("forward() in TorchScript returns tensors and lists of strings, as the config says")
@@ -106,22 +100,17 @@ def torchscript_result_types(model: Model) -> Iterator[Finding]:
         results = file.results or ()
         if odd := _odd(results):
             message = f"forward() in {path} returns {odd}" + (" among others" if len(results) > 1 else "")
-            effect = (
-                "every request fails: output must be of type Tensor, List[str] or Tuple containing one of these two "
-                "types"
-            )
+            effect = "every request fails: output must be of type Tensor, List[str] or Tuple containing one of these"
             yield Finding(model.at("output"), message, effect, "return a tensor, or a tuple of tensors")
             continue
         for number, index in _positions(names, []):
             tensor = model.config.output[number]
             kind = results[index] if index < len(results) else ""
             if kind in (_TENSOR, _STRINGS) and (kind == _TENSOR) == (tensor.data_type == DataType.TYPE_STRING):
-                yield Finding(
-                    model.at("output", number, "data_type"),
-                    f"output '{tensor.name}' is {type_name(tensor.data_type)}, and forward() in {path} makes a {kind}",
-                    "no request gets it as the config says",
-                    "write data_type: TYPE_STRING" if kind == _STRINGS else "write the type of the tensor",
-                )
+                written, effect = type_name(tensor.data_type), "no request gets it as the config says"
+                message = f"output '{tensor.name}' is {written}, and forward() in {path} makes a {kind}"
+                cure = "write data_type: TYPE_STRING" if kind == _STRINGS else "write the type of the tensor"
+                yield Finding(model.at("output", number, "data_type"), message, effect, cure)
 
 
 def _files(model: Model) -> Iterator[tuple[str, ModelFile]]:

@@ -14,6 +14,7 @@ from triton_ensembles.checking.python.values import texts_of
 from triton_ensembles.checking.rule import Destination, Finding, Model, Repository, Severity, rule
 from triton_ensembles.checking.sagemaker import for_sagemaker
 from triton_ensembles.ground.spelling import listed, nearest
+from triton_ensembles.triton.backends import STUB_BRANCHES
 from triton_ensembles.triton.releases import image_of, version
 
 GOOD = class_model()
@@ -41,7 +42,7 @@ _LOOKUPS = {
 
 @rule(
     "The classes and functions of pb_utils get the arguments that they know",
-    source="python_backend, branches r22.07 to r26.07: src/pb_stub.cc, py::arg; Tensor has no names for its arguments",
+    source=f"python_backend, branches {STUB_BRANCHES}: src/pb_stub.cc, py::arg; Tensor has no names for its arguments",
     bad=class_model(EXECUTE.replace("InferenceResponse(", "InferenceResponse(outputs=")),
     lower=Severity.WARNING,
 )
@@ -115,8 +116,7 @@ def _of_tensor(file: PythonFile, call: ast.Call) -> Misuse | None:
     cures = {
         Kind.TENSOR: "call as_numpy() of it",
         Kind.METHOD: "call the method: write () after it",
-        Kind.FRAMEWORK: "write Tensor.from_dlpack(name, tensor), or make an array of it, with numpy() for torch and "
-        "TensorFlow",
+        Kind.FRAMEWORK: "write Tensor.from_dlpack(name, tensor), or make an array of it with numpy()",
         Kind.SCALAR: "wrap it in np.array([…], dtype=…)",
     }
     cure = cures.get(array, "wrap it in np.array(…, dtype=…)")
@@ -220,10 +220,7 @@ def model_py_called_model(repositories: tuple[Repository, ...], destination: Des
                 if name not in known and flow_of(file).when(call, loops_run=True) is not When.PERHAPS:
                     meant = nearest(name, known)
                     message = f"this calls the model '{name}', which is not in the repository"
-                    effect = (
-                        "unless another repository of the server has it, the request fails: Failed for execute the "
-                        f"inference request. Model '{name}' is not ready"
-                    )
+                    effect = f"the request fails, unless another repository has it: Model '{name}' is not ready"
                     cure = f"did you mean '{meant}'?" if meant else "add the model, or correct the name"
                     severity = None if meant else Severity.WARNING
                     yield Finding(file.place(call), message, effect, cure, severity)

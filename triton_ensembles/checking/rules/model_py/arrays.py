@@ -35,11 +35,8 @@ def model_py_array_dtype(model: Model) -> Iterator[Finding]:
         when = flow_of(file).when(call, loops_run=True)
         if dtype in (TEXTS, COMPLEX) and when is not When.PERHAPS:
             message = f"this array has the dtype {dtype}, which Triton does not take"
-            cure = (
-                "make it an array of objects: astype(object), or np.array(…, dtype=object)"
-                if dtype == TEXTS
-                else "send its real and imaginary parts"
-            )
+            objects = "make it an array of objects: astype(object), or np.array(…, dtype=object)"
+            cure = objects if dtype == TEXTS else "send its real and imaginary parts"
             yield Finding(file.place(call), message, f"{when.effect}: NumPy dtype is not supported", cure)
 
 
@@ -60,13 +57,10 @@ def model_py_output_dtype(model: Model) -> Iterator[Finding]:
         if any(function == f"{UTILS}.InferenceRequest" for _, function in file.calls()):
             continue
         if flow_of(file).when(call, loops_run=True) is not When.PERHAPS:
-            yield Finding(
-                file.place(call),
-                f"the array of '{name}' is of type {dtype}, and the config says {says}",
-                f"the answer has {dtype}; a step of an ensemble that gets it refuses it: inference input data-type is "
-                f"'{dtype}', model expects '{says}'",
-                f"write astype of the type that the config has, or data_type: TYPE_{dtype.replace('BYTES', 'STRING')}",
-            )
+            message = f"the array of '{name}' is of type {dtype}, and the config says {says}"
+            effect = f"a step that gets it refuses it: inference input data-type is '{dtype}', model expects '{says}'"
+            cure = f"write astype of the config's type, or data_type: TYPE_{dtype.replace('BYTES', 'STRING')}"
+            yield Finding(file.place(call), message, effect, cure)
 
 
 def _tensors(model: Model) -> Iterator[tuple[PythonFile, ast.Call, str]]:

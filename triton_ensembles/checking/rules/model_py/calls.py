@@ -73,9 +73,7 @@ def _way(model: Model, end: Model, before: tuple[str, ...]) -> tuple[str, ...] |
     return next((found for callee in callees(model) if (found := _way(callee, end, way))), None)
 
 
-@rule(
-    "A call gives the model that it calls its inputs", bad=router('pb_utils.Tensor("X", x)', 'pb_utils.Tensor("x", x)')
-)
+@rule("A call gives the called model its inputs", bad=router('pb_utils.Tensor("X", x)', 'pb_utils.Tensor("x", x)'))
 def model_call_input(model: Model) -> Iterator[Finding]:
     for call, callee in known_calls(model):
         tensors = _tensors(call)
@@ -110,10 +108,7 @@ def model_call_type(model: Model) -> Iterator[Finding]:
                 yield Finding(call.file.place(node), message, effect, "convert the array: .astype(…)")
 
 
-@rule(
-    "A call requests outputs that the model that it calls has",
-    bad=router('requested_output_names=["Y"]', 'requested_output_names=["y"]'),
-)
+@rule("A call requests outputs of the called model", bad=router('output_names=["Y"]', 'output_names=["y"]'))
 def model_call_output(model: Model) -> Iterator[Finding]:
     for call, callee in known_calls(model):
         known = {tensor.name for tensor in callee.config.output}
@@ -124,10 +119,7 @@ def model_call_output(model: Model) -> Iterator[Finding]:
                 yield Finding(call.file.place(node), message, effect, _meant(name, known))
 
 
-@rule(
-    "A call names a version that the model that it calls has",
-    bad=router('model_name="scaler"', 'model_name="scaler", model_version=7'),
-)
+@rule("A call names a version of the called model", bad=router('name="scaler"', 'name="scaler", model_version=7'))
 def model_call_version(model: Model) -> Iterator[Finding]:
     for call, callee in known_calls(model):
         version = argument(call.node, 5, "model_version")
@@ -142,10 +134,7 @@ def model_call_version(model: Model) -> Iterator[Finding]:
             )
 
 
-@rule(
-    "A call gives the model that it calls batches that it takes",
-    bad=router("scaler", "scaler", callee="unbatched", size=0),
-)
+@rule("A call gives the called model batches that it takes", bad=router("scaler", "scaler", callee="unbatched", size=0))
 def model_call_batch(model: Model) -> Iterator[Finding]:
     """Of inputs that are passed on as they came."""
     size = model.config.max_batch_size

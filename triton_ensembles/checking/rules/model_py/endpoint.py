@@ -38,14 +38,10 @@ _NAMES = ("pretrained_model_name_or_path", "model_name_or_path", "repo_or_dir", 
 def model_py_download(model: Model) -> Iterator[Finding]:
     for file, call, name in every_call(model):
         if target := _downloaded(file, call, name):
-            yield Finding(
-                file.place(call),
-                f"{name.rpartition('.')[2] or 'this call'} downloads {target} from the internet",
-                "an endpoint in a VPC or with network isolation cannot load the model, and elsewhere each load "
-                "waits for the download while the caller gets ModelNotReadyException (429)",
-                "put the files into the version folder, and load them from "
-                'Path(args["model_repository"]) / args["model_version"]',
-            )
+            message = f"{name.rpartition('.')[2] or 'this call'} downloads {target} from the internet"
+            effect = "with network isolation the model does not load, and elsewhere each load waits for the download"
+            cure = 'put the files into the version folder, Path(args["model_repository"]) / args["model_version"]'
+            yield Finding(file.place(call), message, effect, cure)
 
 
 def _downloaded(file: PythonFile, call: ast.Call, name: str) -> str:
@@ -83,9 +79,6 @@ def model_py_open_files(model: Model) -> Iterator[Finding]:
                 continue
             for call, name in file.calls(execute):
                 if name == "open" and call not in managed:
-                    effect = (
-                        "every request leaves a file open; once the process has too many (often 1024), requests fail "
-                        "with OSError: Too many open files, unless the garbage collector closes them in time"
-                    )
+                    effect = "every request may leave a file open, until they fail with OSError: Too many open files"
                     cure = "read it once in initialize, write with pb_utils.Logger, or use: with open(…) as file:"
                     yield Finding(file.place(call), "execute opens a file here and never closes it", effect, cure)

@@ -52,13 +52,12 @@ def model_py_relative_import(model: Model) -> Iterator[Finding]:
             if not isinstance(node, ast.ImportFrom) or not flow_of(file).when(node).is_certain:
                 continue
             if node.level > 1 and file.path in first:
-                yield Finding(
-                    file.place(node),
-                    f"{'.' * node.level} leads out of the version folder, which is the topmost package",
-                    "ImportError: attempted relative import beyond top-level package, and Triton does not load the "
-                    "model",
-                    "write the import without the dots: the model's folder is in sys.path as well",
+                message = f"{'.' * node.level} leads out of the version folder, which is the topmost package"
+                effect = (
+                    "Triton does not load the model: ImportError: attempted relative import beyond top-level package"
                 )
+                cure = "write the import without the dots: the model's folder is in sys.path as well"
+                yield Finding(file.place(node), message, effect, cure)
             folder = file.path.rpartition("/")[0]
             for name in _missing(model, folder, node) if node.level == 1 else ():
                 message = f"there is no '{name}' in the folder '{folder}'"

@@ -67,27 +67,18 @@ def model_py_syntax(model: Model, destination: Destination) -> Iterator[Finding]
             yield Finding(file.place(node), message, cure=cure)
 
 
-@note(
-    "The Python that runs the checker can parse model.py",
-    source="the checker parses with the Python that runs it",
-    server=Server.ACCEPTS,
-)
+@note("The checker's Python can parse model.py", source="the checker parses with its own Python", server=Server.ACCEPTS)
 def model_py_newer_syntax(model: Model, destination: Destination) -> Iterator[Finding]:
     python = version(step_python(model, destination))
     for file in every_file(model):
         if file.error and python > _OWN_PYTHON:
-            yield Finding(
-                file.place(file.error),
-                f"Python {dotted(_OWN_PYTHON)}, which runs the checker, cannot parse this: {file.error.message}",
-                f"it may be valid for Python {dotted(python)}, which runs the model; the file was not "
-                "checked any further",
-                f"run the checker with Python {dotted(python)}",
-            )
+            message = f"Python {dotted(_OWN_PYTHON)}, which runs the checker, cannot parse this: {file.error.message}"
+            effect = f"the file was not checked any further; it may be valid for Python {dotted(python)}, which runs it"
+            yield Finding(file.place(file.error), message, effect, f"run the checker with Python {dotted(python)}")
 
 
 @warning(
-    "model.py is small enough for the checker to read",
-    source="limits of the checker: 512 KiB for a Python file, 64 MiB for all texts of a repository",
+    "model.py is small enough to read", source="limits of the checker: 512 KiB for a file, 64 MiB for a repository"
 )
 def model_py_unread(model: Model) -> Iterator[Finding]:
     name = model.config.default_model_filename or MODEL_PY

@@ -15,11 +15,12 @@ from triton_ensembles.checking.python.nodes import Function, name_of
 from triton_ensembles.checking.python.source import UTILS, PythonFile, every_file, model_files
 from triton_ensembles.checking.rule import Destination, Finding, Model, Severity, rule
 from triton_ensembles.ground.spelling import listed, nearest, only_near
+from triton_ensembles.triton.backends import STUB_BRANCHES
 from triton_ensembles.triton.releases import image_of, version
 
 SOURCE = "pyflakes; Python raises NameError when the line runs"
 GOOD = class_model()
-# python_backend, branches r22.07 to r26.07: triton_python_backend_utils.py and what pb_stub.cc adds to it.
+# python_backend, branches STUB_BRANCHES: triton_python_backend_utils.py and what pb_stub.cc adds to it.
 _NAMES = frozenset(
     {"InferenceRequest", "InferenceResponse", "ModelConfig", "TRITONSERVER_REQUEST_FLAG_SEQUENCE_END",
     "TRITONSERVER_REQUEST_FLAG_SEQUENCE_START", "TRITONSERVER_RESPONSE_COMPLETE_FINAL", "TRITON_STRING_TO_NUMPY",
@@ -142,7 +143,7 @@ def _is_dynamic(nodes: tuple[ast.AST, ...]) -> bool:
 
 @rule(
     "Triton's module pb_utils has the names that model.py takes from it",
-    source="python_backend, branches r22.07 to r26.07: triton_python_backend_utils.py, src/pb_stub.cc",
+    source=f"python_backend, branches {STUB_BRANCHES}: triton_python_backend_utils.py, src/pb_stub.cc",
     bad=class_model(EXECUTE.replace("pb_utils.Tensor", "pb_utils.OutputTensor")),
 )
 def model_py_unknown_attribute(model: Model, destination: Destination) -> Iterator[Finding]:

@@ -12,8 +12,9 @@ from triton_ensembles.checking.python.source import PythonFile, every_file
 from triton_ensembles.checking.python.types import Types, types_of
 from triton_ensembles.checking.rule import Finding, Model, Severity, rule
 from triton_ensembles.ground.spelling import nearest
+from triton_ensembles.triton.backends import STUB_BRANCHES
 
-SOURCE = "python_backend, branches r22.07 to r26.07: src/pb_stub.cc; measured on 2.51.0"
+SOURCE = f"python_backend, branches {STUB_BRANCHES}: src/pb_stub.cc; measured on 2.51.0"
 GOOD = class_model()
 _LOOKED_AT = (ast.Attribute, ast.Subscript, ast.For, ast.comprehension, ast.BinOp, ast.Call, ast.AugAssign)
 _OF_OBJECTS = frozenset(dir(object)) | {"__dlpack__", "__dlpack_device__", "__dict__"}

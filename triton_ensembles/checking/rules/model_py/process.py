@@ -51,10 +51,7 @@ def model_py_environment_variable(model: Model) -> Iterator[Finding]:
             continue
         seen.add((file.path, name))
         message = f"'{name}' is an environment variable that neither Triton nor SageMaker sets"
-        cure = (
-            f"write os.environ.get({name!r}, …), or a parameter in config.pbtxt; or set it in the Environment of the "
-            "SageMaker model"
-        )
+        cure = f"write os.environ.get({name!r}, …), or a parameter in config.pbtxt; or set it in CreateModel"
         yield Finding(file.place(node), message, f"{when.effect}, unless somebody sets it: KeyError: '{name}'", cure)
 
 

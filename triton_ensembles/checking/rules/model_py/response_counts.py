@@ -71,8 +71,7 @@ def model_py_response_after_branch(model: Model) -> Iterator[Finding]:
                     first = next((statement for statement in block if statement in appends), None)
                     if first and not _may_leave(block):
                         message = (
-                            f"after this response, line {loop.body[last].lineno} appends a second one for the same "
-                            "request"
+                            f"after this response, line {loop.body[last].lineno} appends one more for the same request"
                         )
                         effect = f"such a request fails, and all that Triton gives execute with it: {_COMPLAINT}"
                         yield Finding(file.place(first), message, effect, "end the branch with continue")

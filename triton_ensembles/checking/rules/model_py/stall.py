@@ -95,11 +95,7 @@ def model_py_keyboard(model: Model) -> Iterator[Finding]:
             yield Finding(file.place(call), message, f"{when.effect}: {_KEYBOARD[name]}", cure)
 
 
-@rule(
-    "model.py returns from everything that it does at load",
-    bad=initializing("while True:", "    pass"),
-    server=Server.DIES,
-)
+@rule("model.py returns from what it does at load", bad=initializing("while True:", "    pass"), server=Server.DIES)
 def model_py_endless(model: Model) -> Iterator[Finding]:
     decoupled = model.config.model_transaction_policy.decoupled
     for file in every_file(model):

@@ -73,11 +73,8 @@ def _finding(file: PythonFile, module: Import, message: str, effect: str, destin
     elif destination.dockerfile:
         cure = f"write RUN pip install {provider} into {destination.dockerfile.path}"
     else:
-        cure = (
-            f'add {provider} to an environment of the step (kind = "wheels" puts its files beside model.py), which '
-            "build REPOSITORY --target fused does for a repository without a recipe; or name the image of your own "
-            "that has it, as --image name:tag or by a Dockerfile beside the models"
-        )
+        own = "name an image of your own that has it: --image name:tag, or a Dockerfile beside the models"
+        cure = f'add {provider} to an environment of the step (kind = "wheels" needs no other Python), or {own}'
     return Finding(file.place(module), message, effect, cure)
 
 

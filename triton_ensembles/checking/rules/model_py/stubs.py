@@ -17,10 +17,7 @@ _EFFECT = "the server and the stub share memory whose layout differs by release:
 def stub_release(model: Model, destination: Destination) -> Iterator[Finding]:
     image, triton = _image_and_stub(model, destination)
     if image and triton and triton != image.triton:
-        message = (
-            f"this stub is of Triton {triton}, for which the archive was built, and the image {image.release} has "
-            f"Triton {image.triton}"
-        )
+        message = f"this stub is of Triton {triton}, and the image {image.release} has Triton {image.triton}"
         yield Finding(model.place(STUB), message, _EFFECT, f"build the archive for this image: --image {image.release}")
 
 
@@ -29,10 +26,7 @@ def stub_release_unknown(model: Model, destination: Destination) -> Iterator[Fin
     image, triton = _image_and_stub(model, destination)
     if image and not triton:
         message = f"nothing says that this stub is of Triton {image.triton}, which the image {image.release} has"
-        cure = (
-            f"build it from the branch r{image.release} of python_backend, or remove it where the image's own stub, "
-            f"for Python {image.python}, will do"
-        )
+        cure = f"build it from the branch r{image.release} of python_backend, or remove it"
         yield Finding(model.place(STUB), message, f"if it is of another release, {_EFFECT}", cure)
 
 

@@ -48,23 +48,20 @@ def model_py_input_name(model: Model) -> Iterator[Finding]:
     if not model.config.input or model.is_completed:
         return
     reads = [
-        (file, call, function, texts_of(file, argument(call, 1, "name")))
+        (file, call, texts_of(file, argument(call, 1, "name")))
         for file, call, function in every_call(model)
         if function in _READS
     ]
     read = {name for *_, names in reads for name in names or ()}
     is_known = all(names is not None for *_, names in reads)
     has_unread = is_known and any(tensor.name not in read for tensor in model.config.input)
-    for file, call, function, names in reads:
+    for file, call, names in reads:
         if not _runs(file, call) or not needs_result(file, call, has_unread):
             continue
         for name in names or ():
             if name not in known | completed_names(file):
                 message = f"the config has no input '{name}'; it has {listed(known)}"
-                effect = (
-                    f"{function.rpartition('.')[2]} returns None, and the request fails where it is used: "
-                    "'NoneType' object has no attribute 'as_numpy'"
-                )
+                effect = "it is None, and the request fails: 'NoneType' object has no attribute 'as_numpy'"
                 cure = _corrected(file, call, name, nearest(name, known))
                 edits = file.renamed(argument(call, 1, "name"), name, only_near(name, known - read))
                 yield Finding(file.place(call), message, effect, cure, edits=edits)

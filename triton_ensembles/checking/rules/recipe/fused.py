@@ -160,12 +160,10 @@ def fused_environments(repository: Repository, destination: Destination) -> Iter
                 yield Finding(repository.place(RECIPE), message, effect, cure)
     for model in repository.models:
         if _is_part(model, destination) and PARAMETER in model.config.parameters:
-            yield Finding(
-                model.at("parameters", PARAMETER),
-                f"{model.folder} brings a packed environment ({PARAMETER}), so the ensemble cannot be fused",
-                "a fused ensemble unpacks wheels of its steps' packages beside its own code",
-                f"delete the parameter, and name an environment file in {RECIPE} ([environments.NAME])",
-            )
+            message = f"{model.folder} brings a packed environment ({PARAMETER}), so the ensemble cannot be fused"
+            effect = "a fused ensemble unpacks wheels of its steps' packages beside its own code"
+            cure = f"delete the parameter, and name an environment file in {RECIPE} ([environments.NAME])"
+            yield Finding(model.at("parameters", PARAMETER), message, effect, cure)
 
 
 @rule("A step of a fused ensemble is not an ensemble itself", bad=_INNER)

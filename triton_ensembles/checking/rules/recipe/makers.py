@@ -36,10 +36,8 @@ def recipe_maker_options(repository: Repository) -> Iterator[Finding]:
             yield Finding(repository.recipe_place(name), message, "the build ignores it", cure)
         for name, kind in known.items():
             if name in options and type(options[name]) is not kind:
-                message = (
-                    f"{path}: the option '{name}' of the maker {maker} is {_TYPES[kind]}, and here it is "
-                    f"{_TYPES[type(options[name])]}"
-                )
+                wrong = f"is {_TYPES[kind]}, and here it is {_TYPES[type(options[name])]}"
+                message = f"{path}: the option '{name}' of the maker {maker} {wrong}"
                 effect = "the build fails"
                 yield Finding(repository.recipe_place(name), message, effect, f"write {name} = {_FORMS[kind]}")
         for name in needs.options:

@@ -97,9 +97,7 @@ def recipe_environment_file(repository: Repository, destination: Destination) ->
             yield Finding(Place(shown(project / environment.file), error.line or 0), error.message, effect, error.cure)
 
 
-@rule(
-    "The Python of an environment is one that Triton has a stub for", source="python_backend_stubs of nvidia-pytriton"
-)
+@rule("The Python of an environment is one that Triton has a stub for", source="python_backend_stubs of pytriton")
 def recipe_environment_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
     """An image has one stub, and the build takes its Python; wheels beside model.py are for the server's."""
     recipe = recipe_of(repository)
@@ -165,12 +163,11 @@ def recipe_source_missing(repository: Repository) -> Iterator[Finding]:
         assert project is not None
         missing = [] if source.has_address else [file for file in source.files if not source.on_disk(file, project)]
         if missing:
-            yield Finding(
-                repository.recipe_place(missing[0]),
-                f"the source '{name}' has no {listed(missing)} at {choices(str(place) for place in source.places)}",
-                "the build refuses it here, or takes random weights",
-                "correct the path, which is relative to the project; or build with --weights-dir",
-            )
+            places = choices(str(place) for place in source.places)
+            message = f"the source '{name}' has no {listed(missing)} at {places}"
+            effect = "the build refuses it here, or takes random weights"
+            cure = "correct the path, which is relative to the project; or build with --weights-dir"
+            yield Finding(repository.recipe_place(missing[0]), message, effect, cure)
 
 
 def _steps(repository: Repository) -> list[str]:

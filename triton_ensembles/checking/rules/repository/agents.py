@@ -14,7 +14,7 @@ SOURCE = (
 )
 GOOD = python_model()
 _used_agents = items("model_repository_agents.agents")
-CHECKSUM = "checksum"  # server r22.07 … r26.08 build.py enable_all: the only one of the images
+CHECKSUM = "checksum"  # server build.py enable_all: the only one of the images
 
 
 def _agents(name: str = "", parameters: str = "") -> str:

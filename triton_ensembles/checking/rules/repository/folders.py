@@ -1,11 +1,12 @@
-"""Folders of a repository that are not models, and configs that do not have the name that Triton reads."""
+"""Folders of a repository that are not models, links in it, and configs that do not have the name that Triton reads."""
 
 from collections.abc import Iterator
 
+from triton_ensembles.archive.tree import Kind
 from triton_ensembles.checking.config_file import is_near_config
 from triton_ensembles.checking.ensemble_steps import step_names, steps
 from triton_ensembles.checking.examples import IDENTITY, python_model
-from triton_ensembles.checking.rule import Destination, Example, Finding, Form, Model, Server, rule, warning
+from triton_ensembles.checking.rule import Destination, Example, Finding, Form, Model, Repository, Server, rule, warning
 from triton_ensembles.checking.sagemaker import is_packed
 from triton_ensembles.triton.backends import BACKENDS
 from triton_ensembles.triton.model_config import CONFIG
@@ -29,12 +30,9 @@ _OF_TOOLS = {
 def config_misnamed(model: Model) -> Iterator[Finding]:
     misnamed = None if model.has_config else misnamed_config(model)
     if misnamed:
-        effect = (
-            "the build leaves the folder out"
-            if model.repository.builds
-            else f"Triton refuses the model ({NOT_READ} …/{CONFIG}), or completes an empty configuration without "
-            "reading this file"
-        )
+        effect = f"Triton refuses the model ({NOT_READ} …/{CONFIG}), or completes an empty configuration"
+        if model.repository.builds:
+            effect = "the build leaves the folder out"
         cure = f"rename it to {CONFIG}" if "/" not in misnamed else f"move it up: {model.folder}/{CONFIG}"
         yield Finding(model.place(misnamed), f"Triton reads {CONFIG}, and this is {misnamed}", effect, cure)
 
@@ -51,17 +49,11 @@ def folder_not_a_model(model: Model, destination: Destination) -> Iterator[Findi
         return  # step-model-missing: it is a folder of models
     lacks = "a version folder" if not model.versions else "a model file in its version folder"
     message = f"this folder is not a model: it has neither a {CONFIG} nor {lacks}"
-    effect = (
-        "Triton takes every folder for a model: in its default mode the server does not start, and no model is served "
-        "(failed to load all models); in explicit mode it is ignored"
-    )
+    effect = "unless the server runs in explicit mode, it does not start: failed to load all models"
     yield Finding(model.place(), message, effect, _OF_TOOLS.get(model.folder, "move it out of the repository"))
 
 
-@warning(
-    "Every folder of an archive is a model",
-    source="server r24.10 src/sagemaker_server.cc loads the ensemble and its steps; measured on 2.51.0",
-)
+@warning("Every folder of an archive is a model", source="server r24.10 src/sagemaker_server.cc; measured on 2.51.0")
 def sagemaker_folder_not_a_model(model: Model, destination: Destination) -> Iterator[Finding]:
     if not is_packed(model.repository, destination) or not _is_stray(model):
         return
@@ -73,8 +65,7 @@ def sagemaker_folder_not_a_model(model: Model, destination: Destination) -> Iter
 
 
 @rule(
-    "A step of an ensemble is a model",
-    source="the build leaves folders without config.pbtxt out; core r24.10 ConnectDependencyGraph",
+    "A step of an ensemble is a model", source="core r24.10 ConnectDependencyGraph; the build leaves other folders out"
 )
 def step_not_a_model(model: Model, destination: Destination) -> Iterator[Finding]:
     source = model.repository.builds
@@ -82,10 +73,8 @@ def step_not_a_model(model: Model, destination: Destination) -> Iterator[Finding
         step = item.model
         if step and not step.has_config and not misnamed_config(step) and (source or _is_stray(step)):
             message = f"the folder '{step.folder}' has no {CONFIG}"
-            effect = (
-                f"{'the build leaves it out, and ' if source else ''}Triton refuses the ensemble: it contains models "
-                f"that are not available or ambiguous: {step.folder}"
-            )
+            refused = f"Triton refuses the ensemble: models that are not available or ambiguous: {step.folder}"
+            effect = f"the build leaves it out, and {refused}" if source else refused
             yield Finding(model.at(*item.path, "model_name"), message, effect, f"write {step.folder}/{CONFIG}")
 
 
@@ -95,12 +84,9 @@ def model_without_config(model: Model) -> Iterator[Finding]:
         return
     if model.repository.builds and model.folder in step_names(model.repository):
         return  # step-not-a-model reports it
-    effect = (
-        "the build leaves it out"
-        if model.repository.builds
-        else "a server with auto-completion (as on SageMaker) asks the backend for it; "
-        "one with --disable-auto-complete-config fails to open the file"
-    )
+    effect = "a server that completes configs (as on SageMaker) asks the backend for it; another refuses the model"
+    if model.repository.builds:
+        effect = "the build leaves it out"
     cure = "write one: GET /v2/models/<name>/config of a running server prints the completed configuration"
     yield Finding(model.place(), "this model has no config.pbtxt, so nothing of it can be checked", effect, cure)
 
@@ -125,3 +111,15 @@ def _is_loadable(model: Model) -> bool:
     """Whether a server that completes configurations could load a folder without one."""
     name = model.backend.name  # of the model's file, or what follows the dot of the folder's name
     return bool(model.versions) and (name in BACKENDS or model.has_library(f"libtriton_{name}.so"))
+
+
+@rule("Links in a repository and in its models lead somewhere", source="core r24.10 filesystem local.h IsDirectory")
+def link_broken(repository: Repository) -> Iterator[Finding]:
+    """Deeper ones do no harm. Editors lock a file by such a link: Emacs by .#config.pbtxt."""
+    for entry in repository.tree.members if repository.form is Form.FOLDER else ():
+        depth = entry.path.count("/") + repository.is_one_model
+        if entry.kind is Kind.SYMLINK and depth < 2 and not (repository.path / entry.path).exists():
+            unloaded = "does not load the model" if depth else "loads no model of the repository"
+            effect = f"Triton {unloaded}: failed to stat file"
+            message = f"the link '{entry.path}' leads nowhere ('{entry.target}')"
+            yield Finding(repository.place(entry.path), message, effect, "remove it, or correct its target")

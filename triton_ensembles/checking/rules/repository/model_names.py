@@ -8,10 +8,14 @@ from triton_ensembles.checking.examples import IDENTITY, ensemble, python_model,
 from triton_ensembles.checking.rule import Destination, Example, Finding, Form, Model, Repository, Server, rule, warning
 from triton_ensembles.checking.rules.repository.versions import WAITS
 from triton_ensembles.checking.sagemaker import served_models
-from triton_ensembles.checking.shell_syntax import SHELL_SYNTAX
 from triton_ensembles.sagemaker.contract import SHELL_CHARACTERS
 
 SOURCE = 'python_backend r24.10 stub_launcher.cc: bash -c "exec <stub> <path> … <name>"; measured on 2.51.0'
+# What a shell does not take as it stands: separators, quotes, redirections, comments, variables and braces to expand.
+SHELL_SYNTAX = re.compile(
+    r"""[ \t\n'"`\\&;|<>()]|\A\#|\$[A-Za-z0-9_@*\#?$!({-]"""
+    r"""|\{[^{}]*,[^{}]*\}|\{(?:-?\d+\.\.-?\d+|[A-Za-z]\.\.[A-Za-z])(?:\.\.-?\d+)?\}"""
+)
 STUBS_WITHOUT_SHELL = (25, 8)
 _SAFE = "use letters, digits, '.', '-' and '_'"
 _RENAME = f"rename the folder (and model_name in ensembles): {_SAFE}"
@@ -94,10 +98,7 @@ def model_name_in_url(model: Model) -> Iterator[Finding]:
     if model.folder in step_names(model.repository):
         return
     message = f"the name of this model contains {strange.group()!r}, which clients escape in a URL"
-    effect = (
-        "HTTP clients do not reach it: Triton does not decode escapes and answers 400, Request for unknown model; "
-        "gRPC clients do"
-    )
+    effect = "only gRPC clients reach it: over HTTP, Triton answers 400, Request for unknown model"
     yield Finding(model.place(), message, effect, f"rename the folder: {_SAFE}")
 
 
@@ -111,11 +112,9 @@ def repository_path_in_shell(repository: Repository) -> Iterator[Finding]:
     match = SHELL_SYNTAX.search(folder) or re.search(r"[^\x00-\x7f]", folder)
     if match:
         message = f"the path of this repository contains {match.group()!r}: {folder}"
-        effect = (
-            f"Triton starts the stubs of Python models by a shell command that has the path in it: {WAITS}"
-            if match.group().isascii()
-            else "the stubs of Python models do not start: UnicodeEncodeError: 'ascii' codec can't encode character"
-        )
+        effect = f"Triton starts the stubs of Python models by a shell command that has the path in it: {WAITS}"
+        if not match.group().isascii():
+            effect = "stubs of Python models do not start: UnicodeEncodeError: 'ascii' codec can't encode character"
         yield Finding(repository.place(), message, effect, f"serve it from another folder: {_SAFE}")
 
 
@@ -156,10 +155,7 @@ def sagemaker_stub_name_in_shell(repository: Repository, destination: Destinatio
     match = SHELL_SYNTAX.search(repository.path.name)
     if match and not destination.single and _served_python(repository):
         message = f"the name of this archive contains {match.group()!r}, and its model is a Python model"
-        effect = (
-            "SageMaker names the model after the archive, and Triton starts its stub by a shell command that has "
-            "the name in it: the model never loads"
-        )
+        effect = "SageMaker gives the model this name, and a shell command starts its stub: the model never loads"
         yield Finding(repository.place(), message, effect, _SAFE)
 
 

@@ -37,10 +37,7 @@ def suppression_rule_unknown(repository: Repository) -> Iterator[Finding]:
                 yield Finding(_place(comment), message, "the comment accepts nothing", cure_for(name))
 
 
-@note(
-    "A comment accepts a fault that is there",
-    bad=python_model("# check: ignore[max-batch-size-negative] it is meant so"),
-)
+@note("Comments accept existing faults", bad=python_model("# check: ignore[max-batch-size-negative] it is meant so"))
 def suppression_unused(found: Found) -> Iterator[Finding]:
     """Silent about rules that depend on where the model will run, or on running it, and about files with errors, which
     hide others."""

@@ -31,10 +31,7 @@ def model_name_differs_from_folder(model: Model) -> Iterator[Finding]:
         yield Finding(model.at("name"), message, cure=f'write name: "{model.folder}", or rename the folder')
 
 
-@warning(
-    "A model that is checked alone is in a folder of its own name",
-    source="core r24.10 model_repository_manager.cc InitializeModelInfo",
-)
+@warning("A model that is checked alone is in a folder of its name", source="core r24.10 InitializeModelInfo")
 def model_folder_renamed(model: Model) -> Iterator[Finding]:
     name = model.config.name
     if name and name != model.folder and not model.root and model.repository.form is Form.FOLDER:

@@ -30,25 +30,19 @@ def endpoint_shared_step(repositories: tuple[Repository, ...]) -> Iterator[Findi
     )
     for name, place, elsewhere in _repeated(steps):
         effect = (
-            "loading or unloading one archive reloads the ensembles of the others, and a Python step whose folder "
-            "has changed (its first load writes 1/__pycache__), which takes seconds; before 24.04 the metrics of "
-            "such steps are added up"
+            "loading or unloading one archive takes seconds: it reloads the ensembles and Python steps of the others"
         )
         cure = f"give the steps of every archive unique names, such as <ensemble>.{name} (the command build does)"
         yield Finding(place, f"the step '{name}' is also in {elsewhere}", effect, cure)
 
 
 @warning(
-    "No two archives of an endpoint have the same file name",
-    source="server r24.10 src/sagemaker_server.cc; measured on 2.51.0: 409",
+    "No two archives of an endpoint have one file name", source="server r24.10 src/sagemaker_server.cc: 409 (2.51.0)"
 )
 def endpoint_same_target_model(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
     for name, place, elsewhere in _repeated((archive.path.name, archive.place()) for archive in archives(repositories)):
         message = f"this archive has the same name as {elsewhere}: '{name}'"
-        effect = (
-            "in one folder of S3 one overwrites the other, and an endpoint keeps serving the archive that it has "
-            "downloaded; they are two models only in different folders below the endpoint's prefix"
-        )
+        effect = "in one folder of S3 one overwrites the other, and an endpoint keeps serving what it has downloaded"
         yield Finding(place, message, effect, "give each archive a unique name, and a changed one a new name")
 
 
@@ -68,19 +62,14 @@ def endpoint_same_environment(repositories: tuple[Repository, ...]) -> Iterator[
         if len(same) > 1:
             (first, size, unpacked), second, *more = same.values()
             listed = _listed([first, *(place for place, _, _ in more)])
-            yield Finding(
-                second[0],
-                f"the same environment is in {len(same)} archives: also in {listed}",
-                f"each archive is downloaded with it ({size * len(same) / 1e6:,.0f} MB in all), and Triton extracts it "
-                f"for each, never removing one ({unpacked * len(same) / 1e6:,.0f} MB in /tmp once all are loaded)",
-                'have it as a folder or as wheels, which are not extracted: kind = "folder" or "wheels" in the recipe',
-            )
+            message = f"the same environment is in {len(same)} archives: also in {listed}"
+            sent, kept = (f"{number * len(same) / 1e6:,.0f} MB" for number in (size, unpacked))
+            effect = f"each is downloaded ({sent} in all), and Triton extracts each, and removes none ({kept} in /tmp)"
+            cure = 'have it as a folder or as wheels, which are not extracted: kind = "folder" or "wheels"'
+            yield Finding(second[0], message, effect, cure)
 
 
-@warning(
-    "All archives of an endpoint are built for the same target and Triton",
-    source="manifest.json, which triton_ensembles/building/build.py writes",
-)
+@warning("All archives of an endpoint are built for the same target and Triton", source="manifest.json, from building/")
 def endpoint_mixed_targets(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
     for key, name, effect in (
         ("target", "target", "an endpoint has one instance type: one of them does not load there, or does not use it"),

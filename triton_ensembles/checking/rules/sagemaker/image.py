@@ -6,7 +6,7 @@ from triton_ensembles.checking.built_for import is_for_own_server
 from triton_ensembles.checking.examples import GRAPH_IDENTITY, ONNX_IDENTITY, python_model
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Place, Server, note, rule, warning
 from triton_ensembles.ground.spelling import listed
-from triton_ensembles.triton.backends import ENSEMBLE, backend_meant
+from triton_ensembles.triton.backends import ENSEMBLE, SERVER_BRANCHES, backend_meant
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 from triton_ensembles.triton.releases import backends_of, image_of, instance_of, is_cpu_image, releases
 
@@ -16,20 +16,14 @@ def image_unknown(destination: Destination) -> Iterator[Finding]:
     if not destination.image or image_of(destination):
         return
     first, *_, last = releases()
-    yield Finding(
-        Place(destination.image),
-        f"'{destination.image}' is not a known release of Triton ({first} to {last})"
-        if destination.image_names_release
-        else f"'{destination.image}' does not name a release of Triton",
-        "the contents of this image are unknown, so nothing that depends on them was checked",
-        "name the release (--image 24.09) or the image by its tag (…/sagemaker-tritonserver:24.09-py3)",
-    )
+    known = f"is not a known release of Triton ({first} to {last})"
+    message = f"'{destination.image}' {known if destination.image_names_release else 'names no release of Triton'}"
+    effect = "the contents of this image are unknown, so nothing that depends on them was checked"
+    cure = "name the release (--image 24.09) or the image by its tag (…/sagemaker-tritonserver:24.09-py3)"
+    yield Finding(Place(destination.image), message, effect, cure)
 
 
-@note(
-    "SageMaker has an image of the release",
-    source="releases.csv, column sagemaker: AWS's lists of Deep Learning Containers",
-)
+@note("SageMaker has an image of the release", source="releases.csv, from AWS's lists of Deep Learning Containers")
 def image_not_on_sagemaker(destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
     if image is None or image.sagemaker:
@@ -45,7 +39,7 @@ def image_not_on_sagemaker(destination: Destination) -> Iterator[Finding]:
 
 @rule(
     "The image has the backends of the models",
-    source="server build.py on the branches r22.07 to r26.08: enable_all; releases.csv for TensorFlow; server "
+    source=f"server build.py on the branches {SERVER_BRANCHES}: enable_all; releases.csv for TensorFlow; server "
     "docs/customization_guide/build.md for images without a GPU",
     bad=Example(python_model(backend='platform: "tensorflow_graphdef"', size=8), {"1/model.graphdef": GRAPH_IDENTITY}),
     good=Example(python_model(backend='platform: "onnxruntime_onnx"'), {"1/model.onnx": ONNX_IDENTITY}),
@@ -69,29 +63,21 @@ def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
     place = model.at("backend") if model.config.backend else model.at("platform")
     release = image.release if image else "RELEASE"
     if having and is_cpu_image(destination) and (image is None or backend in image.backends):
-        yield Finding(
-            place,
-            f"'{model.folder}' needs the {backend} backend, which SageMaker's image for CPU instances does not have "
-            f"({release}-py3-cpu)",
-            refusal
-            if destination.image_is_for_cpu
-            else f"AWS's SDK picks that image for {destination.instance}, which has no GPU. {refusal}",
-            "use an instance type with a GPU"
-            if backend == "tensorrt"
-            else f"choose the complete image, which also runs on CPU instances: --image {release}-py3",
-        )
+        message = f"'{model.folder}' needs the {backend} backend, which SageMaker's image for CPU instances lacks"
+        picks = f"AWS's SDK picks that image for {destination.instance}, which has no GPU. {refusal}"
+        cure = f"choose the complete image, which also runs on CPU instances: --image {release}-py3"
+        cure = "use an instance type with a GPU" if backend == "tensorrt" else cure
+        yield Finding(place, message, refusal if destination.image_is_for_cpu else picks, cure)
     elif having and image:
         message = f"the image of Triton {image.release} has no {backend} backend, which '{model.folder}' needs"
-        cure = (
-            f"use an image from {having[0]} to {having[-1]}, or convert the model to ONNX "
-            '(platform: "onnxruntime_onnx")' + ("" if is_cpu_image(destination) else " or TensorRT")
-        )
+        also = "" if is_cpu_image(destination) else " or TensorRT"
+        cure = f'use an image from {having[0]} to {having[-1]}, or convert it to ONNX ("onnxruntime_onnx"){also}'
         yield Finding(place, message, refusal, cure)
 
 
 @warning(
     "The backends of the models are backends of Triton's images",
-    source="server build.py on the branches r22.07 to r26.08: enable_all",
+    source=f"server build.py on the branches {SERVER_BRANCHES}: enable_all",
     bad=python_model(backend='backend: "rust_tokens"'),
     good=Example(python_model(backend='backend: "rust_tokens"'), {"libtriton_rust_tokens.so": "", "1": None}),
     destination=Destination(image="24.09"),
@@ -107,8 +93,7 @@ def image_backend_unknown(model: Model, destination: Destination) -> Iterator[Fi
     if backend_meant(backend):  # backend-misspelt reports it
         return
     effect = (
-        f"unless the image was built with it, Triton refuses the model: unable to find backend library for "
-        f"backend '{backend}'"
+        f"Triton refuses the model, unless the image has it: unable to find backend library for backend '{backend}'"
     )
     cure = f"the images have {listed(known)}; any other backend has to be added to the image"
     yield Finding(model.at("backend"), f"the images that NVIDIA builds have no backend '{backend}'", effect, cure)
@@ -132,13 +117,10 @@ def instance_architecture(destination: Destination) -> Iterator[Finding]:
     if instance is None or instance.architecture == "x86_64":
         return
     if destination.image in ("", destination.release_name) or "sagemaker-tritonserver" in destination.image:
-        yield Finding(
-            Place(destination.instance),
-            f"{destination.instance} has a processor of {instance.architecture}, and SageMaker's images of Triton are "
-            "for x86_64",
-            "the container does not start, so the endpoint never gets into service",
-            "use an instance type with an Intel or AMD processor, such as ml.m5.xlarge",
-        )
+        message = f"SageMaker's images of Triton are for x86_64, and {destination.instance} has {instance.architecture}"
+        effect = "the container does not start, so the endpoint never gets into service"
+        cure = "use an instance type with an Intel or AMD processor, such as ml.m5.xlarge"
+        yield Finding(Place(destination.instance), message, effect, cure)
 
 
 @rule(

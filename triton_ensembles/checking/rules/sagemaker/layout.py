@@ -18,6 +18,7 @@ _LINE = 'platform: "ensemble"'
 DESTINATION = Destination(instance="ml.m5.xlarge")  # an example is a folder, which is then packed as it is
 GOOD = ensemble(SCALE)
 _PLAIN = python_model()
+_LAST_FOLDER = "SageMaker serves the last folder that the file system lists, which differs between machines"
 
 
 def _beside(config: str, *names: str) -> dict[str, str | None]:
@@ -31,11 +32,7 @@ def _packed_models(repository: Repository, destination: Destination) -> Sequence
     return repository.models if several and not is_of_gateway(repository) and not destination.single else ()
 
 
-@rule(
-    "The models are the folders at the root of the archive",
-    source=f"{SOURCE}; measured on 2.51.0",
-    server=Server.REFUSES,
-)
+@rule("The models are at the root of the archive", source=f"{SOURCE}; measured on 2.51.0", server=Server.REFUSES)
 def sagemaker_wrapped_archive(repository: Repository) -> Iterator[Finding]:
     if not repository.is_archive or any(model.has_config for model in repository.models):
         return
@@ -43,13 +40,10 @@ def sagemaker_wrapped_archive(repository: Repository) -> Iterator[Finding]:
     for folder in tree.folders():
         inside = [name for name in tree.folders(folder) if tree.get(join(join(folder, name), CONFIG))]
         if inside:
-            yield Finding(
-                repository.place(folder),
-                f"the models ({listed(inside)}) are in a folder '{folder}', not at the root of the archive",
-                f"Triton takes '{folder}' for the model and refuses it: at least one version must be available under "
-                "the version policy",
-                f"pack what is in the folder: tar -C {folder} -czf {repository.path.name} .",
-            )
+            message = f"the models ({listed(inside)}) are in a folder '{folder}', not at the root of the archive"
+            effect = f"Triton takes '{folder}' for the model and refuses it: at least one version must be available"
+            cure = f"pack what is in the folder: tar -C {folder} -czf {repository.path.name} ."
+            yield Finding(repository.place(folder), message, effect, cure)
 
 
 @rule("An archive has at least one model", server=Server.REFUSES)
@@ -76,13 +70,10 @@ def sagemaker_root_config(repository: Repository, destination: Destination) -> I
     tree = repository.tree
     hidden = [name for name in tree.folders() if tree.get(join(name, CONFIG))]
     if hidden:
-        yield Finding(
-            repository.place(CONFIG),
-            f"config.pbtxt is at the root of the archive, beside the models {listed(hidden)}",
-            "SageMaker serves the archive as one single model and never registers the folders as models; "
-            "an ensemble fails with: failed to poll from model repository",
-            f"move it into its own folder: <ensemble>/{CONFIG}, with an empty <ensemble>/1/",
-        )
+        message = f"config.pbtxt is at the root of the archive, beside the models {listed(hidden)}"
+        effect = "SageMaker serves the archive as one model; an ensemble fails: failed to poll from model repository"
+        cure = f"move it into its own folder: <ensemble>/{CONFIG}, with an empty <ensemble>/1/"
+        yield Finding(repository.place(CONFIG), message, effect, cure)
 
 
 @rule(
@@ -97,15 +88,11 @@ def sagemaker_several_ensembles(repository: Repository, destination: Destination
     nested = [model.folder for model in ensembles if model.folder in inner]
     for model in ensembles[1:]:
         neighbors = [neighbor.folder for neighbor in ensembles if neighbor is not model]
-        yield Finding(
-            model.at("platform"),
-            f"this is one of {len(ensembles)} ensembles of the archive, beside {listed(neighbors)}",
-            "SageMaker serves the last one in the order in which the file system lists the folders, which differs "
-            "between machines; no request reaches the others"
-            + (f" ({listed(nested)} counts although it is a step of another)" if nested else ""),
-            "put each ensemble into its own archive, or serve one of them alone: deploy --single"
-            + (", with the steps of the inner ensemble copied into the outer one" if nested else ""),
-        )
+        message = f"this is one of {len(ensembles)} ensembles of the archive, beside {listed(neighbors)}"
+        effect = _LAST_FOLDER + (f" ({listed(nested)} counts although it is a step of another)" if nested else "")
+        cure = "put each ensemble into its own archive, or serve one of them alone: deploy --single"
+        cure += ", with the steps of the inner ensemble copied into the outer one" if nested else ""
+        yield Finding(model.at("platform"), message, effect, cure)
 
 
 @rule(
@@ -120,18 +107,14 @@ def sagemaker_no_ensemble(repository: Repository, destination: Destination) -> I
     if not any(model.has_config for model in models):
         return
     stray = [model.folder for model in models if not model.has_config and not model.versions]
-    yield Finding(
-        repository.place(),
-        f"the archive has {len(models)} folders ({listed(model.folder for model in models)}), and none is an ensemble",
-        "SageMaker serves the last folder in the order in which the file system lists them, even if it is not a model; "
-        "no request reaches the others",
-        f"remove {listed(stray)} from the archive"
-        if stray and len(stray) == len(models) - 1
-        else "build the fused form, in which models call each other (build REPOSITORY --target fused), or serve the "
-        "one that calls the others alone: deploy --single"
-        if any(map(callees, models))
-        else "add an ensemble that uses them, or put each model into its own archive",
-    )
+    folders = listed(model.folder for model in models)
+    message = f"the archive has {len(models)} folders ({folders}), and none is an ensemble"
+    cure = "add an ensemble that uses them, or put each model into its own archive"
+    if stray and len(stray) == len(models) - 1:
+        cure = f"remove {listed(stray)} from the archive"
+    elif any(map(callees, models)):
+        cure = "build the fused form (build REPOSITORY --target fused), or serve the caller alone: deploy --single"
+    yield Finding(repository.place(), message, _LAST_FOLDER, cure)
 
 
 @rule(
@@ -200,13 +183,9 @@ def sagemaker_ensemble_not_seen(model: Model, destination: Destination) -> Itera
 def sagemaker_ensemble_mistaken(model: Model, destination: Destination) -> Iterator[Finding]:
     match = ENSEMBLE.search(model.file.text)
     if match and not model.is_ensemble and _packed_models(model.repository, destination):
-        yield Finding(
-            model.file.place(match.start()),
-            f"this is not an ensemble, but its text has {_LINE} (comments and strings count)",
-            "SageMaker may take it for the ensemble of the archive and serve it instead: it serves the last match in "
-            "the order in which the file system lists the folders",
-            "use other words, such as: # a step of the ensemble",
-        )
+        message = f"this is not an ensemble, but its text has {_LINE} (comments and strings count)"
+        cure = "use other words, such as: # a step of the ensemble"
+        yield Finding(model.file.place(match.start()), message, f"it may be taken for one: {_LAST_FOLDER}", cure)
 
 
 @note(
@@ -217,8 +196,5 @@ def sagemaker_many_models(repository: Repository, destination: Destination) -> I
     models = _packed_models(repository, destination)
     if len(models) > 5:
         message = f"the archive has {len(models)} folders"
-        effect = (
-            "Triton logs a warning: Several model directories found. If using ensemble, smaller ensembles are "
-            "recommended for better memory management (SageMaker loads and unloads an archive as a whole)"
-        )
+        effect = "Triton advises smaller ensembles, since SageMaker loads and unloads an archive as a whole"
         yield Finding(repository.place(), message, effect, "split the ensemble if parts of it are also used alone")

@@ -63,10 +63,7 @@ _forbidden(
 )
 
 
-@rule(
-    "No name in an archive is absolute or has .. in it",
-    source="AWS's unpacker is not public; GNU tar, Python's tarfile and libarchive all refuse or rewrite such names",
-)
+@rule("No name in an archive is absolute or has .. in it", source="GNU tar and tarfile refuse or rewrite such names")
 def sagemaker_unsafe_member(repository: Repository) -> Iterator[Finding]:
     if repository.is_archive:
         entries = [entry for entry in repository.tree.members if not entry.path and entry.written.strip("./")]
@@ -104,10 +101,7 @@ def sagemaker_bytecode(repository: Repository) -> Iterator[Finding]:
         if folders:
             more = f" (and {len(folders) - 1} more such folders)" if len(folders) > 1 else ""
             message = f"this is bytecode from an earlier run of the model{more}"
-            effect = (
-                "the stub uses it only if its Python and the time of the source match; otherwise it writes its own, "
-                "which changes the model's folder, and a later load of the same step name reloads the step"
-            )
+            effect = "unless its Python and times match, the stub writes its own, and a later load reloads the step"
             yield Finding(repository.place(folders[0]), message, effect, "exclude it: tar --exclude=__pycache__")
 
 

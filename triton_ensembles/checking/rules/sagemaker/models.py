@@ -75,10 +75,7 @@ def sagemaker_decoupled(model: Model, destination: Destination) -> Iterator[Find
             step = f"'{decoupled.folder}', a step of the ensemble '{model.folder}',"
             subject = "this model" if decoupled is model else step
             message = f"{subject} is decoupled: it may send any number of responses to a request"
-            effect = (
-                "SageMaker's route refuses every request with 400: HTTP end point doesn't support models with "
-                "decoupled transaction policy"
-            )
+            effect = "every request gets 400: HTTP end point doesn't support models with decoupled transaction policy"
             cure = "delete model_transaction_policy, and return one response for each request; or serve it alone with "
             cure += f"release 25.03 or later: deploy --single --env {INFERENCE_TYPE}=generate_stream"
             yield Finding(decoupled.at("model_transaction_policy", "decoupled"), message, effect, cure)
@@ -102,14 +99,13 @@ def sagemaker_bls(model: Model, destination: Destination) -> Iterator[Finding]:
                 continue
             beside = repository.model(called) is not None
             meant = nearest(called, loaded)
-            yield Finding(
-                call.file.place(call.node),
-                f"this calls the model '{called}', which "
-                + ("is not a step of the archive's ensemble" if beside else "is not in the archive"),
-                "SageMaker loads only the ensemble and its steps, so every request fails: "
-                f"Failed for execute the inference request. Model '{called}' is not ready",
-                f"did you mean '{meant}'?" if meant and not beside else _FUSE + (_ALONE if beside else ""),
+            where = "is not a step of the archive's ensemble" if beside else "is not in the archive"
+            message = f"this calls the model '{called}', which {where}"
+            effect = (
+                f"SageMaker loads the ensemble and its steps alone, and requests fail: Model '{called}' is not ready"
             )
+            cure = f"did you mean '{meant}'?" if meant and not beside else _FUSE + (_ALONE if beside else "")
+            yield Finding(call.file.place(call.node), message, effect, cure)
 
 
 @rule(
@@ -122,10 +118,7 @@ def sagemaker_row_too_large(repository: Repository, destination: Destination) ->
     for model, size in _rows(repository, destination):
         if size > LARGEST_BODY:
             message = f"one row of the inputs is {_mb(size)}, and a request to SageMaker is at most {_mb(LARGEST_BODY)}"
-            cure = (
-                "send it compressed (an image as JPEG, decoded by the first step), in a smaller data type, or as an "
-                "address in S3"
-            )
+            cure = "send it compressed (as JPEG), in a smaller data type, or as an address in S3"
             yield Finding(model.at("input"), message, "InvokeEndpoint refuses every request: ValidationError", cure)
 
 
@@ -141,13 +134,11 @@ def sagemaker_batch_too_large(repository: Repository, destination: Destination) 
         if 0 < size <= LARGEST_BODY < size * most:
             is_bytes = all(type_name(tensor.data_type) == "TYPE_UINT8" for tensor in model.config.input)
             as_json = f" (as JSON about {math.floor(LARGEST_BODY / (size * JSON_PER_BYTE))})" if is_bytes else ""
-            yield Finding(
-                model.at("max_batch_size"),
-                f"a batch of {most} rows is {_mb(size * most)} in binary form, and a request to SageMaker is "
-                f"at most {_mb(LARGEST_BODY)}",
-                f"one request can carry {LARGEST_BODY // size} rows{as_json}; larger ones are refused: ValidationError",
-                "change nothing if clients send fewer rows: Triton combines the requests of several clients",
-            )
+            batch, limit = _mb(size * most), _mb(LARGEST_BODY)
+            message = f"a batch of {most} rows is {batch} in binary form, and a request to SageMaker is at most {limit}"
+            effect = f"requests of more than {LARGEST_BODY // size} rows{as_json} are refused: ValidationError"
+            cure = "change nothing if clients send fewer rows: Triton combines the requests of several clients"
+            yield Finding(model.at("max_batch_size"), message, effect, cure)
 
 
 def _rows(repository: Repository, destination: Destination) -> Iterator[tuple[Model, int]]:

@@ -1,4 +1,4 @@
-"""docs/ensemble-toml.md, made from the JSON schema: python -m triton_ensembles.project.recipe.reference"""
+"""docs/ensemble-toml.md, made from the JSON schema: python -m docs.generators.ensemble_toml"""
 
 import json
 import re
@@ -59,7 +59,7 @@ _HEAD = f"""\
 # ensemble.toml
 
 The recipe of an ensemble, beside its models in `ensembles/NAME/`: what git does not hold. Made from the schema by
-`python -m triton_ensembles.project.recipe.reference`; do not edit. Only `description` is required.
+`python -m docs.generators.ensemble_toml`; do not edit. Only `description` is required.
 
 ```toml
 {EXAMPLE}```

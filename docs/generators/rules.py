@@ -1,4 +1,4 @@
-"""docs/rules.md, made from the rules themselves: python -m triton_ensembles.checking.rules_page"""
+"""docs/rules.md, made from the rules themselves: python -m docs.generators.rules"""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ _HEAD = """\
 # The rules of `check`
 
 `check --explain RULE` prints a rule with a bad and a good example, what `check` says about the bad one, what
-the server says, and how to fix it. Made by `python -m triton_ensembles.checking.rules_page`; do not edit.
+the server says, and how to fix it. Made by `python -m docs.generators.rules`; do not edit.
 
 The third column is what tritonserver 2.51.0 (release 24.10) does with the bad example. The tests load the bad and the
 good example of every rule into that server, except where the column says "untested": such a rule needs a GPU,

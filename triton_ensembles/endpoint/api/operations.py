@@ -1,4 +1,4 @@
-"""The control plane: JSON 1.1 over POST /, the operation's name in X-Amz-Target."""
+"""The operations of the control plane: JSON 1.1 over POST /, the operation in X-Amz-Target, a function for each."""
 
 import json
 import uuid

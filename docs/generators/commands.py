@@ -1,4 +1,4 @@
-"""docs/commands.md, made from the command line's own help: python -m triton_ensembles.commands.reference"""
+"""docs/commands.md, made from the command line's own help: python -m docs.generators.commands"""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ _WIDTH = 100
 
 _HEAD = """# Commands
 
-Made from the help texts by `python -m triton_ensembles.commands.reference`; do not edit. `make` lists the shorter ways.
+Made from the help texts by `python -m docs.generators.commands`; do not edit. `make` lists the shorter ways.
 """
 
 
