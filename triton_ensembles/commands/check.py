@@ -21,6 +21,7 @@ from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.project.recipe.places import RECIPE, find_ensembles
 from triton_ensembles.triton.destination import Destination, SingleModel
 from triton_ensembles.triton.dockerfile import dockerfile_of
+from triton_ensembles.triton.home import Installation
 from triton_ensembles.triton.targets import NAMES
 
 _OF_RUNS = frozenset(rule.id for rule in RULES if rule.scope is Scope.PROBE)
@@ -64,6 +65,7 @@ _OF_RUNS = frozenset(rule.id for rule in RULES if rule.scope is Scope.PROBE)
     metavar="SECONDS",
     help="With --run: how long a load, or an answer, may take.",
 )
+@options.server
 @options.single
 @click.option("--strict", is_flag=True, help="Also exit with 1 for warnings.")
 @click.option(
@@ -105,6 +107,7 @@ def check_command(
     image: str | None,
     runs: bool,
     timeout: float,
+    server: Installation | None,
     single: bool,
     strict: bool,
     style: str,
@@ -157,6 +160,8 @@ def check_command(
         raise click.UsageError("--baseline and --write-baseline exclude each other")
     if (write and not fix) or (fix and (new_baseline or runs or style != "text")):
         raise click.UsageError("--write goes with --fix, and --fix with none of --run, --write-baseline and --format")
+    if server and not runs:
+        raise click.UsageError("--server goes with --run: without it, nothing is started, and --image says for what")
     started = time.perf_counter()
     destination = Destination(target or "", instance or "", "" if not image or image == PIP_SERVER else image)
     if single:
@@ -167,7 +172,7 @@ def check_command(
             destination = _with_dockerfile(destination, chosen)
         known = Baseline.read(baseline) if baseline else None
         repositories = repositories_at(chosen)
-        run = _running(target, image, timeout) if runs else None
+        run = _running(target, image, timeout, server) if runs else None
         report = _compared(report_on(repositories, chosen, destination, run), known, destination, has_run=runs)
         if fix:
             fixes = exact_fixes(repositories, report.faults, lambda read: report_on(read, chosen, destination).faults)
@@ -208,11 +213,11 @@ def _of_fixes(fixes: Fixes, report: Report, written: bool) -> str:
     return f"fixed {faults} in {files}{more}{again}" if written else f"--write fixes {faults} in {files}{more}"
 
 
-def _running(target: str | None, image: str | None, seconds: float) -> Run:
+def _running(target: str | None, image: str | None, seconds: float, server: Installation | None) -> Run:
     from triton_ensembles.serving.running import Running  # which needs more than the light core
 
-    served_here = options.BuildTarget(target or "cpu", image or "", "").served_here()
-    return Running(served_here, seconds, output.progress())
+    served_here = options.BuildTarget(target or "cpu", image or "", "").served_here(server)
+    return Running(served_here, seconds, output.progress(), server)
 
 
 def _compared(report: Report, baseline: Baseline | None, destination: Destination, *, has_run: bool = False) -> Report:
