@@ -22,6 +22,7 @@ from tests.repositories import write_chain
 from tests.running import lines_until, running
 from triton_ensembles.commands.cli import main
 from triton_ensembles.ground.files import digest
+from triton_ensembles.ground.processes import descendants
 from triton_ensembles.triton.home import STUB, VERSION, find_home, server_python
 from triton_ensembles.triton.installed import image_of_server, is_open, server_at
 from triton_ensembles.triton.server import TritonServer
@@ -56,7 +57,7 @@ def as_in_an_image(copy: Path) -> Path:
 
 
 def executable_of(pid: int) -> str:
-    return os.readlink(f"/proc/{pid}/exe")
+    return str(Path(f"/proc/{pid}/exe").readlink())
 
 
 def test_commands_start_the_server_that_they_are_told_to(
@@ -90,18 +91,11 @@ def test_an_endpoint_has_it_in_every_container(second: Path, tmp_path: Path) -> 
     words = ("endpoint", "models", "--port", "0", "--server", str(second), "--root", str(tmp_path / "root"))
     with running(*COMMAND, *words, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}) as process:
         lines_until(process.stdout, "logs in")
-        family = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-        own = [pid for pid in family if _is(pid, second / "pytriton" / "tritonserver" / "bin" / "tritonserver")]
+        binary = second / "pytriton" / "tritonserver" / "bin" / "tritonserver"
+        own = [pid for pid in descendants(process.pid) if executable_of(pid) == str(binary)]
         process.send_signal(signal.SIGTERM)
         assert process.wait(120) == 0
     assert len(own) == 1
-
-
-def _is(pid: int, executable: Path) -> bool:
-    try:
-        return executable_of(pid) == str(executable)
-    except OSError:
-        return False
 
 
 def test_a_server_laid_out_as_in_an_image_runs_steps_under_its_own_stub(second: Path, tmp_path: Path) -> None:
