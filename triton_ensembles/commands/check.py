@@ -167,7 +167,7 @@ def check_command(
     if single:
         destination = replace(destination, single=SingleModel(None))
     try:
-        chosen = [_path_of(text) for text in paths] or [options.current_places().ensembles]
+        chosen = [path_of(text) for text in paths] or [options.current_places().ensembles]
         if paths and target != "cpu" and (not image or options.is_of_project("image")):
             destination = _with_dockerfile(destination, chosen)
         known = Baseline.read(baseline) if baseline else None
@@ -244,7 +244,7 @@ def _with_dockerfile(destination: Destination, paths: list[Path]) -> Destination
     return replace(destination, image=image, dockerfile=file)
 
 
-def _path_of(text: str) -> Path:
+def path_of(text: str) -> Path:
     if Path(text).exists():
         return Path(text)
     places = options.places_if_any()

@@ -1,7 +1,10 @@
 """Differences between releases: fields that an older server does not know, and checks that a newer one makes."""
 
+import csv
 import math
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
 from triton_ensembles.checking.examples import SCALE, ensemble, io_tensor, python_model
 from triton_ensembles.checking.rule import Destination, Finding, Model, Server, rule, warning
@@ -24,6 +27,31 @@ def config_field_too_new(model: Model, destination: Destination) -> Iterator[Fin
             message = f"'{path[-1]}' exists since release {first}, and the server is {destination.release_name}"
             cure = f"delete the line, or name a newer release: --image {first}"
             yield Finding(model.at(*path), message, cure=cure)
+
+
+@cache
+def changes() -> tuple[dict[str, str], ...]:
+    """The rows of behavior.csv, whose head explains the columns."""
+    with Path(__file__).with_name("behavior.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(csv.DictReader(line for line in file if not line.startswith("#")))
+
+
+@warning(
+    "What a newer release does otherwise is known to be right for the model",
+    source="the release notes that behavior.csv names; the command upgrade asks it",
+    destination=Destination(image="26.05", replaces="24.09"),
+    bad=python_model("dynamic_batching { default_queue_policy { max_queue_size: 4 } }"),
+    good=python_model("dynamic_batching { }"),
+    server=Server.UNTESTED,
+)
+def behavior_changed(model: Model, destination: Destination) -> Iterator[Finding]:
+    for change in changes() if destination.replaces else ():
+        field = "ensemble_scheduling" if change["uses"] == "ensemble" else change["uses"]
+        between = destination.replaces < change["release"] <= destination.release_name
+        if between and model.file.has(*field.split(".")):
+            message = f"since release {change['release']}, {change['message']}"
+            effect = f"release note {change['source']} of triton-inference-server/server"
+            yield Finding(model.at(*field.split(".")), message, effect, change["cure"])
 
 
 _METRICS = "model_metrics {{ metric_control [ {{ metric_identifier {{ {} }}, histogram_options {{ {} }} }} ] }}"
