@@ -51,17 +51,16 @@ def engines(names: tuple[str, ...], weights: options.Weights, image: str, output
                 progress=timed_progress(folder.name),
                 allow_random=weights.allow_random,
             )
+            tensorrt = target.release.tensorrt
             artifacts = [artifact for artifact in plan.artifacts if artifact.maker == PLAN]
             for artifact in artifacts:
-                refuse_precision(artifact.path, artifact.options, target.release.tensorrt)
+                refuse_precision(artifact.path, artifact.options, tensorrt)
                 inputs = builder.inputs_of(artifact)
                 if inputs.file is None:
                     raise EnsembleError(f"{artifact.path} is made from an ONNX file", cure="set `needs` in the recipe")
                 onnx = inputs.files[inputs.file]
                 name = plan_name(plan.name, artifact)
-                request = plan_request_for(
-                    name, onnx, inputs.files, artifact.options, plan.root, target.release.tensorrt
-                )
+                request = plan_request_for(name, onnx, inputs.files, artifact.options, plan.root, tensorrt)
                 scripts.append(write_request(request, onnx, output))
     if not scripts:
         raise EnsembleError("none of these ensembles has a TensorRT plan", cure="build them without --engines-from")

@@ -121,6 +121,6 @@ def test_int8_needs_a_quantized_file_and_such_a_file_needs_int8(tmp_path: Path) 
     plain, quantized = write_onnx(tmp_path / "p.onnx"), write_onnx(tmp_path / "q.onnx", quantized=True)
     with pytest.raises(EnsembleError, match="int8 needs an ONNX file with QuantizeLinear and DequantizeLinear nodes"):
         plan_request_for("x.y", plain, {}, options | {"precision": "int8+bf16"}, ROOT, "10.4.0")
-    with pytest.raises(EnsembleError, match="is quantized .* a plan of it in fp16 cannot be built; write"):
+    with pytest.raises(EnsembleError, match=r"is quantized .* a plan of it in fp16 cannot be built; write"):
         plan_request_for("x.y", quantized, {}, options, ROOT, "10.4.0")
     plan_request_for("x.y", quantized, {}, options | {"precision": "tf32"}, ROOT, "11.1.0.106")

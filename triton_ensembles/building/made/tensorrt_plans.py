@@ -65,11 +65,8 @@ def find_plans(
             "     with trtexec and the GPU, and build anywhere with --engines-from DIR (ENGINES_FROM=DIR with make)",
         )
     _refuse_other_gpu(gpu.name, gpu.compute_capability, target, None)
-    local: Options = {
-        "builder": builder.name,
-        "tensorrt": builder.tensorrt or target.release.tensorrt,
-        "docker_image": builder.image,
-    }
+    local: Options = {"builder": builder.name, "docker_image": builder.image}
+    local |= {"tensorrt": builder.tensorrt or target.release.tensorrt}
     local |= {"gpu": gpu.name, "compute_capability": gpu.compute_capability}
     return {plan.path: PlanInputs({"name": plan_name(ensemble, plan), **local}, {}) for plan in plans}
 

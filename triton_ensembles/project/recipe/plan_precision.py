@@ -13,18 +13,14 @@ from triton_ensembles.triton.releases import version
 
 FLAGS = {"fp32": "--noTF32", "tf32": "", "fp16": "--fp16", "bf16": "--bf16", "int8": "--int8"}
 """The flag of trtexec. TensorRT allows TF32 unless it is told otherwise."""
-_ALONE = ("fp32", "tf32")
 
 
 def precision_of(options: Mapping[str, Any]) -> str:
     """The precision in an artifact's options, "fp16" by default. Raises :class:`EnsembleError` when it is not valid."""
     precision = str(options.get("precision", "fp16"))
     parts = precision.split("+")
-    if (
-        not FLAGS.keys() >= set(parts)
-        or len(set(parts)) < len(parts)
-        or (parts[1:] and not set(parts).isdisjoint(_ALONE))
-    ):
+    alone = len(parts) == 1 or set(parts).isdisjoint(("fp32", "tf32"))
+    if not FLAGS.keys() >= set(parts) or len(set(parts)) < len(parts) or not alone:
         cure = f'write one of {", ".join(FLAGS)}, or "int8+fp16" for int8 where the file has it, and fp16 elsewhere'
         raise EnsembleError(f"{precision!r} is no precision of a plan", cure=cure)
     return "+".join(name for name in FLAGS if name in parts)
