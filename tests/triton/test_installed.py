@@ -24,7 +24,8 @@ from triton_ensembles.commands.cli import main
 from triton_ensembles.ground.files import digest
 from triton_ensembles.ground.processes import descendants
 from triton_ensembles.triton.home import STUB, VERSION, find_home, server_python
-from triton_ensembles.triton.installed import image_of_server, is_open, server_at
+from triton_ensembles.triton.installed import image_of_server, server_at
+from triton_ensembles.triton.loopback import is_bound_to_loopback
 from triton_ensembles.triton.server import TritonServer
 
 COMMAND = (sys.executable, "-m", "triton_ensembles")
@@ -113,7 +114,7 @@ def test_a_server_laid_out_as_in_an_image_runs_steps_under_its_own_stub(second: 
     before = sorted(server.rglob("*"))
     triton = server_at(server)
     assert (triton.version, triton.python, list(triton.backends)) == (VERSION, server_python(), ["negative"])
-    assert image_of_server(triton) == "24.10" and not is_open(triton)
+    assert image_of_server(triton) == "24.10" and is_bound_to_loopback(triton.tritonserver)
     with TritonServer([models], home=triton) as process, http.InferenceServerClient(process.http_url) as client:
         x = np.array([1, 2], np.float32)
         assert infer(client, "plain", {"X": x})["Y"].tolist() == [2, 4]

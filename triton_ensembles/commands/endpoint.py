@@ -19,7 +19,7 @@ from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.ground.processes import StopSignals
 from triton_ensembles.triton.home import Installation
-from triton_ensembles.triton.installed import is_open
+from triton_ensembles.triton.loopback import is_bound_to_loopback
 
 
 @click.command()
@@ -83,9 +83,9 @@ def endpoint(
         places = options.places_if_any()
         root = (places.build if places else user_folder()) / "endpoint"
     settings = Settings(root, port, memory_budget, disk_budget, s3_url, region, server)
-    if is_open(server):
-        open_port = "its SageMaker ports listen on all interfaces, as in every container: keep them from other machines"
-        click.echo(f"WARNING: this tritonserver is not that of setup, and {open_port}", err=True)
+    if server and not is_bound_to_loopback(server.tritonserver):
+        where = "on all interfaces, as in every container, and run any model: keep them from other machines"
+        click.echo(f"WARNING: the SageMaker ports of this tritonserver listen {where}", err=True)
     if names and s3_url:
         raise click.UsageError("--s3-url is for archives that are in that S3: leave out the paths, or --s3-url")
     with tempfile.TemporaryDirectory(prefix="archives-") as scratch, StopSignals():

@@ -7,10 +7,10 @@ import click
 
 from triton_ensembles.checking.baseline import Baseline
 from triton_ensembles.checking.checker import report_on, repositories_at
+from triton_ensembles.checking.fault import Fault
 from triton_ensembles.checking.formats import FORMATS, printed
 from triton_ensembles.checking.places import FilePlaces
 from triton_ensembles.checking.registry import RULES_BY_ID
-from triton_ensembles.checking.suppression.accepted import Accepted
 from triton_ensembles.commands.check import path_of
 from triton_ensembles.commands.common import options
 from triton_ensembles.ground.errors import EnsembleError
@@ -47,11 +47,7 @@ def upgrade(
       upgrade --from 24.09 --to 26.05                 all of ensembles/
       upgrade --from 24.09 --to sagemaker models/     to the newest image that SageMaker has
 
-    \b
-    Exit codes:
-      0  nothing, or warnings and notes
-      1  an error, or with --strict a warning
-      2  wrong usage, and nothing was checked
+    The exit codes are those of check: 1 for an error, or with --strict a warning, and 2 for wrong usage.
     """
     started = time.perf_counter()
     before, after = (Destination(target or "", instance or "", image) for image in (old, new))
@@ -72,8 +68,7 @@ def upgrade(
     changed, same = Baseline.of(present.faults, places, before).split(report.faults, places)
     # What the new release refuses is said for any image, because a rule does not always know which one it will be.
     begun = [fault for fault in same if before.release_name < RULES_BY_ID[fault.rule].since <= after.release_name]
-    accepted: tuple[Accepted, ...] = tuple(entry for entry in report.accepted if entry not in present.accepted)
-    faults = tuple(sorted([*changed, *begun], key=lambda fault: fault.sort_key()))
-    report = replace(report, faults=faults, accepted=accepted, strict=strict)
+    faults = tuple(sorted([*changed, *begun], key=Fault.sort_key))
+    report = replace(report, faults=faults, accepted=(), strict=strict)
     click.echo(printed(style, report, time.perf_counter() - started))
     context.exit(1 if report.failed else 0)

@@ -91,17 +91,12 @@ def served(
     repositories = list(find_repositories(path))  # once: there may be a hundred thousand files
     message = f"this cannot be served, because check finds faults in {shown(path)}"
     refuse_faults(path, replace(here(server), single=single), message, repositories=repositories)
-    laid = laid_out(path, repositories, scratch, progress, server)
-    return replace(laid, name=name) if path.is_dir() else laid
+    refuse_missing_engines(repositories, server)
+    laid = laid_out(path, repositories, scratch, progress)
+    return replace(laid, name=name if path.is_dir() else laid.name, server=server)
 
 
-def laid_out(
-    path: Path,
-    repositories: Sequence[Repository],
-    scratch: Path,
-    progress: Progress,
-    server: Installation | None = None,
-) -> Served:
+def laid_out(path: Path, repositories: Sequence[Repository], scratch: Path, progress: Progress) -> Served:
     """As :func:`served`, of what was read and found good already, and needs no build."""
     name = _name_of(path)
     folder = Path(tempfile.mkdtemp(dir=scratch))
@@ -110,12 +105,14 @@ def laid_out(
         repository = unpacked(path, folder)
     else:
         repository = _linked(path, folder) if repositories[0].is_one_model else path
-    return _served(name, path, repository, server, repositories)
+    return _served(name, path, repository, repositories)
 
 
 def of_built(built: Built, folder: Path, server: Installation | None = None) -> Served:
     """The repository that the build of the project's ensemble in ``folder`` has staged."""
-    return _served(built.name, folder, built.repository, server)
+    read = list(find_repositories(built.repository))
+    refuse_missing_engines(read, server)
+    return replace(_served(built.name, folder, built.repository, read), server=server)
 
 
 def server_of(
@@ -239,12 +236,8 @@ def _steps(config: ModelConfig) -> list[str]:
     return [step.model_name for step in config.ensemble_scheduling.step]
 
 
-def _served(
-    name: str, path: Path, repository: Path, server: Installation | None, read: Sequence[Repository] | None = None
-) -> Served:
-    """``read``: the repository as ``check`` has read it, if it has."""
-    read = list(find_repositories(repository)) if read is None else read
-    refuse_missing_engines(read, server)
+def _served(name: str, path: Path, repository: Path, read: Sequence[Repository]) -> Served:
+    """``read``: the repository as ``check`` reads it."""
     folders = [repository / folder for folder in _folders(repository) if _is_model(repository / folder)]
     configs = (config_of(folder) for folder in folders)
     steps = {step.model_name for config in configs for step in config.ensemble_scheduling.step}
@@ -259,7 +252,6 @@ def _served(
         tops=tuple(model for model in models if model not in steps) or models,
         python=python if isinstance(python, str) and python else _python_of_environments(read),
         is_complete=manifest.keys() >= FACTS,
-        server=server,
     )
 
 

@@ -44,13 +44,8 @@ STUB_PYTHONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 
 
 class Installation:
-    """A Triton that is installed here.
-
-    Args:
-        server: the folder with bin/, backends/ and lib/, as /opt/tritonserver of NVIDIA's image and the wheel have it.
-        folder: of what is made for it, such as the folder for --backend-directory.
-        version: ``2.51.0``.
-    """
+    """A Triton that is installed here in ``server``, the folder with bin/, backends/ and lib/, as /opt/tritonserver of
+    NVIDIA's image. ``folder``: of what is made for it, such as the folder for --backend-directory."""
 
     PYTHON_BACKEND: ClassVar = ("libtriton_python.so", "triton_python_backend_utils.py")
     """The files of the Python backend that are the same for every stub."""

@@ -13,7 +13,6 @@ from triton_ensembles.ground.files import digest
 from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.ground.programs import ProgramError, output_of
 from triton_ensembles.triton.home import VERSION, Installation
-from triton_ensembles.triton.loopback import is_bound_to_loopback
 from triton_ensembles.triton.releases import releases
 
 _PROCESSORS = {62: "x86_64", 183: "aarch64"}  # e_machine of an ELF header: elf.h, EM_X86_64 and EM_AARCH64
@@ -47,11 +46,6 @@ def image_of_server(server: Installation | None) -> str:
     if server is None or (server.version == VERSION and len(server.stubs) > 1):
         return ""
     return next((row.release for row in releases().values() if row.triton == server.version), "")
-
-
-def is_open(server: Installation | None) -> bool:
-    """Whether its SageMaker port can be reached from other machines, as that of every container."""
-    return server is not None and not is_bound_to_loopback(server.tritonserver)
 
 
 def _refuse_other_platform(tritonserver: Path) -> None:

@@ -101,12 +101,18 @@ PARAMETERS = {
 
 
 @warning(
-    "Parameters of Triton and of its backends are spelled as these read them",
+    "Parameters of Triton and of its backends are spelled as these read them, in the server's release",
     source="backends r24.10: python_be.cc, libtorch.cc, onnxruntime.cc, tensorflow.cc, READMEs of the others",
     bad=python_model(parameter("FORCE_CPU_ONLY_INPUT_TENSOR", "no")),
     good=python_model(parameter("FORCE_CPU_ONLY_INPUT_TENSORS", "no"), parameter("threshold", "0.5")),
 )
-def parameter_misspelled(model: Model) -> Iterator[Finding]:
+def parameter_misspelled(model: Model, destination: Destination) -> Iterator[Finding]:
+    server, of_torch = destination.release_name, parameters.PARAMETERS if model.backend.name == "pytorch" else {}
+    for key, row in of_torch.items():
+        if key in model.config.parameters and not row.since <= server <= (row.until or server):
+            when = f"until release {row.until}" if row.until else f"since release {row.since}"
+            message = f"Triton reads '{key}' ({row.does}) {when}, and the server is {server}"
+            yield Finding(model.at("parameters", key, "key"), message, "Triton ignores it", "delete the parameter")
     known = (*PARAMETERS.get(model.backend.name, ()), STRATEGY)
     for key in sorted(model.config.parameters):
         meant = None if key in known else nearest(key, known)
@@ -116,24 +122,6 @@ def parameter_misspelled(model: Model) -> Iterator[Finding]:
             edits = model.file.renamed("parameters", key, "key", to=only_near(key, known))
             cure = f'did you mean key: "{meant}"?'
             yield Finding(model.at("parameters", key, "key"), message, effect, cure, edits=edits)
-
-
-@warning(
-    "A parameter of the PyTorch backend is one that the server's release reads",
-    source="pytorch_backend, branches r22.07 to r26.05: libtorch.cc ParseParameters",
-    server=Server.UNTESTED,
-    bad=python_model(parameter("ENABLE_NVFUSER", "true"), backend='platform: "pytorch_libtorch"'),
-    good=python_model(parameter("INFERENCE_MODE", "true"), backend='platform: "pytorch_libtorch"'),
-    good_loads=False,
-)
-def parameter_of_other_release(model: Model, destination: Destination) -> Iterator[Finding]:
-    read = parameters.PARAMETERS if model.backend.name == "pytorch" else {}
-    for key in sorted(model.config.parameters.keys() & read.keys()):
-        row, server = read[key], destination.release_name
-        if server < row.since or (row.until and server > row.until):
-            when = f"until release {row.until}" if row.until else f"since release {row.since}"
-            message = f"Triton reads '{key}' ({row.does}) {when}, and the server is {server}"
-            yield Finding(model.at("parameters", key, "key"), message, "Triton ignores it", "delete the parameter")
 
 
 def _is_own(model: Model, key: str) -> bool:

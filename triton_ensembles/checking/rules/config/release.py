@@ -1,13 +1,11 @@
 """Differences between releases: fields that an older server does not know, and checks that a newer one makes."""
 
-import csv
 import math
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 
 from triton_ensembles.checking.examples import SCALE, ensemble, io_tensor, python_model
 from triton_ensembles.checking.rule import Destination, Finding, Model, Server, rule, warning
+from triton_ensembles.triton.releases import changes
 
 # Path of the field -> (year, month) of the first branch of the common repository whose model_config.proto has it.
 FIRST_RELEASE = {("model_metrics",): (24, 11), ("ensemble_scheduling", "max_inflight_requests"): (25, 11)}
@@ -27,13 +25,6 @@ def config_field_too_new(model: Model, destination: Destination) -> Iterator[Fin
             message = f"'{path[-1]}' exists since release {first}, and the server is {destination.release_name}"
             cure = f"delete the line, or name a newer release: --image {first}"
             yield Finding(model.at(*path), message, cure=cure)
-
-
-@cache
-def changes() -> tuple[dict[str, str], ...]:
-    """The rows of behavior.csv, whose head explains the columns."""
-    with Path(__file__).with_name("behavior.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(csv.DictReader(line for line in file if not line.startswith("#")))
 
 
 @warning(

@@ -18,7 +18,7 @@ class Parameter(NamedTuple):
     without_effect: str = ""
 
 
-_GPU = "it is about the memory or the kernels of a GPU"
+GPU = "it is about the memory or the kernels of a GPU"
 PARAMETERS = {
     "INFERENCE_MODE": Parameter("torch's inference mode, without what gradients and views need", True),
     "DISABLE_OPTIMIZED_EXECUTION": Parameter("no optimization of TorchScript, which makes first runs long", False),
@@ -27,12 +27,10 @@ PARAMETERS = {
     "ENABLE_TENSOR_FUSER": Parameter("one kernel of several operators, by NNC", True),
     "INTRA_OP_THREAD_COUNT": Parameter("threads within an operator", 0, since="24.05"),
     "INTER_OP_THREAD_COUNT": Parameter("threads for operators", 0, since="24.05"),
-    "DISABLE_CUDNN": Parameter("no cuDNN", False, since="24.06", without_effect=_GPU),
-    "ENABLE_CACHE_CLEANING": Parameter("memory of the GPU is freed after each run", False, without_effect=_GPU),
-    "ENABLE_NVFUSER": Parameter("one kernel of several operators, by nvFuser", False, "", "23.11", _GPU),
-    "ENABLE_WEIGHT_SHARING": Parameter(
-        "instances share weights", False, without_effect="each instance is a process with its own weights"
-    ),
+    "DISABLE_CUDNN": Parameter("no cuDNN", False, since="24.06", without_effect=GPU),
+    "ENABLE_CACHE_CLEANING": Parameter("memory of the GPU is freed after each run", False, without_effect=GPU),
+    "ENABLE_NVFUSER": Parameter("one kernel of several operators", False, "", "23.11", "torch no longer has nvFuser"),
+    "ENABLE_WEIGHT_SHARING": Parameter("instances share weights", False, without_effect="each instance is a process"),
 }
 SWITCHES = tuple(key for key, row in PARAMETERS.items() if isinstance(row.default, bool) and not row.without_effect)
 """The switches that have an effect on the CPU."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 import torch
 
 from triton_ensembles.runtime.backends.common.model_instance import LoadError, ModelInstance
-from triton_ensembles.runtime.backends.pytorch.parameters import PARAMETERS
+from triton_ensembles.runtime.backends.pytorch.parameters import GPU, PARAMETERS
 
 THREADS = "INTRA_OP_THREAD_COUNT"
 _OTHER_THREADS = "INTER_OP_THREAD_COUNT"
@@ -25,8 +25,6 @@ _JIT: Mapping[str, Callable[[bool], object]] = {
     "ENABLE_JIT_PROFILING": torch._C._jit_set_profiling_mode,
     "ENABLE_TENSOR_FUSER": torch._C._jit_set_texpr_fuser_enabled,
 }
-_NEVER = {"ENABLE_NVFUSER": "torch no longer has nvFuser for TorchScript"}
-_PER_PROCESS = "ENABLE_WEIGHT_SHARING"
 _ONLY_TORCHSCRIPT = "it is only for TorchScript, and this is a compiled package"
 
 # malloc.h
@@ -52,8 +50,8 @@ class Settings:
             is_on = model.boolean(key, True)
             if script and key in model.parameters:
                 switch(is_on)
-        on_cpu = {key: row.without_effect for key, row in PARAMETERS.items() if row.without_effect}
-        without = (on_cpu if model.gpu is None else {_PER_PROCESS: on_cpu[_PER_PROCESS]}) | _NEVER
+        without = {key: row.without_effect for key, row in PARAMETERS.items() if row.without_effect}
+        without = {key: reason for key, reason in without.items() if model.gpu is None or reason != GPU}
         if not script:
             without |= dict.fromkeys((*_JIT, _NOT_OPTIMIZED), _ONLY_TORCHSCRIPT)
         self.without_effect = {key: reason for key, reason in without.items() if key in model.parameters}
