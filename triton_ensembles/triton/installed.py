@@ -59,10 +59,7 @@ def _refuse_other_platform(tritonserver: Path) -> None:
 
 
 def _version(server: Installation) -> str:
-    flags = [
-        f"--model-repository={server.server / 'none'}",
-        *(f"--allow-{name}=0" for name in ("http", "grpc", "metrics")),
-    ]
+    flags = (f"--model-repository={server.tritonserver}/none", "--allow-http=0", "--allow-grpc=0", "--allow-metrics=0")
     libraries = os.pathsep.join(server.library_folders)
     try:
         output_of([server.tritonserver, *flags], environment={**os.environ, "LD_LIBRARY_PATH": libraries})

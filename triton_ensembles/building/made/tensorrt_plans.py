@@ -65,9 +65,8 @@ def find_plans(
             "     with trtexec and the GPU, and build anywhere with --engines-from DIR (ENGINES_FROM=DIR with make)",
         )
     _refuse_other_gpu(gpu.name, gpu.compute_capability, target, None)
-    local: Options = {"builder": builder.name, "docker_image": builder.image}
-    local |= {"tensorrt": builder.tensorrt or target.release.tensorrt}
-    local |= {"gpu": gpu.name, "compute_capability": gpu.compute_capability}
+    local: Options = {"builder": builder.name, "docker_image": builder.image, "gpu": gpu.name}
+    local |= {"tensorrt": builder.tensorrt or target.release.tensorrt, "compute_capability": gpu.compute_capability}
     return {plan.path: PlanInputs({"name": plan_name(ensemble, plan), **local}, {}) for plan in plans}
 
 
