@@ -61,6 +61,14 @@ def test_a_change_of_behavior_has_its_release_note_and_a_comment_accepts_it(mode
     assert "since release 26.03" not in run("--from", "26.02", "--to", "26.05", models).output
 
 
+def test_an_environment_whose_activate_no_longer_runs(models: Path) -> None:
+    config = models / "double" / "config.pbtxt"
+    parameter = 'parameters { key: "EXECUTION_ENV_PATH" value { string_value: "$$TRITON_MODEL_DIRECTORY/env" } }'
+    config.write_text(f"{config.read_text()}\n{parameter}\n")
+    assert "python_backend #404" in run("--from", "24.09", "--to", "26.05", models).output
+    assert "#404" not in run("--from", "25.09", "--to", "26.05", models).output
+
+
 def test_what_a_new_release_refuses_is_named_although_check_always_warns_of_it(models: Path) -> None:
     config = models / "double" / "config.pbtxt"
     parameter = 'parameters { key: "TRITON_BATCH_STRATEGY_PATH" value { string_value: "/opt/strategy.so" } }'

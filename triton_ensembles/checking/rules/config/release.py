@@ -37,12 +37,12 @@ def config_field_too_new(model: Model, destination: Destination) -> Iterator[Fin
 )
 def behavior_changed(model: Model, destination: Destination) -> Iterator[Finding]:
     for change in changes() if destination.replaces else ():
-        field = "ensemble_scheduling" if change["uses"] == "ensemble" else change["uses"]
+        field = change["uses"].split(".")
         between = destination.replaces < change["release"] <= destination.release_name
-        if between and model.file.has(*field.split(".")):
+        if between and model.file.has(*field):
             message = f"since release {change['release']}, {change['message']}"
-            effect = f"release note {change['source']} of triton-inference-server/server"
-            yield Finding(model.at(*field.split(".")), message, effect, change["cure"])
+            effect = f"source: {change['source']} of triton-inference-server"
+            yield Finding(model.at(*field), message, effect, change["cure"])
 
 
 _METRICS = "model_metrics {{ metric_control [ {{ metric_identifier {{ {} }}, histogram_options {{ {} }} }} ] }}"
