@@ -28,7 +28,7 @@ def config_field_too_new(model: Model, destination: Destination) -> Iterator[Fin
 
 
 @warning(
-    "What a newer release does otherwise is known to be right for the model",
+    "A change of the image changes nothing in how the model behaves",
     source="the release notes that behavior.csv names; the command upgrade asks it",
     destination=Destination(image="26.05", replaces="24.09"),
     bad=python_model("dynamic_batching { default_queue_policy { max_queue_size: 4 } }"),
