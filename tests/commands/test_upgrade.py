@@ -88,7 +88,7 @@ def test_an_archive_for_the_python_of_the_old_image(models: Path) -> None:
     [
         (("--from", "26.05", "--to", "24.09"), "--to 24.09 is not newer than --from 26.05: check --image 24.09 finds"),
         (("--from", "24.09", "--to", "24.09"), "--to 24.09 is not newer"),
-        (("--from", "24.09", "--to", "mine:1.0"), "--to mine:1.0 names no release of Triton"),
+        (("--from", "24.09", "--to", "mine:1.0"), "mine:1.0 names no release of Triton"),
         (("--from", "24.99", "--to", "26.05"), "'24.99' does not name a known release"),
         (("--to", "26.05"), "Missing option '--from'"),
     ],

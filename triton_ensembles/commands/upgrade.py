@@ -51,9 +51,8 @@ def upgrade(
     """
     started = time.perf_counter()
     before, after = (Destination(target or "", instance or "", image) for image in (old, new))
-    for option, image in (("--from", before), ("--to", after)):
-        if not image.image_names_release:
-            raise click.UsageError(f"{option} {image.image} names no release of Triton: write one, such as 24.09")
+    if unknown := [image.image for image in (before, after) if not image.image_names_release]:
+        raise click.UsageError(f"{unknown[0]} names no release of Triton: write one, such as 24.09")
     if before.release >= after.release:
         message = f"--to {after.release_name} is not newer than --from {before.release_name}"
         raise click.UsageError(f"{message}: check --image {after.release_name} finds what an older one lacks")

@@ -59,10 +59,12 @@ class Installation:
 
     @property
     def library_folders(self) -> list[str]:
-        """Those of its shared libraries: lib/, or what auditwheel has put beside the wheel's folder, and then those of
-        LD_LIBRARY_PATH, by which an image names CUDA's."""
-        own = [path for path in (self.server / "lib", self.server.parents[1] / LIBRARIES) if path.is_dir()]
-        return [*map(os.fspath, own), *filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep))]
+        """Those of its shared libraries: where auditwheel has put the wheel's, or else lib/, and CUDA's, which an image
+        names in LD_LIBRARY_PATH."""
+        if (wheel := self.server.parent.parent / LIBRARIES).is_dir():
+            return [os.fspath(wheel)]
+        inherited = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
+        return [os.fspath(self.server / "lib"), *filter(None, inherited)]
 
     @property
     def backends(self) -> dict[str, Path]:

@@ -22,11 +22,8 @@ _CURE = "name the folder of an installed Triton, such as /opt/tritonserver in NV
 def server_at(folder: Path) -> Installation:
     """The Triton in ``folder``: /opt/tritonserver, the same folder of nvidia-pytriton's wheel, or what holds that.
 
-    Its version is what it says itself, when it is told to serve a folder that does not exist.
-
-    Raises:
-        EnsembleError: there is no server in it, or one without a Python backend, for another machine, or that does not
-            start.
+    Its version is what it says when it is told to serve a folder that does not exist. Raises :class:`EnsembleError`:
+    there is no server in it, or one without a Python backend, for another machine, or that does not start.
     """
     wheel = folder / "pytriton" / "tritonserver"
     server = (wheel if wheel.is_dir() else folder).resolve()
