@@ -56,9 +56,9 @@ def plan_request_for(
     precision, profiles = precision_of(options), profiles_of(options)
     if not profiles:
         raise EnsembleError("a plan needs profiles", cure='write options.profiles = ["1x8 64x32 64x256"]')
-    graph, strongly_typed = _graph(onnx), is_strongly_typed(str(tensorrt or options.get("tensorrt", "")))
-    refuse_types(precision, frozenset(node.op_type for node in graph.node), strongly_typed=strongly_typed)
-    inputs = _inputs(graph)
+    inputs, operators = _inputs(onnx)
+    strongly_typed = is_strongly_typed(str(tensorrt or options.get("tensorrt", "")))
+    refuse_types(precision, operators, strongly_typed=strongly_typed)
     feeds = _accuracy_check(options, root).feeds(files, [profile.optimum[0] for profile in profiles])
     return PlanRequest(name, precision, profiles, inputs, tuple(feeds), strongly_typed)
 
@@ -99,19 +99,18 @@ def _build(request: PlanRequest, job: Job, folder: Path) -> None:
             shutil.copyfile(cache, partial)
 
 
-def _graph(onnx_file: Path) -> Any:
+def _inputs(onnx_file: Path) -> tuple[dict[str, tuple[int, ...]], frozenset[str]]:
+    """The dims of the inputs by name, -1 for axes that vary, and the operators."""
     import onnx
 
-    return onnx.load(onnx_file, load_external_data=False).graph
-
-
-def _inputs(graph: Any) -> dict[str, tuple[int, ...]]:
+    graph = onnx.load(onnx_file, load_external_data=False).graph
     weights = {tensor.name for tensor in graph.initializer}
     shapes = {tensor.name: tensor.type.tensor_type.shape.dim for tensor in graph.input if tensor.name not in weights}
-    return {
+    inputs = {
         name: tuple(axis.dim_value if axis.HasField("dim_value") else -1 for axis in axes)
         for name, axes in shapes.items()
     }
+    return inputs, frozenset(node.op_type for node in graph.node)
 
 
 def _accuracy_check(options: Mapping[str, Any], root: Path) -> Any:

@@ -69,7 +69,6 @@ def serve(
       serve path/to/models                          any model repository, without a recipe
       serve model.tar.gz other.tar.gz               what would be uploaded to S3
       serve path/to/models --watch                  edit a model.py, and the running server loads it
-      serve path/to/models --server /opt/tritonserver   by the server of NVIDIA's image, inside of it
     """
     selected = chosen(names)
     served_here = chosen_target.served_here(server)

@@ -86,7 +86,7 @@ def served(
         raise UsageError("there is no such file or folder", path=path)
     name, path = _name_of(path), repository_at(path)
     if (path / RECIPE).is_file():
-        target = target_of("cpu", image_of_server(server)) if server else None
+        target = target_of("cpu", image) if (image := image_of_server(server)) else None
         return of_built(built_of(path, progress, target), path, server)
     repositories = list(find_repositories(path))  # once: there may be a hundred thousand files
     message = f"this cannot be served, because check finds faults in {shown(path)}"

@@ -63,8 +63,7 @@ class Installation:
         names in LD_LIBRARY_PATH."""
         if (wheel := self.server.parent.parent / LIBRARIES).is_dir():
             return [os.fspath(wheel)]
-        inherited = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
-        return [os.fspath(self.server / "lib"), *filter(None, inherited)]
+        return [os.fspath(self.server / "lib"), *filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep))]
 
     @property
     def backends(self) -> dict[str, Path]:
