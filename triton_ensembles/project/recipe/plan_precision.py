@@ -1,7 +1,7 @@
 """The precisions of TensorRT plans, and what trtexec of a release takes for them.
 
 Alone or several with "+": TensorRT chooses, layer by layer, the fastest of them, and fp32 where it has no other.
-Sources: trtexec --help of 8.6 and 10 (--bf16 came with 9); NVIDIA, "Migrating trtexec Usage from TensorRT 10.x to 11.x".
+Sources: trtexec --help, 8.6 and 10 (--bf16 came with 9); NVIDIA, "Migrating trtexec Usage from TensorRT 10.x to 11.x".
 """
 
 from collections.abc import Mapping
