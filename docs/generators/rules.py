@@ -6,19 +6,19 @@ from pathlib import Path
 from triton_ensembles.checking.registry import RULES
 from triton_ensembles.checking.rule import Rule, Server
 from triton_ensembles.ground.files import write_whole
+from triton_ensembles.triton.home import VERSION
 
 PAGE = Path("docs/rules.md")  # of the checkout, from its root
-_HEAD = """\
+_HEAD = f"""\
 # The rules of `check`
 
 `check --explain RULE` prints a rule with a bad and a good example, what `check` says about the bad one, what
 the server says, and how to fix it. Made by `python -m docs.generators.rules`; do not edit.
 
-The third column is what tritonserver 2.51.0 (release 24.10) does with the bad example. The tests load the bad and the
-good example of every rule into that server, except where the column says "untested": such a rule needs a GPU,
-SageMaker or another release of Triton.
+The third column is what that tritonserver does with the bad example. The tests load the bad and the good example of
+every rule into it, except where the column says "untested": such a rule needs a GPU, SageMaker or another release.
 
-| rule | severity | server | source |
+| rule | severity | tritonserver {VERSION} | source |
 | --- | --- | --- | --- |
 """
 _SERVER = {

@@ -1,8 +1,8 @@
 """A TensorRT plan of an ONNX file. Its outputs are compared with those of ONNX Runtime.
 
-Options of the recipe: ``precision`` ("fp16", the default, or "fp32"), ``profiles``, and ``accuracy``: "sentences",
-"photographs", or a script of the project, named in ``reads``, with ``feeds``, ``judge`` and ``OUTPUT`` as those. The
-build adds plan builder and GPU (building/made/tensorrt_plans.py). A plan from another machine is among the files.
+Options of the recipe: ``precision`` (plan_precision.py), ``profiles``, and ``accuracy``: "sentences", "photographs", or
+a script of the project, named in ``reads``, with ``feeds``, ``judge`` and ``OUTPUT`` as those. The build adds plan
+builder and GPU (building/made/tensorrt_plans.py). A plan from another machine is among the files.
 """
 
 import shutil
@@ -13,21 +13,16 @@ from typing import Any
 
 from triton_ensembles.artifacts import Facts, Job, load_maker, load_script
 from triton_ensembles.artifacts.tensorrt.plan_builders import PYTHON, Gpu, PlanBuilder, build_with_api, run_script
-from triton_ensembles.artifacts.tensorrt.plan_request import (
-    BuiltPlan,
-    PlanRequest,
-    precision_of,
-    read_plan,
-    write_request,
-)
+from triton_ensembles.artifacts.tensorrt.plan_request import BuiltPlan, PlanRequest, read_plan, write_request
 from triton_ensembles.artifacts.tensorrt.profiles import profiles_of
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import write_whole
 from triton_ensembles.project.recipe.artifact_kinds import ACCURACY_CHECKS
+from triton_ensembles.project.recipe.plan_precision import is_strongly_typed, precision_of, refuse_types
 
 PREBUILT = "prebuilt"  # options.builder of a plan that was built on another machine
 # What builds a plan with TensorRT's Python package, for the manifest.
-_CALLS = ["network_from_onnx_path", "CreateConfig(fp16, profiles, load_timing_cache)", "engine_from_network"]
+_CALLS = ["network_from_onnx_path", "CreateConfig(PRECISION, profiles, load_timing_cache)", "engine_from_network"]
 TOOLS = ("onnx", "onnxruntime")
 READS = (
     *(f"artifacts/tensorrt/{module}.py" for module in ("plan_request", "plan_builders", "profiles")),
@@ -52,17 +47,20 @@ def make(job: Job) -> Facts:
 
 
 def plan_request_for(
-    name: str, onnx: Path, files: Mapping[str, Path], options: Mapping[str, Any], root: Path
+    name: str, onnx: Path, files: Mapping[str, Path], options: Mapping[str, Any], root: Path, tensorrt: str = ""
 ) -> PlanRequest:
     """The request for a plan of the file ``onnx`` by the ``options`` of the recipe. ``name``: the beginning of its
     files' names; ``files``: the source's by name (sentences are tokenized with ``tokenizer.json``); ``root``: the
-    folder of the project. Raises :class:`EnsembleError`: the options are not valid for this model."""
+    folder of the project; ``tensorrt``: the version that will build it, "" for that of ``options``. Raises
+    :class:`EnsembleError`: the options are not valid for this model."""
     precision, profiles = precision_of(options), profiles_of(options)
     if not profiles:
         raise EnsembleError("a plan needs profiles", cure='write options.profiles = ["1x8 64x32 64x256"]')
-    inputs = _inputs(onnx)
+    inputs, operators = _inputs(onnx)
+    strongly_typed = is_strongly_typed(str(tensorrt or options.get("tensorrt", "")))
+    refuse_types(precision, operators, strongly_typed=strongly_typed)
     feeds = _accuracy_check(options, root).feeds(files, [profile.optimum[0] for profile in profiles])
-    return PlanRequest(name, precision, profiles, inputs, tuple(feeds))
+    return PlanRequest(name, precision, profiles, inputs, tuple(feeds), strongly_typed)
 
 
 def judge(plan: BuiltPlan, onnx: Path, options: Mapping[str, Any], root: Path) -> Facts:
@@ -101,16 +99,18 @@ def _build(request: PlanRequest, job: Job, folder: Path) -> None:
             shutil.copyfile(cache, partial)
 
 
-def _inputs(onnx_file: Path) -> dict[str, tuple[int, ...]]:
+def _inputs(onnx_file: Path) -> tuple[dict[str, tuple[int, ...]], frozenset[str]]:
+    """The dims of the inputs by name, -1 for axes that vary, and the operators."""
     import onnx
 
     graph = onnx.load(onnx_file, load_external_data=False).graph
     weights = {tensor.name for tensor in graph.initializer}
     shapes = {tensor.name: tensor.type.tensor_type.shape.dim for tensor in graph.input if tensor.name not in weights}
-    return {
+    inputs = {
         name: tuple(axis.dim_value if axis.HasField("dim_value") else -1 for axis in axes)
         for name, axes in shapes.items()
     }
+    return inputs, frozenset(node.op_type for node in graph.node)
 
 
 def _accuracy_check(options: Mapping[str, Any], root: Path) -> Any:

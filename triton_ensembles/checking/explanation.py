@@ -15,14 +15,15 @@ from triton_ensembles.checking.repository import Form, Repository
 from triton_ensembles.checking.rule import Example, Rule, Server, cure_for
 from triton_ensembles.checking.staging_example import stage
 from triton_ensembles.ground.errors import EnsembleError, escaped
+from triton_ensembles.triton.home import VERSION
 from triton_ensembles.triton.model_config import CONFIG
 
 _TEXT_EXAMPLES = Path(__file__).parent / "rules" / "examples.toml"
 _MODEL = "model"  # the folder of an example that does not require another name
 _SERVER = {
-    Server.REFUSES: "tritonserver 2.51.0 refuses the bad example",
-    Server.DIES: "tritonserver 2.51.0 hangs or crashes on the bad example, and all other models with it",
-    Server.ACCEPTS: "tritonserver 2.51.0 loads the bad example, and it fails later or silently",
+    Server.REFUSES: f"tritonserver {VERSION} refuses the bad example",
+    Server.DIES: f"tritonserver {VERSION} hangs or crashes on the bad example, and all other models with it",
+    Server.ACCEPTS: f"tritonserver {VERSION} loads the bad example, and it fails later or silently",
     Server.JUDGES: "the fault is what the server says or answers",
     Server.UNTESTED: "not tested on the real server (it takes a GPU, SageMaker or another release)",
 }

@@ -21,6 +21,7 @@ from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.project.recipe.places import RECIPE, find_ensembles
 from triton_ensembles.triton.destination import Destination, SingleModel
 from triton_ensembles.triton.dockerfile import dockerfile_of
+from triton_ensembles.triton.home import Installation
 from triton_ensembles.triton.targets import NAMES
 
 _OF_RUNS = frozenset(rule.id for rule in RULES if rule.scope is Scope.PROBE)
@@ -58,6 +59,7 @@ _OF_RUNS = frozenset(rule.id for rule in RULES if rule.scope is Scope.PROBE)
     "is made up from its config. Models in which the rules find errors are left out. What they execute is their code.",
 )
 @click.option("--timeout", default=300.0, type=click.FloatRange(1), help="--run: seconds for a load, or an answer.")
+@options.server
 @options.single
 @click.option("--strict", is_flag=True, help="Also exit with 1 for warnings.")
 @click.option(
@@ -94,6 +96,7 @@ def check_command(
     image: str | None,
     runs: bool,
     timeout: float,
+    server: Installation | None,
     single: bool,
     strict: bool,
     style: str,
@@ -146,17 +149,19 @@ def check_command(
         raise click.UsageError("--baseline and --write-baseline exclude each other")
     if (write and not fix) or (fix and (new_baseline or runs or style != "text")):
         raise click.UsageError("--write goes with --fix, and --fix with none of --run, --write-baseline and --format")
+    if server and not runs:
+        raise click.UsageError("--server goes with --run: without it, nothing is started, and --image says for what")
     started = time.perf_counter()
     destination = Destination(target or "", instance or "", "" if not image or image == PIP_SERVER else image)
     if single:
         destination = replace(destination, single=SingleModel(None))
     try:
-        chosen = [_path_of(text) for text in paths] or [options.current_places().ensembles]
+        chosen = [path_of(text) for text in paths] or [options.current_places().ensembles]
         if paths and target != "cpu" and (not image or options.is_of_project("image")):
             destination = _with_dockerfile(destination, chosen)
         known = Baseline.read(baseline) if baseline else None
         repositories = repositories_at(chosen)
-        run = _running(target, image, timeout) if runs else None
+        run = _running(target, image, timeout, server) if runs else None
         report = _compared(report_on(repositories, chosen, destination, run), known, destination, has_run=runs)
         if fix:
             fixes = exact_fixes(repositories, report.faults, lambda read: report_on(read, chosen, destination).faults)
@@ -197,11 +202,11 @@ def _of_fixes(fixes: Fixes, report: Report, written: bool) -> str:
     return f"fixed {faults} in {files}{more}{again}" if written else f"--write fixes {faults} in {files}{more}"
 
 
-def _running(target: str | None, image: str | None, seconds: float) -> Run:
+def _running(target: str | None, image: str | None, seconds: float, server: Installation | None) -> Run:
     from triton_ensembles.serving.running import Running  # which needs more than the light core
 
-    served_here = options.BuildTarget(target or "cpu", image or "", "").served_here()
-    return Running(served_here, seconds, output.progress())
+    served_here = options.BuildTarget(target or "cpu", image or "", "").served_here(server)
+    return Running(served_here, seconds, output.progress(), server)
 
 
 def _compared(report: Report, baseline: Baseline | None, destination: Destination, *, has_run: bool = False) -> Report:
@@ -228,7 +233,7 @@ def _with_dockerfile(destination: Destination, paths: list[Path]) -> Destination
     return replace(destination, image=image, dockerfile=file)
 
 
-def _path_of(text: str) -> Path:
+def path_of(text: str) -> Path:
     if Path(text).exists():
         return Path(text)
     places = options.places_if_any()

@@ -35,6 +35,7 @@ _COLLECT_AFTER = 50_000  # objects; by default 700, and a check of many models s
 GROUPS = {
     "See": {
         "check": "Check model repositories and archives for faults, without a server.",
+        "upgrade": "Show what changes for a repository between two images.",
         "list": "Show every ensemble: steps, artifacts, sizes and digest.",
         "graph": "Draw an ensemble's DAG as Mermaid, SVG, PNG or PDF.",
         "diff": "Show how two targets differ.",

@@ -18,6 +18,8 @@ from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.ground.processes import StopSignals
+from triton_ensembles.triton.home import Installation
+from triton_ensembles.triton.loopback import is_bound_to_loopback
 
 
 @click.command()
@@ -47,10 +49,12 @@ from triton_ensembles.ground.processes import StopSignals
 @click.option("--region", default="us-east-1", envvar="AWS_DEFAULT_REGION", help="Region named in ARNs.")
 @options.single
 @options.for_target
+@options.server
 @output.quiet
 def endpoint(
     names: tuple[str, ...],
     chosen_target: options.BuildTarget,
+    server: Installation | None,
     port: int,
     root: Path | None,
     memory_budget: int,
@@ -73,13 +77,19 @@ def endpoint(
     if root is None:
         places = options.places_if_any()
         root = (places.build if places else user_folder()) / "endpoint"
-    settings = Settings(root, port, memory_budget, disk_budget, s3_url, region)
+    settings = Settings(root, port, memory_budget, disk_budget, s3_url, region, server)
+    if server and not is_bound_to_loopback(server.tritonserver):
+        where = "on all interfaces, as in every container, and run any model: keep them from other machines"
+        click.echo(f"WARNING: the SageMaker ports of this tritonserver listen {where}", err=True)
     if names and s3_url:
         raise click.UsageError("--s3-url is for archives that are in that S3: leave out the paths, or --s3-url")
     with tempfile.TemporaryDirectory(prefix="archives-") as scratch, StopSignals():
         if single and len(names) != 1:
             raise click.UsageError("--single serves one archive, repository or ensemble: name it")
-        hosted = hosted_of(chosen(names), Path(scratch), chosen_target.served_here(), single=single) if names else None
+        hosted = None
+        if names:
+            target = chosen_target.served_here(server)
+            hosted = hosted_of(chosen(names), Path(scratch), target, single=single, server=server)
         failures: list[Exception] = []
 
         def finish() -> None:

@@ -11,13 +11,14 @@ from triton_ensembles.building.built import choose
 from triton_ensembles.building.made.artifact_builder import ArtifactBuilder
 from triton_ensembles.building.made.sources import Sources
 from triton_ensembles.building.made.store import Store
-from triton_ensembles.building.made.tensorrt_plans import PLAN, plan_name, refuse_fp16
+from triton_ensembles.building.made.tensorrt_plans import PLAN, plan_name
 from triton_ensembles.building.planned.plan import plan_build
 from triton_ensembles.building.planned.refusal import refuse_faults
 from triton_ensembles.commands.common import options
 from triton_ensembles.commands.common.builds import timed_progress
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.paths import COMMAND
+from triton_ensembles.project.recipe.plan_precision import refuse_precision
 from triton_ensembles.triton.targets import gpu
 
 
@@ -41,15 +42,16 @@ def engines(names: tuple[str, ...], weights: options.Weights, image: str, output
             builder = ArtifactBuilder(
                 plan, Store(places.store), sources, timed_progress(folder.name), weights.allow_random
             )
+            tensorrt = target.release.tensorrt
             artifacts = [artifact for artifact in plan.artifacts if artifact.maker == PLAN]
-            refuse_fp16(artifacts, target)
             for artifact in artifacts:
+                refuse_precision(artifact.path, artifact.options, tensorrt)
                 inputs = builder.inputs_of(artifact)
                 if inputs.file is None:
                     raise EnsembleError(f"{artifact.path} is made from an ONNX file", cure="set `needs` in the recipe")
                 onnx = inputs.files[inputs.file]
                 name = plan_name(plan.name, artifact)
-                request = plan_request_for(name, onnx, inputs.files, artifact.options, plan.root)
+                request = plan_request_for(name, onnx, inputs.files, artifact.options, plan.root, tensorrt)
                 scripts.append(write_request(request, onnx, output))
     if not scripts:
         raise EnsembleError("none of these ensembles has a TensorRT plan", cure="build them without --engines-from")

@@ -21,6 +21,7 @@ from triton_ensembles.measuring.perf.sweep import CONCURRENCIES, SECONDS, Load, 
 from triton_ensembles.project.examples.place import examples_folder
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.serving.served import Served
+from triton_ensembles.triton.home import Installation
 from triton_ensembles.triton.model_config import ModelConfig
 
 
@@ -69,6 +70,7 @@ def _traced(results: Sequence[Slowest] | None) -> dict[str, list[dict[str, objec
 @argument
 @options.with_weights
 @options.for_target
+@options.server
 @output_of.quiet
 @output_of.json_format
 @request_options.concurrencies(CONCURRENCIES, "Numbers of concurrent requests, one point of the sweep each.")
@@ -80,6 +82,7 @@ def perf(
     names: tuple[str, ...],
     weights: options.Weights,
     chosen_target: options.BuildTarget,
+    server: Installation | None,
     *,
     concurrencies: Sequence[int],
     seconds: float,
@@ -99,7 +102,7 @@ def perf(
     --format json: {"reports": [what NAME.json holds, "slowest"], "failed": [{name, error}]}
     """
     selected = chosen(names)
-    served_here = chosen_target.served_here()
+    served_here = chosen_target.served_here(server)
     if user:
         _refuse_wrong_inputs(selected, user.shapes)
     load = Load(concurrencies, seconds, protocol, batch, user)
@@ -108,7 +111,7 @@ def perf(
         served_here.name if served_here.fuses else ""
     )
     with tempfile.TemporaryDirectory(prefix="perf-") as scratch:
-        all_served = serve_all(selected, weights, served_here, Path(scratch))
+        all_served = serve_all(selected, weights, served_here, Path(scratch), server)
         measured = _measured(all_served)
         failures = output_of.Failures(len(measured), "could not be measured")
         if user:

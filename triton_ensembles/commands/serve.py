@@ -19,6 +19,7 @@ from triton_ensembles.ground.processes import StopSignals
 from triton_ensembles.serving.served import Served
 from triton_ensembles.serving.watching.source import WatchedSource, watched_source
 from triton_ensembles.serving.watching.watch import Watch, explicit_mode
+from triton_ensembles.triton.home import Installation
 from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.server_process import ServerProcess
@@ -31,6 +32,7 @@ _PORT = click.IntRange(1, 65535)
 @argument
 @options.with_weights
 @options.for_target
+@options.server
 @output.quiet
 @click.option(
     "--watch",
@@ -45,6 +47,7 @@ def serve(
     names: tuple[str, ...],
     weights: options.Weights,
     chosen_target: options.BuildTarget,
+    server: Installation | None,
     *,
     watch: bool,
     http_port: int,
@@ -68,13 +71,13 @@ def serve(
       serve path/to/models --watch                  edit a model.py, and the running server loads it
     """
     selected = chosen(names)
-    served_here = chosen_target.served_here()
+    served_here = chosen_target.served_here(server)
     ports = Ports(http=http_port, grpc=grpc_port, metrics=metrics_port)
     ports.refuse_busy(TritonServer.port_names)  # before the build, which may take long
     with ExitStack() as stack:
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="serve-"))
         signals = stack.enter_context(StopSignals())
-        all_served = serve_all(selected, weights, served_here, Path(scratch))
+        all_served = serve_all(selected, weights, served_here, Path(scratch), server)
         sources: list[WatchedSource] = []
         if watch:
             stage = partial(_stage, served_here, weights)
@@ -84,14 +87,14 @@ def serve(
             ]
             all_served, sources = [served_source for served_source, _ in watched], [source for _, source in watched]
         arguments = explicit_mode(all_served) if watch else ()
-        server = stack.enter_context(server_for(all_served, ports, arguments))
+        running = stack.enter_context(server_for(all_served, ports, arguments))
         signals.defer()
-        _announce(all_served, server)
-        loop = Watch(sources, server, _say) if watch else None
+        _announce(all_served, running)
+        loop = Watch(sources, running, _say) if watch else None
         if loop:
             click.echo(f"watching {', '.join(shown(served_source.path) for served_source in all_served)}")
             stack.enter_context(loop)
-        wait(signals, server, loop)
+        wait(signals, running, loop)
     click.echo("stopped")
 
 

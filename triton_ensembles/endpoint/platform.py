@@ -81,6 +81,7 @@ class Platform:
                 endpoint=name,
                 metrics=self._metrics,
                 events=self._events,
+                server=self._settings.server,
             )
 
         return Endpoint(name, arn, make_variant, self._changed)

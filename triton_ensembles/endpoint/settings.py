@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.triton.home import Installation
 
 GIB = 1 << 30
 ACCOUNT = "123456789012"  # moto's account too, so that their ARNs agree
@@ -22,6 +23,7 @@ class Settings:
     disk_budget: int = 32 * GIB  # bytes of its unpacked models, with the environments that Triton unpacks
     s3_url: str | None = None  # another S3 for archives, with credentials from the environment
     region: str = "us-east-1"  # of ARNs
+    server: Installation | None = None  # the Triton of every container; None for the one that setup has installed
 
     def __post_init__(self) -> None:
         if not _SAFE.fullmatch(str(self.root.absolute())):

@@ -14,6 +14,7 @@ from triton_ensembles.ground.progress import Progress
 from triton_ensembles.probing.load import LostError, load
 from triton_ensembles.probing.requests import code_of, requests_for
 from triton_ensembles.probing.stream import answered
+from triton_ensembles.triton.home import Installation
 from triton_ensembles.triton.model_config import ModelConfig, config_of
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.server_process import BUSY_ABORT
@@ -33,6 +34,7 @@ class Prober:
         completes: whether the server completes configs.
         seconds: that a load, or an answer, may take.
         written: the folders of models as people wrote them, where they are others.
+        home: the Triton that runs them; None for the one that ``setup`` has installed.
     """
 
     repository: Path
@@ -42,6 +44,7 @@ class Prober:
     seconds: float
     progress: Progress
     written: Mapping[str, Path] = field(default_factory=dict)
+    home: Installation | None = None
     _codes: dict[str, bytes] = field(default_factory=dict)
     _probed: dict[str, ProbedModel] = field(default_factory=dict)
     _lost: set[str] = field(default_factory=set)
@@ -52,7 +55,9 @@ class Prober:
         server does not start at all."""
         self._codes = {name: code_of(self.repository / name) for name in self.models}
         while True:
-            server = TritonServer([self.repository], arguments=_ARGUMENTS, completes=self.completes, python=self.python)
+            server = TritonServer(
+                [self.repository], arguments=_ARGUMENTS, completes=self.completes, python=self.python, home=self.home
+            )
             server.start()
             try:
                 self._load_all(server)

@@ -48,9 +48,8 @@ def pack(source: Served, archive: Path, progress: Progress, *, proof_log: Path |
                 place(path, staged / inner)
         write_archive(staged, new, progress=progress)
         place_shown = archive if proof_log else Path(archive.name)  # the archive of an endpoint lasts no longer than it
-        refuse_faults(
-            new, here(), f"the archive of {shown(source.path)} has faults, so it was not written", place_shown
-        )
+        message = f"the archive of {shown(source.path)} has faults, so it was not written"
+        refuse_faults(new, here(source.server), message, place_shown)
         if proof_log:
             prove(new, archive, source.python, proof_log, progress)
         new.replace(archive)

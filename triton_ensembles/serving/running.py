@@ -17,6 +17,7 @@ from triton_ensembles.ground.progress import Progress
 from triton_ensembles.probing.probe import Prober
 from triton_ensembles.runtime.backends import ENGINES
 from triton_ensembles.serving.served import Served, built_of, here, laid_out, of_built, refuse_missing_engines
+from triton_ensembles.triton.home import Installation
 from triton_ensembles.triton.targets import Target
 
 
@@ -27,16 +28,18 @@ class Running:
     Attributes:
         target: what ensembles of a project are built for, and whose Python all steps run under, if it names one.
         seconds: that a load, or an answer, may take.
+        server: the Triton that runs them; None for the one that ``setup`` has installed.
     """
 
     target: Target
     seconds: float
     progress: Progress
+    server: Installation | None = None
 
     def __call__(self, repositories: Sequence[Repository], faults: Sequence[Fault]) -> Iterator[Probe]:
         """What became of each repository. Models in which rules find errors are left out, and so are ensembles of such.
         Raises :class:`EnsembleError`: an engine, the server or a Python is missing."""
-        refuse_missing_engines(repositories)
+        refuse_missing_engines(repositories, self.server)
         errors = {fault.place.path for fault in faults if fault.severity is Severity.ERROR}
         for repository in repositories:
             with tempfile.TemporaryDirectory(prefix="run-", ignore_cleanup_errors=True) as scratch:
@@ -46,7 +49,7 @@ class Running:
         is_source = repository.form is Form.SOURCE
         models = {model.folder: model for model in repository.models_read if not is_source or model.has_config}
         broken = {name: "" for name, model in models.items() if any(_is_in(path, model) for path in errors)}
-        foreign = {name: reason for name, reason in _foreign(models, repository) if name not in broken}
+        foreign = {name: reason for name, reason in _foreign(models, repository, self.server) if name not in broken}
         for reasons in (broken, foreign):
             _add_ensembles(reasons, models)
         foreign = {name: reason for name, reason in foreign.items() if name not in broken}
@@ -66,7 +69,7 @@ class Running:
         is_source = repository.form is Form.SOURCE
         self.progress(f"running {shown(path)}")
         if is_source:
-            served = of_built(built_of(path, self.progress, self.target), path)
+            served = of_built(built_of(path, self.progress, self.target), path, self.server)
         else:
             served = laid_out(path, [repository], scratch, self.progress)
         named = {name: model for name in served.models if (model := _model_of(name, served, models))}
@@ -77,22 +80,26 @@ class Running:
             completes=not served.is_complete,
             seconds=self.seconds,
             progress=self.progress,
+            home=self.server,
             written={name: path / model.root for name, model in named.items() if is_source},
         )
         return prober.run()
 
 
-def _foreign(models: Mapping[str, Model], repository: Repository) -> Iterator[tuple[str, str]]:
+def _foreign(
+    models: Mapping[str, Model], repository: Repository, server: Installation | None
+) -> Iterator[tuple[str, str]]:
     """The models that this machine cannot run, and why: they need a GPU, or a backend that its server lacks."""
     rules = [rule for rule in RULES if rule.reads_destination]
-    for fault in check_repositories([repository], here(), rules):
+    for fault in check_repositories([repository], here(server), rules):
         for name, model in models.items():
             if fault.severity is Severity.ERROR and _is_in(fault.place.path, model):
                 yield name, fault.message
+    own = ("python", *ENGINES, *(server.backends if server else ()))
     for name, model in models.items() if not repository.builds else ():  # the build chooses other backends
         with contextlib.suppress(UnknownValueError):
             backend = model.backend.name
-            known = not backend or backend in ("python", *ENGINES) or model.has_library(f"libtriton_{backend}.so")
+            known = not backend or backend in own or model.has_library(f"libtriton_{backend}.so")
             if not model.is_ensemble and not known:
                 yield name, f"there is no backend '{backend}' here"
 

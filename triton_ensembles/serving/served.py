@@ -37,10 +37,12 @@ from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.project.settings import project_defaults
 from triton_ensembles.sagemaker.extraction import extract
 from triton_ensembles.triton.destination import Destination, SingleModel
+from triton_ensembles.triton.home import Installation
+from triton_ensembles.triton.installed import image_of_server
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, config_of, read_config
 from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.server import TritonServer
-from triton_ensembles.triton.targets import CPU, Target, fused
+from triton_ensembles.triton.targets import CPU, Target, fused, target_of
 
 _GPUS = Path("/proc/driver/nvidia/gpus")
 _SUFFIXES = (".tar.gz", ".tgz", ".tar")
@@ -58,15 +60,23 @@ class Served:
     tops: tuple[str, ...]  # those that no ensemble of it has as a step
     python: str = ""  # the minor version that the steps need, such as "3.10"; "" where it does not matter
     is_complete: bool = False  # whether the build has written its configs, so that Triton need not complete them
+    server: Installation | None = None  # that will serve it; None for the one that setup has installed
 
 
-def served(path: Path, scratch: Path, progress: Progress = lambda _: None, single: SingleModel | None = None) -> Served:
+def served(
+    path: Path,
+    scratch: Path,
+    progress: Progress = lambda _: None,
+    single: SingleModel | None = None,
+    server: Installation | None = None,
+) -> Served:
     """The repository that ``path`` stands for.
 
     Args:
         scratch: a folder for what is unpacked, linked or built from it; the caller removes it after the server.
         progress: is told what takes long.
         single: what ``check`` is told of a single-model endpoint, where it will be on one.
+        server: the Triton that will serve it, where it is not the one that ``setup`` has installed.
 
     Raises:
         EnsembleError: there is no model, the archive cannot be unpacked, or ``check`` finds errors, all of which the
@@ -76,12 +86,14 @@ def served(path: Path, scratch: Path, progress: Progress = lambda _: None, singl
         raise UsageError("there is no such file or folder", path=path)
     name, path = _name_of(path), repository_at(path)
     if (path / RECIPE).is_file():
-        return of_built(built_of(path, progress), path)
+        target = target_of("cpu", image) if (image := image_of_server(server)) else None
+        return of_built(built_of(path, progress, target), path, server)
     repositories = list(find_repositories(path))  # once: there may be a hundred thousand files
     message = f"this cannot be served, because check finds faults in {shown(path)}"
-    refuse_faults(path, replace(here(), single=single), message, repositories=repositories)
+    refuse_faults(path, replace(here(server), single=single), message, repositories=repositories)
+    refuse_missing_engines(repositories, server)
     laid = laid_out(path, repositories, scratch, progress)
-    return replace(laid, name=name) if path.is_dir() else laid
+    return replace(laid, name=name if path.is_dir() else laid.name, server=server)
 
 
 def laid_out(path: Path, repositories: Sequence[Repository], scratch: Path, progress: Progress) -> Served:
@@ -96,9 +108,11 @@ def laid_out(path: Path, repositories: Sequence[Repository], scratch: Path, prog
     return _served(name, path, repository, repositories)
 
 
-def of_built(built: Built, folder: Path) -> Served:
+def of_built(built: Built, folder: Path, server: Installation | None = None) -> Served:
     """The repository that the build of the project's ensemble in ``folder`` has staged."""
-    return _served(built.name, folder, built.repository)
+    read = list(find_repositories(built.repository))
+    refuse_missing_engines(read, server)
+    return replace(_served(built.name, folder, built.repository, read), server=server)
 
 
 def server_of(
@@ -120,6 +134,7 @@ def server_of(
         log=log,
         python=one_python({source.name: source.python for source in all_served}),
         progress=progress,
+        home=all_served[0].server if all_served else None,
     )
 
 
@@ -138,9 +153,9 @@ def refuse_shared_names(all_served: Sequence[Served]) -> None:
                 )
 
 
-def here() -> Destination:
+def here(server: Installation | None = None) -> Destination:
     """The server on this machine."""
-    return Destination("" if _GPUS.is_dir() else CPU.name)
+    return Destination("" if _GPUS.is_dir() else CPU.name, image=image_of_server(server))
 
 
 def repository_at(path: Path) -> Path:
@@ -221,10 +236,8 @@ def _steps(config: ModelConfig) -> list[str]:
     return [step.model_name for step in config.ensemble_scheduling.step]
 
 
-def _served(name: str, path: Path, repository: Path, read: Sequence[Repository] | None = None) -> Served:
-    """``read``: the repository as ``check`` has read it, if it has."""
-    read = list(find_repositories(repository)) if read is None else read
-    refuse_missing_engines(read)
+def _served(name: str, path: Path, repository: Path, read: Sequence[Repository]) -> Served:
+    """``read``: the repository as ``check`` reads it."""
     folders = [repository / folder for folder in _folders(repository) if _is_model(repository / folder)]
     configs = (config_of(folder) for folder in folders)
     steps = {step.model_name for config in configs for step in config.ensemble_scheduling.step}
@@ -242,11 +255,12 @@ def _served(name: str, path: Path, repository: Path, read: Sequence[Repository] 
     )
 
 
-def refuse_missing_engines(repositories: Iterable[Repository]) -> None:
+def refuse_missing_engines(repositories: Iterable[Repository], server: Installation | None = None) -> None:
     """Raise :class:`EnsembleError` for the first model whose engine is not installed, with what installs it."""
+    own = server.backends if server else ()
     for model in (model for repository in repositories for model in repository.models_read):
         with contextlib.suppress(UnknownValueError):
-            if not model.is_ensemble:
+            if not model.is_ensemble and model.backend.name not in own:
                 require_engine(model.backend.name, model.folder)
 
 

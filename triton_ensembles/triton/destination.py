@@ -33,6 +33,7 @@ class Destination:
     image: str = ""  # the name of a Triton image, or only its release ("24.09"); "" for this project's own server
     dockerfile: Dockerfile | None = None  # that the image is made from, where that is known
     single: SingleModel | None = None  # on a single-model endpoint of SageMaker; None is a multi-model one
+    replaces: str = ""  # the release that served it before, ``24.09``, where a change of image is judged
 
     @property
     def release(self) -> tuple[int, int]:

@@ -15,6 +15,7 @@ The wheels' Python requirements are not installed: they pin packages that the se
 
 import json
 import os
+import re
 import sys
 import tempfile
 import zipfile
@@ -27,11 +28,13 @@ from triton_ensembles.ground.files import file_digest, files_in, remove
 from triton_ensembles.ground.paths import HOME_VARIABLE, SETUP, user_folder
 from triton_ensembles.triton.loopback import bind_sagemaker_to_loopback
 from triton_ensembles.triton.machine import check_machine
+from triton_ensembles.triton.releases import version
 from triton_ensembles.triton.wheels import download_wheels
 
 VERSION = "2.51.0"
 STUB = "triton_python_backend_stub"  # the process that runs a Python model; one in the model's folder is preferred
 _FILES = "files.json"
+LIBRARIES = "nvidia_pytriton.libs"
 WHEELS = Path(__file__).parent / "requirements" / "triton.txt"
 
 # The libraries that perf_analyzer links to, and their hashed names in the server's wheel.
@@ -40,28 +43,64 @@ STUB_PYTHONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 """The Pythons that the wheel has stubs for."""
 
 
-class TritonHome:
-    """The paths of an installed home, whose ``folder`` is ``.triton/2.51.0``."""
+class Installation:
+    """A Triton that is installed here in ``server``, the folder with bin/, backends/ and lib/, as /opt/tritonserver of
+    NVIDIA's image. ``folder``: of what is made for it, such as the folder for --backend-directory."""
 
     PYTHON_BACKEND: ClassVar = ("libtriton_python.so", "triton_python_backend_utils.py")
     """The files of the Python backend that are the same for every stub."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, server: Path, folder: Path, version: str) -> None:
+        self.server = server
         self.folder = folder
-        self._wheel = folder / "pytriton" / "tritonserver"
-        self.tritonserver = self._wheel / "bin" / "tritonserver"
-        self.python_backend = self._wheel / "backends" / "python"
-        self.libraries = folder / "nvidia_pytriton.libs"
-        self.perf_analyzer = folder / "bin" / "perf_analyzer"
-        self.perf_libraries = folder / "perf_libs"
+        self.version = version
+        self.tritonserver = server / "bin" / "tritonserver"
+        self.python_backend = server / "backends" / "python"
+
+    @property
+    def library_folders(self) -> list[str]:
+        """Those of its shared libraries: where auditwheel has put the wheel's, or else lib/, and CUDA's, which an image
+        names in LD_LIBRARY_PATH."""
+        if (wheel := self.server.parent.parent / LIBRARIES).is_dir():
+            return [os.fspath(wheel)]
+        return [os.fspath(self.server / "lib"), *filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep))]
+
+    @property
+    def backends(self) -> dict[str, Path]:
+        """The folders of the backends that it has beside the Python backend, by name."""
+        folders = (path for path in sorted((self.server / "backends").iterdir()) if path.is_dir())
+        return {path.name: path for path in folders if path != self.python_backend}
+
+    @property
+    def stubs(self) -> dict[str, Path]:
+        """Its stubs by Python minor version: the wheel has several, an image one, which says what it is linked to."""
+        stubs = {path.parent.name: path for path in self.server.glob(f"python_backend_stubs/*/{STUB}")}
+        own = self.python_backend / STUB
+        if not stubs and own.is_file() and (linked := re.search(rb"libpython(3\.\d+)\.so", own.read_bytes())):
+            stubs[linked[1].decode()] = own
+        return stubs
+
+    @property
+    def python(self) -> str:
+        """The Python of its stubs unless another is chosen: the running one, or else the newest that it has."""
+        return server_python() if server_python() in self.stubs else max(self.stubs, key=version, default="")
 
     def stub(self, python: str) -> Path:
         """The Triton stub for a Python minor version such as "3.10"."""
-        path = self._wheel / "python_backend_stubs" / python / STUB
-        if not path.is_file():
-            have = ", ".join(sorted(folder.name for folder in path.parents[1].iterdir()))
-            raise EnsembleError(f"Triton {VERSION} has no stub for Python {python}", cure=f"use one of {have}")
-        return path
+        if python not in self.stubs:
+            have = ", ".join(sorted(self.stubs))
+            raise EnsembleError(f"Triton {self.version} has no stub for Python {python}", cure=f"use one of {have}")
+        return self.stubs[python]
+
+
+class TritonHome(Installation):
+    """The Triton that ``setup`` installs; its ``folder`` is ``.triton/2.51.0``, where perf_analyzer is as well."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder / "pytriton" / "tritonserver", folder, VERSION)
+        self.libraries = folder / LIBRARIES
+        self.perf_analyzer = folder / "bin" / "perf_analyzer"
+        self.perf_libraries = folder / "perf_libs"
 
 
 def find_home(root: Path | None = None) -> TritonHome:
@@ -125,7 +164,7 @@ def _unpack(wheels: Path, home: TritonHome) -> None:
         with zipfile.ZipFile(wheel) as archive:
             for member in archive.infolist():
                 name = member.filename
-                if name.startswith(("pytriton/tritonserver/", "nvidia_pytriton.libs/")):
+                if name.startswith(("pytriton/tritonserver/", f"{LIBRARIES}/")):
                     archive.extract(member, home.folder)
                 elif name.endswith(".data/data/bin/perf_analyzer"):
                     home.perf_analyzer.parent.mkdir(parents=True, exist_ok=True)

@@ -18,6 +18,12 @@ _PATCHES = (
 )
 
 
+def is_bound_to_loopback(tritonserver: Path) -> bool:
+    """Whether this executable file has the changed address."""
+    code = tritonserver.read_bytes()
+    return all(code.count(new) == 1 for _, new in _PATCHES)
+
+
 def bind_sagemaker_to_loopback(tritonserver: Path) -> None:
     """Change the default address in the executable file of tritonserver 2.51.0 of the wheel nvidia-pytriton 0.7.0."""
     code = tritonserver.read_bytes()

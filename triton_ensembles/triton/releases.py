@@ -208,6 +208,12 @@ def backends_of(target: Destination) -> frozenset[str] | None:
 
 
 @cache
+def changes() -> list[dict[str, str]]:
+    """The rows of behavior.csv, whose head explains the columns."""
+    return _rows("behavior.csv")
+
+
+@cache
 def families() -> tuple[str, ...]:
     """The instance families of the table, such as ``g5``."""
     return tuple(row["family"] for row in _rows("instances.csv"))

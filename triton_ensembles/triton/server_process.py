@@ -27,7 +27,7 @@ from triton_ensembles.ground.processes import (
     with_variable,
 )
 from triton_ensembles.runtime.backends import PACKAGES
-from triton_ensembles.triton.home import find_home, server_python
+from triton_ensembles.triton.home import Installation, find_home, server_python
 from triton_ensembles.triton.leftovers import Leftovers
 from triton_ensembles.triton.log import (
     began_to_load,
@@ -82,6 +82,7 @@ class ServerOptions(TypedDict, total=False):
     python: str
     ready_seconds: float
     progress: Callable[[float], None] | None
+    home: Installation | None
 
 
 class ServerProcess:
@@ -94,6 +95,7 @@ class ServerProcess:
         python: the minor version of the stubs' Python, such as "3.10"; "" is the one that runs this.
         ready_seconds: how long starting may take, loading of models included.
         progress: called every five seconds of loading with the seconds so far.
+        home: the Triton that is started; by default the one that ``setup`` has installed.
 
     A busy port, a missing binary or Python, or a server that does not start (with its reason) raises EnsembleError.
     """
@@ -112,13 +114,15 @@ class ServerProcess:
         python: str = "",
         ready_seconds: float = 300,
         progress: Callable[[float], None] | None = None,
+        home: Installation | None = None,
     ) -> None:
+        self._home = home
         self._resources = contextlib.ExitStack()
         self.ports = ports or self._resources.enter_context(Ports.reserved())
         self.log = log or Path(self._resources.enter_context(tempfile.TemporaryDirectory(prefix="triton-"))) / "log"
         self.written_log = self.log  # as it is read, also when its path has been removed; see launch()
         self._append_log = append_log
-        self.python = python or server_python()
+        self.python = python or (home.python if home else server_python())
         self._log_start = 0
         self._launches = 0
         self._ready_seconds = ready_seconds
@@ -179,7 +183,7 @@ class ServerProcess:
         The kernel ends it with the calling thread, which must therefore last.
         """
         self._launches += 1
-        home = find_home()
+        home = self._home or find_home()
         stubs = prepare_stubs(home, self.python)
         names = os.environ.keys() & _OF_A_CONTAINER if self.command.contained else os.environ.keys()
         inherited = {name: os.environ[name] for name in names if not name.startswith("PYTHON") and name != PACKAGES}

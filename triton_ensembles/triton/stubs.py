@@ -29,7 +29,7 @@ from triton_ensembles.ground.paths import BACKENDS, COMMAND, HOME_VARIABLE, SETU
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.runtime.backends import ENGINES, PACKAGES
 from triton_ensembles.triton.bare_python import bare_python
-from triton_ensembles.triton.home import STUB, TritonHome, server_python
+from triton_ensembles.triton.home import STUB, Installation, server_python
 from triton_ensembles.triton.interpreter import Interpreter, find_interpreter
 
 _ENVIRONMENT = "pb_exec_env_model.py.tar.gz"  # of a Python-based backend; Triton's name, though it is a folder here
@@ -43,13 +43,15 @@ class Stubs:
     environment: Mapping[str, str]
 
 
-def prepare_stubs(home: TritonHome, python: str = "", progress: Progress = lambda _: None) -> Stubs:
-    """Make what is missing for stubs of ``python``, such as "3.10"; "" is the Python that runs this.
+def prepare_stubs(home: Installation, python: str = "", progress: Progress = lambda _: None) -> Stubs:
+    """Make what is missing for stubs of ``python``, such as "3.10"; "" is the one that runs this, if it has that.
+
+    A backend that the server has itself is taken from it; the others are this package's.
 
     Raises:
         EnsembleError: Triton has no stub for it, it is not on this machine, or numpy cannot be downloaded.
     """
-    minor = python or server_python()
+    minor = python or home.python
     stub = home.stub(minor)
     interpreter = _interpreter(minor)
     bare = bare_python(interpreter, home.folder.parent, progress)
@@ -59,12 +61,15 @@ def prepare_stubs(home: TritonHome, python: str = "", progress: Progress = lambd
     folder = root / f"backends-{minor}-{digest(os.path.relpath(served, root / 'backends'))[:8]}"
     places = {folder / "python": _python_backend(home, stub)}
     if minor == server_python():
-        places[folder] = dict.fromkeys(ENGINES, served)
+        places[folder] = dict.fromkeys(ENGINES, served) | home.backends
+    elif server_python() not in home.stubs:  # so that nothing runs the engines of this package
+        places[folder] = home.backends
     else:
         engines = bare_python(_interpreter(server_python()), home.folder.parent, progress)
         files = _python_backend(home, home.stub(server_python()))
         files |= {"model.py": served / "model.py", _ENVIRONMENT: engines}
-        places |= {folder / engine: files for engine in ENGINES}
+        places |= {folder / engine: files for engine in ENGINES if engine not in home.backends}
+        places[folder] = home.backends
     for place, files in places.items():
         try:
             _put(place, files)
@@ -84,7 +89,7 @@ def _interpreter(minor: str) -> Interpreter:
     return interpreter
 
 
-def _python_backend(home: TritonHome, stub: Path) -> dict[str, Path]:
+def _python_backend(home: Installation, stub: Path) -> dict[str, Path]:
     """The files of Triton's Python backend by name."""
     return {name: home.python_backend / name for name in home.PYTHON_BACKEND} | {STUB: stub}
 
@@ -98,7 +103,7 @@ def _put(folder: Path, files: Mapping[str, Path]) -> None:
         folder.unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
     for name, source in files.items():
-        path, ours = folder / name, name not in (*TritonHome.PYTHON_BACKEND, STUB)
+        path, ours = folder / name, name not in (*Installation.PYTHON_BACKEND, STUB)
         if path.is_symlink() == ours and path.exists() and (path.samefile(source) or filecmp.cmp(path, source)):
             continue
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
@@ -110,12 +115,12 @@ def _put(folder: Path, files: Mapping[str, Path]) -> None:
             replacement.replace(path)
 
 
-def _environment(home: TritonHome, interpreter: Interpreter, bare: Path) -> dict[str, str]:
+def _environment(home: Installation, interpreter: Interpreter, bare: Path) -> dict[str, str]:
     assert interpreter.shared_library is not None
-    libraries = (home.libraries, interpreter.shared_library.parent)
+    libraries = (*home.library_folders, os.fspath(interpreter.shared_library.parent))
     return {
         PACKAGES: os.pathsep.join(site.getsitepackages()),
         "PATH": os.pathsep.join((os.fspath(bare / "bin"), os.environ.get("PATH", os.defpath))),
-        "LD_LIBRARY_PATH": os.pathsep.join(map(os.fspath, libraries)),
+        "LD_LIBRARY_PATH": os.pathsep.join(libraries),
         "TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "2"),
     }

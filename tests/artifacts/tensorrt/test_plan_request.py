@@ -12,6 +12,7 @@ from triton_ensembles.artifacts.tensorrt.plan_request import PlanRequest, read_r
 from triton_ensembles.artifacts.tensorrt.profiles import read_profile
 from triton_ensembles.artifacts.tensorrt_plan import plan_request_for
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.project.recipe.plan_precision import FLAGS, refuse_precision
 
 IMAGES = PlanRequest(
     name="x.inception",
@@ -22,12 +23,22 @@ IMAGES = PlanRequest(
 )
 
 
-def test_a_script_of_the_project_says_what_a_plan_is_measured_on(tmp_path: Path) -> None:
-    """Otherwise a plan could be built only of the networks that this package has checks for."""
+def write_onnx(path: Path, *, quantized: bool = False) -> Path:
+    """A network of one layer, ["batch", 3, 224, 224], whose input goes through int8 if it is ``quantized``."""
     shape = ["batch", 3, 224, 224]
     tensors = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name in ("input", "output")]
-    graph = helper.make_graph([helper.make_node("Relu", ["input"], ["output"])], "g", tensors[:1], tensors[1:])
-    onnx.save(helper.make_model(graph), tmp_path / "model.onnx")
+    constants = [helper.make_tensor("s", onnx.TensorProto.FLOAT, [], [0.1]), helper.make_tensor("z", 3, [], [0])]
+    nodes = [helper.make_node("QuantizeLinear", ["input", "s", "z"], ["q"])] if quantized else []
+    nodes += [helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"])] if quantized else []
+    nodes.append(helper.make_node("Relu", ["d" if quantized else "input"], ["output"]))
+    graph = helper.make_graph(nodes, "g", tensors[:1], tensors[1:], constants if quantized else [])
+    onnx.save(helper.make_model(graph), path)
+    return path
+
+
+def test_a_script_of_the_project_says_what_a_plan_is_measured_on(tmp_path: Path) -> None:
+    """Otherwise a plan could be built only of the networks that this package has checks for."""
+    write_onnx(tmp_path / "model.onnx")
     options = {"profiles": ["1 2 4"], "accuracy": "ensembles/resnet/accuracy.py"}
     request = plan_request_for("x.y", tmp_path / "model.onnx", {}, options, ROOT)
     assert request.inputs == {"input": (-1, 3, 224, 224)}
@@ -51,7 +62,10 @@ def test_a_request_is_read_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"precision": "int8", "profiles": ["1 1 1"], "accuracy": "sentences"}, "fp16 or fp32, not 'int8'"),
+        *(
+            ({"precision": wrong, "profiles": ["1 1 1"], "accuracy": "sentences"}, "is no precision of a plan; write")
+            for wrong in ("int4", "", "fp16+fp16", "fp32+fp16", "int8 fp16")
+        ),
         ({"accuracy": "sentences"}, "a plan needs profiles"),
         ({"profiles": ["1x8 1x4 1x2"], "accuracy": "sentences"}, "is not a profile"),
     ],
@@ -59,3 +73,54 @@ def test_a_request_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_options_that_are_not_valid_are_refused_before_tensorrt_runs(options: dict[str, object], words: str) -> None:
     with pytest.raises(EnsembleError, match=words):
         plan_request_for("x.y", Path("model.onnx"), {}, options, Path())
+
+
+@pytest.mark.parametrize(
+    ("precision", "tensorrt", "flags"),
+    [
+        ("fp32", "10.4.0", ["--noTF32"]),
+        ("tf32", "10.4.0", []),
+        ("fp16", "8.6.1.6", ["--fp16"]),
+        ("bf16", "10.4.0", ["--bf16"]),
+        ("int8", "10.4.0", ["--int8"]),
+        ("int8+fp16", "10.4.0", ["--fp16", "--int8"]),
+        ("bf16+int8+fp16", "10.4.0", ["--fp16", "--bf16", "--int8"]),
+        ("int8", "11.1.0.106", []),
+        ("fp32", "11.1.0.106", ["--noTF32"]),
+    ],
+)
+def test_a_precision_is_what_trtexec_of_that_release_takes(
+    precision: str, tensorrt: str, flags: list[str], tmp_path: Path
+) -> None:
+    """Otherwise the build fails on the GPU machine, or computes in TF32 what was measured in fp32."""
+    options = {"profiles": ["1 2 4"], "accuracy": "ensembles/resnet/accuracy.py", "precision": precision}
+    refuse_precision("model.plan", options, tensorrt)
+    model = write_onnx(tmp_path / "model.onnx", quantized="int8" in precision)
+    request = plan_request_for("x.y", model, {}, options, ROOT, tensorrt)
+    write_request(request, model, tmp_path / "folder")
+    command = read_request(tmp_path / "folder", "x.y").build_command()
+    assert [word for word in command if word in {*FLAGS.values(), "--best"}] == flags
+
+
+@pytest.mark.parametrize(
+    ("precision", "tensorrt", "words"),
+    [
+        ("bf16", "8.6.1.6", "has precision bf16, but TensorRT 8.6.1.6 has no --bf16"),
+        ("bf16", "11.1.0.106", "has precision bf16, but TensorRT 11.1.0.106 computes in the types of the ONNX file"),
+        ("int8+fp16", "11.1.0.106", "has precision fp16, but TensorRT 11"),
+    ],
+)
+def test_a_flag_that_a_release_has_not_is_refused_by_name(precision: str, tensorrt: str, words: str) -> None:
+    with pytest.raises(EnsembleError, match=words):
+        refuse_precision("model.plan", {"precision": precision}, tensorrt)
+    refuse_precision("model.plan", {"precision": precision}, "")  # an unknown TensorRT may take it
+
+
+def test_int8_needs_a_quantized_file_and_such_a_file_needs_int8(tmp_path: Path) -> None:
+    options = {"profiles": ["1 2 4"], "accuracy": "ensembles/resnet/accuracy.py"}
+    plain, quantized = write_onnx(tmp_path / "p.onnx"), write_onnx(tmp_path / "q.onnx", quantized=True)
+    with pytest.raises(EnsembleError, match="int8 needs an ONNX file with QuantizeLinear and DequantizeLinear nodes"):
+        plan_request_for("x.y", plain, {}, options | {"precision": "int8+bf16"}, ROOT, "10.4.0")
+    with pytest.raises(EnsembleError, match=r"is quantized .* a plan of it in fp16 cannot be built; write"):
+        plan_request_for("x.y", quantized, {}, options, ROOT, "10.4.0")
+    plan_request_for("x.y", quantized, {}, options | {"precision": "tf32"}, ROOT, "11.1.0.106")

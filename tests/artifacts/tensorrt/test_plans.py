@@ -16,9 +16,11 @@ from triton_ensembles.building.made.store import Store
 from triton_ensembles.building.made.tensorrt_plans import find_plans
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.plan import plan_build
+from triton_ensembles.checking import check
 from triton_ensembles.commands.cli import main
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.recipe.reader import read_recipe
+from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import agree
 from triton_ensembles.triton.targets import Target, gpu
 
@@ -166,4 +168,7 @@ def test_fp16_is_refused_where_tensorrt_no_longer_has_it(mine: Places, machine: 
     arguments = ["engines", "bert_trt", "--image", "26.07", "--output", str(mine.build / "engines")]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 1 and "has precision fp16" in result.output
+    checked = check([mine.ensembles / "bert_trt"], Destination("gpu", image="26.07"))
+    assert [fault.rule for fault in checked.faults if "has precision fp16" in fault.message] == ["recipe-maker-options"]
+    assert not check([mine.ensembles / "bert_trt"], Destination("gpu", image="26.05")).errors
     assert not (mine.build / "engines").exists()

@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> None:
             profiles += 1
         elif name in ("--minShapes", "--optShapes", "--maxShapes"):
             assert profiles and SHAPES.fullmatch(value), argument
-        elif name in ("--fp16", "--skipInference"):
+        elif name in ("--noTF32", "--fp16", "--bf16", "--int8", "--skipInference"):
             assert not value
         else:
             assert name in (

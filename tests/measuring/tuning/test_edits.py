@@ -76,6 +76,7 @@ TABLE = ["", "[parameters.bert-trt]"]
         ("bert_trt", {"threads": 1}, [*TABLE, 'intra_op_thread_count = "1"']),
         ("bert_trt", {"preprocess.instances": 3}, ["    count: 3"]),
         ("dali_inception", {"dali.threads": 2}, ['    string_value: "2"']),
+        ("resnet_pytorch", {"resnet.INFERENCE_MODE": "false"}, ["", "[parameters.resnet]", 'INFERENCE_MODE = "false"']),
         ("resnet_pytorch", {"resnet.queue_delay_us": 500}, ["  max_queue_delay_microseconds: 500"]),
         ("resnet_pytorch", {"resnet.preferred_batch_size": 8}, ["  preferred_batch_size: [ 8 ]"]),
     ],

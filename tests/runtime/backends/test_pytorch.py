@@ -14,8 +14,10 @@ import tritonclient.grpc as triton
 
 from tests.runtime.backends.conftest import Array, ModelServer
 from tests.runtime.backends.embedding import parameter
+from triton_ensembles.checking.rules.config.parameters import PARAMETERS as CHECKED
 from triton_ensembles.ground.processes import descendants
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
+from triton_ensembles.runtime.backends.pytorch.parameters import PARAMETERS, SWITCHES
 from triton_ensembles.runtime.backends.pytorch.tensor_positions import input_positions
 from triton_ensembles.runtime.backends.pytorch.torch_settings import device_of
 
@@ -241,7 +243,17 @@ def test_all_parameters_of_the_native_backend(model_server: ModelServer) -> None
         np.testing.assert_array_equal(answer["VECTORS__0"], TABLE[given])
     log = model_server.server.log.read_text()
     assert re.findall(r"options: parameter (\S+) of the config is unknown to this backend", log) == ["INFERENCE_MOD"]
-    assert re.findall(r"options: parameter (\S+) has no effect: ", log) == ["ENABLE_NVFUSER", "ENABLE_WEIGHT_SHARING"]
+    without = ["DISABLE_CUDNN", "ENABLE_CACHE_CLEANING", "ENABLE_NVFUSER", "ENABLE_WEIGHT_SHARING"]
+    assert re.findall(r"options: parameter (\S+) has no effect: ", log) == without
+
+
+def test_the_table_of_parameters_has_what_the_backend_and_the_checker_read() -> None:
+    """Otherwise a switch that tune has found is one that the server ignores, or check calls it misspelt."""
+    assert PARAMETERS.keys() == set(CHECKED["pytorch"])
+    assert set(SWITCHES) == {
+        *("INFERENCE_MODE", "DISABLE_OPTIMIZED_EXECUTION", "ENABLE_JIT_EXECUTOR", "ENABLE_JIT_PROFILING"),
+        "ENABLE_TENSOR_FUSER",
+    }
 
 
 def test_an_output_that_differs_from_the_config_is_refused(model_server: ModelServer) -> None:

@@ -98,7 +98,9 @@ def build_with_api(request: PlanRequest, folder: Path, gpu: Gpu) -> None:
         profiles.append(profile)
     cache = folder / f"{request.name}.timing.cache"
     known = str(cache) if cache.is_file() else None
-    config = CreateConfig(fp16=request.precision == "fp16", profiles=profiles, load_timing_cache=known)
+    types = [] if request.strongly_typed else request.precision.split("+")
+    flags = {name: True for name in types if name != "fp32"} | {"tf32": request.precision != "fp32"}  # as trtexec
+    config = CreateConfig(**flags, profiles=profiles, load_timing_cache=known)
     network = network_from_onnx_path(str(folder / f"{request.name}.onnx"))
     engine = engine_from_network(network, config=config, save_timing_cache=str(cache))
     save_engine(engine, str(folder / f"{request.name}.plan"))

@@ -12,7 +12,7 @@ The files to take to a machine with TensorRT and the GPU::
     NAME.outputN.json       the plan's outputs for the inputs N
     NAME.timing.cache       speeds up the next build for the same GPU
 
-Options of trtexec as of TensorRT 8.6 to 10 (samples/common/sampleOptions.cpp).
+Options of trtexec as of TensorRT 8.6 to 11 (samples/common/sampleOptions.cpp).
 """
 
 import json
@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 from triton_ensembles.artifacts.tensorrt.profiles import Profile, fill, read_profile
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest
+from triton_ensembles.project.recipe.plan_precision import FLAGS
 
 Feed = Mapping[str, NDArray[Any]]
-PRECISIONS = ("fp16", "fp32")
 
 # The folders on PATH are where NVIDIA's images keep trtexec.
 _SCRIPT = """#!/bin/sh
@@ -56,16 +56,18 @@ class PlanRequest:
     """A plan to build."""
 
     name: str  # the beginning of its files' names, `bert_trt.bert-trt`
-    precision: str  # "fp16" or "fp32"
+    precision: str  # "fp16", or another of plan_precision.py
     profiles: tuple[Profile, ...]  # the shapes to build it for
     inputs: Mapping[str, tuple[int, ...]]  # dims of the model's inputs by name, -1 for axes that vary
     feeds: tuple[Feed, ...]  # test inputs by name, one set for each profile
+    strongly_typed: bool = False  # for TensorRT 11, which takes the types of the ONNX file
 
     def build_command(self) -> list[str]:
         """The command of trtexec that builds the plan, run in the folder."""
         command = ["trtexec", f"--onnx={self.name}.onnx", f"--saveEngine={self.name}.plan", "--skipInference"]
         command += [f"--timingCacheFile={self.name}.timing.cache"]
-        command += ["--fp16"] if self.precision == "fp16" else []
+        flags = [FLAGS[name] for name in self.precision.split("+")]
+        command += [flag for flag in flags if flag and not (self.strongly_typed and flag == "--int8")]
         for number, profile in enumerate(self.profiles):
             command.append(f"--profile={number}")
             for option, sizes in (("min", profile.minimum), ("opt", profile.optimum), ("max", profile.maximum)):
@@ -88,14 +90,6 @@ class PlanRequest:
         return f"{self.name}.feed{number}.{tensor.replace('/', '_')}.bin"  # TensorFlow's names have slashes
 
 
-def precision_of(options: Mapping[str, Any]) -> str:
-    """The precision in an artifact's options, "fp16" by default. Raises :class:`EnsembleError` when it is not valid."""
-    precision = str(options.get("precision", PRECISIONS[0]))
-    if precision not in PRECISIONS:
-        raise EnsembleError(f"the precision of a plan is {' or '.join(PRECISIONS)}, not {precision!r}")
-    return precision
-
-
 def _spec(shapes: Mapping[str, Sequence[int]]) -> str:
     return ",".join(f"{tensor}:{'x'.join(map(str, sizes))}" for tensor, sizes in shapes.items())
 
@@ -110,6 +104,7 @@ def write_request(request: PlanRequest, onnx: Path, folder: Path) -> Path:
     about = {
         "name": request.name,
         "precision": request.precision,
+        "strongly_typed": request.strongly_typed,
         "profiles": [str(profile) for profile in request.profiles],
         "inputs": request.inputs,
         "feeds": [
@@ -141,6 +136,7 @@ def read_request(folder: Path, name: str) -> PlanRequest:
             {tensor: np.empty(facts["shape"], facts["dtype"]) for tensor, facts in feed.items()}
             for feed in about["feeds"]
         ),
+        strongly_typed=about.get("strongly_typed", False),
     )
     for number, feed in enumerate(request.feeds):
         for tensor, array in feed.items():

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.artifacts.tensorrt.plan_builders import docker_image, find_gpu, find_plan_builder
-from triton_ensembles.artifacts.tensorrt.plan_request import precision_of, read_plan
+from triton_ensembles.artifacts.tensorrt.plan_request import read_plan
 from triton_ensembles.artifacts.tensorrt.profiles import profiles_of
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.artifact import Artifact
+from triton_ensembles.project.recipe.plan_precision import precision_of, refuse_precision
 from triton_ensembles.project.recipe.values import Options
 from triton_ensembles.triton.releases import agree, instance_of, version
 from triton_ensembles.triton.targets import Target
@@ -44,7 +45,8 @@ def find_plans(
     plans = [artifact for artifact in artifacts if artifact.maker == PLAN]
     if not plans:
         return {}
-    refuse_fp16(plans, target)
+    for plan in plans:
+        refuse_precision(plan.path, plan.options, target.release.tensorrt)
     if engines_from is not None:
         return {plan.path: _prebuilt(plan, plan_name(ensemble, plan), engines_from, target) for plan in plans}
     gpu = find_gpu()
@@ -63,19 +65,9 @@ def find_plans(
             "     with trtexec and the GPU, and build anywhere with --engines-from DIR (ENGINES_FROM=DIR with make)",
         )
     _refuse_other_gpu(gpu.name, gpu.compute_capability, target, None)
-    local: Options = {"builder": builder.name, "tensorrt": builder.tensorrt, "docker_image": builder.image}
-    local |= {"gpu": gpu.name, "compute_capability": gpu.compute_capability}
+    local: Options = {"builder": builder.name, "docker_image": builder.image, "gpu": gpu.name}
+    local |= {"tensorrt": builder.tensorrt or target.release.tensorrt, "compute_capability": gpu.compute_capability}
     return {plan.path: PlanInputs({"name": plan_name(ensemble, plan), **local}, {}) for plan in plans}
-
-
-def refuse_fp16(plans: Sequence[Artifact], target: Target) -> None:
-    """Raises :class:`EnsembleError` for a plan in FP16 if the target's TensorRT no longer has that option."""
-    for artifact in plans:
-        if version(target.release.tensorrt) >= (11,) and precision_of(artifact.options) == "fp16":
-            tensorrt = f"TensorRT {target.release.tensorrt} of Triton {target.image}"
-            message = f"{tensorrt} computes in the types of the ONNX file only, which are fp32"
-            cure = 'write options.precision = "fp32", or build for an image up to 26.05'
-            raise EnsembleError(f"{artifact.path} has precision fp16, but {message}", cure=cure)
 
 
 def _prebuilt(artifact: Artifact, name: str, folder: Path, target: Target) -> PlanInputs:

@@ -16,6 +16,7 @@ from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.serving.packing import Packed, pack
 from triton_ensembles.serving.served import Served, of_built, served, server_of
 from triton_ensembles.starter.fused import build_fused
+from triton_ensembles.triton.home import Installation
 from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import Target
@@ -124,15 +125,18 @@ def timed_progress(name: str) -> Callable[[str], None]:
     return lambda line: say(f"[{name} {time.monotonic() - started:5.1f} s] {line}")
 
 
-def serve_all(names: Chosen, weights: options.Weights, target: Target, scratch: Path) -> list[Served]:
+def serve_all(
+    names: Chosen, weights: options.Weights, target: Target, scratch: Path, server: Installation | None = None
+) -> list[Served]:
     """Sources to serve: the chosen ensembles, built, and what lies at the chosen paths.
 
     Args:
         scratch: for what is unpacked; the caller removes it after the server.
+        server: the Triton that will serve them; None for the one that ``setup`` has installed.
     """
     built = build_all(names.ensembles, weights, target) if names.builds else []
-    sources = [of_built(ensemble, options.current_places().ensembles / ensemble.name) for ensemble in built]
-    return sources + [served(path, scratch, output.progress()) for path in names.paths]
+    sources = [of_built(ensemble, options.current_places().ensembles / ensemble.name, server) for ensemble in built]
+    return sources + [served(path, scratch, output.progress(), server=server) for path in names.paths]
 
 
 def server_for(all_served: Sequence[Served], ports: Ports | None = None, arguments: Sequence[str] = ()) -> TritonServer:
@@ -146,5 +150,7 @@ def server_for(all_served: Sequence[Served], ports: Ports | None = None, argumen
         log=log_of(ports.http if ports else None),
         progress=lambda seconds: say(f"  loading, {seconds:.0f} s"),
     )
-    say(f"starting tritonserver with {', '.join(source.name for source in all_served)}; its log is {shown(server.log)}")
+    own = all_served[0].server
+    name = f"tritonserver {own.version} of {shown(own.server)}" if own else "tritonserver"
+    say(f"starting {name} with {', '.join(source.name for source in all_served)}; its log is {shown(server.log)}")
     return server

@@ -15,6 +15,8 @@ from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.serving.packing import pack
 from triton_ensembles.serving.served import Served, of_built, served
 from triton_ensembles.triton.destination import Destination, SingleModel
+from triton_ensembles.triton.home import Installation
+from triton_ensembles.triton.installed import image_of_server
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
 from triton_ensembles.triton.targets import CPU, Target
 
@@ -38,7 +40,9 @@ class Hosted:
     completes: bool
 
 
-def hosted_of(selected: Chosen, scratch: Path, target: Target = CPU, *, single: bool = False) -> Hosted:
+def hosted_of(
+    selected: Chosen, scratch: Path, target: Target = CPU, *, single: bool = False, server: Installation | None = None
+) -> Hosted:
     """The archives of what is chosen: ensembles are built, repositories packed, archives taken as they are.
 
     Raises:
@@ -49,9 +53,9 @@ def hosted_of(selected: Chosen, scratch: Path, target: Target = CPU, *, single: 
     hosted: dict[str, tuple[Served, Path]] = {}
     for built in build_all(selected.ensembles, options.Weights(), target) if selected.ensembles else ():
         ensembles = options.current_places().ensembles
-        hosted[f"{built.name}.tar.gz"] = of_built(built, ensembles / built.name), built.archive
+        hosted[f"{built.name}.tar.gz"] = of_built(built, ensembles / built.name, server), built.archive
     for path in selected.paths:
-        source = served(path, scratch, say, SingleModel() if single else None)
+        source = served(path, scratch, say, SingleModel() if single else None, server)
         target_model = f"{source.name}.tar.gz"
         if target_model in hosted:
             clash = hosted[target_model][0].path
@@ -59,10 +63,11 @@ def hosted_of(selected: Chosen, scratch: Path, target: Target = CPU, *, single: 
         archive = path if path.is_file() else pack(source, scratch / target_model, say).archive
         hosted[target_model] = source, archive
     python = one_python({source.name: source.python for source, _ in hosted.values()})
+    release = image_of_server(server)
     return Hosted(
         archives={name: archive for name, (_, archive) in hosted.items()},
         configs={name: _config(source, single) for name, (source, _) in hosted.items()},
-        image=image_for(python),
+        image=f"sagemaker-tritonserver:{release}-py3-cpu" if release else image_for(python),
         served={name: source for name, (source, _) in hosted.items()},
         completes=not all(source.is_complete for source, _ in hosted.values()),
     )

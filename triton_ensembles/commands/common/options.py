@@ -17,6 +17,8 @@ from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.project.location import FALLBACK, chosen_project, find_project, no_project
 from triton_ensembles.project.settings import KEYS, project_defaults
 from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.home import Installation
+from triton_ensembles.triton.installed import image_of_server, server_at
 from triton_ensembles.triton.targets import NAMES, Target, target_of
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -48,16 +50,16 @@ def profiles_folder() -> Path:
     return (places.build if places else user_folder()) / "profiles"
 
 
-class _Checked(click.ParamType[str]):
-    """A word that ``read`` refuses with an :class:`EnsembleError`; "" means that the option is not given."""
+class _Checked(click.ParamType[Any]):
+    """What ``read`` makes of a word, or refuses with an :class:`EnsembleError`; "": the option is not given."""
 
-    def __init__(self, name: str, read: Callable[[str], str]) -> None:
+    def __init__(self, name: str, read: Callable[[str], Any]) -> None:
         self.name = name
         self._read = read
 
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
-            return self._read(value) if value else value
+            return self._read(value) if value and isinstance(value, str) else value
         except EnsembleError as error:
             self.fail(str(error), param, ctx)
 
@@ -111,6 +113,14 @@ def collected(kind: type[Any], name: str, *options: Decorator) -> Decorator:
 
     return add
 
+
+server = click.option(
+    "--server",
+    metavar="FOLDER",
+    type=_Checked("server", lambda folder: server_at(Path(folder))),
+    help="The Triton to start, such as /opt/tritonserver in NVIDIA's image: the folder with bin/tritonserver and "
+    "backends/. What it is told to serve is then checked and built for its release.  [default: that of setup]",
+)
 
 # Of commands that build.
 names = click.argument("names", nargs=-1, metavar="[ENSEMBLE]...")
@@ -170,7 +180,7 @@ class BuildTarget:
             instance = ""
         return target_of(self.target, image, instance)
 
-    def served_here(self) -> Target:
+    def served_here(self, server: Installation | None = None) -> Target:
         """As :meth:`built`, for this machine: cpu where the project's default is gpu. Raises :class:`click.UsageError`
         for an option --target gpu, which this machine cannot serve."""
         if self.target == "gpu" and is_of_project("target"):
@@ -179,7 +189,11 @@ class BuildTarget:
         if self.target == "gpu":
             message = "--target gpu is served by NVIDIA's image, not by the server on this machine: use cpu or fused"
             raise click.UsageError(message)
-        return self.built()
+        own = image_of_server(server) if not self.image or is_of_project("image") else ""
+        target = replace(self, image=own).built() if own else self.built()
+        if server and target.python:
+            server.stub(target.python)
+        return target
 
 
 with_weights = collected(Weights, "weights", _weights, _weights_dir)

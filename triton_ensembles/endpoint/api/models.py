@@ -63,7 +63,7 @@ def container_spec(request: Mapping[str, Any]) -> ContainerSpec:
         raise ValidationException("The container's Environment is larger than 32 KB")
     spec = ContainerSpec(image, url, mode, environment, multi.get("ModelCacheSetting", "Enabled"))
     if environment.get(INFERENCE_TYPE) in INFERENCE_TYPES[1:] and is_known(INFERENCE_TYPE, spec.release):
-        cure = "the local container is Triton 24.10, which has infer alone"
+        cure = "the local endpoint has infer alone"
         raise NotSupportedLocally(f"{INFERENCE_TYPE}={environment[INFERENCE_TYPE]}", cure)
     if spec.is_gateway and mode == "MultiModel":
         cure = "its one archive holds all models: leave out Mode"

@@ -18,6 +18,7 @@ from triton_ensembles.endpoint.hosting.triton_api import TritonApi
 from triton_ensembles.ground.processes import descendants, end_handles, handles, has_ended, send, wait_for_handles
 from triton_ensembles.triton.destination import LOCAL
 from triton_ensembles.triton.gateway_server import GatewayServer
+from triton_ensembles.triton.home import Installation
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 from triton_ensembles.triton.server_process import BusyAbortError
 
@@ -42,6 +43,7 @@ class Container:
         startup_seconds: how long it may take until /ping answers.
         gateway: whether it is the gateway's container, with its table in the repository.
         release: of the image, whose script reads the variables.
+        home: the Triton that it starts; None for the one that ``setup`` has installed.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class Container:
         python: str = "",
         gateway: bool = False,
         release: tuple[int, int] = LOCAL,
+        home: Installation | None = None,
     ) -> None:
         self._make = partial(
             GatewayServer if gateway else partial(SageMakerServer, release=release),
@@ -62,6 +65,7 @@ class Container:
             append_log=True,
             python=python,
             ready_seconds=startup_seconds,
+            home=home,
         )
         self.name = "the gateway's container" if gateway else "tritonserver"
         self._sizes = EnvironmentSizes()

@@ -30,7 +30,7 @@ from triton_ensembles.sagemaker.contract import SHELL_CHARACTERS, TARGET_MODEL
 from triton_ensembles.sagemaker.model_state import ModelState
 from triton_ensembles.sagemaker.routing import rank
 from triton_ensembles.triton.destination import Destination
-from triton_ensembles.triton.home import find_home, server_python
+from triton_ensembles.triton.home import Installation, find_home, server_python
 from triton_ensembles.triton.ports import is_free
 from triton_ensembles.triton.releases import image_of
 from triton_ensembles.triton.sagemaker_server import PORT_VARIABLES
@@ -60,6 +60,7 @@ class Variant:
         root: a folder that ``start`` makes and ``stop`` removes. Its path may only have letters, digits and
             ``._-/+@=,:`` in it: Triton passes it to a shell.
         log: the endpoint's log file; all instances append Triton's own lines to it. It is kept after ``stop``.
+        server: the Triton of its containers; None for the one that ``setup`` has installed.
 
     ``start`` must be awaited on the event loop of a thread that outlives the variant: the kernel ends a tritonserver
     with the thread that launched it.
@@ -75,6 +76,7 @@ class Variant:
         endpoint: str,
         metrics: Metrics,
         events: RecentEvents,
+        server: Installation | None = None,
     ) -> None:
         self.plan = plan
         self._spec = plan.spec
@@ -85,6 +87,7 @@ class Variant:
         self._endpoint = endpoint
         self._metrics = metrics
         self._events = events
+        self._server = server
         self._errors: deque[RecentError] = deque(maxlen=RECENT_ERRORS)
         self._instances: list[Instance] = []
         self._invocations = 0
@@ -98,7 +101,7 @@ class Variant:
         if not _PLAIN_PATH.fullmatch(str(self._root)):
             message = f"the path of '{self._root}' may only have letters, digits and ._-/+@=,: in it"
             raise InternalFailure(message, cure="choose another folder")
-        self._python, substitution = await asyncio.to_thread(_python_for, self._spec.image)
+        self._python, substitution = await asyncio.to_thread(_python_for, self._spec.image, self._server)
         if substitution:
             self._warn(substitution)
         for name in self.plan.kept:
@@ -188,7 +191,7 @@ class Variant:
         seconds = self._budgets.startup_seconds
         environment = self._environment(index)
         gateway, release = self._spec.is_gateway, self._spec.release
-        container = Container(folder, environment, self._log, seconds, self._python, gateway, release)
+        container = Container(folder, environment, self._log, seconds, self._python, gateway, release, self._server)
         kind: type[InstanceModels] = ModelCache if multi else SingleModel
         models = kind(self._spec, container, disk, self._budgets, report)
         return Instance(index, container, models, disk, self._budgets, report)
@@ -275,16 +278,16 @@ class Variant:
             took = time.monotonic() - began
 
 
-def _python_for(image: str) -> tuple[str, EnsembleError | None]:
+def _python_for(image: str, server: Installation | None = None) -> tuple[str, EnsembleError | None]:
     """The Python for the stubs of a container of this image, such as "3.10", and why it is not the image's.
 
     Where the image names no release of Triton, it is the one that runs this.
     """
-    release, own = image_of(Destination(image=image)), server_python()
+    release, own = image_of(Destination(image=image)), server.python if server else server_python()
     if release is None or release.python in ("", own):
         return own, None
     try:
-        prepare_stubs(find_home(), release.python)
+        prepare_stubs(server or find_home(), release.python)
     except EnsembleError as error:
         there = f"the image of Triton {release.release} runs Python steps with Python {release.python}"
         message = f"{there}, but here they run with Python {own}: {error.message}"

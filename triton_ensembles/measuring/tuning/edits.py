@@ -17,6 +17,7 @@ from triton_ensembles.measuring.tuning.knobs import THREADS
 from triton_ensembles.measuring.tuning.recipe_edit import Keys, edit_recipe
 from triton_ensembles.measuring.tuning.space import Candidate, Setting
 from triton_ensembles.project.recipe.places import RECIPE
+from triton_ensembles.runtime.backends.pytorch.parameters import SWITCHES
 from triton_ensembles.triton.model_config import CONFIG
 
 _LONGEST = 16 << 20  # bytes
@@ -96,6 +97,8 @@ class Files:
                 config["instance_group", 0, "count"] = _integer(value)
         elif setting.key == "threads":
             self._put_threads(step, str(value), candidate, recipe, config)
+        elif setting.key in SWITCHES:
+            self._put_parameter(step, setting.key, str(value), recipe, config)
         elif setting.key == "queue_delay_us":
             config[_BATCHING, "max_queue_delay_microseconds"] = _integer(value)
         elif setting.key == "preferred_batch_size":
@@ -125,7 +128,11 @@ class Files:
         engine = self._settings.get(f"{step}.engine")
         present = written_backend(self._plan.configs[step])
         backend = str(candidate.value(engine)).split()[0] if engine else present
-        key = THREADS[backend]
+        self._put_parameter(step, THREADS[backend], value, recipe, config)
+
+    def _put_parameter(
+        self, step: str, key: str, value: str, recipe: dict[Keys, str | int], config: dict[FieldPath, Scalar]
+    ) -> None:
         in_recipe = key in self._plan.recipe.parameters.get(step, {})
         if key in self._plan.configs[step].parameters and not in_recipe:
             config["parameters", key, "value", "string_value"] = value

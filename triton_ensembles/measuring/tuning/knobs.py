@@ -5,6 +5,7 @@ They follow from the ensemble: its steps, their backends and their files. What e
     engine                "onnxruntime fp32": the backend and the precision of a step, [engines.STEP] in the recipe
     instances             [engines.STEP] instances, or the count of instance_group in config.pbtxt
     threads               of each instance: the parameter of its backend; 0 leaves it to the backend
+    INFERENCE_MODE …      "true" or "false": the switches of PyTorch that matter on the CPU (pytorch/parameters.py)
     queue_delay_us        max_queue_delay_microseconds; None is a step without dynamic_batching
     preferred_batch_size  the one preferred size; None leaves it at max_batch_size
     max_batch_size        of a step, never less than the ensemble's
@@ -17,6 +18,7 @@ from triton_ensembles.building.planned.model_selection import written_backend
 from triton_ensembles.building.planned.plan import BuildPlan, find_ensemble, read_models
 from triton_ensembles.measuring.tuning.space import Setting, Value
 from triton_ensembles.project.recipe.schema import Recipe
+from triton_ensembles.runtime.backends.pytorch.parameters import PARAMETERS, SWITCHES
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 
 THREADS = {
@@ -68,7 +70,7 @@ class _Steps:
         settings = [
             *(setting for step in self._steps for setting in self._engine(step)),
             *self._carried(self._instances(), "instances"),
-            *(setting for step in self._steps for setting in self._threads(step)),
+            *(setting for step in self._steps for setting in (*self._threads(step), *self._switches(step))),
             *self._carried(self._delay(), "queue_delay_us"),
         ]
         if not self._plan.target.fuses:
@@ -138,6 +140,13 @@ class _Steps:
         counts: set[Value] = {count for count in _COUNTS if count <= self._cores}
         least: set[Value] = set() if backend == "dali" and int(text) else {0}
         yield Setting(step, "threads", _scale({*counts, *least, int(text)}), int(text))
+
+    def _switches(self, step: str) -> Iterator[Setting]:
+        config = self._plan.configs[step]
+        for key in SWITCHES if written_backend(config) == "pytorch" and self._plan.target.chooses_engines else ():
+            text = config.parameters[key].string_value if key in config.parameters else str(PARAMETERS[key].default)
+            present = "true" if text.lower() in ("true", "1") else "false"
+            yield Setting(step, key, ("true", "false"), present, scale=False)
 
     def _delay(self) -> Iterator[Setting]:
         for step in self._steps:

@@ -68,7 +68,7 @@ def _staged(source: Served, scratch: Path, stage: Callable[[Path], None]) -> Wat
 
 def _unpacked(source: Served) -> WatchedSource:
     def refresh() -> None:
-        refuse_faults(source.path, here(), f"check finds faults in {shown(source.path)}")
+        refuse_faults(source.path, here(source.server), f"check finds faults in {shown(source.path)}")
         with tempfile.TemporaryDirectory(dir=source.repository.parent) as folder:
             follow(unpacked(source.path, Path(folder)), source.repository)
 

@@ -9,8 +9,9 @@ from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.examples import IDENTITY, io_tensor, parameter, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule
 from triton_ensembles.checking.python.source import every_file
-from triton_ensembles.checking.rule import Example, Finding, Model, Server, Severity, rule, warning
+from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Server, Severity, rule, warning
 from triton_ensembles.ground.spelling import nearest, only_near
+from triton_ensembles.runtime.backends.pytorch import parameters
 
 # prometheus-cpp CheckLabelName: letters, digits and _, no digit first, and no __ first (Prometheus's own labels).
 # It also takes an empty name.
@@ -81,11 +82,7 @@ def metric_tag_name(model: Model) -> Iterator[Finding]:
 
 PARAMETERS = {
     "python": ("EXECUTION_ENV_PATH", "FORCE_CPU_ONLY_INPUT_TENSORS"),
-    "pytorch": (
-        "DISABLE_OPTIMIZED_EXECUTION", "ENABLE_CACHE_CLEANING", "INFERENCE_MODE", "DISABLE_CUDNN",
-        "ENABLE_TENSOR_FUSER", "ENABLE_WEIGHT_SHARING", "ENABLE_JIT_PROFILING", "ENABLE_JIT_EXECUTOR",
-        "INTRA_OP_THREAD_COUNT", "INTER_OP_THREAD_COUNT",
-    ),
+    "pytorch": tuple(parameters.PARAMETERS),
     "onnxruntime": (
         "intra_op_thread_count", "inter_op_thread_count", "execution_mode", "enable_mem_arena", "enable_mem_pattern",
         "memory.enable_memory_arena_shrinkage", "cudnn_conv_algo_search", "gpu_mem_limit", "arena_extend_strategy",
@@ -104,12 +101,18 @@ PARAMETERS = {
 
 
 @warning(
-    "Parameters of Triton and of its backends are spelled as these read them",
+    "Parameters of Triton and of its backends are spelled as these read them, in the server's release",
     source="backends r24.10: python_be.cc, libtorch.cc, onnxruntime.cc, tensorflow.cc, READMEs of the others",
     bad=python_model(parameter("FORCE_CPU_ONLY_INPUT_TENSOR", "no")),
     good=python_model(parameter("FORCE_CPU_ONLY_INPUT_TENSORS", "no"), parameter("threshold", "0.5")),
 )
-def parameter_misspelled(model: Model) -> Iterator[Finding]:
+def parameter_misspelled(model: Model, destination: Destination) -> Iterator[Finding]:
+    server, of_torch = destination.release_name, parameters.PARAMETERS if model.backend.name == "pytorch" else {}
+    for key, row in of_torch.items():
+        if key in model.config.parameters and not row.since <= server <= (row.until or server):
+            when = f"until release {row.until}" if row.until else f"since release {row.since}"
+            message = f"Triton reads '{key}' ({row.does}) {when}, and the server is {server}"
+            yield Finding(model.at("parameters", key, "key"), message, "Triton ignores it", "delete the parameter")
     known = (*PARAMETERS.get(model.backend.name, ()), STRATEGY)
     for key in sorted(model.config.parameters):
         meant = None if key in known else nearest(key, known)

@@ -7,11 +7,13 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from triton_ensembles.checking.recipe_files import project_of, recipe_of
-from triton_ensembles.checking.rule import Finding, Repository, rule
-from triton_ensembles.ground.errors import shown
+from triton_ensembles.checking.rule import Destination, Finding, Repository, rule
+from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.spelling import listed, nearest
 from triton_ensembles.project.recipe.artifact_kinds import NEEDS, SCRIPT
+from triton_ensembles.project.recipe.plan_precision import refuse_precision
 from triton_ensembles.triton.model_config import CONFIG
+from triton_ensembles.triton.releases import image_of
 
 if TYPE_CHECKING:
     from triton_ensembles.project.recipe.values import Options
@@ -23,8 +25,14 @@ _FORMS = {str: '"…"', int: "1", tuple: '["…"]'}
 
 
 @rule("A maker gets the options that it needs, and no others")
-def recipe_maker_options(repository: Repository) -> Iterator[Finding]:
+def recipe_maker_options(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    image = image_of(destination)
     for path, maker, options in _calls(repository):
+        if maker == "tensorrt_plan" and destination.device in ("", "gpu"):
+            try:
+                refuse_precision(path, options, image.tensorrt if image else "")
+            except EnsembleError as error:
+                yield Finding(repository.recipe_place("precision"), error.message, "the build refuses it", error.cure)
         needs = NEEDS[maker]
         known = {**needs.options, **needs.optional}
         unknown = [name for name in options if name not in known and not needs.any_options]

@@ -14,8 +14,9 @@ import triton_python_backend_utils as pb_utils
 from triton_ensembles.runtime.backends.common.batching import Array, BadInputError, Request, Result, decoded, run_batch
 from triton_ensembles.runtime.backends.common.instance_engine import InstanceEngine
 from triton_ensembles.runtime.backends.common.model_instance import TRITON_TYPES, LoadError, ModelInstance, Tensor
+from triton_ensembles.runtime.backends.pytorch.parameters import PARAMETERS
 from triton_ensembles.runtime.backends.pytorch.torch_model import PACKAGE_SUFFIX, Package, Script
-from triton_ensembles.runtime.backends.pytorch.torch_settings import PARAMETERS, THREADS, Settings, device_of
+from triton_ensembles.runtime.backends.pytorch.torch_settings import THREADS, Settings, device_of
 
 # Those of the native backend (src/libtorch_utils.cc). TYPE_STRING is a list of texts, not a tensor.
 _TYPES = {
@@ -28,7 +29,7 @@ _TEXT = "TYPE_STRING"
 class TorchEngine:
     """The loaded model. Raises LoadError when torch cannot load the file, or it and the config disagree."""
 
-    parameters: ClassVar[frozenset[str]] = PARAMETERS
+    parameters: ClassVar[frozenset[str]] = frozenset(PARAMETERS)
 
     def __init__(self, model: ModelInstance) -> None:
         self._batched = model.batched

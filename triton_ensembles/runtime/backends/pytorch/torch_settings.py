@@ -1,8 +1,6 @@
-"""The parameters that Triton's native PyTorch backend reads, through torch's Python API, and an instance's device.
+"""The parameters of parameters.py through torch's Python API, and an instance's device.
 
-Source of the keys, their meaning and defaults: README of triton-inference-server/pytorch_backend, "Parameters", and
-ParseParameters in its src/libtorch.cc (r24.10). There, process-wide settings are those of the model loaded last; here,
-each instance is a process.
+In Triton's native backend, process-wide settings are those of the model loaded last; here, each instance is a process.
 """
 
 import contextlib
@@ -12,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 import torch
 
 from triton_ensembles.runtime.backends.common.model_instance import LoadError, ModelInstance
+from triton_ensembles.runtime.backends.pytorch.parameters import GPU, PARAMETERS
 
 THREADS = "INTRA_OP_THREAD_COUNT"
 _OTHER_THREADS = "INTER_OP_THREAD_COUNT"
@@ -26,15 +25,7 @@ _JIT: Mapping[str, Callable[[bool], object]] = {
     "ENABLE_JIT_PROFILING": torch._C._jit_set_profiling_mode,
     "ENABLE_TENSOR_FUSER": torch._C._jit_set_texpr_fuser_enabled,
 }
-_WITHOUT_EFFECT = {
-    "ENABLE_NVFUSER": "torch no longer has nvFuser for TorchScript",
-    "ENABLE_WEIGHT_SHARING": "each instance is a process with its own weights",
-}
 _ONLY_TORCHSCRIPT = "it is only for TorchScript, and this is a compiled package"
-
-PARAMETERS = frozenset(
-    {THREADS, _OTHER_THREADS, _INFERENCE_MODE, _NOT_OPTIMIZED, _NO_CUDNN, _CLEANING, *_JIT, *_WITHOUT_EFFECT}
-)
 
 # malloc.h
 _M_TRIM_THRESHOLD = -1
@@ -59,7 +50,8 @@ class Settings:
             is_on = model.boolean(key, True)
             if script and key in model.parameters:
                 switch(is_on)
-        without = dict(_WITHOUT_EFFECT)
+        without = {key: row.without_effect for key, row in PARAMETERS.items() if row.without_effect}
+        without = {key: reason for key, reason in without.items() if model.gpu is None or reason != GPU}
         if not script:
             without |= dict.fromkeys((*_JIT, _NOT_OPTIMIZED), _ONLY_TORCHSCRIPT)
         self.without_effect = {key: reason for key, reason in without.items() if key in model.parameters}
