@@ -115,6 +115,9 @@ class PythonStep:
         pb_utils.Logger.log_error(message)  # as the stub does in the drawn form
         return [Failure(message)] * len(batch)
 
+    def shrink(self) -> None:
+        """Its memory is its own."""
+
     def close(self) -> None:
         if hasattr(self._model, "finalize"):
             with self._modules.active():

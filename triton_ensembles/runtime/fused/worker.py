@@ -5,7 +5,6 @@ so that a step which is killed (by the kernel for its memory, by a fault in a li
 """
 
 import contextlib
-import ctypes
 import gc
 import os
 import signal
@@ -24,6 +23,7 @@ from triton_ensembles.runtime.backends.common.batching import Array
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
 from triton_ensembles.runtime.fused import calls, messages, process_ends
 from triton_ensembles.runtime.fused.channel import Receiver, Sender, make_channel
+from triton_ensembles.runtime.fused.idle_memory import IdleMemory
 from triton_ensembles.runtime.fused.messages import Answer, Failure, Question
 from triton_ensembles.runtime.fused.plan import Plan
 
@@ -163,12 +163,11 @@ class Worker:
         except LoadError as error:
             sender.send(str(error))
             return
-        with contextlib.suppress(AttributeError):  # a C library other than glibc
-            ctypes.CDLL(None).malloc_trim(0)  # what reading models took
+        memory = IdleMemory(MODELS.shrink)
         counters = Counters(self._arguments, [step.name for step in self._plan.steps])
         self._step[0] = _NO_STEP
         sender.send("")
-        while (questions := _next(receiver)) is not None:
+        while (questions := _next(receiver, memory)) is not None:
             answers, counts = ensemble.answer(questions)
             self._step[0] = _NO_STEP
             sender.send(*messages.written_answers(answers))
@@ -188,8 +187,9 @@ class Worker:
         return before
 
 
-def _next(receiver: Receiver) -> Sequence[Question] | None:
+def _next(receiver: Receiver, memory: IdleMemory) -> Sequence[Question] | None:
     """The next questions; None at the end."""
+    memory.wait(receiver.poll)
     try:
         written, arrays = receiver.receive()
     except EOFError:

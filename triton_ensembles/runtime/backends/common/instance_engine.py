@@ -40,6 +40,11 @@ class InstanceEngine(Generic[E]):
             # Several requests at once mean that there is a queue, and other instances will soon take from it.
             yield self._alone if alone and requests == 1 else self._engine
 
+    @property
+    def engines(self) -> tuple[E, ...]:
+        """All, for whoever knows that no batch is under way."""
+        return (self._engine,) if self._alone is None else (self._engine, self._alone)
+
     def close(self) -> None:
         del self._engine, self._alone
         self._file.close()

@@ -52,6 +52,10 @@ class CompiledModel:
                 return run_padded(requests, run, self._axes)
             return run_batch(requests, run, batched=self._batched)
 
+    def shrink(self) -> None:
+        for request in self._engines.engines:
+            request.get_compiled_model().release_memory()
+
     def close(self) -> None:
         self._engines.close()
 
