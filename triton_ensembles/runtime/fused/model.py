@@ -12,7 +12,7 @@ faulthandler.enable()  # a library or step that kills its process leaves its pla
 # Before numpy is imported: the archive's packages, beside this file, are the ones that it was proven with.
 sys.path.insert(0, str(Path(__file__).parent))
 
-from triton_ensembles.runtime.fused.shared_files import share_files
+from triton_ensembles.runtime.fused.shared_files import share_files, show_proven
 
 SHARED = share_files(Path(__file__).parent)
 
@@ -36,6 +36,7 @@ class TritonPythonModel:
         files = IntegrityCheck(folder, unchecked if first else {})
         try:
             files.finish()  # a damaged file is the better reason when the worker fails, too
+            self._proven = show_proven(folder) if first else None
             self._worker.wait_until_loaded()
         except BaseException:
             self._worker.stop()

@@ -13,7 +13,6 @@ import threading
 import traceback
 from collections.abc import Mapping, Sequence
 from mmap import mmap
-from multiprocessing.connection import Pipe
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -55,21 +54,19 @@ class Worker:
 
     def start(self) -> None:
         """Fork the worker, which begins to load."""
-        questions, answers, (ours, theirs) = make_channel(), make_channel(), Pipe()
+        questions, answers, asked, replies = (make_channel() for _ in range(4))
         self._step[0] = _NO_STEP
         gc.freeze()  # the worker's garbage collector then does not copy the pages of what is alive here
         self._pid = os.fork()
         if not self._pid:
-            ours.close()
-            questions[0].close()
-            answers[1].close()
-            calls.STUB.connect(theirs)
+            for ours in (questions[0], answers[1], asked[1], replies[0]):
+                ours.close()
+            calls.STUB.connect(asked[0], replies[1])
             self._work(questions[1], answers[0])
-        theirs.close()
-        questions[1].close()
-        answers[0].close()
+        for theirs in (questions[1], answers[0], asked[0], replies[1]):
+            theirs.close()
         self._sender, self._receiver = questions[0], answers[1]
-        self._answering = threading.Thread(target=self._answers.serve, args=(ours,), daemon=True)
+        self._answering = threading.Thread(target=self._answers.serve, args=(asked[1], replies[0]), daemon=True)
         self._answering.start()
 
     def wait_until_loaded(self) -> None:
