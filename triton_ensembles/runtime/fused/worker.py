@@ -177,6 +177,8 @@ class Worker:
         pb_utils.Logger, pb_utils.MetricFamily = calls.Logger, calls.MetricFamily
         for name in [name for name in sys.modules if name.partition(".")[0] == self._folder.name]:
             del sys.modules[name]  # "1.model", as the steps' own modules are called
+        if not hasattr(sys.modules.get("asyncio"), "__path__"):  # the stub's, for Triton only
+            sys.modules.pop("asyncio", None)
 
     def _enter(self, step: int) -> int:
         """Note which step runs. Returns the one that ran before."""
