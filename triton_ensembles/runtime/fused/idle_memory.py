@@ -11,7 +11,7 @@ from pathlib import Path
 from resource import getpagesize
 
 _IDLE_SECONDS = 1.0
-_EVERY_SECONDS = 60.0  # at most: batches that always take as much would pay for it each time
+_EVERY_SECONDS = 10.0  # at most: batches that always take as much would pay 50 ms for it each time
 _GROWTH = 32 << 20  # bytes; less is what the usual batches take again
 
 
