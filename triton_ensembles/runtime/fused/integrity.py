@@ -16,7 +16,7 @@ class IntegrityCheck:
 
     def __init__(self, folder: Path, files: Mapping[str, tuple[int, str]]) -> None:
         self._folder, self._files = folder, files
-        self._left = sorted(files, key=lambda path: (files[path][0], path))
+        self._paths = iter(sorted(files, key=lambda path: (files[path][0], path), reverse=True))
         self._faults: list[tuple[int, str]] = []  # with the sizes, by which the gravest is told
         self._threads = [Thread(target=self._read) for _ in range(min(2, os.cpu_count() or 1) if files else 0)]
         for thread in self._threads:
@@ -31,8 +31,7 @@ class IntegrityCheck:
             raise LoadError(f"the fused ensemble's file {max(self._faults)[1]}{more}: build the archive again")
 
     def _read(self) -> None:
-        while self._left:
-            path = self._left.pop()  # the largest
+        for path in self._paths:  # of which each thread takes the next
             size, sha256 = self._files[path]
             if fault := _fault(self._folder / path, path, sha256):
                 self._faults.append((size, fault))

@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TypeAlias
 
+from triton_ensembles.runtime.backends.common.instance_engine import is_locked
 from triton_ensembles.runtime.fused.integrity import sha256_of
 from triton_ensembles.runtime.fused.plan import PLAN
 from triton_ensembles.runtime.fused.process_ends import children_of
@@ -41,24 +42,20 @@ def share_files(folder: Path) -> frozenset[str]:
 
 
 def show_proven(folder: Path) -> IO[bytes]:
-    """Show others that the files are those of the plan: while the result is open, plan.json is locked, and younger than
-    what was compared with it."""
+    """Show others that the files are those of the plan: while this process has the result open, plan.json is locked,
+    and younger than what was compared with it."""
     plan = (folder / PLAN).open("rb")
     with contextlib.suppress(OSError):  # a read-only folder, where nothing is linked either
         os.utime(folder / PLAN)
-        fcntl.flock(plan, fcntl.LOCK_SH)
+        fcntl.lockf(plan, fcntl.LOCK_SH)
     return plan
 
 
 def _proven(folder: Path) -> int:
     """The time in ns before which the files were as the plan says, if their ensemble is loaded; else 0."""
-    try:
-        with (folder / PLAN).open("rb") as plan:
-            fcntl.flock(plan, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return (folder / PLAN).stat().st_mtime_ns
-    except OSError:
-        pass
+    with contextlib.suppress(OSError), (folder / PLAN).open("rb") as plan:
+        if is_locked(plan):
+            return os.fstat(plan.fileno()).st_mtime_ns
     return 0
 
 

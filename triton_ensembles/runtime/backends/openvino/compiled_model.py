@@ -6,6 +6,7 @@ Source of the parameters: README of triton-inference-server/openvino_backend; ``
 import ctypes
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -53,8 +54,9 @@ class CompiledModel:
             return run_batch(requests, run, batched=self._batched)
 
     def shrink(self) -> None:
-        for request in self._engines.engines:
-            request.get_compiled_model().release_memory()
+        with suppress(AttributeError):  # an older OpenVINO
+            for request in self._engines.engines:
+                request.get_compiled_model().release_memory()
 
     def close(self) -> None:
         self._engines.close()
