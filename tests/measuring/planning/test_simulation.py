@@ -14,6 +14,7 @@ from tests.measuring.planning.synthetic import MIB, profile
 from triton_ensembles.measuring.planning import simulated_instance
 from triton_ensembles.measuring.planning.arrivals import Phase, busiest_hours, drawn, sample
 from triton_ensembles.measuring.planning.instances import Host
+from triton_ensembles.measuring.planning.memory import memory_of
 from triton_ensembles.measuring.planning.prediction import Prediction
 from triton_ensembles.measuring.planning.simulated_instance import SimulatedInstance, SimulatedModel
 from triton_ensembles.measuring.planning.simulation import simulate
@@ -74,6 +75,11 @@ def test_more_memory_never_means_more_cold_requests(profiles: Shares, models: in
     ]
     assert all(less >= more - 0.02 for less, more in pairwise(cold)), cold
     assert cold[-1] == 0
+
+
+def test_every_copy_may_keep_what_a_large_batch_left() -> None:
+    """Otherwise as many are planned as fit before a day's worst request."""
+    assert memory_of(profile(memory=100, shared=50, kept=20)) == (120 * MIB, 50 * MIB)
 
 
 def test_waits_for_cores_are_those_of_a_queue() -> None:

@@ -63,6 +63,21 @@ def test_an_archive_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert again == [found | {"measured": False}]
 
 
+def test_what_a_copy_keeps_of_its_largest_batch_is_measured(tmp_path: Path) -> None:
+    """Otherwise a plan has room for more copies than stay after a day's worst request."""
+    keeps = "if any(len(request.inputs()[0].as_numpy()) == 8 for request in requests): self.kept = b'1' * 60_000_000"
+    batched = b'max_batch_size: 8 backend: "python"'
+    model = archives.model("keeps", execute=keeps)
+    files = {name: text.replace(b'backend: "python"', batched) for name, text in model.items()}
+    archive = _archive(tmp_path, "keeps", files)
+    result = _profile(archive, "--copies", "1")
+    assert result.exit_code == 0, f"{result.output}{result.exception}"
+    (row,) = json.loads(result.stdout)["profiles"]
+    measured = read_profile(Path(row["file"]), file_digest(archive))
+    assert 55_000_000 < measured.kept_bytes < 70_000_000
+    assert measured.loaded[0].memory.bytes < 55_000_000
+
+
 @pytest.mark.parametrize(
     ("files", "words"),
     [

@@ -62,6 +62,7 @@ def profiles(draw: st.DrawFn) -> Profile:
         loaded=tuple(Loaded(count, draw(_MEMORY)) for count in counts),
         rested=answers(1, 1),
         answers=tuple(answers(*kind) for kind in kinds),
+        kept_bytes=draw(st.none() | _BYTES),
         machine=Machine("any", draw(st.integers(1, 1000)), draw(st.integers(1, 1 << 60))),
         **draw(st.fixed_dictionaries(_NUMBERS)),
     )

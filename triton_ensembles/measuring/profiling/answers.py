@@ -1,5 +1,6 @@
 """The answers of one loaded model under load, by perf_analyzer, and their processor time."""
 
+import math
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -59,6 +60,15 @@ class RequestSender:
             self._send(target_model, 1, 1)
             return (read_counters(client, target_model) - before).average_ms("success") / 1000
 
+    def largest(self, target_model: str) -> int:
+        """Send it requests of as many rows as it takes, if that is more than one, with all examples among them; returns
+        how many. Raises as ``warm_up`` does."""
+        rows = self._most(target_model)
+        if rows > 1:
+            generator, inputs = self._generator(target_model, rows)
+            generator.warm_up(1, 1 + math.ceil(inputs.entries / rows))
+        return rows
+
     def warm_up(self, target_model: str, concurrency: int = 1) -> None:
         """Send it its first requests, one row each. Raises :class:`EnsembleError` when it answers with an error."""
         self._send(target_model, concurrency, _FEW)
@@ -113,9 +123,13 @@ class RequestSender:
         )
         return generator, inputs
 
-    def _taken(self, target_model: str, batches: Sequence[int]) -> list[int]:
+    def _most(self, target_model: str) -> int:
+        """How many rows of a request it takes."""
         with http.InferenceServerClient(self._host.server.http_url) as client:
-            most = max(1, int(client.get_model_config(target_model).get("max_batch_size", 0)))
+            return max(1, int(client.get_model_config(target_model).get("max_batch_size", 0)))
+
+    def _taken(self, target_model: str, batches: Sequence[int]) -> list[int]:
+        most = self._most(target_model)
         taken = sorted({batch for batch in batches if batch <= most})
         if not taken:
             raise EnsembleError(f"the model takes at most {most} rows in a request", cure=f"use --batch {most}")

@@ -110,9 +110,9 @@ class Host:
     async def delete(self, model: Model) -> None:
         await self._disk.delete(model)
 
-    async def memory(self) -> Memory:
+    async def memory(self, settle_seconds: float = _SETTLE_SECONDS) -> Memory:
         """The memory of the server and all its processes."""
-        await asyncio.sleep(_SETTLE_SECONDS)
+        await asyncio.sleep(settle_seconds)
         return Memory(*await asyncio.to_thread(memory_parts, self._family()))
 
     async def temporary_bytes(self) -> int:

@@ -2,7 +2,8 @@
 
 The first loads the archive, then clones of it under names of their own, as a multi-model endpoint would load them: from
 files of their own, each with a first few requests. The memory of 1, 4 and 16 of them says what one more takes, which
-is less than what the first one does. They are unloaded at the end. The second has the archive alone, under load.
+is less than what the first one does. The last one gets its largest batch, some of whose memory it may keep. They are
+unloaded at the end. The second has the archive alone, under load.
 """
 
 import asyncio
@@ -38,6 +39,7 @@ _LAST = 8  # copies, whose loads and unloads count: while the others are loaded
 _MEMORY_LEFT = 1 << 30  # bytes for the rest of the machine
 _DISK_LEFT = 2 << 30
 _MARGIN = 1.25  # a copy may take this much more than the one before
+_GIVEN_BACK_SECONDS = 12.0  # until an idle fused ensemble has done so (runtime/fused/idle_memory.py)
 _CURE = f"make it load first: {COMMAND} check and {COMMAND} serve take the same argument"
 
 
@@ -70,6 +72,7 @@ class _Copies:
     temporary_bytes: int = 0
     server: Memory = field(default_factory=lambda: Memory(0, 0))
     loaded: list[Loaded] = field(default_factory=list)
+    kept_bytes: int | None = None
     unpacks: list[Cost] = field(default_factory=list)
     loads: list[Cost] = field(default_factory=list)
     firsts: list[float] = field(default_factory=list)
@@ -122,6 +125,7 @@ def measure(subject: Subject, scratch: Path, *, copies: Sequence[int], load: Loa
         unload_seconds=median(unloads) if unloads else 0.0,
         server=seen.server,
         loaded=tuple(seen.loaded),
+        kept_bytes=seen.kept_bytes,
         rested=rested,
         answers=answers,
         machine=Machine(facts["processor"] or platform.machine(), facts["cores"], memory),
@@ -163,8 +167,23 @@ async def _copies(subject: Subject, scratch: Path, counts: Sequence[int], load: 
                 seen.loaded.append(Loaded(len(models), memory))
                 size = memory.bytes / 2**20
                 progress(f"{len(models)} loaded: {size:.0f} MiB, each loaded in {loaded.seconds:.2f} s")
+        seen.kept_bytes = await _kept(host, models[-1], requests, progress)
         await _unload(host, models, seen)
     return seen
+
+
+async def _kept(host: Host, model: Model, requests: RequestSender, progress: Progress) -> int | None:
+    """Bytes that a loaded copy keeps of its largest batch. It is the last one: others may then take what it keeps."""
+    before = await host.memory()
+    try:
+        if (rows := await asyncio.to_thread(requests.largest, model.target_model)) == 1:
+            return 0
+    except EnsembleError as error:
+        progress(f"what is kept of the largest batch is not measured: {error}")
+        return None
+    kept = max(0, (await host.memory(_GIVEN_BACK_SECONDS)).bytes - before.bytes)
+    progress(f"after a request of {rows} rows: {kept / 2**20:.0f} MiB more")
+    return kept
 
 
 def _archives(subject: Subject, scratch: Path, count: int) -> Iterator[tuple[Path, str]]:

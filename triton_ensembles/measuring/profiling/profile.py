@@ -149,6 +149,8 @@ class Profile:
         rested: answers, of the fewest rows, to requests :data:`RESTED_PER_SECOND`: between them the processor and its
             caches rest as well. One connection would get ``requests_per_second`` of them.
         answers: by concurrency and batch.
+        kept_bytes: what a copy keeps, beyond ``loaded``, of a request with as many rows as the model takes; None where
+            it was not measured.
     """
 
     archive: Name
@@ -171,6 +173,7 @@ class Profile:
     answers: Annotated[tuple[Answers, ...], Field(min_length=1)]
     machine: Machine
     versions: Versions
+    kept_bytes: Bytes | None = None
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:

@@ -25,6 +25,8 @@ def table(profile: Profile) -> str:
         size = _memory(entry.memory.anonymous_bytes, entry.memory.mapped_bytes)
         memory.append([str(entry.models), *size, f"{more:.1f}"])
         before, models = entry.memory.bytes, entry.models
+    if profile.kept_bytes is not None:
+        memory.append(["after the largest batch", "", "", "", f"+{profile.kept_bytes / _MIB:.1f}"])
     answers = [["under way", "rows", "requests/s", "p50 ms", "p95 ms", "p99 ms", "core-ms"]]
     for point in (profile.rested, *profile.answers):
         times = (point.p50_seconds, point.p95_seconds, point.p99_seconds, point.core_seconds)

@@ -26,7 +26,8 @@ ENGINES = {
 
 The constructor takes a ``ModelInstance``, and raises ``LoadError`` when the file and the config disagree.
 ``parameters`` are the keys of the config that it reads. ``answer(requests)`` has a ``Result`` for each ``Request``, in
-their order, and never raises an error that a request caused; ``close()`` frees memory and threads."""
+their order, and never raises an error that a request caused; ``close()`` frees memory and threads.
+``shrink()``, where an engine has it, gives back what it keeps of the largest batch."""
 
 COMPLETING = {"onnxruntime": "onnxruntime.completion", "openvino": "openvino.completion"}
 """By backend: the module whose ``complete(config, file)`` adds what a config leaves out and the file says."""

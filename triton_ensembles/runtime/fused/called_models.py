@@ -4,14 +4,14 @@ Source of the messages: python_backend r24.10, request_executor.cc and infer_req
 infer_request.cc and model.cc. What they say was compared with the server's answers.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import triton_python_backend_utils as pb_utils
 
 from triton_ensembles.runtime.fused.ensemble import FusedStep
 from triton_ensembles.runtime.fused.messages import Answer, Failure, Question
 from triton_ensembles.runtime.fused.plan import Plan
-from triton_ensembles.runtime.fused.step import StepInput
+from triton_ensembles.runtime.fused.step import StepInput, StepRunner
 from triton_ensembles.runtime.fused.step_inputs import RefusedError, accepted, returned
 
 
@@ -30,11 +30,19 @@ class CalledModels:
             model = loaded[step.name]
             self._models[step.name] = self._models[model.model] = (number, model)
 
+    def shrink(self) -> None:
+        """Give back what the models keep of the largest batch."""
+        for runner in self._runners():
+            runner.shrink()
+
     def close(self) -> None:
         """Unload the models, none of which may call another any more."""
-        models, self._models = self._models, {}
-        for runner in {id(model.runner): model.runner for _, model in models.values()}.values():
+        runners, self._models = self._runners(), {}
+        for runner in runners:
             runner.close()
+
+    def _runners(self) -> Collection[StepRunner]:
+        return {id(model.runner): model.runner for _, model in self._models.values()}.values()
 
     def is_ready(self, name: str, version: int) -> bool:
         return name in self._models and version in (-1, int(self._models[name][1].plan.version))

@@ -3,12 +3,15 @@
 ``Answers`` serves a worker in a thread of the stub; steps get the other classes in place of those of ``pb_utils``.
 """
 
+import contextlib
+import pickle
 import threading
 from functools import partial
-from multiprocessing.connection import Connection
 from typing import Any
 
 import triton_python_backend_utils as pb_utils
+
+from triton_ensembles.runtime.fused.channel import Receiver, Sender
 
 
 class _Stub:
@@ -16,17 +19,17 @@ class _Stub:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._connection: Connection | None = None
+        self._calls: Sender
+        self._replies: Receiver
 
-    def connect(self, connection: Connection) -> None:
-        self._connection = connection
+    def connect(self, calls: Sender, replies: Receiver) -> None:
+        self._calls, self._replies = calls, replies
 
     def call(self, method: str, *arguments: Any) -> Any:
         """Call a method of :class:`Answers` in the stub. Raises TritonModelException with what that raised."""
-        assert self._connection is not None
         with self._lock:
-            self._connection.send((method, arguments))
-            error, value = self._connection.recv()
+            self._calls.send(pickle.dumps((method, arguments)))  # numbers may be numpy's
+            error, value = pickle.loads(self._replies.receive()[0])
         if error:
             raise pb_utils.TritonModelException(error)
         return value
@@ -48,21 +51,18 @@ class Answers:
         self._families: dict[FamilyKey, Any] = {}
         self._metrics: dict[MetricKey, Any] = {}
 
-    def serve(self, connection: Connection) -> None:
-        """Answer a worker until it ends."""
-        while True:
-            try:
-                method, arguments = connection.recv()
-            except (EOFError, OSError):
-                return
-            try:
-                reply = ("", getattr(self, method)(*arguments))
-            except Exception as error:
-                reply = (str(error) or type(error).__name__, None)
-            try:
-                connection.send(reply)
-            except OSError:
-                return
+    def serve(self, calls: Receiver, replies: Sender) -> None:
+        """Answer a worker until it ends; then close the channels."""
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                method, arguments = pickle.loads(calls.receive()[0])
+                try:
+                    reply = ("", getattr(self, method)(*arguments))
+                except Exception as error:
+                    reply = (str(error) or type(error).__name__, None)
+                replies.send(pickle.dumps(reply))
+        calls.close()
+        replies.close()
 
     def close(self) -> None:
         self._metrics.clear()

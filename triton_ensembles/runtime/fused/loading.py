@@ -66,6 +66,10 @@ class EngineStep:
         requests = [Request(step_input.inputs, tuple(step_input.wanted)) for step_input in batch]
         return [self._output(result) for result in self._engine.answer(requests)]
 
+    def shrink(self) -> None:
+        if hasattr(self._engine, "shrink"):
+            self._engine.shrink()
+
     def close(self) -> None:
         self._engine.close()
 

@@ -1,10 +1,13 @@
 """Entry points that Triton calls of a fused ensemble: load, answer batches, unload. The steps run in the worker."""
 
 import faulthandler
+import importlib
+import inspect
 import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 faulthandler.enable()  # a library or step that kills its process leaves its place in the log
@@ -12,15 +15,21 @@ faulthandler.enable()  # a library or step that kills its process leaves its pla
 # Before numpy is imported: the archive's packages, beside this file, are the ones that it was proven with.
 sys.path.insert(0, str(Path(__file__).parent))
 
-from triton_ensembles.runtime.fused.shared_files import share_files
+from triton_ensembles.runtime.fused.shared_files import share_files, show_proven
 
 SHARED = share_files(Path(__file__).parent)
 
+from triton_ensembles.runtime.fused.idle_memory import trim
 from triton_ensembles.runtime.fused.integrity import IntegrityCheck
 from triton_ensembles.runtime.fused.messages import Question
 from triton_ensembles.runtime.fused.plan import DIGEST, read_plan
 from triton_ensembles.runtime.fused.responses import response_of
 from triton_ensembles.runtime.fused.worker import Worker
+
+# Of asyncio, 3 MiB, Triton only asks whether each answer is a coroutine (python_backend r24.10, pb_stub.cc).
+ASYNCIO = ModuleType("asyncio")
+ASYNCIO.iscoroutine = inspect.iscoroutine  # type: ignore[attr-defined]
+ASYNCIO.__getattr__ = lambda name: getattr(_imported_asyncio(), name)  # type: ignore[method-assign]
 
 
 class TritonPythonModel:
@@ -36,10 +45,13 @@ class TritonPythonModel:
         files = IntegrityCheck(folder, unchecked if first else {})
         try:
             files.finish()  # a damaged file is the better reason when the worker fails, too
+            self._proven = show_proven(folder) if first else None
             self._worker.wait_until_loaded()
         except BaseException:
             self._worker.stop()
             raise
+        sys.modules.setdefault(ASYNCIO.__name__, ASYNCIO)
+        trim()
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:
         answers = self._worker.ask([_question(request) for request in requests])
@@ -47,6 +59,13 @@ class TritonPythonModel:
 
     def finalize(self) -> None:
         self._worker.stop()
+
+
+def _imported_asyncio() -> ModuleType:
+    """The real one, for a Triton that asks for more."""
+    if sys.modules.get(ASYNCIO.__name__) is ASYNCIO:
+        del sys.modules[ASYNCIO.__name__]
+    return importlib.import_module(ASYNCIO.__name__)
 
 
 def _question(request: Any) -> Question:

@@ -4,11 +4,10 @@ Source of the messages: python_backend r24.10, pb_stub.cc (ProcessRequests, Proc
 (the text of a Python exception).
 """
 
-import asyncio
 import importlib
+import inspect
 import sys
 from collections.abc import Coroutine, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -115,6 +114,9 @@ class PythonStep:
         pb_utils.Logger.log_error(message)  # as the stub does in the drawn form
         return [Failure(message)] * len(batch)
 
+    def shrink(self) -> None:
+        """Its memory is its own."""
+
     def close(self) -> None:
         if hasattr(self._model, "finalize"):
             with self._modules.active():
@@ -136,7 +138,7 @@ class PythonStep:
 
     def _execute(self, requests: Sequence[Any]) -> Sequence[Any]:
         returned = self._model.execute(requests)
-        if not isinstance(returned, list) and asyncio.iscoroutine(returned):
+        if inspect.iscoroutine(returned):
             returned = _run(returned)
         if not isinstance(returned, list):
             raise WrongReturnError(f"Expected a list in the execute return, found type '{type(returned)}'.")
@@ -188,6 +190,9 @@ def _refuse_loading(*_: Any, **__: Any) -> NoReturn:
 
 def _run(coroutine: Coroutine[Any, Any, Any]) -> Any:
     """The result of an ``async def execute``, also of a model that another one's called."""
+    import asyncio  # 3 MiB, for the steps that need it
+    from concurrent.futures import ThreadPoolExecutor
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -6,13 +6,15 @@ is the container's own; where it is read-only or on another file system, the fil
 """
 
 import contextlib
+import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TypeAlias
+from typing import IO, TypeAlias
 
+from triton_ensembles.runtime.backends.common.instance_engine import is_locked
 from triton_ensembles.runtime.fused.integrity import sha256_of
 from triton_ensembles.runtime.fused.plan import PLAN
 from triton_ensembles.runtime.fused.process_ends import children_of
@@ -29,11 +31,32 @@ def share_files(folder: Path) -> frozenset[str]:
     missing = {path: file for path, file in _files(folder).items() if file[0] >= _LARGE}
     shared: set[str] = set()
     for sibling in islice(_others(folder), _MOST_ENSEMBLES if missing else 0):
+        proven = _proven(sibling)
         for path, file in _files(sibling).items():
-            if missing.get(path) == file and _link(sibling / path, folder / path, file[1]):
+            if missing.get(path) == file and _link(sibling / path, folder / path, file[1], proven):
                 shared.add(path)
                 del missing[path]
+        if not missing:
+            break
     return frozenset(shared)
+
+
+def show_proven(folder: Path) -> IO[bytes]:
+    """Show others that the files are those of the plan: while this process has the result open, plan.json is locked,
+    and younger than what was compared with it."""
+    plan = (folder / PLAN).open("rb")
+    with contextlib.suppress(OSError):  # a read-only folder, where nothing is linked either
+        os.utime(folder / PLAN)
+        fcntl.lockf(plan, fcntl.LOCK_SH)
+    return plan
+
+
+def _proven(folder: Path) -> int:
+    """The time in ns before which the files were as the plan says, if their ensemble is loaded; else 0."""
+    with contextlib.suppress(OSError), (folder / PLAN).open("rb") as plan:
+        if is_locked(plan):
+            return os.fstat(plan.fileno()).st_mtime_ns
+    return 0
 
 
 def _files(folder: Path) -> Files:
@@ -64,14 +87,15 @@ def _model_of(process: int) -> Path | None:
     return None
 
 
-def _link(source: Path, target: Path, sha256: str) -> bool:
-    """Whether ``target`` is now a link to ``source``, which has this content."""
+def _link(source: Path, target: Path, sha256: str, proven: int) -> bool:
+    """Whether ``target`` is now a link to ``source``, which has this content, as it had before the time ``proven``."""
     link = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         if source.samefile(target):  # by another instance, which has compared the content
             return False
         os.link(source, link)
-        if sha256_of(link) == sha256:  # the other ensemble may be loading, and refused later
+        # An ensemble that is loading may be refused later, and a file may be damaged after its load.
+        if link.stat().st_mtime_ns < proven or sha256_of(link) == sha256:
             link.replace(target)
             return True
     except OSError:

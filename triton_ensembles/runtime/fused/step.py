@@ -29,6 +29,9 @@ class StepRunner(Protocol):
     def run(self, batch: Sequence[StepInput]) -> list[StepOutput]:
         """One result for each request, in their order. Never raises."""
 
+    def shrink(self) -> None:
+        """Give back what is kept of the largest batch."""
+
     def close(self) -> None:
         """End the step."""
 
@@ -49,6 +52,9 @@ class NotReentrant:
             return self._runner.run(batch)
         finally:
             self._runs = False
+
+    def shrink(self) -> None:
+        self._runner.shrink()
 
     def close(self) -> None:
         self._runner.close()

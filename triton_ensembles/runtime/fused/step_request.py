@@ -1,14 +1,16 @@
 """``pb_utils.InferenceRequest`` of the steps: a request that a step gets, and one that it sends to another model."""
 
-import asyncio
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import triton_python_backend_utils as pb_utils
 
 from triton_ensembles.runtime.fused.called_models import MODELS
 from triton_ensembles.runtime.fused.messages import Failure, Question
 from triton_ensembles.runtime.fused.responses import normalized, response_of
+
+if TYPE_CHECKING:
+    import asyncio
 
 _ARGUMENTS = ("request_id", "correlation_id", "inputs", "requested_output_names", "model_name", "model_version")
 _SENDER = "a step of a fused ensemble returns its responses from execute"
@@ -52,6 +54,8 @@ class InferenceRequest:
 
     def async_exec(self, decoupled: bool = False) -> "asyncio.Future[Any]":
         """The same as a future, which is done: the models of one process run one after the other."""
+        import asyncio  # which has been imported by whoever awaits this
+
         future = asyncio.get_running_loop().create_future()
         try:
             future.set_result(self.exec(decoupled))

@@ -5,7 +5,6 @@ so that a step which is killed (by the kernel for its memory, by a fault in a li
 """
 
 import contextlib
-import ctypes
 import gc
 import os
 import signal
@@ -14,7 +13,6 @@ import threading
 import traceback
 from collections.abc import Mapping, Sequence
 from mmap import mmap
-from multiprocessing.connection import Pipe
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -24,6 +22,7 @@ from triton_ensembles.runtime.backends.common.batching import Array
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
 from triton_ensembles.runtime.fused import calls, messages, process_ends
 from triton_ensembles.runtime.fused.channel import Receiver, Sender, make_channel
+from triton_ensembles.runtime.fused.idle_memory import IdleMemory
 from triton_ensembles.runtime.fused.messages import Answer, Failure, Question
 from triton_ensembles.runtime.fused.plan import Plan
 
@@ -55,21 +54,19 @@ class Worker:
 
     def start(self) -> None:
         """Fork the worker, which begins to load."""
-        questions, answers, (ours, theirs) = make_channel(), make_channel(), Pipe()
+        questions, answers, asked, replies = (make_channel() for _ in range(4))
         self._step[0] = _NO_STEP
         gc.freeze()  # the worker's garbage collector then does not copy the pages of what is alive here
         self._pid = os.fork()
         if not self._pid:
-            ours.close()
-            questions[0].close()
-            answers[1].close()
-            calls.STUB.connect(theirs)
+            for ours in (questions[0], answers[1], asked[1], replies[0]):
+                ours.close()
+            calls.STUB.connect(asked[0], replies[1])
             self._work(questions[1], answers[0])
-        theirs.close()
-        questions[1].close()
-        answers[0].close()
+        for theirs in (questions[1], answers[0], asked[0], replies[1]):
+            theirs.close()
         self._sender, self._receiver = questions[0], answers[1]
-        self._answering = threading.Thread(target=self._answers.serve, args=(ours,), daemon=True)
+        self._answering = threading.Thread(target=self._answers.serve, args=(asked[1], replies[0]), daemon=True)
         self._answering.start()
 
     def wait_until_loaded(self) -> None:
@@ -163,12 +160,11 @@ class Worker:
         except LoadError as error:
             sender.send(str(error))
             return
-        with contextlib.suppress(AttributeError):  # a C library other than glibc
-            ctypes.CDLL(None).malloc_trim(0)  # what reading models took
+        memory = IdleMemory(MODELS.shrink)
         counters = Counters(self._arguments, [step.name for step in self._plan.steps])
         self._step[0] = _NO_STEP
         sender.send("")
-        while (questions := _next(receiver)) is not None:
+        while (questions := _next(receiver, memory)) is not None:
             answers, counts = ensemble.answer(questions)
             self._step[0] = _NO_STEP
             sender.send(*messages.written_answers(answers))
@@ -181,6 +177,8 @@ class Worker:
         pb_utils.Logger, pb_utils.MetricFamily = calls.Logger, calls.MetricFamily
         for name in [name for name in sys.modules if name.partition(".")[0] == self._folder.name]:
             del sys.modules[name]  # "1.model", as the steps' own modules are called
+        if not hasattr(sys.modules.get("asyncio"), "__path__"):  # the stub's, for Triton only
+            sys.modules.pop("asyncio", None)
 
     def _enter(self, step: int) -> int:
         """Note which step runs. Returns the one that ran before."""
@@ -188,8 +186,9 @@ class Worker:
         return before
 
 
-def _next(receiver: Receiver) -> Sequence[Question] | None:
+def _next(receiver: Receiver, memory: IdleMemory) -> Sequence[Question] | None:
     """The next questions; None at the end."""
+    memory.wait(receiver.poll)
     try:
         written, arrays = receiver.receive()
     except EOFError:

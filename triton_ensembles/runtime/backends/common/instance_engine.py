@@ -40,6 +40,11 @@ class InstanceEngine(Generic[E]):
             # Several requests at once mean that there is a queue, and other instances will soon take from it.
             yield self._alone if alone and requests == 1 else self._engine
 
+    @property
+    def engines(self) -> tuple[E, ...]:
+        """All, for whoever knows that no batch is under way."""
+        return (self._engine,) if self._alone is None else (self._engine, self._alone)
+
     def close(self) -> None:
         del self._engine, self._alone
         self._file.close()
@@ -52,11 +57,16 @@ def computing(file: IO[Any]) -> Iterator[bool]:
     when its process ends, so that a killed instance leaves nothing behind; and the file need not be writable."""
     fcntl.lockf(file, fcntl.LOCK_SH)
     try:
-        query = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-        lock = struct.unpack(_FLOCK, fcntl.fcntl(file, fcntl.F_GETLK, query))
-        yield lock[0] == fcntl.F_UNLCK  # no other process has a lock that would prevent an exclusive one
+        yield not is_locked(file)
     finally:
         fcntl.lockf(file, fcntl.LOCK_UN)
+
+
+def is_locked(file: IO[Any]) -> bool:
+    """Whether another process has a lock of ``file``, which would prevent an exclusive one."""
+    query = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    lock = struct.unpack(_FLOCK, fcntl.fcntl(file, fcntl.F_GETLK, query))
+    return bool(lock[0] != fcntl.F_UNLCK)
 
 
 def _has_locks(file: IO[Any]) -> bool:

@@ -4,8 +4,10 @@ Source of the keys: README of triton-inference-server/onnxruntime_backend; ``pad
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,6 +18,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 from triton_ensembles.runtime.backends.common.batching import Array, BadInputError, Request, Result, decoded, run_batch
 from triton_ensembles.runtime.backends.common.instance_engine import InstanceEngine
+from triton_ensembles.runtime.backends.common.known_input import known_tensors, values_of
 from triton_ensembles.runtime.backends.common.model_instance import (
     LoadError,
     ModelInstance,
@@ -46,6 +49,7 @@ _OPTIMIZED = 2  # the level for a graph that is optimized already: no optimizati
 _THREADS = "intra_op_thread_count"
 _PADDED = "padded_batching"
 _SHRINK = "memory.enable_memory_arena_shrinkage"
+_FATAL = 4  # the severity of the log lines that remain
 
 
 class OnnxSession:
@@ -79,6 +83,16 @@ class OnnxSession:
             if self._axes:
                 return run_padded(requests, run, self._axes)
             return run_batch(requests, run, batched=self._batched)
+
+    def shrink(self) -> None:
+        """Give back what the arenas keep. ONNX Runtime does so after a run, which need not succeed."""
+        options = ort.RunOptions()
+        options.add_run_config_entry(_SHRINK, "cpu:0")
+        options.log_severity_level = _FATAL
+        for session in self._engines.engines:
+            for known in islice(known_tensors([tensor_of(node) for node in session.get_inputs()]), 1):
+                with suppress(Exception):  # ONNX Runtime's exceptions have no other common base
+                    session.run(None, values_of(known), options)
 
     def close(self) -> None:
         self._engines.close()

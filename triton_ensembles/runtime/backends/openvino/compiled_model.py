@@ -6,6 +6,7 @@ Source of the parameters: README of triton-inference-server/openvino_backend; ``
 import ctypes
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -57,6 +58,11 @@ class CompiledModel:
             if self._axes:
                 return run_padded(requests, run, self._axes)
             return run_batch(requests, run, batched=self._batched)
+
+    def shrink(self) -> None:
+        with suppress(AttributeError):  # an older OpenVINO
+            for request in self._engines.engines:
+                request.get_compiled_model().release_memory()
 
     def close(self) -> None:
         self._engines.close()

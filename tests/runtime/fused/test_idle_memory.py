@@ -1,0 +1,76 @@
+"""The memory of a fused ensemble after a large batch, on the real server with the real engines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tritonclient.grpc as grpc
+from onnx import TensorProto, helper
+
+from tests.files import write_files
+from tests.runtime.backends.networks import model_of
+from tests.triton.test_server import wait_until
+from triton_ensembles.building.build import build
+from triton_ensembles.building.places import Places
+from triton_ensembles.ground.processes import descendants, proportional_set_size
+from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.targets import fused
+
+WIDTH, ROWS, MIB = 1 << 18, 64, 1 << 20
+TENSORS = """max_batch_size: 64
+input [ { name: "X" data_type: TYPE_FP32 dims: [ 1 ] } ]
+output [ { name: "Y" data_type: TYPE_FP32 dims: [ 1 ] } ]
+"""
+DAG = """platform: "ensemble"
+ensemble_scheduling { step [ { model_name: "wide" model_version: -1
+  input_map { key: "X" value: "X" } output_map { key: "Y" value: "Y" } } ] }
+"""
+
+
+def wide() -> bytes:
+    """X (float32 [batch, 1]) -> Y (float32 [batch, 1]), its mean over columns that take 1 MiB for each row."""
+    nodes = [
+        helper.make_node("MatMul", ["X", "ones"], ["columns"]),
+        helper.make_node("Tanh", ["columns"], ["bent"]),
+        helper.make_node("ReduceMean", ["bent"], ["Y"], axes=[1]),
+    ]
+    given, answer = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 1]) for name in ("X", "Y"))
+    return model_of(nodes, [given], [answer], {"ones": np.ones((1, WIDTH))})
+
+
+@pytest.mark.parametrize("backend", ["onnxruntime", "openvino"])
+def test_what_a_large_batch_took_is_given_back(backend: str, places: Places, tmp_path: Path) -> None:
+    """Otherwise a day's worst request decides for good how many ensembles fit."""
+    folder = tmp_path / "ensembles" / "wide_rows"
+    files = {
+        "ensemble/config.pbtxt": DAG + TENSORS,
+        "ensemble.toml": 'description = "Wide rows"\n',
+        "wide/config.pbtxt": f'backend: "{backend}" default_model_filename: "model.onnx"\n{TENSORS}',
+    }
+    write_files(folder, files)
+    (folder / "wide" / "1").mkdir()
+    (folder / "wide" / "1" / "model.onnx").write_bytes(wide())
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "store").symlink_to(places.store.resolve())
+    built = build(folder, fused(), Places.of(tmp_path), allow_random=True, progress=print)
+    with TritonServer([built.repository], log=tmp_path / "log") as server:
+        client = grpc.InferenceServerClient(server.grpc_url)
+
+        def memory() -> int:
+            return proportional_set_size(descendants(server.pid))
+
+        def ask(rows: int) -> None:
+            tensor = grpc.InferInput("X", [rows, 1], "FP32")
+            tensor.set_data_from_numpy(np.full((rows, 1), 0.5, np.float32))
+            answer = client.infer(built.name, [tensor]).as_numpy("Y")
+            np.testing.assert_allclose(answer, np.full((rows, 1), np.tanh(0.5)), rtol=1e-3)
+
+        ask(1)
+        before = memory()
+        ask(ROWS)
+        assert memory() > before + ROWS * MIB
+        wait_until(lambda: memory() < 1.2 * before)
+        ask(1)
+        ask(ROWS)
