@@ -1,12 +1,16 @@
-"""Refuses what moto's CloudWatch would take without an effect: percentiles, and alarms that call scaling policies.
+"""CloudWatch as AWS has it, where moto's is otherwise.
 
-Expressions it answers with nothing, and a period of 0 s it never ends to count.
+moto would take percentiles, and alarms that call scaling policies, without an effect; expressions it answers with
+nothing, and a period of 0 s it never ends to count: all these are refused. Its periods begin with the first value, or
+with StartTime to the second.
 """
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
+from moto.cloudwatch.models import CloudWatchBackend, Statistics
 from moto.core.responses import BaseResponse
 
 from triton_ensembles.endpoint.api.errors import NotSupportedLocally
@@ -18,8 +22,9 @@ _ACTIONS = ("AlarmActions", "OKActions", "InsufficientDataActions")
 
 
 def install() -> None:
-    """Make moto refuse it, in this process."""
+    """Make moto refuse it, and align periods, in this process."""
     parse = BaseResponse.parse_parameters
+    statistics, data = CloudWatchBackend.get_metric_statistics, CloudWatchBackend.get_metric_data
 
     def parse_parameters(self: Any, request: Any) -> None:
         parse(self, request)
@@ -29,7 +34,35 @@ def install() -> None:
             except NotSupportedLocally as error:
                 raise Fault(error.code, error.message) from error
 
+    def get_metric_statistics(
+        self: Any, namespace: str, name: str, start: datetime, end: datetime, period: int, stats: list[str], **by: Any
+    ) -> list[Statistics]:
+        start, whole = _aligned(start, period), int((end - start).total_seconds()) + 60
+        periods: dict[int, Statistics] = {}
+        for found in statistics(self, namespace, name, start, end, whole, stats, **by):
+            for datum in found.metric_data:
+                number = int((datum.timestamp - start).total_seconds() // period)
+                begin = start + timedelta(seconds=number * period)
+                periods.setdefault(number, Statistics(stats, begin, found.unit)).metric_data.append(datum)
+        return list(periods.values())
+
+    def get_metric_data(
+        self: Any, queries: list[dict[str, Any]], start_time: datetime, **window: Any
+    ) -> list[dict[str, Any]]:
+        results: list[dict[str, Any]] = []
+        for query in queries:
+            start = _aligned(start_time, int(query["MetricStat"]["Period"]))
+            results += data(self, queries=[query], start_time=start, **window)
+        return results
+
     BaseResponse.parse_parameters = parse_parameters
+    CloudWatchBackend.get_metric_statistics = get_metric_statistics
+    CloudWatchBackend.get_metric_data = get_metric_data
+
+
+def _aligned(start: datetime, period: int) -> datetime:
+    """StartTime, rounded down to the minute or, of shorter periods in seconds, to one of them, as AWS documents it."""
+    return start.replace(second=start.second // period * period if period < 60 else 0, microsecond=0)
 
 
 def _check(operation: str, parameters: dict[str, Any]) -> None:

@@ -50,6 +50,7 @@ class Autoscaler:
         self._changed: dict[str, float] = {}  # monotonic: when a resource was last scaled
         self._requested = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
+        self._settling: set[asyncio.Task[None]] = set()  # of changes that have begun: none waits for another endpoint's
 
     def look(self) -> None:
         """Look at all targets now, and from time to time from now on."""
@@ -58,9 +59,10 @@ class Autoscaler:
             self._running = asyncio.create_task(self._run())
 
     async def close(self) -> None:
-        if self._running is not None:
-            self._running.cancel()
-            await asyncio.gather(self._running, return_exceptions=True)
+        tasks = [*self._settling, *([self._running] if self._running else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def variant(self, resource_id: str) -> tuple[Endpoint, Variant] | None:
         """The endpoint and the running variant of "endpoint/NAME/variant/NAME"; None where there is none."""
@@ -112,7 +114,7 @@ class Autoscaler:
             if proposal is not None:
                 desired, cause = min(max(proposal.count, least), most), proposal.cause
         if desired != count and not endpoint.in_progress:
-            await self._scale(resource, endpoint, variant.plan.name, desired, cause)
+            self._scale(resource, endpoint, variant.plan.name, desired, cause)
 
     async def _proposal(self, policy: TargetTracking, count: int) -> Proposal:
         values = await asyncio.to_thread(_latest_minutes, self._clients("cloudwatch"), policy.metric, IN_MINUTES)
@@ -120,13 +122,19 @@ class Autoscaler:
         cause = f"the policy {policy.name} tracks {policy.metric.name} at {policy.target:g}"
         return Proposal(desired, cause, policy.out_cooldown if desired > count else policy.in_cooldown)
 
-    async def _scale(self, resource: str, endpoint: Endpoint, variant: str, count: int, cause: str) -> None:
+    def _scale(self, resource: str, endpoint: Endpoint, variant: str, count: int, cause: str) -> None:
         activity = Activity(resource, count, cause)
         self.activities.appendleft(activity)
         endpoint.rescale({variant: Share(instance_count=count)})
+        task = asyncio.create_task(self._settle(endpoint, activity))
+        self._settling.add(task)
+        task.add_done_callback(self._settling.discard)
+
+    async def _settle(self, endpoint: Endpoint, activity: Activity) -> None:
         await endpoint.wait_until_settled(_SETTLE_SECONDS)
-        self._changed[resource] = time.monotonic()
+        self._changed[activity.resource_id] = time.monotonic()
         activity.ended, activity.failure = time.time(), endpoint.failure
+        self._requested.set()  # another variant of the endpoint may have waited for it
 
 
 def _latest_minutes(cloudwatch: Any, metric: Metric, minutes: int) -> list[float | None]:
@@ -139,7 +147,6 @@ def _latest_minutes(cloudwatch: Any, metric: Metric, minutes: int) -> list[float
         "Period": 60,
         "Stat": metric.statistic,
     }
-    # Of moto's two calls, the one whose periods begin with StartTime and not with the first value.
     query = {"Id": "values", "MetricStat": stat}
     (result,) = cloudwatch.get_metric_data(MetricDataQueries=[query], StartTime=begin, EndTime=end)["MetricDataResults"]
     values = {
