@@ -12,6 +12,22 @@ class Latency:
     p99: float
 
 
+Range = tuple[float, float]
+"""From the 10th to the 90th percentile: what four of five measurements show."""
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """What measurements of so many ``requests`` show: of the share of cold ones, of loads a second, and of the p50, p95
+    and p99 of requests whose model is loaded (None where none is) and of all."""
+
+    requests: int
+    cold: Range
+    loads_per_second: Range
+    warm: tuple[Range, ...] | None
+    every: tuple[Range, ...]
+
+
 @dataclass(frozen=True)
 class Prediction:
     """The behavior of a number of instances under a traffic. Where they do not keep up there are no latencies.
@@ -30,6 +46,7 @@ class Prediction:
         every: latency of all requests.
         overload: why the instances do not keep up, as a sentence; "" where they do.
         not_ready: share of requests that are refused (ModelNotReadyException) after 60 s.
+        ranges: of measurements; None where the instances do not keep up.
     """
 
     requests: int
@@ -45,6 +62,7 @@ class Prediction:
     every: Latency | None
     overload: str
     not_ready: float
+    ranges: Ranges | None
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ the endpoint's own rules. A request whose model is not loaded within 60 s is ref
 would send it again, which is not simulated.
 """
 
+import math
+import warnings
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 from triton_ensembles.measuring.planning.demand import Floats
 from triton_ensembles.measuring.planning.instances import Host
 from triton_ensembles.measuring.planning.overload import overload
-from triton_ensembles.measuring.planning.prediction import Latency, Prediction
+from triton_ensembles.measuring.planning.prediction import Latency, Prediction, Ranges
 from triton_ensembles.measuring.planning.simulated_instance import (
     ANSWER,
     FETCH,
@@ -43,6 +45,7 @@ def place(models: int, instances: int) -> NDArray[np.int64]:
 
 
 Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
+_LEAST_RUNS = 10  # that ranges are of
 _WARM_UP = 0.1  # of the requests, which are not counted
 
 
@@ -65,21 +68,32 @@ class Simulated:
     seconds: Floats
 
 
-def simulate(work: Workload, host: Host, count: int, requests: Recorded, *, empty: bool = False) -> Simulated:
+def simulate(
+    work: Workload,
+    host: Host,
+    count: int,
+    requests: Recorded,
+    *,
+    empty: bool = False,
+    seed: int = 0,
+    measured: int = 1000,
+) -> Simulated:
     """Simulate the requests.
 
     Args:
+        seed: of what each answer takes, and of what was used before.
+        measured: how many requests a measurement has that the ranges are for.
         empty: begin as after a deploy, with nothing loaded and nothing on the disk, and count all requests. Otherwise
             begin with what the traffic's rates would have left there, and leave the first tenth uncounted.
     """
-    random = np.random.default_rng(0)
+    random = np.random.default_rng(seed)
     instances = [SimulatedInstance(work.demands, work.overhead_bytes, host) for _ in range(count)]
     if not empty:
         _preload(instances, work, random)
     run = _Run(instances, work, requests, random)
     first = 0 if empty else int(len(requests.times) * _WARM_UP)
     run.go(first)
-    return _summed(run, work, host, first)
+    return _summed(run, work, host, first, measured)
 
 
 class _Run:
@@ -92,11 +106,11 @@ class _Run:
         self._demands = work.demands
         kinds = work.kinds[requests.models]
         drawn = random.random(len(kinds))
-        services = np.zeros(len(kinds))
+        services = np.zeros((2, len(kinds)))
         for kind, demand in enumerate(work.demands):
-            quantiles = demand.answer_seconds
-            services[kinds == kind] = quantiles[(drawn[kinds == kind] * len(quantiles)).astype(int)]
-        self._services = services.tolist()
+            places = (drawn[kinds == kind] * len(demand.answer_seconds)).astype(int)
+            services[:, kinds == kind] = demand.answer_seconds[places], demand.beside_seconds[places]
+        self._services, self._beside = services.tolist()
         self._cores = [demand.answer_core_seconds / demand.mean_seconds for demand in work.demands]
         self._arrived = requests.times.tolist()
         self.seconds = [NEVER] * len(kinds)
@@ -198,7 +212,7 @@ class _Run:
             model.line.append(request)
 
     def _begin(self, instance: SimulatedInstance, model: SimulatedModel, request: int) -> None:
-        seconds = self._services[request]
+        seconds = (self._beside if instance.is_changing else self._services)[request]
         if model.is_fresh:
             model.is_fresh = False
             seconds += model.demand.first_seconds
@@ -232,9 +246,10 @@ def _preload(instances: list[SimulatedInstance], work: Workload, random: np.rand
             instances[placed[number]].preload(model, -float(ages[number]))
 
 
-def _summed(run: _Run, work: Workload, host: Host, first: int) -> Simulated:
+def _summed(run: _Run, work: Workload, host: Host, first: int, measured: int) -> Simulated:
     times = run.requests.times[first:]
     cold = np.frombuffer(run.cold, dtype=np.bool_)[first:]
+    loads = np.frombuffer(run.loads, dtype=np.bool_)[first:]
     seconds = np.array(run.seconds[first:])
     count, number = len(run.instances), len(times)
     duration = max(float(times[-1] - times[0]), 1e-9)
@@ -267,12 +282,32 @@ def _summed(run: _Run, work: Workload, host: Host, first: int) -> Simulated:
             every=None if reason else _latency(seconds),
             overload=reason,
             not_ready=not_ready,
+            ranges=None if reason else _ranges(times, cold, loads, seconds, measured),
         ),
         times,
         cold,
-        np.frombuffer(run.loads, dtype=np.bool_)[first:],
+        loads,
         seconds,
     )
+
+
+def _ranges(times: Floats, cold: Flags, loads: Flags, seconds: Floats, measured: int) -> Ranges:
+    """Of consecutive parts, each of which is a run that begins as the one before has ended."""
+    most = max(1, len(times) // 2)
+    runs = np.array_split(np.arange(len(times)), min(max(_LEAST_RUNS, len(times) // measured), most))
+    figures = np.array([_figures(times[run], cold[run], loads[run], seconds[run]) for run in runs])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # no run has answers of loaded models
+        low, high = np.nanpercentile(figures, (10, 90), axis=0)
+    share, rate, *latencies = zip(low.tolist(), high.tolist(), strict=True)
+    warm = None if math.isnan(latencies[0][0]) else tuple(latencies[:3])
+    return Ranges(len(runs[-1]), share, rate, warm, tuple(latencies[3:]))
+
+
+def _figures(times: Floats, cold: Flags, loads: Flags, seconds: Floats) -> list[float]:
+    warm, every = _latency(seconds[~cold]), _latency(seconds)
+    latencies = [(part.p50, part.p95, part.p99) if part else (math.nan,) * 3 for part in (warm, every)]
+    return [float(cold.mean()), loads.sum() / max(times[-1] - times[0], 1e-9), *latencies[0], *latencies[1]]
 
 
 def _latency(seconds: Floats) -> Latency | None:

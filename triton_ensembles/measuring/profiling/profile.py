@@ -149,6 +149,7 @@ class Profile:
         rested: answers, of the fewest rows, to requests :data:`RESTED_PER_SECOND`: between them the processor and its
             caches rest as well. One connection would get ``requests_per_second`` of them.
         answers: by concurrency and batch.
+        beside: as ``rested``, while another copy is loaded and unloaded all the time; None where one alone was loaded.
     """
 
     archive: Name
@@ -171,6 +172,7 @@ class Profile:
     answers: Annotated[tuple[Answers, ...], Field(min_length=1)]
     machine: Machine
     versions: Versions
+    beside: Answers | None = None
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
