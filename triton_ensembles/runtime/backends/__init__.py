@@ -28,5 +28,5 @@ The constructor takes a ``ModelInstance``, and raises ``LoadError`` when the fil
 ``parameters`` are the keys of the config that it reads. ``answer(requests)`` has a ``Result`` for each ``Request``, in
 their order, and never raises an error that a request caused; ``close()`` frees memory and threads."""
 
-COMPLETING = {"onnxruntime": "onnxruntime.completion", "openvino": "openvino.completion"}
+COMPLETING = {backend: f"{backend}.completion" for backend in ("onnxruntime", "openvino", "dali")}
 """By backend: the module whose ``complete(config, file)`` adds what a config leaves out and the file says."""
