@@ -2,6 +2,8 @@
 
 import asyncio
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import triton_python_backend_utils as pb_utils
@@ -14,13 +16,35 @@ _ARGUMENTS = ("request_id", "correlation_id", "inputs", "requested_output_names"
 _SENDER = "a step of a fused ensemble returns its responses from execute"
 _DECOUPLED = "a fused ensemble answers each call once: exec(decoupled=True) is not possible in it"
 
+_OUTLIVES = (
+    "in a fused ensemble a step calls another model only while its execute runs, since all models share one process: "
+    "wait for the thread that calls '{}' before execute returns"
+)
+
+
+class Calls:
+    """The calls of one step, whose threads call one model at a time, while no other model of the process runs."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.executing = False
+
+    @contextmanager
+    def within_execute(self) -> Iterator[None]:
+        self.executing = True
+        try:
+            yield
+        finally:
+            with self.lock:  # once the call of a thread that was not waited for has ended
+                self.executing = False
+
 
 class InferenceRequest:
     """A request of a step to another model, with the arguments of ``pb_utils.InferenceRequest``, a real one of which
     has all that is not answered here."""
 
     __slots__ = ("_model", "_real", "_version")
-    _calls = threading.Lock()  # of each step its own: threads of a step call one model at a time
+    calls = Calls()  # of each step its own
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         self._real = pb_utils.InferenceRequest(*arguments, **named)
@@ -47,7 +71,9 @@ class InferenceRequest:
             repeated = next(name for name in names if names.count(name) > 1)
             message = f"{question.tag}input '{repeated}' already exists in request"
             return response_of(Failure(f"Model {self._model} - Error when running inference: {message}"))
-        with self._calls:
+        with self.calls.lock:
+            if not self.calls.executing and MODELS.is_ready(self._model, self._version):
+                raise pb_utils.TritonModelException(_OUTLIVES.format(self._model))
             return response_of(MODELS.answer(self._model, self._version, question))
 
     def async_exec(self, decoupled: bool = False) -> "asyncio.Future[Any]":
@@ -96,7 +122,7 @@ class StepRequest(InferenceRequest):
 
 def request_types() -> tuple[type[InferenceRequest], type[StepRequest]]:
     """The two classes for a step."""
-    own = type("InferenceRequest", (InferenceRequest,), {"__slots__": (), "_calls": threading.Lock()})
+    own = type("InferenceRequest", (InferenceRequest,), {"__slots__": (), "calls": Calls()})
     return own, type("StepRequest", (StepRequest, own), {"__slots__": ()})
 
 
