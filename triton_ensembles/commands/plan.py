@@ -69,12 +69,6 @@ from triton_ensembles.measuring.planning.transients import deploy as simulate_de
 @click.option(
     "--requests", default=100_000, type=click.IntRange(1000, 10_000_000), help="How many to simulate for the answer."
 )
-@click.option(
-    "--measured",
-    default=1000,
-    type=click.IntRange(10),
-    help="The ranges are what four of five measurements of so many requests show.",
-)
 @option_values.option(
     "--burst",
     metavar="FACTORxTIME",
@@ -110,7 +104,6 @@ def plan(
     cold: float | None,
     batch: int | None,
     requests: int,
-    measured: int,
     burst: tuple[float, float] | None,
     prices: Path | None,
     from_endpoint: str | None,
@@ -146,8 +139,7 @@ def plan(
     archives = chosen_profiles(profiles, options.profiles_folder())
     hosts = [host_of(name) for name in dict.fromkeys(instances)]
     goal = Goal(p99, cold)
-    progress = timed_progress("plan")
-    result = make_plan(archives, spread, hosts, counts, goal, price, requests, batch or 0, progress, measured)
+    result = make_plan(archives, spread, hosts, counts, goal, price, requests, batch or 0, timed_progress("plan"))
     deployed = simulate_deploy(result.best, spread, requests) if result.best else None
     bursting = simulate_burst(result.best, spread, *burst, requests) if result.best and burst else None
     output.document(document(result, deployed, bursting))

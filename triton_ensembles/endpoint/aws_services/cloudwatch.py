@@ -18,6 +18,7 @@ from triton_ensembles.endpoint.aws_services.fault import Fault
 
 _STATISTICS = ("Sum", "Average", "Minimum", "Maximum", "SampleCount")
 _SHORT_PERIODS = (1, 5, 10, 20, 30)  # seconds; longer ones are whole minutes
+_WHOLE = 1 << 30  # seconds: any time as one period
 _ACTIONS = ("AlarmActions", "OKActions", "InsufficientDataActions")
 
 
@@ -34,26 +35,20 @@ def install() -> None:
             except NotSupportedLocally as error:
                 raise Fault(error.code, error.message) from error
 
-    def get_metric_statistics(
-        self: Any, namespace: str, name: str, start: datetime, end: datetime, period: int, stats: list[str], **by: Any
-    ) -> list[Statistics]:
-        start, whole = _aligned(start, period), int((end - start).total_seconds()) + 60
-        periods: dict[int, Statistics] = {}
-        for found in statistics(self, namespace, name, start, end, whole, stats, **by):
-            for datum in found.metric_data:
-                number = int((datum.timestamp - start).total_seconds() // period)
-                begin = start + timedelta(seconds=number * period)
-                periods.setdefault(number, Statistics(stats, begin, found.unit)).metric_data.append(datum)
+    def get_metric_statistics(self: Any, *metric: Any, **by: Any) -> list[Statistics]:
+        *name, start, end, seconds, stats = metric
+        start, period = _aligned(start, seconds), timedelta(seconds=seconds)
+        periods: dict[datetime, Statistics] = {}
+        for whole in statistics(self, *name, start, end, _WHOLE, stats, **by):
+            for datum in whole.metric_data:
+                begin = start + (datum.timestamp - start) // period * period
+                periods.setdefault(begin, Statistics(stats, begin, whole.unit)).metric_data.append(datum)
         return list(periods.values())
 
-    def get_metric_data(
-        self: Any, queries: list[dict[str, Any]], start_time: datetime, **window: Any
-    ) -> list[dict[str, Any]]:
-        results: list[dict[str, Any]] = []
-        for query in queries:
-            start = _aligned(start_time, int(query["MetricStat"]["Period"]))
-            results += data(self, queries=[query], start_time=start, **window)
-        return results
+    def get_metric_data(self: Any, queries: list[Any], start_time: datetime, **window: Any) -> list[Any]:
+        starts = [_aligned(start_time, int(query["MetricStat"]["Period"])) for query in queries]
+        each = zip(queries, starts, strict=True)
+        return [result for query, start in each for result in data(self, [query], start, **window)]
 
     BaseResponse.parse_parameters = parse_parameters
     CloudWatchBackend.get_metric_statistics = get_metric_statistics

@@ -141,16 +141,14 @@ def _latest_minutes(cloudwatch: Any, metric: Metric, minutes: int) -> list[float
     """One value for each of the last whole minutes, the newest last; None where there is none."""
     end = datetime.now(UTC).replace(second=0, microsecond=0)
     begin = end - timedelta(minutes=minutes)
-    dimensions = [{"Name": name, "Value": value} for name, value in metric.dimensions]
-    stat = {
-        "Metric": {"Namespace": metric.namespace, "MetricName": metric.name, "Dimensions": dimensions},
-        "Period": 60,
-        "Stat": metric.statistic,
-    }
-    query = {"Id": "values", "MetricStat": stat}
-    (result,) = cloudwatch.get_metric_data(MetricDataQueries=[query], StartTime=begin, EndTime=end)["MetricDataResults"]
-    values = {
-        int((moment - begin).total_seconds() // 60): value
-        for moment, value in zip(result["Timestamps"], result["Values"], strict=True)
-    }
+    points = cloudwatch.get_metric_statistics(
+        Namespace=metric.namespace,
+        MetricName=metric.name,
+        Dimensions=[{"Name": name, "Value": value} for name, value in metric.dimensions],
+        StartTime=begin,
+        EndTime=end,
+        Period=60,
+        Statistics=[metric.statistic],
+    )["Datapoints"]
+    values = {int((point["Timestamp"] - begin).total_seconds() // 60): point[metric.statistic] for point in points}
     return [values.get(minute) for minute in range(minutes)]

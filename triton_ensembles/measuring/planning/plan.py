@@ -99,7 +99,6 @@ def plan(
     requests: int,
     batch: int,
     progress: Callable[[str], None],
-    measured: int = 1000,
 ) -> Plan:
     """Simulate all choices.
 
@@ -107,7 +106,6 @@ def plan(
         price: of an instance type.
         requests: how many to simulate for the answer.
         batch: rows in a request; 0: the least that was profiled.
-        measured: how many requests a measurement has that the ranges are for.
 
     Raises:
         EnsembleError: a model does not fit, a price is not known, or no choice keeps up with the traffic.
@@ -121,13 +119,13 @@ def plan(
             work = workload(archives, traffic, host, batch).times(few.factor)
             for count in counts:
                 progress(f"simulating {count} x {host.name} {form}".rstrip())
-                prediction = simulate(work, host, count, few.requests, measured=measured).prediction
+                prediction = simulate(work, host, count, few.requests).prediction
                 million = prices[host.name].month(count) / (traffic.rate * HOURS * 3600) * 1e6
                 met = goal.met(prediction)
                 choices.append(Choice(form, work, host, count, prices[host.name], prediction, met, million))
     if all(choice.prediction.overload for choice in choices):
         _refuse(choices, traffic)
-    best = _confirmed(choices, sample(traffic, requests), few.factor, goal, progress, measured)
+    best = _confirmed(choices, sample(traffic, requests), few.factor, goal, progress)
     of_hosts = {(choice.form, choice.host.name): choice for choice in choices}.values()
     return Plan(
         traffic,
@@ -151,7 +149,7 @@ def forms(profiles: Shares) -> Iterator[tuple[str, Shares]]:
 
 
 def _confirmed(
-    choices: list[Choice], every: Sample, factor: float, goal: Goal, progress: Callable[[str], None], measured: int
+    choices: list[Choice], every: Sample, factor: float, goal: Goal, progress: Callable[[str], None]
 ) -> Choice | None:
     """The cheapest choice that meets the goal with all requests, which replaces the same in ``choices``, as do those
     that do not."""
@@ -160,7 +158,7 @@ def _confirmed(
         choice = choices[number]
         progress(f"simulating {choice.count} x {choice.host.name} {choice.form}".rstrip())
         work = choice.work.times(every.factor / factor)
-        prediction = simulate(work, choice.host, choice.count, every.requests, measured=measured).prediction
+        prediction = simulate(work, choice.host, choice.count, every.requests).prediction
         choice = choices[number] = replace(choice, prediction=prediction, met=goal.met(prediction))
         if choice.met:
             return choice

@@ -19,12 +19,12 @@ Range = tuple[float, float]
 @dataclass(frozen=True)
 class Ranges:
     """What measurements of so many ``requests`` show: of the share of cold ones, of loads a second, and of the p50, p95
-    and p99 of requests whose model is loaded (None where none is) and of all."""
+    and p99 of requests whose model is loaded (() where none is) and of all."""
 
     requests: int
     cold: Range
     loads_per_second: Range
-    warm: tuple[Range, ...] | None
+    warm: tuple[Range, ...]
     every: tuple[Range, ...]
 
 

@@ -5,8 +5,6 @@ the endpoint's own rules. A request whose model is not loaded within 60 s is ref
 would send it again, which is not simulated.
 """
 
-import math
-import warnings
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
@@ -17,7 +15,7 @@ from numpy.typing import NDArray
 from triton_ensembles.measuring.planning.demand import Floats
 from triton_ensembles.measuring.planning.instances import Host
 from triton_ensembles.measuring.planning.overload import overload
-from triton_ensembles.measuring.planning.prediction import Latency, Prediction, Ranges
+from triton_ensembles.measuring.planning.prediction import Latency, Prediction, Range, Ranges
 from triton_ensembles.measuring.planning.simulated_instance import (
     ANSWER,
     FETCH,
@@ -295,19 +293,20 @@ def _ranges(times: Floats, cold: Flags, loads: Flags, seconds: Floats, measured:
     """Of consecutive parts, each of which is a run that begins as the one before has ended."""
     most = max(1, len(times) // 2)
     runs = np.array_split(np.arange(len(times)), min(max(_LEAST_RUNS, len(times) // measured), most))
-    figures = np.array([_figures(times[run], cold[run], loads[run], seconds[run]) for run in runs])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # no run has answers of loaded models
-        low, high = np.nanpercentile(figures, (10, 90), axis=0)
-    share, rate, *latencies = zip(low.tolist(), high.tolist(), strict=True)
-    warm = None if math.isnan(latencies[0][0]) else tuple(latencies[:3])
-    return Ranges(len(runs[-1]), share, rate, warm, tuple(latencies[3:]))
+    warm = [_latency(np.where(cold[run], np.inf, seconds[run])) for run in runs]
+    every = [_latency(seconds[run]) for run in runs]
+    rates = [(cold[run].mean(), loads[run].sum() / max(times[run[-1]] - times[run[0]], 1e-9)) for run in runs]
+    return Ranges(len(runs[-1]), *_between(rates), _percentiles(warm), _percentiles(every))
 
 
-def _figures(times: Floats, cold: Flags, loads: Flags, seconds: Floats) -> list[float]:
-    warm, every = _latency(seconds[~cold]), _latency(seconds)
-    latencies = [(part.p50, part.p95, part.p99) if part else (math.nan,) * 3 for part in (warm, every)]
-    return [float(cold.mean()), loads.sum() / max(times[-1] - times[0], 1e-9), *latencies[0], *latencies[1]]
+def _percentiles(latencies: list[Latency | None]) -> tuple[Range, ...]:
+    return _between([(latency.p50, latency.p95, latency.p99) for latency in latencies if latency])
+
+
+def _between(runs: list[tuple[float, ...]]) -> tuple[Range, ...]:
+    """The range of each figure; () without runs."""
+    low, high = np.percentile(np.array(runs), (10, 90), axis=0).tolist() if runs else ((), ())
+    return tuple(zip(low, high, strict=True))
 
 
 def _latency(seconds: Floats) -> Latency | None:

@@ -37,8 +37,8 @@ def _row(choice: Choice, models: int) -> tuple[str, ...]:
         f"{prediction.resident:.0f} of {models}",
         _range(*(100 * share for share in ranges.cold)) + " %" if ranges else _percent(prediction.cold),
         _range(*ranges.loads_per_second) if ranges else _short(prediction.loads_per_second),
-        _latency(ranges and ranges.warm),
-        _latency(ranges and ranges.every),
+        _latency(ranges.warm if ranges else ()),
+        _latency(ranges.every if ranges else ()),
         f"{prediction.cores:.1f} of {choice.count * choice.host.cores}",
         f"{prediction.memory_bytes / 2**30:.1f} of {room:.0f}",
         f"{'~' if choice.price.estimated else ''}{_sum(choice.month).removeprefix('$')}",
@@ -46,7 +46,7 @@ def _row(choice: Choice, models: int) -> tuple[str, ...]:
     )
 
 
-def _latency(ranges: tuple[Range, ...] | None) -> str:
+def _latency(ranges: tuple[Range, ...]) -> str:
     return " ".join(_range(1000 * low, 1000 * high) for low, high in ranges) if ranges else "-"
 
 

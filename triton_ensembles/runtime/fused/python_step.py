@@ -104,7 +104,7 @@ class PythonStep:
     def run(self, batch: Sequence[StepInput]) -> list[StepOutput]:
         try:
             requests = [self._request(step_input) for step_input in batch]
-            with self._modules.active(), self._request_type.calls.within_execute():
+            with self._modules.active(), self._request_type.calls:
                 responses = self._execute(requests)
             return [answer_of(response, request.wanted) for response, request in zip(responses, batch, strict=True)]
         except WrongReturnError as error:

@@ -2,8 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import triton_python_backend_utils as pb_utils
@@ -29,14 +27,12 @@ class Calls:
         self.lock = threading.Lock()
         self.executing = False
 
-    @contextmanager
-    def within_execute(self) -> Iterator[None]:
+    def __enter__(self) -> None:
         self.executing = True
-        try:
-            yield
-        finally:
-            with self.lock:  # once the call of a thread that was not waited for has ended
-                self.executing = False
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:  # once the call of a thread that was not waited for has ended
+            self.executing = False
 
 
 class InferenceRequest:
