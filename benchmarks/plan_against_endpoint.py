@@ -103,7 +103,8 @@ def _predicted(profile: Profile, traffic: Traffic, host: Host, length: int) -> l
         cold, seconds = run.cold[counted], run.seconds[counted]
         shares = [100 * float(cold.mean()), float(run.loads[counted].sum()), 1000 * float(seconds[~cold].mean())]
         runs.append([*shares, *_times(seconds), run.prediction.memory_bytes / _MIB])
-    return np.percentile(np.array(runs), (10, 50, 90), axis=0).T.tolist()
+    percentiles: list[list[float]] = np.percentile(np.array(runs), (10, 50, 90), axis=0).T.tolist()
+    return percentiles
 
 
 def _times(seconds: Floats) -> list[float]:

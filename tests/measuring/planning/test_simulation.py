@@ -238,7 +238,7 @@ def test_four_of_five_measurements_fall_into_the_range() -> None:
     """Of runs that nobody knows before, with arrivals and services of their own."""
     traffic, host = zipf(60, 1.0, 20), Host("x", 4, 20 * 254 * MIB)
     work = workload([(profile(load=0.2, load_cores=0.1, unload=0.1), 1.0)], traffic, host)
-    ranges = simulate(work, host, 1, drawn(traffic, 60_000), measured=400).prediction.ranges
+    ranges = simulate(work, host, 1, drawn(traffic, 60_000), run=400).prediction.ranges
     assert ranges is not None and ranges.requests == 400
     inside = []
     for seed in range(60):
@@ -254,8 +254,8 @@ def test_a_longer_measurement_has_a_narrower_range() -> None:
     traffic, host = zipf(60, 1.0, 20), Host("x", 4, 20 * 254 * MIB)
     work = workload([(profile(load=0.2, load_cores=0.1), 1.0)], traffic, host)
     widths = []
-    for measured in (100, 2000):
-        ranges = simulate(work, host, 1, drawn(traffic, 40_000), measured=measured).prediction.ranges
+    for length in (100, 2000):
+        ranges = simulate(work, host, 1, drawn(traffic, 40_000), run=length).prediction.ranges
         assert ranges is not None
         widths.append(ranges.cold[1] - ranges.cold[0])
     assert widths[1] < 0.5 * widths[0]

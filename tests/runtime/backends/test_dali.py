@@ -241,7 +241,7 @@ def test_the_pipeline_says_what_the_config_leaves_out(tmp_path: Path) -> None:
 def test_more_outputs_than_the_pipeline_returns_are_refused(tmp_path: Path) -> None:
     (tmp_path / "models" / "more" / "1").mkdir(parents=True)
     (tmp_path / "models" / "more" / "1" / "model.dali").write_bytes(declared(two_outputs))
-    outputs = " ".join(f'output {{ name: "{name}" }}' for name in "XYZ")
+    outputs = " ".join(f'output {{ name: "{name}" data_type: TYPE_FP32 dims: -1 }}' for name in "XYZ")
     (tmp_path / "models" / "more" / "config.pbtxt").write_text(f'backend: "dali" {outputs}')
     with pytest.raises(EnsembleError, match="the config has 3 outputs, but the pipeline returns 2"):
         TritonServer([tmp_path / "models"], completes=True, log=tmp_path / "log").start()

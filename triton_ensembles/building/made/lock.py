@@ -24,8 +24,7 @@ _CONDA_NAME = re.compile(r"(?:[^\s:]+::)?([A-Za-z0-9_][A-Za-z0-9_.-]*)")
 _CURE = "delete this lock and build, or take it from git as it was"
 _TITLE = "# The packages that build.py installs, which writes this file. To renew it, delete it and build. Asked for:"
 _ASKED = "#   "
-KEEP = "commit it"
-"""What to do with a new lock, in a project that lasts."""
+KEEP = "commit it"  # a new lock of a project that lasts
 Make = Callable[[Path, list[Pins]], dict[str, Any]]
 
 

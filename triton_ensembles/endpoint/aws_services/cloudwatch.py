@@ -1,8 +1,6 @@
-"""CloudWatch as AWS has it, where moto's is otherwise.
+"""Refuses what moto's CloudWatch would take without an effect: percentiles, and alarms that call scaling policies.
 
-moto would take percentiles, and alarms that call scaling policies, without an effect; expressions it answers with
-nothing, and a period of 0 s it never ends to count: all these are refused. Its periods begin with the first value, or
-with StartTime to the second.
+Expressions it answers with nothing, and a period of 0 s it never ends to count.
 """
 
 from __future__ import annotations
@@ -18,14 +16,13 @@ from triton_ensembles.endpoint.aws_services.fault import Fault
 
 _STATISTICS = ("Sum", "Average", "Minimum", "Maximum", "SampleCount")
 _SHORT_PERIODS = (1, 5, 10, 20, 30)  # seconds; longer ones are whole minutes
-_WHOLE = 1 << 30  # seconds: any time as one period
 _ACTIONS = ("AlarmActions", "OKActions", "InsufficientDataActions")
 
 
 def install() -> None:
     """Make moto refuse it, and align periods, in this process."""
     parse = BaseResponse.parse_parameters
-    statistics, data = CloudWatchBackend.get_metric_statistics, CloudWatchBackend.get_metric_data
+    statistics = CloudWatchBackend.get_metric_statistics
 
     def parse_parameters(self: Any, request: Any) -> None:
         parse(self, request)
@@ -37,27 +34,18 @@ def install() -> None:
 
     def get_metric_statistics(self: Any, *metric: Any, **by: Any) -> list[Statistics]:
         *name, start, end, seconds, stats = metric
-        start, period = _aligned(start, seconds), timedelta(seconds=seconds)
+        # StartTime is rounded down to the minute, or to a shorter period: AWS's reference of GetMetricStatistics.
+        start = start.replace(second=start.second // seconds * seconds if seconds < 60 else 0, microsecond=0)
+        period = timedelta(seconds=seconds)
         periods: dict[datetime, Statistics] = {}
-        for whole in statistics(self, *name, start, end, _WHOLE, stats, **by):
+        for whole in statistics(self, *name, start, end, 1 << 30, stats, **by):  # in one period
             for datum in whole.metric_data:
                 begin = start + (datum.timestamp - start) // period * period
                 periods.setdefault(begin, Statistics(stats, begin, whole.unit)).metric_data.append(datum)
         return list(periods.values())
 
-    def get_metric_data(self: Any, queries: list[Any], start_time: datetime, **window: Any) -> list[Any]:
-        starts = [_aligned(start_time, int(query["MetricStat"]["Period"])) for query in queries]
-        each = zip(queries, starts, strict=True)
-        return [result for query, start in each for result in data(self, [query], start, **window)]
-
     BaseResponse.parse_parameters = parse_parameters
     CloudWatchBackend.get_metric_statistics = get_metric_statistics
-    CloudWatchBackend.get_metric_data = get_metric_data
-
-
-def _aligned(start: datetime, period: int) -> datetime:
-    """StartTime, rounded down to the minute or, of shorter periods in seconds, to one of them, as AWS documents it."""
-    return start.replace(second=start.second // period * period if period < 60 else 0, microsecond=0)
 
 
 def _check(operation: str, parameters: dict[str, Any]) -> None:

@@ -157,10 +157,8 @@ class ModelCache:
             if model.state is ModelState.WAITING and self._models.get(model.target_model) is model:
                 del self._models[model.target_model]
         wait = time.monotonic() - began - download - extract - load
-        model.cold_start = cold = ColdStart(
-            *(max(0.0, wait), download, extract, load),
-            *(max(model.waited, key=model.waited.__getitem__, default=""), model.behind),
-        )
+        reason = max(model.waited, key=model.waited.__getitem__, default="")
+        model.cold_start = cold = ColdStart(max(0.0, wait), download, extract, load, reason, model.behind)
         self._report.event("model-loaded", f"{model.target_model} is loaded, {cold.total:.2f} s after it was requested")
 
     async def _retire(self, model: Model) -> None:

@@ -49,20 +49,18 @@ class Autoscaler:
         self._find = find
         self._changed: dict[str, float] = {}  # monotonic: when a resource was last scaled
         self._requested = asyncio.Event()
-        self._running: asyncio.Task[None] | None = None
-        self._settling: set[asyncio.Task[None]] = set()  # of changes that have begun: none waits for another endpoint's
+        self._tasks: set[asyncio.Task[None]] = set()  # one that looks, and those of changes, which wait for no other
 
     def look(self) -> None:
         """Look at all targets now, and from time to time from now on."""
         self._requested.set()
-        if self._running is None:
-            self._running = asyncio.create_task(self._run())
+        if not self._tasks:
+            self._tasks.add(asyncio.create_task(self._run()))
 
     async def close(self) -> None:
-        tasks = [*self._settling, *([self._running] if self._running else [])]
-        for task in tasks:
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def variant(self, resource_id: str) -> tuple[Endpoint, Variant] | None:
         """The endpoint and the running variant of "endpoint/NAME/variant/NAME"; None where there is none."""
@@ -127,8 +125,8 @@ class Autoscaler:
         self.activities.appendleft(activity)
         endpoint.rescale({variant: Share(instance_count=count)})
         task = asyncio.create_task(self._settle(endpoint, activity))
-        self._settling.add(task)
-        task.add_done_callback(self._settling.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _settle(self, endpoint: Endpoint, activity: Activity) -> None:
         await endpoint.wait_until_settled(_SETTLE_SECONDS)

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.planning.instances import Host
-from triton_ensembles.measuring.planning.memory import memory_of
 from triton_ensembles.measuring.profiling.profile import Answers, Profile
 
 Floats = NDArray[np.float64]
@@ -84,7 +83,7 @@ def demand_of(profile: Profile, host: Host, batch: int = 0, *, rested: bool = Fa
         beside = np.maximum(
             seconds, _quantiles(alone) + _quantiles(profile.beside) - _quantiles(_answers(profile, 0)[0])
         )
-    copy, shared = memory_of(profile)
+    copy, shared = _memory(profile)
     disk = profile.unpacked_bytes + profile.temporary_bytes
     network, rate = host.network_rate or float("inf"), host.disk_rate or float("inf")
     return Demand(
@@ -104,6 +103,16 @@ def demand_of(profile: Profile, host: Host, batch: int = 0, *, rested: bool = Fa
         answer_core_seconds=alone.core_seconds,
         lanes=_lanes(answers, profile.machine.cores, host.cores),
     )
+
+
+def _memory(profile: Profile) -> tuple[float, float]:
+    """Bytes of one more copy, and bytes that all copies share: a line through the fewest and the most that were
+    loaded."""
+    memory = [(loaded.models, float(loaded.memory.bytes)) for loaded in profile.loaded]
+    (_, first), (count, last) = memory[0], memory[-1]
+    slope = (last - first) / (count - 1) if count > 1 else first
+    copy = slope if slope > 0 else last / count
+    return copy, max(0.0, first - copy)
 
 
 def _answers(profile: Profile, batch: int) -> list[Answers]:

@@ -12,18 +12,16 @@ class Latency:
     p99: float
 
 
-Range = tuple[float, float]
-"""From the 10th to the 90th percentile: what four of five measurements show."""
+Range = tuple[float, float]  # from the 10th to the 90th percentile
 
 
 @dataclass(frozen=True)
 class Ranges:
-    """What measurements of so many ``requests`` show: of the share of cold ones, of loads a second, and of the p50, p95
-    and p99 of requests whose model is loaded (() where none is) and of all."""
+    """What four of five measurements of so many ``requests`` show: the share of cold ones, and the p50, p95 and p99 of
+    requests whose model is loaded and of all; () where there are no latencies."""
 
     requests: int
     cold: Range
-    loads_per_second: Range
     warm: tuple[Range, ...]
     every: tuple[Range, ...]
 
@@ -46,7 +44,7 @@ class Prediction:
         every: latency of all requests.
         overload: why the instances do not keep up, as a sentence; "" where they do.
         not_ready: share of requests that are refused (ModelNotReadyException) after 60 s.
-        ranges: of measurements; None where the instances do not keep up.
+        ranges: of measurements.
     """
 
     requests: int
@@ -62,7 +60,7 @@ class Prediction:
     every: Latency | None
     overload: str
     not_ready: float
-    ranges: Ranges | None
+    ranges: Ranges
 
 
 @dataclass(frozen=True)

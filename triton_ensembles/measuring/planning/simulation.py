@@ -5,7 +5,8 @@ the endpoint's own rules. A request whose model is not loaded within 60 s is ref
 would send it again, which is not simulated.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -67,20 +68,13 @@ class Simulated:
 
 
 def simulate(
-    work: Workload,
-    host: Host,
-    count: int,
-    requests: Recorded,
-    *,
-    empty: bool = False,
-    seed: int = 0,
-    measured: int = 1000,
+    work: Workload, host: Host, count: int, requests: Recorded, *, empty: bool = False, seed: int = 0, run: int = 1000
 ) -> Simulated:
     """Simulate the requests.
 
     Args:
         seed: of what each answer takes, and of what was used before.
-        measured: how many requests a measurement has that the ranges are for.
+        run: how many requests a measurement has that the ranges are for.
         empty: begin as after a deploy, with nothing loaded and nothing on the disk, and count all requests. Otherwise
             begin with what the traffic's rates would have left there, and leave the first tenth uncounted.
     """
@@ -88,10 +82,10 @@ def simulate(
     instances = [SimulatedInstance(work.demands, work.overhead_bytes, host) for _ in range(count)]
     if not empty:
         _preload(instances, work, random)
-    run = _Run(instances, work, requests, random)
+    simulation = _Run(instances, work, requests, random)
     first = 0 if empty else int(len(requests.times) * _WARM_UP)
-    run.go(first)
-    return _summed(run, work, host, first, measured)
+    simulation.go(first)
+    return _summed(simulation, work, host, first, run)
 
 
 class _Run:
@@ -280,7 +274,7 @@ def _summed(run: _Run, work: Workload, host: Host, first: int, measured: int) ->
             every=None if reason else _latency(seconds),
             overload=reason,
             not_ready=not_ready,
-            ranges=None if reason else _ranges(times, cold, loads, seconds, measured),
+            ranges=_ranges(cold, seconds, measured, keeps_up=not reason),
         ),
         times,
         cold,
@@ -289,21 +283,18 @@ def _summed(run: _Run, work: Workload, host: Host, first: int, measured: int) ->
     )
 
 
-def _ranges(times: Floats, cold: Flags, loads: Flags, seconds: Floats, measured: int) -> Ranges:
+def _ranges(cold: Flags, seconds: Floats, measured: int, *, keeps_up: bool) -> Ranges:
     """Of consecutive parts, each of which is a run that begins as the one before has ended."""
-    most = max(1, len(times) // 2)
-    runs = np.array_split(np.arange(len(times)), min(max(_LEAST_RUNS, len(times) // measured), most))
-    warm = [_latency(np.where(cold[run], np.inf, seconds[run])) for run in runs]
-    every = [_latency(seconds[run]) for run in runs]
-    rates = [(cold[run].mean(), loads[run].sum() / max(times[run[-1]] - times[run[0]], 1e-9)) for run in runs]
-    return Ranges(len(runs[-1]), *_between(rates), _percentiles(warm), _percentiles(every))
+    most = max(1, len(cold) // 2)
+    runs = np.array_split(np.arange(len(cold)), min(max(_LEAST_RUNS, len(cold) // measured), most))
+    loaded = np.where(cold, np.inf, seconds)
+    latencies = [[_latency(kind[run]) for run in runs if keeps_up] for kind in (loaded, seconds)]
+    (share,) = _between([(float(cold[run].mean()),) for run in runs])
+    percentiles = (_between([astuple(latency) for latency in kind if latency]) for kind in latencies)
+    return Ranges(len(runs[-1]), share, *percentiles)
 
 
-def _percentiles(latencies: list[Latency | None]) -> tuple[Range, ...]:
-    return _between([(latency.p50, latency.p95, latency.p99) for latency in latencies if latency])
-
-
-def _between(runs: list[tuple[float, ...]]) -> tuple[Range, ...]:
+def _between(runs: Sequence[tuple[float, ...]]) -> tuple[Range, ...]:
     """The range of each figure; () without runs."""
     low, high = np.percentile(np.array(runs), (10, 90), axis=0).tolist() if runs else ((), ())
     return tuple(zip(low, high, strict=True))

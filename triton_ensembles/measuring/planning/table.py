@@ -35,10 +35,10 @@ def _row(choice: Choice, models: int) -> tuple[str, ...]:
     return (
         f"{'*' if choice.met else ' '} {_name(choice)}",
         f"{prediction.resident:.0f} of {models}",
-        _range(*(100 * share for share in ranges.cold)) + " %" if ranges else _percent(prediction.cold),
-        _range(*ranges.loads_per_second) if ranges else _short(prediction.loads_per_second),
-        _latency(ranges.warm if ranges else ()),
-        _latency(ranges.every if ranges else ()),
+        f"{_range(*(100 * share for share in ranges.cold))} %",
+        f"{prediction.loads_per_second:.2g}",
+        _latency(ranges.warm),
+        _latency(ranges.every),
         f"{prediction.cores:.1f} of {choice.count * choice.host.cores}",
         f"{prediction.memory_bytes / 2**30:.1f} of {room:.0f}",
         f"{'~' if choice.price.estimated else ''}{_sum(choice.month).removeprefix('$')}",
@@ -64,8 +64,8 @@ def _notes(plan: Plan, profiles: Sequence[Profile]) -> Iterator[str]:
     sizes = sorted({choice.prediction.requests for choice in plan.choices})
     few, most = (f"{size:,}".replace(",", " ") for size in (sizes[0], sizes[-1]))
     cheapest = f", the cheapest {most}" if most != few else ""
-    if lengths := {choice.prediction.ranges.requests for choice in plan.choices if choice.prediction.ranges}:
-        yield f"ranges: what four of five measurements of {min(lengths)} requests show"
+    length = min(choice.prediction.ranges.requests for choice in plan.choices)
+    yield f"ranges: what four of five measurements of {length} requests show"
     busiest = ", of the busiest hours" if plan.traffic.day else ""
     yield f"simulated: {few} requests each{cheapest}{busiest}"
     for text, names in _grouped(
@@ -134,12 +134,6 @@ def _name(choice: Choice) -> str:
 def _percent(share: float) -> str:
     value = share * 100
     return f"{value:.0f} %" if value >= 10 or value == 0 else f"{value:.1f} %" if value >= 0.1 else f"{value:.1g} %"
-
-
-def _short(value: float) -> str:
-    if value >= 100:
-        return f"{value:.0f}"
-    return f"{value:.3g}" if value else "0"
 
 
 def _dollars(value: float) -> str:

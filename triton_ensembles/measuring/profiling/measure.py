@@ -10,6 +10,7 @@ import os
 import platform
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -207,20 +208,19 @@ async def _answers(
         await host.load(model)
         requests = RequestSender(host, subject.examples, load.user, scratch)
         answers = await asyncio.to_thread(requests.measure, model.target_model, load, progress)
-        rested = partial(asyncio.to_thread, requests.rested, model.target_model, answers, load)
-        alone = await rested(progress)
+        rested = partial(requests.rested, model.target_model, answers, load)
+        alone = await asyncio.to_thread(rested, progress)
         if seen.loaded[-1].models < 2:
             return alone, answers, None
         (archive,) = clone(subject.archive, clone_names("neighbor", 1), scratch / "neighbor")
         neighbor, _ = await host.unpack(archive, archive.name)
         churn = asyncio.create_task(_come_and_go(host, neighbor))
         try:
-            beside = await rested(lambda line: progress(f"beside a load or unload, {line}"))
+            beside = await asyncio.to_thread(rested, lambda line: progress(f"beside a load or unload, {line}"))
         finally:
             churn.cancel()
-            await asyncio.wait([churn])
-        if not churn.cancelled():
-            await churn  # why it has ended
+            with suppress(asyncio.CancelledError):
+                await churn  # which says why it has ended
         return alone, answers, beside
 
 

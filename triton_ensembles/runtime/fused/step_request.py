@@ -15,24 +15,8 @@ _SENDER = "a step of a fused ensemble returns its responses from execute"
 _DECOUPLED = "a fused ensemble answers each call once: exec(decoupled=True) is not possible in it"
 
 _OUTLIVES = (
-    "in a fused ensemble a step calls another model only while its execute runs, since all models share one process: "
-    "wait for the thread that calls '{}' before execute returns"
+    "a step of a fused ensemble calls another model only while its execute runs: wait for the thread that calls '{}'"
 )
-
-
-class Calls:
-    """The calls of one step, whose threads call one model at a time, while no other model of the process runs."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.executing = False
-
-    def __enter__(self) -> None:
-        self.executing = True
-
-    def __exit__(self, *_: object) -> None:
-        with self.lock:  # once the call of a thread that was not waited for has ended
-            self.executing = False
 
 
 class InferenceRequest:
@@ -40,7 +24,8 @@ class InferenceRequest:
     has all that is not answered here."""
 
     __slots__ = ("_model", "_real", "_version")
-    calls = Calls()  # of each step its own
+    # Of each step its own: its threads call one model at a time, while its execute runs, and so no other model.
+    calls, executing = threading.Lock(), threading.Event()
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         self._real = pb_utils.InferenceRequest(*arguments, **named)
@@ -67,8 +52,8 @@ class InferenceRequest:
             repeated = next(name for name in names if names.count(name) > 1)
             message = f"{question.tag}input '{repeated}' already exists in request"
             return response_of(Failure(f"Model {self._model} - Error when running inference: {message}"))
-        with self.calls.lock:
-            if not self.calls.executing and MODELS.is_ready(self._model, self._version):
+        with self.calls:
+            if not self.executing.is_set() and MODELS.is_ready(self._model, self._version):
                 raise pb_utils.TritonModelException(_OUTLIVES.format(self._model))
             return response_of(MODELS.answer(self._model, self._version, question))
 
@@ -118,7 +103,11 @@ class StepRequest(InferenceRequest):
 
 def request_types() -> tuple[type[InferenceRequest], type[StepRequest]]:
     """The two classes for a step."""
-    own = type("InferenceRequest", (InferenceRequest,), {"__slots__": (), "calls": Calls()})
+    own = type(
+        "InferenceRequest",
+        (InferenceRequest,),
+        {"__slots__": (), "calls": threading.Lock(), "executing": threading.Event()},
+    )
     return own, type("StepRequest", (StepRequest, own), {"__slots__": ()})
 
 
