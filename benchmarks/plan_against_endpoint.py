@@ -1,11 +1,13 @@
-"""Is the plan right? An archive is profiled, its clones are simulated, and the local endpoint gets the same requests.
+"""Is the plan right? Archives are profiled, their clones are simulated, and the local endpoint gets such requests.
 
-    python -m benchmarks.plan_against_endpoint dist/cpu/digits.tar.gz --models 60 --resident 12 --rate 0.8
+    python -m benchmarks.plan_against_endpoint dist/cpu/digits.tar.gz dist/fused/digits.tar.gz --rounds 20
 
 The memory budget holds --resident of the clones. Each is requested once, the least popular first; then requests come as
-a Poisson process of a fixed seed, spread by Zipf's law. Whole minutes count, after one that does not. Simulated are
-these very requests; measured are CloudWatch's metrics of the endpoint and the times of the client. ModelLatency is the
-container's time alone, without the wait for a load, so its mean is that of requests whose model is loaded.
+a Poisson process, spread by Zipf's law, in rounds of --minutes, of a seed each. Predicted is what lies between the 10th
+and the 90th percentile of simulated runs of the same length, of other seeds; measured are CloudWatch's metrics of the
+endpoint and the times of the client. ModelLatency is the container's time alone, without the wait for a load, so its
+mean is that of requests whose model is loaded. Each round is appended to --results as soon as it has ended: the next
+call continues until there are --rounds of each archive, for as long as --budget allows.
 """
 
 import argparse
@@ -19,6 +21,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,69 +33,115 @@ from triton_ensembles.archive.clones import clone, clone_names
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.measuring.planning.demand import Floats, demand_of
 from triton_ensembles.measuring.planning.instances import Host
-from triton_ensembles.measuring.planning.simulation import Simulated, simulate
-from triton_ensembles.measuring.planning.traffic import Recorded, zipf
+from triton_ensembles.measuring.planning.simulation import simulate
+from triton_ensembles.measuring.planning.traffic import Recorded, Traffic, zipf
 from triton_ensembles.measuring.planning.workload import workload
 from triton_ensembles.measuring.profiling.profile import Profile, read_profile
 from triton_ensembles.sagemaker.metric_names import METRICS
 
 ALPHA = 1.1
-SEED = 16
+SIMULATED = 40  # runs
 _MINUTE = 60
 _MIB = 1 << 20
-_COUNTED = ("ModelCacheHit", "ModelLatency", "ModelLoadingTime", "MemoryUtilization", "LoadedModelCount")
+_FIGURES = (
+    *("cold requests, %", "loads", "mean of loaded models, ms", "p50 of all, ms", "mean of all, ms"),
+    *("p99 of all, ms", "memory, MiB"),
+)
 
 
-def compare(archive: Path, models: int, resident: int, rate: float, minutes: int) -> str:
-    """A table of what was simulated and measured. Raises RuntimeError when the endpoint answers with errors."""
-    profile = _profiled(archive)
+def add_rounds(archive: Path, options: argparse.Namespace, seconds: float) -> None:
+    """Measure rounds until there are enough, for so many seconds. RuntimeError: the endpoint answers with errors."""
+    began, profile = time.monotonic(), _profiled(archive)
+    done = len(_done(options, profile.form))
     cores = len(os.sched_getaffinity(0))
     demand = demand_of(profile, Host("here", cores, 1 << 60))
-    budget = round((demand.server_bytes + demand.shared_bytes + (resident + 0.5) * demand.memory_bytes) * 64 / 63)
-    traffic = zipf(models, ALPHA, rate)
-    payloads = row_payloads(profile.ensemble)
-    names = clone_names("model", models)
+    budget = demand.server_bytes + demand.shared_bytes + (options.resident + 0.5) * demand.memory_bytes
+    host = Host("here", cores, round(budget * 64 / 63))
+    traffic = zipf(options.models, ALPHA, options.rate)
+    length, payloads = _MINUTE * options.minutes, row_payloads(profile.ensemble)
+    predicted = _predicted(profile, traffic, host, length)
+    names = clone_names("model", options.models)
     targets = [f"{name}.tar.gz" for name in names]
+
+    async def round_of(local: LocalEndpoint, start: float, seed: int) -> None:
+        await asyncio.sleep(start - time.time())
+        print(f"{profile.form}: round {seed} of {options.rounds}", file=sys.stderr, flush=True)
+        times, indices = arrivals(traffic.rates.tolist(), length, seed)
+        outcome = await send_at(local.url, targets, payloads, times, indices)
+        _refuse(outcome.failed)
+        cold, loads, latency, memory = await asyncio.to_thread(_metrics, local, round(start), length)
+        figures = (100 * cold, loads, latency, *_times(np.array(outcome.seconds)), memory * host.memory_bytes / _MIB)
+        record = {"form": profile.form, "settings": _settings(options), "requests": len(times)}
+        with options.results.open("a") as file:
+            file.write(json.dumps(record | {"predicted": predicted, "measured": figures}) + "\n")
+
+    async def all_rounds(local: LocalEndpoint) -> None:
+        settle = _MINUTE + _MINUTE - time.time() % _MINUTE
+        start, left = time.time() + settle, seconds - (time.monotonic() - began)
+        seeds = range(done + 1, done + 1 + min(options.rounds - done, max(0, int((left - settle) // length))))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(send_at(local.url, targets, payloads, *arrivals(traffic.rates.tolist(), settle, 0)))
+            for number, seed in enumerate(seeds):
+                group.create_task(round_of(local, start + number * length, seed))
+
     with tempfile.TemporaryDirectory(prefix="plan-") as folder:
         clones = _each(archive, names, Path(folder) / "clones")
-        limits = ("--memory-budget", str(budget), "--disk-budget", "400G")
+        limits = ("--memory-budget", str(host.memory_bytes), "--disk-budget", "400G")
         with running_endpoint(Path(folder), clones, *limits, flags="--disable-auto-complete-config") as local:
-            for model in reversed(range(models)):
-                _say(f"model {model} for the first time")
+            for model in reversed(range(options.models)):
                 _refuse(asyncio.run(send_at(local.url, targets, payloads, [0.0], [model])).failed)
-            settle = _MINUTE + _MINUTE - time.time() % _MINUTE
-            times, indices = arrivals(traffic.rates.tolist(), settle + _MINUTE * minutes, SEED)
-            start = time.time() + settle
-            _say(f"{len(times)} requests")
-            outcome = asyncio.run(send_at(local.url, targets, payloads, times, indices))
-            _refuse(outcome.failed)
-            measured = _measured(local, round(start), minutes)
-    host, requests = Host("here", cores, budget), Recorded(np.array(times), np.array(indices))
-    simulated = simulate(workload([(profile, 1.0)], traffic, host), host, 1, requests)
-    seconds = np.array(outcome.seconds)[requests.times >= settle]
-    about = (
-        f"{profile.form} {archive.name}: {models} models, on average {measured['LoadedModelCount'][0]:.1f} loaded, "
-        f"{rate:g} requests/s for {minutes} min ({len(seconds)} requests), {outcome.not_ready} answers of 429"
-    )
-    return f"{about}\n\n{_table(simulated, settle, seconds, measured, budget)}"
+            asyncio.run(all_rounds(local))
 
 
-def _table(
-    simulated: Simulated, settle: float, seconds: Floats, measured: dict[str, tuple[float, float]], budget: int
-) -> str:
-    counted = simulated.times >= settle
-    cold, answers = simulated.cold[counted], simulated.seconds[counted]
-    memory = measured["MemoryUtilization"][0] * budget / 100
-    rows = (
-        ("cold requests, %", 100 * cold.mean(), 100 * (1 - measured["ModelCacheHit"][0])),
-        ("loads", simulated.loads[counted].sum(), measured["ModelLoadingTime"][1]),
-        ("mean of loaded models, ms", 1000 * answers[~cold].mean(), measured["ModelLatency"][0] / 1000),
-        ("mean of all, ms", 1000 * answers.mean(), 1000 * seconds.mean()),
-        ("p99 of all, ms", 1000 * np.quantile(answers, 0.99), 1000 * np.quantile(seconds, 0.99)),
-        ("memory, MiB", simulated.prediction.memory_bytes / _MIB, memory / _MIB),
-    )
-    lines = (f"| {name} | {plan:.1f} | {run:.1f} |" for name, plan, run in rows)
-    return "\n".join(("| | simulated | measured |", "|---|---|---|", *lines))
+def _predicted(profile: Profile, traffic: Traffic, host: Host, length: int) -> list[list[float]]:
+    """The 10th, 50th and 90th percentile of each of _FIGURES."""
+    work, runs = workload([(profile, 1.0)], traffic, host), []
+    for seed in range(1000, 1000 + SIMULATED):
+        times, indices = (np.array(values) for values in arrivals(traffic.rates.tolist(), 2 * length, seed))
+        run = simulate(work, host, 1, Recorded(times, indices), seed=seed)
+        counted = run.times >= length
+        cold, seconds = run.cold[counted], run.seconds[counted]
+        shares = [100 * float(cold.mean()), float(run.loads[counted].sum()), 1000 * float(seconds[~cold].mean())]
+        runs.append([*shares, *_times(seconds), run.prediction.memory_bytes / _MIB])
+    percentiles: list[list[float]] = np.percentile(np.array(runs), (10, 50, 90), axis=0).T.tolist()
+    return percentiles
+
+
+def _times(seconds: Floats) -> list[float]:
+    """p50, mean and p99 in milliseconds."""
+    p50, p99 = np.quantile(1000 * seconds, (0.5, 0.99)).tolist()
+    return [p50, 1000 * float(seconds.mean()), p99]
+
+
+def _settings(options: argparse.Namespace) -> list[float]:
+    """Those of all rounds that are counted together."""
+    return [options.models, options.resident, options.rate, options.minutes]
+
+
+def _done(options: argparse.Namespace, form: str) -> list[dict[str, Any]]:
+    lines = options.results.read_text().splitlines() if options.results.exists() else []
+    return [
+        record
+        for record in map(json.loads, lines)
+        if (record["form"], record["settings"]) == (form, _settings(options))
+    ]
+
+
+def table(options: argparse.Namespace) -> str:
+    """How many of the rounds fell into the predicted ranges, and by how much their middle missed, as Markdown."""
+    lines = ["| | form | predicted | measured, mean | inside | mean error |", "|---|---|---|---|---|---|"]
+    for form in ("drawn", "fused"):
+        records = _done(options, form)
+        for figure, name in enumerate(_FIGURES if records else ()):
+            low, middle, high = np.array([record["predicted"][figure] for record in records]).T
+            values = np.array([record["measured"][figure] for record in records])
+            inside = int(((low <= values) & (values <= high)).sum())
+            error = np.abs(values - middle).mean() / max(values.mean(), 1e-9)
+            ranges = f"{low.mean():.4g} to {high.mean():.4g}"
+            lines.append(
+                f"| {name} | {form} | {ranges} | {values.mean():.4g} | {inside} of {len(values)} | {error:.0%} |"
+            )
+    return "\n".join(lines)
 
 
 def _profiled(archive: Path) -> Profile:
@@ -107,22 +156,24 @@ def _each(archive: Path, names: list[str], folder: Path) -> Iterator[Path]:
         path.unlink()
 
 
-def _measured(local: LocalEndpoint, start: int, minutes: int) -> dict[str, tuple[float, float]]:
-    """The mean of each metric, in CloudWatch's units, and the number of its values."""
-    values = {}
-    for name in _COUNTED:
+def _metrics(local: LocalEndpoint, start: int, length: int) -> tuple[float, int, float, float]:
+    """The share of cold requests, the number of loads, the milliseconds of an answer, and the share of the memory."""
+
+    def values(name: str) -> tuple[float, int]:
         points = local.client("cloudwatch").get_metric_statistics(
             Namespace=METRICS[name].namespace,
             MetricName=name,
             Dimensions=[{"Name": "EndpointName", "Value": NAME}, {"Name": "VariantName", "Value": "AllTraffic"}],
             StartTime=datetime.fromtimestamp(start, UTC),
-            EndTime=datetime.fromtimestamp(start + _MINUTE * minutes, UTC),
-            Period=_MINUTE * minutes,
+            EndTime=datetime.fromtimestamp(start + length, UTC),
+            Period=length,
             Statistics=["Sum", "SampleCount"],
         )["Datapoints"]
         total, count = (sum(point[key] for point in points) for key in ("Sum", "SampleCount"))
-        values[name] = (total / count if count else 0.0, count)
-    return values
+        return total / count if count else 0.0, int(count)
+
+    hits, latency, memory = (values(name)[0] for name in ("ModelCacheHit", "ModelLatency", "MemoryUtilization"))
+    return 1 - hits, values("ModelLoadingTime")[1], latency / 1000, memory / 100
 
 
 def _refuse(failed: list[str]) -> None:
@@ -130,20 +181,21 @@ def _refuse(failed: list[str]) -> None:
         raise RuntimeError(f"{len(failed)} requests failed, such as {failed[0]}")
 
 
-def _say(line: str) -> None:
-    print(f"[{time.strftime('%H:%M:%S')}] {line}", file=sys.stderr, flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("archives", nargs="+", type=Path, help="of ensembles of the project")
     parser.add_argument("--models", type=int, default=40, help="clones of each (40)")
-    parser.add_argument("--resident", type=int, default=8, help="of them, for which there is memory (8)")
-    parser.add_argument("--rate", type=float, default=0.3, help="requests a second (0.3)")
-    parser.add_argument("--minutes", type=int, default=5, help="that are measured (5)")
+    parser.add_argument("--resident", type=int, default=20, help="of them, for which there is memory (20)")
+    parser.add_argument("--rate", type=float, default=1.0, help="requests a second (1)")
+    parser.add_argument("--minutes", type=int, default=2, help="of a round (2)")
+    parser.add_argument("--rounds", type=int, default=10, help="of each archive (10)")
+    parser.add_argument("--budget", type=float, default=60, help="minutes for all that is still to be measured (60)")
+    parser.add_argument("--results", type=Path, default=Path("reports/plan.jsonl"), help="of all rounds so far")
     options = parser.parse_args()
+    options.results.parent.mkdir(parents=True, exist_ok=True)
     for archive in options.archives:
-        print(compare(archive.resolve(), options.models, options.resident, options.rate, options.minutes), flush=True)
+        add_rounds(archive.resolve(), options, _MINUTE * options.budget / len(options.archives))
+        print(table(options), flush=True)
 
 
 if __name__ == "__main__":

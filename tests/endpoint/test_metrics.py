@@ -159,6 +159,29 @@ def test_expressions_and_odd_periods_of_cloudwatch_are_refused(local: LocalEndpo
             assert error[0] == "ValidationError" and "multiple of 60" in error[1]
 
 
+def test_periods_begin_with_the_start_time_rounded_down_as_on_aws(local: LocalEndpoint) -> None:
+    cloudwatch = local.client("cloudwatch")
+    start = (datetime.now(UTC) - timedelta(minutes=30)).replace(second=34, microsecond=250_000)
+    minute = start.replace(second=0, microsecond=0)
+    for seconds in (10, 50, 70, 290, 310, 900):
+        datum = {"MetricName": "M", "Value": 1.0, "Timestamp": minute + timedelta(seconds=seconds)}
+        cloudwatch.put_metric_data(Namespace="aligned", MetricData=[datum])
+    metric = {"Namespace": "aligned", "MetricName": "M"}
+
+    def periods(period: int, end: int = 1000) -> dict[int, float]:
+        """The values by the second in which their period begins."""
+        window = {"StartTime": start, "EndTime": minute + timedelta(seconds=end)}
+        points = cloudwatch.get_metric_statistics(**metric, **window, Period=period, Statistics=["Sum"])["Datapoints"]
+        return {int((point["Timestamp"] - minute).total_seconds()): point["Sum"] for point in points}
+
+    assert periods(60) == {0: 2, 60: 1, 240: 1, 300: 1, 900: 1}
+    assert periods(300) == {0: 4, 300: 1, 900: 1}
+    assert periods(3600) == {0: 6}
+    assert periods(30, 300) == {30: 1, 60: 1, 270: 1}
+    assert periods(10, 70) == {50: 1}
+    assert periods(60, 40) == {0: 1}
+
+
 def test_values_are_published_once_by_the_minute_in_which_they_came(monkeypatch: pytest.MonkeyPatch) -> None:
     minutes = MinuteStatistics()
     for now, values in ((59.9, [1.0]), (130.0, [7.0, 0.0, 3.0, 7.0]), (400.0, [1000.0])):

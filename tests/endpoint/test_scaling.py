@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.endpoint.conftest import Deployer, ask, in_service, refused
+from tests.endpoint.hosting import archives
 from tests.triton.test_server import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.ground.processes import command_line, descendants
@@ -131,6 +133,35 @@ def test_auto_scaling_changes_the_number_of_instances(deployer: Deployer, local:
     assert refused(scaling.delete_scaling_policy, **target, PolicyName="other")[0] == "ObjectNotFoundException"
     scaling.deregister_scalable_target(**target)
     assert not scaling.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"]
+
+
+def test_a_slow_scale_out_of_one_endpoint_does_not_hold_up_anothers(
+    deployer: Deployer, local: LocalEndpoint, sagemaker: Any, tmp_path: Path
+) -> None:
+    """The second instance of the first endpoint is not ready before its model is."""
+    scaling, gate = local.client("application-autoscaling"), archives.Gate(tmp_path)
+    second = f"if os.path.exists({str(tmp_path / 'first')!r}): {gate.wait}"
+    deployer.single_model("slow", archives.model(initialize=second))
+    deployer.multi_model("quick")
+    (tmp_path / "first").touch()
+    try:
+        scaling.register_scalable_target(**scalable("slow"), MinCapacity=2, MaxCapacity=2)
+        wait_until(gate.reached)
+        scaling.register_scalable_target(**scalable("quick"), MinCapacity=2, MaxCapacity=2)
+        wait_until(lambda: counts(sagemaker, "quick") == (2, 2))
+        assert counts(sagemaker, "slow") == (1, 2)
+    finally:
+        gate.open()
+    assert settle(sagemaker, "slow") == (2, 2)
+    wait_until(
+        lambda: all(
+            activity["StatusCode"] == "Successful"
+            for name in ("slow", "quick")
+            for activity in scaling.describe_scaling_activities(**scalable(name))["ScalingActivities"]
+        )
+    )
+    for name in ("slow", "quick"):
+        scaling.deregister_scalable_target(**scalable(name))
 
 
 def test_other_ways_to_scale_are_refused_with_the_cure(local: LocalEndpoint, shared: str) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
+from triton_ensembles.building.made.lock import KEEP
 from triton_ensembles.building.places import Places
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.paths import COMMAND
@@ -32,4 +33,9 @@ def build_fused(repository: Path, name: str, target: Target, dist: Path, work: P
             if EXAMPLE not in line:  # this project has no user who could replace it
                 progress(f"assumed: {line}")
         places = Places(folder.parent, work, dist)
-        return build(folder, target, places, allow_random=False, prove=True, ask=False, progress=progress)
+        once = f"for this build only: `{COMMAND} new {name} --from {shown(repository)}` makes a project that keeps it"
+
+        def say(line: str) -> None:
+            progress(line.replace(KEEP, once))
+
+        return build(folder, target, places, allow_random=False, prove=True, ask=False, progress=say)

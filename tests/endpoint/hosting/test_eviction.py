@@ -80,8 +80,10 @@ async def test_a_model_in_use_is_not_evicted_and_what_cannot_fit_is_refused(host
     long = asyncio.create_task(host.ask("busy.tar.gz", 6))
     await eventually(gate.reached)
     reason = r"not enough memory for model 'other.tar.gz': all other models are in use"
+    refused = asyncio.create_task(host.ask("other.tar.gz"))
+    await eventually(lambda: host.status("other.tar.gz").waits_for == "memory")
     with pytest.raises(ServiceUnavailable, match=reason):
-        await host.ask("other.tar.gz")
+        await refused
     other = host.status("other.tar.gz")
     assert other.loads == 1, "it is known not to fit, so it is not loaded"
     assert host.log.read_text().count("Loading SageMaker TargetModel: other.tar.gz") == 1

@@ -98,6 +98,17 @@ def test_the_busiest_models_come_first_and_old_errors_fade() -> None:
     assert re.findall(r'<li id="[^"]*"( class="old")?><time>', page) == ["", ' class="old"']
 
 
+def test_a_cold_start_shows_what_it_waits_or_has_waited_for_and_behind_how_many() -> None:
+    queued, started = models(2)
+    queued.state, queued.waits_for, queued.behind = ModelState.WAITING, "disk space", 3
+    started.cold_start = ColdStart(1.5, 0, 0, 1, "memory", 2)
+    page = html((queued, started))
+    assert ">queued</span> <small> for disk space, behind 3</small>" in page
+    assert "wait 1.50 for memory, behind 2 ·" in page
+    started.cold_start = ColdStart(0.01, 0, 0, 1, "memory", 2)
+    assert "wait 0.01 ·" in html((started,))
+
+
 def test_a_broken_model_comes_first_and_says_why_and_the_totals_count_it() -> None:
     shown = models(1000)
     shown[700].broken = "a process of its steps has ended; upload the archive under another name"

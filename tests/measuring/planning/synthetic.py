@@ -23,12 +23,13 @@ def profile(
     unpack: float = 0.5,
     answer: float = 0.01,
     rested: float | None = None,
+    beside: float | None = None,
     core: float = 0.01,
     lanes: int = 1,
     cores: int = 2,
 ) -> Profile:
     """An archive whose copies take ``memory`` MiB each, which loads in ``load`` and answers in ``answer`` seconds,
-    or in ``rested`` when it is asked seldom."""
+    or in ``rested`` when it is asked seldom, ``beside`` a load in that."""
 
     def answers(concurrency: int, rate: float) -> Answers:
         seconds = concurrency / rate
@@ -56,4 +57,5 @@ def profile(
         answers=tuple(answers(number, min(number, lanes) / answer) for number in (1, 2, 4, 8)),
         machine=Machine(processor="a processor", cores=cores, memory_bytes=8192 * MIB),
         versions=Versions(triton="2.51.0", triton_ensembles="0.2.0", python="3.11"),
+        beside=answers(1, 1 / beside) if beside else None,
     )

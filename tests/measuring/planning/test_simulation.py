@@ -222,6 +222,51 @@ def test_models_that_are_asked_seldom_answer_as_after_a_rest() -> None:
         assert found.warm.p50 == pytest.approx(expected, rel=0.1)
 
 
+@pytest.mark.parametrize(
+    ("memory", "times", "models", "seconds"),
+    [
+        (500, [0.0, 10.0, 11.0, 20.0], [0, 1, 0, 0], [0.5, 0.01]),  # beside the load of model 1, and after it
+        (250, [0.0, 10.0, 20.0, 21.0], [0, 1, 2, 1], [6.01, 0.5]),  # beside the unload of model 0
+    ],
+    ids=["load", "unload"],
+)
+def test_answers_beside_a_load_or_an_unload_take_as_long_as_was_measured(
+    memory: int, times: list[float], models: list[int], seconds: list[float]
+) -> None:
+    host = Host("x", 8, memory * MIB)
+    one = profile(memory=100, unpack=0, load=2.0, load_cores=0, unload=4.0, answer=0.01, beside=0.5, core=0.001)
+    work = workload([(one, 1.0)], zipf(3, 0, 9), host)
+    found = simulate(work, host, 1, Recorded(np.array(times), np.array(models)), empty=True).seconds
+    assert found.tolist()[2:] == pytest.approx(seconds, abs=0.01)
+
+
+def test_four_of_five_measurements_fall_into_the_range() -> None:
+    """Of runs that nobody knows before, with arrivals and services of their own."""
+    traffic, host = zipf(60, 1.0, 20), Host("x", 4, 20 * 254 * MIB)
+    work = workload([(profile(load=0.2, load_cores=0.1, unload=0.1), 1.0)], traffic, host)
+    ranges = simulate(work, host, 1, drawn(traffic, 60_000), run=400).prediction.ranges
+    assert ranges is not None and ranges.requests == 400
+    inside = []
+    for seed in range(60):
+        random = np.random.default_rng(1000 + seed)
+        times, models = random.exponential(1 / 20, 444).cumsum(), random.choice(60, 444, p=traffic.rates / traffic.rate)
+        found = simulate(work, host, 1, Recorded(times, models), seed=seed)
+        figures = ((ranges.cold, found.cold.mean()), (ranges.every[2], np.percentile(found.seconds, 99)))
+        inside.append([low <= value <= high for (low, high), value in figures])
+    assert (np.array(inside).mean(axis=0) > 0.65).all() and (np.array(inside).mean(axis=0) < 0.95).all()
+
+
+def test_a_longer_measurement_has_a_narrower_range() -> None:
+    traffic, host = zipf(60, 1.0, 20), Host("x", 4, 20 * 254 * MIB)
+    work = workload([(profile(load=0.2, load_cores=0.1), 1.0)], traffic, host)
+    widths = []
+    for length in (100, 2000):
+        ranges = simulate(work, host, 1, drawn(traffic, 40_000), run=length).prediction.ranges
+        assert ranges is not None
+        widths.append(ranges.cold[1] - ranges.cold[0])
+    assert widths[1] < 0.5 * widths[0]
+
+
 def test_arrivals_follow_the_phases() -> None:
     traffic = zipf(10, 1.0, 100)
     found = drawn(traffic, 20_000, (Phase(50, 1.0), Phase(10, 5.0), Phase(1, 1.0)))

@@ -33,10 +33,13 @@ def test_an_archive_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """As many copies as there is room for, each loaded beside the others; then one under load; then no more."""
     free = iter((1 << 40, 0))
     monkeypatch.setattr("triton_ensembles.measuring.profiling.measure.available_memory", lambda: next(free))
-    slow_first = "if not hasattr(self, 'warm'): import time; self.warm = time.sleep(0.3)"
+    slow_first = "if not hasattr(self, 'warm'): self.warm = time.sleep(0.3)"
     rested = "time.monotonic() - getattr(self, 'last', 0) > 0.3"
     slow_after_a_rest = f"import time; time.sleep(0.1 * ({rested})); self.last = time.monotonic()"
-    files = archives.ensemble("pair", "one", "two") | archives.model("one", execute=slow_first)
+    flag = str(tmp_path / "loading")
+    loading = f"open({flag!r}, 'w').close(); time.sleep(1); os.unlink({flag!r})"
+    slow_first += f"\n            time.sleep(0.5 * os.path.exists({flag!r}))"
+    files = archives.ensemble("pair", "one", "two") | archives.model("one", loading, execute=slow_first)
     files |= archives.model("two", execute=slow_after_a_rest)
     archive = _archive(tmp_path, "pair", files)
 
@@ -52,6 +55,7 @@ def test_an_archive_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert measured.first_seconds > 0.3
     assert measured.rested.p50_seconds > max(0.1, measured.answers[0].p50_seconds)
     assert (measured.rested.concurrency, measured.rested.batch) == (1, 1)
+    assert measured.beside is not None and measured.beside.p99_seconds > 0.5 > measured.rested.p99_seconds
     one, two = (each.memory for each in measured.loaded)  # of two steps each, which are processes
     assert [each.models for each in measured.loaded] == [1, 2]
     assert two.anonymous_bytes > 1.5 * one.anonymous_bytes > 1 << 20

@@ -12,13 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 import tritonclient.grpc as triton
+import tritonclient.http as http
 from nvidia.dali import fn, pipeline_def, types
 from PIL import Image
 
 from pipelines.dali_pipe import preprocess, serialize
+from tests.ensembles.clients import infer
 from tests.runtime.backends.conftest import Array, Encode, ModelServer, on_cpu
 from tests.runtime.backends.embedding import parameter
+from triton_ensembles.checking.checker import check
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import descendants
+from triton_ensembles.triton.server import TritonServer
 
 IN, OUT = "DALI_INPUT_0", "DALI_OUTPUT_0"
 
@@ -191,6 +196,54 @@ def test_any_pipeline_returns_the_requested_outputs(model_server: ModelServer) -
     assert both["SUM"].tolist() == (a + b).tolist()
     with pytest.raises(triton.InferenceServerException, match="row 0 of A, B: DALI refuses it"):
         model_server.infer("two", ["SUM"], A=np.ones((1, 3), np.float32), B=np.ones((1, 2), np.float32))
+
+
+def declared(graph: Callable[[], Any]) -> bytes:
+    """A pipeline that declares what it returns."""
+    return make_pipeline(graph, output_dtype=[types.FLOAT] * 2, output_ndim=[1] * 2)
+
+
+COMPLETED = {
+    "nothing": 'backend: "dali"',
+    "unbatched": 'backend: "dali" max_batch_size: 0',
+    "larger": 'backend: "dali"\nmax_batch_size: 8\ndynamic_batching { max_queue_delay_microseconds: 5 }',
+    "partly": 'backend: "dali" input { name: "B" data_type: TYPE_FP32 } output { name: "SUM" }',
+}
+
+
+def test_the_pipeline_says_what_the_config_leaves_out(tmp_path: Path) -> None:
+    """As dali_backend's own qa/L0_autoconfig has it, and check says nothing of it."""
+    for name, config in COMPLETED.items():
+        (tmp_path / "models" / name / "1").mkdir(parents=True)
+        (tmp_path / "models" / name / "1" / "model.dali").write_bytes(declared(two_outputs))
+        (tmp_path / "models" / name / "config.pbtxt").write_text(config)
+    assert not [fault for fault in check([tmp_path / "models"]).faults if fault.severity == "error"]
+    with TritonServer([tmp_path / "models"], completes=True) as server:
+        one = http.InferenceServerClient(server.http_url)
+        configs = {name: one.get_model_config(name) for name in COMPLETED}
+        a, b = np.arange(6, dtype=np.float32).reshape(2, 3), np.full((2, 3), 2, np.float32)
+        answers = {name: infer(one, name, {"A": a, "B": b}) for name in COMPLETED}
+    first = {"nothing": "__", "unbatched": "__", "larger": "__", "partly": "SUM"}
+    for name, config in configs.items():
+        batched = name != "unbatched"
+        assert config["max_batch_size"] == {"unbatched": 0, "larger": 8}.get(name, 4)
+        assert ("dynamic_batching" in config) == batched
+        assert sorted(entry["name"] for entry in config["input"]) == ["A", "B"]
+        for entry in (*config["input"], *config["output"]):
+            assert (entry["data_type"], entry["dims"]) == ("TYPE_FP32", [-1] if batched else [-1, -1])
+        assert config["output"][0]["name"].startswith(first[name])
+        assert answers[name][config["output"][0]["name"]].tolist() == (a + b).tolist()
+    assert configs["larger"]["dynamic_batching"]["max_queue_delay_microseconds"] == 5
+    assert [entry.get("allow_ragged_batch", False) for entry in configs["partly"]["input"]] == [False, True]
+
+
+def test_more_outputs_than_the_pipeline_returns_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "models" / "more" / "1").mkdir(parents=True)
+    (tmp_path / "models" / "more" / "1" / "model.dali").write_bytes(declared(two_outputs))
+    outputs = " ".join(f'output {{ name: "{name}" data_type: TYPE_FP32 dims: -1 }}' for name in "XYZ")
+    (tmp_path / "models" / "more" / "config.pbtxt").write_text(f'backend: "dali" {outputs}')
+    with pytest.raises(EnsembleError, match="the config has 3 outputs, but the pipeline returns 2"):
+        TritonServer([tmp_path / "models"], completes=True, log=tmp_path / "log").start()
 
 
 def cut_at_first_value() -> Any:

@@ -41,6 +41,55 @@ class TritonPythonModel:
     def execute(self, requests):
         return []
 """
+CALLING = """import threading
+import time
+
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    said = ""
+
+    def call(self, pause, x):
+        time.sleep(pause)
+        try:
+            call = pb_utils.InferenceRequest(
+                model_name="second", requested_output_names=["Y"], inputs=[x], request_id="slow"
+            )
+            self.said = str(pb_utils.get_output_tensor_by_name(call.exec(), "Y").as_numpy().tolist())
+        except Exception as error:
+            self.said = f"{type(error).__name__}: {error}"
+
+    def execute(self, requests):
+        answers = []
+        for request in requests:
+            x, word = pb_utils.get_input_tensor_by_name(request, "X"), request.request_id()
+            if word == "say":
+                self.thread.join()
+                raise ValueError(self.said)
+            if word:
+                self.thread = threading.Thread(target=self.call, args=(0.3 if word == "late" else 0, x))
+                self.thread.start()
+                time.sleep(0.1)
+            answers.append(pb_utils.InferenceResponse([pb_utils.Tensor("Y", x.as_numpy())]))
+        return answers
+"""
+CALLED = """import threading
+import time
+
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    running = False
+
+    def execute(self, requests):
+        assert not self.running, "two at a time"
+        self.running = True
+        time.sleep(0.5)
+        self.running = False
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", r.inputs()[0].as_numpy() * 2)]) for r in requests]
+"""
 TENSOR = '{{ name: "{}" data_type: TYPE_FP32 dims: [ -1 ] }}'
 MAPS = 'input_map {{ key: "X" value: "{}" }} output_map {{ key: "Y" value: "{}" }}'
 USE = f'{{{{ model_name: "{{}}" model_version: -1 {MAPS} }}}}'
@@ -131,6 +180,20 @@ def test_a_step_that_dies_fails_its_request_and_no_other(hurt: Hurt, word: str, 
     if word == "SIGSEGV":  # the log has the place
         log = hurt.server.log.read_text()
         assert re.search(rf"Fatal Python error: Segmentation fault(.*\n)+?.*/{name}/1/steps/first/1/model.py", log)
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [("begun", "[0.0, 0.0, 0.0]"), ("late", "only while its execute runs: wait for the thread that calls 'second'")],
+)
+def test_a_thread_that_outlives_execute_calls_no_model_beside_others(hurt: Hurt, word: str, said: str) -> None:
+    """A call that has begun ends before the next step runs; a later one is refused, and nobody's answer is hurt."""
+    if not hurt.client.is_model_ready("calling"):
+        hurt.load("calling", first=CALLING, second=CALLED)
+    assert np.array_equal(hurt.ask("calling", word), np.zeros(3))
+    found = hurt.ask("calling", "say")
+    assert isinstance(found, str) and said in found
+    assert np.array_equal(hurt.ask("calling"), np.zeros(3))
 
 
 def test_the_death_of_an_idle_worker_costs_no_request(hurt: Hurt) -> None:

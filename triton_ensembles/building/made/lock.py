@@ -24,6 +24,7 @@ _CONDA_NAME = re.compile(r"(?:[^\s:]+::)?([A-Za-z0-9_][A-Za-z0-9_.-]*)")
 _CURE = "delete this lock and build, or take it from git as it was"
 _TITLE = "# The packages that build.py installs, which writes this file. To renew it, delete it and build. Asked for:"
 _ASKED = "#   "
+KEEP = "commit it"  # a new lock of a project that lasts
 Make = Callable[[Path, list[Pins]], dict[str, Any]]
 
 
@@ -70,7 +71,7 @@ class Lock:
         with write_whole(self.path) as partial:
             partial.write_text("\n".join(text) + "\n", encoding="utf-8")
         why = "renewed, because something else is asked for" if self._renewed else "written"
-        progress(f"the lock {self.path.name} is {why}: {len(self.lines)} packages; commit it")
+        progress(f"the lock {self.path.name} is {why}: {len(self.lines)} packages; {KEEP}")
 
 
 def locked_entry(

@@ -5,8 +5,10 @@ Expressions it answers with nothing, and a period of 0 s it never ends to count.
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
+from moto.cloudwatch.models import CloudWatchBackend, Statistics
 from moto.core.responses import BaseResponse
 
 from triton_ensembles.endpoint.api.errors import NotSupportedLocally
@@ -18,8 +20,9 @@ _ACTIONS = ("AlarmActions", "OKActions", "InsufficientDataActions")
 
 
 def install() -> None:
-    """Make moto refuse it, in this process."""
+    """Make moto refuse it, and align periods, in this process."""
     parse = BaseResponse.parse_parameters
+    statistics = CloudWatchBackend.get_metric_statistics
 
     def parse_parameters(self: Any, request: Any) -> None:
         parse(self, request)
@@ -29,7 +32,20 @@ def install() -> None:
             except NotSupportedLocally as error:
                 raise Fault(error.code, error.message) from error
 
+    def get_metric_statistics(self: Any, *metric: Any, **by: Any) -> list[Statistics]:
+        *name, start, end, seconds, stats = metric
+        # StartTime is rounded down to the minute, or to a shorter period: AWS's reference of GetMetricStatistics.
+        start = start.replace(second=start.second // seconds * seconds if seconds < 60 else 0, microsecond=0)
+        period = timedelta(seconds=seconds)
+        periods: dict[datetime, Statistics] = {}
+        for whole in statistics(self, *name, start, end, 1 << 30, stats, **by):  # in one period
+            for datum in whole.metric_data:
+                begin = start + (datum.timestamp - start) // period * period
+                periods.setdefault(begin, Statistics(stats, begin, whole.unit)).metric_data.append(datum)
+        return list(periods.values())
+
     BaseResponse.parse_parameters = parse_parameters
+    CloudWatchBackend.get_metric_statistics = get_metric_statistics
 
 
 def _check(operation: str, parameters: dict[str, Any]) -> None:

@@ -49,18 +49,18 @@ class Autoscaler:
         self._find = find
         self._changed: dict[str, float] = {}  # monotonic: when a resource was last scaled
         self._requested = asyncio.Event()
-        self._running: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()  # one that looks, and those of changes, which wait for no other
 
     def look(self) -> None:
         """Look at all targets now, and from time to time from now on."""
         self._requested.set()
-        if self._running is None:
-            self._running = asyncio.create_task(self._run())
+        if not self._tasks:
+            self._tasks.add(asyncio.create_task(self._run()))
 
     async def close(self) -> None:
-        if self._running is not None:
-            self._running.cancel()
-            await asyncio.gather(self._running, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def variant(self, resource_id: str) -> tuple[Endpoint, Variant] | None:
         """The endpoint and the running variant of "endpoint/NAME/variant/NAME"; None where there is none."""
@@ -112,7 +112,7 @@ class Autoscaler:
             if proposal is not None:
                 desired, cause = min(max(proposal.count, least), most), proposal.cause
         if desired != count and not endpoint.in_progress:
-            await self._scale(resource, endpoint, variant.plan.name, desired, cause)
+            self._scale(resource, endpoint, variant.plan.name, desired, cause)
 
     async def _proposal(self, policy: TargetTracking, count: int) -> Proposal:
         values = await asyncio.to_thread(_latest_minutes, self._clients("cloudwatch"), policy.metric, IN_MINUTES)
@@ -120,30 +120,33 @@ class Autoscaler:
         cause = f"the policy {policy.name} tracks {policy.metric.name} at {policy.target:g}"
         return Proposal(desired, cause, policy.out_cooldown if desired > count else policy.in_cooldown)
 
-    async def _scale(self, resource: str, endpoint: Endpoint, variant: str, count: int, cause: str) -> None:
+    def _scale(self, resource: str, endpoint: Endpoint, variant: str, count: int, cause: str) -> None:
         activity = Activity(resource, count, cause)
         self.activities.appendleft(activity)
         endpoint.rescale({variant: Share(instance_count=count)})
+        task = asyncio.create_task(self._settle(endpoint, activity))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _settle(self, endpoint: Endpoint, activity: Activity) -> None:
         await endpoint.wait_until_settled(_SETTLE_SECONDS)
-        self._changed[resource] = time.monotonic()
+        self._changed[activity.resource_id] = time.monotonic()
         activity.ended, activity.failure = time.time(), endpoint.failure
+        self._requested.set()  # another variant of the endpoint may have waited for it
 
 
 def _latest_minutes(cloudwatch: Any, metric: Metric, minutes: int) -> list[float | None]:
     """One value for each of the last whole minutes, the newest last; None where there is none."""
     end = datetime.now(UTC).replace(second=0, microsecond=0)
     begin = end - timedelta(minutes=minutes)
-    dimensions = [{"Name": name, "Value": value} for name, value in metric.dimensions]
-    stat = {
-        "Metric": {"Namespace": metric.namespace, "MetricName": metric.name, "Dimensions": dimensions},
-        "Period": 60,
-        "Stat": metric.statistic,
-    }
-    # Of moto's two calls, the one whose periods begin with StartTime and not with the first value.
-    query = {"Id": "values", "MetricStat": stat}
-    (result,) = cloudwatch.get_metric_data(MetricDataQueries=[query], StartTime=begin, EndTime=end)["MetricDataResults"]
-    values = {
-        int((moment - begin).total_seconds() // 60): value
-        for moment, value in zip(result["Timestamps"], result["Values"], strict=True)
-    }
+    points = cloudwatch.get_metric_statistics(
+        Namespace=metric.namespace,
+        MetricName=metric.name,
+        Dimensions=[{"Name": name, "Value": value} for name, value in metric.dimensions],
+        StartTime=begin,
+        EndTime=end,
+        Period=60,
+        Statistics=[metric.statistic],
+    )["Datapoints"]
+    values = {int((point["Timestamp"] - begin).total_seconds() // 60): point[metric.statistic] for point in points}
     return [values.get(minute) for minute in range(minutes)]

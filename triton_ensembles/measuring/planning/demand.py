@@ -32,6 +32,7 @@ class Demand:
         read_bytes: what a load reads from the disk.
         unload_seconds: until its memory is free.
         answer_seconds: quantiles of the time of an answer, evenly spaced.
+        beside_seconds: the same beside a load or an unload of another model.
         answer_core_seconds: processor time of an answer.
         lanes: how many requests of one copy are answered at a time.
     """
@@ -48,6 +49,7 @@ class Demand:
     read_bytes: float
     unload_seconds: float
     answer_seconds: Floats
+    beside_seconds: Floats
     answer_core_seconds: float
     lanes: int
 
@@ -77,6 +79,11 @@ def demand_of(profile: Profile, host: Host, batch: int = 0, *, rested: bool = Fa
     if rested:
         seconds = seconds + np.maximum(0.0, _quantiles(profile.rested) - _quantiles(least))
         least = profile.rested
+    beside = seconds
+    if profile.beside is not None:
+        beside = np.maximum(
+            seconds, _quantiles(alone) + _quantiles(profile.beside) - _quantiles(_answers(profile, 0)[0])
+        )
     copy, shared = memory_of(profile)
     disk = profile.unpacked_bytes + profile.temporary_bytes
     network, rate = host.network_rate or float("inf"), host.disk_rate or float("inf")
@@ -93,6 +100,7 @@ def demand_of(profile: Profile, host: Host, batch: int = 0, *, rested: bool = Fa
         read_bytes=float(profile.unpacked_bytes),
         unload_seconds=profile.unload_seconds,
         answer_seconds=seconds,
+        beside_seconds=beside,
         answer_core_seconds=alone.core_seconds,
         lanes=_lanes(answers, profile.machine.cores, host.cores),
     )

@@ -12,6 +12,20 @@ class Latency:
     p99: float
 
 
+Range = tuple[float, float]  # from the 10th to the 90th percentile
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """What four of five measurements of so many ``requests`` show: the share of cold ones, and the p50, p95 and p99 of
+    requests whose model is loaded and of all; () where there are no latencies."""
+
+    requests: int
+    cold: Range
+    warm: tuple[Range, ...]
+    every: tuple[Range, ...]
+
+
 @dataclass(frozen=True)
 class Prediction:
     """The behavior of a number of instances under a traffic. Where they do not keep up there are no latencies.
@@ -30,6 +44,7 @@ class Prediction:
         every: latency of all requests.
         overload: why the instances do not keep up, as a sentence; "" where they do.
         not_ready: share of requests that are refused (ModelNotReadyException) after 60 s.
+        ranges: of measurements.
     """
 
     requests: int
@@ -45,6 +60,7 @@ class Prediction:
     every: Latency | None
     overload: str
     not_ready: float
+    ranges: Ranges
 
 
 @dataclass(frozen=True)

@@ -167,6 +167,11 @@ class SimulatedInstance:
         order.move_to_end(model, last=False)
         self._loaded_bytes += size if fits else 0
 
+    @property
+    def is_changing(self) -> bool:
+        """Whether a model is being loaded or unloaded."""
+        return bool(self._begun or self._unloading)
+
     def find(self, number: int, kind: int) -> SimulatedModel:
         """The model, which is new if it is neither in memory nor on the disk."""
         model = self.models.get(number)

@@ -5,7 +5,8 @@ the endpoint's own rules. A request whose model is not loaded within 60 s is ref
 would send it again, which is not simulated.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from triton_ensembles.measuring.planning.demand import Floats
 from triton_ensembles.measuring.planning.instances import Host
 from triton_ensembles.measuring.planning.overload import overload
-from triton_ensembles.measuring.planning.prediction import Latency, Prediction
+from triton_ensembles.measuring.planning.prediction import Latency, Prediction, Range, Ranges
 from triton_ensembles.measuring.planning.simulated_instance import (
     ANSWER,
     FETCH,
@@ -43,6 +44,7 @@ def place(models: int, instances: int) -> NDArray[np.int64]:
 
 
 Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
+_LEAST_RUNS = 10  # that ranges are of
 _WARM_UP = 0.1  # of the requests, which are not counted
 
 
@@ -65,21 +67,25 @@ class Simulated:
     seconds: Floats
 
 
-def simulate(work: Workload, host: Host, count: int, requests: Recorded, *, empty: bool = False) -> Simulated:
+def simulate(
+    work: Workload, host: Host, count: int, requests: Recorded, *, empty: bool = False, seed: int = 0, run: int = 1000
+) -> Simulated:
     """Simulate the requests.
 
     Args:
+        seed: of what each answer takes, and of what was used before.
+        run: how many requests a measurement has that the ranges are for.
         empty: begin as after a deploy, with nothing loaded and nothing on the disk, and count all requests. Otherwise
             begin with what the traffic's rates would have left there, and leave the first tenth uncounted.
     """
-    random = np.random.default_rng(0)
+    random = np.random.default_rng(seed)
     instances = [SimulatedInstance(work.demands, work.overhead_bytes, host) for _ in range(count)]
     if not empty:
         _preload(instances, work, random)
-    run = _Run(instances, work, requests, random)
+    simulation = _Run(instances, work, requests, random)
     first = 0 if empty else int(len(requests.times) * _WARM_UP)
-    run.go(first)
-    return _summed(run, work, host, first)
+    simulation.go(first)
+    return _summed(simulation, work, host, first, run)
 
 
 class _Run:
@@ -92,11 +98,11 @@ class _Run:
         self._demands = work.demands
         kinds = work.kinds[requests.models]
         drawn = random.random(len(kinds))
-        services = np.zeros(len(kinds))
+        services = np.zeros((2, len(kinds)))
         for kind, demand in enumerate(work.demands):
-            quantiles = demand.answer_seconds
-            services[kinds == kind] = quantiles[(drawn[kinds == kind] * len(quantiles)).astype(int)]
-        self._services = services.tolist()
+            places = (drawn[kinds == kind] * len(demand.answer_seconds)).astype(int)
+            services[:, kinds == kind] = demand.answer_seconds[places], demand.beside_seconds[places]
+        self._services, self._beside = services.tolist()
         self._cores = [demand.answer_core_seconds / demand.mean_seconds for demand in work.demands]
         self._arrived = requests.times.tolist()
         self.seconds = [NEVER] * len(kinds)
@@ -198,7 +204,7 @@ class _Run:
             model.line.append(request)
 
     def _begin(self, instance: SimulatedInstance, model: SimulatedModel, request: int) -> None:
-        seconds = self._services[request]
+        seconds = (self._beside if instance.is_changing else self._services)[request]
         if model.is_fresh:
             model.is_fresh = False
             seconds += model.demand.first_seconds
@@ -232,9 +238,10 @@ def _preload(instances: list[SimulatedInstance], work: Workload, random: np.rand
             instances[placed[number]].preload(model, -float(ages[number]))
 
 
-def _summed(run: _Run, work: Workload, host: Host, first: int) -> Simulated:
+def _summed(run: _Run, work: Workload, host: Host, first: int, measured: int) -> Simulated:
     times = run.requests.times[first:]
     cold = np.frombuffer(run.cold, dtype=np.bool_)[first:]
+    loads = np.frombuffer(run.loads, dtype=np.bool_)[first:]
     seconds = np.array(run.seconds[first:])
     count, number = len(run.instances), len(times)
     duration = max(float(times[-1] - times[0]), 1e-9)
@@ -267,12 +274,30 @@ def _summed(run: _Run, work: Workload, host: Host, first: int) -> Simulated:
             every=None if reason else _latency(seconds),
             overload=reason,
             not_ready=not_ready,
+            ranges=_ranges(cold, seconds, measured, keeps_up=not reason),
         ),
         times,
         cold,
-        np.frombuffer(run.loads, dtype=np.bool_)[first:],
+        loads,
         seconds,
     )
+
+
+def _ranges(cold: Flags, seconds: Floats, measured: int, *, keeps_up: bool) -> Ranges:
+    """Of consecutive parts, each of which is a run that begins as the one before has ended."""
+    most = max(1, len(cold) // 2)
+    runs = np.array_split(np.arange(len(cold)), min(max(_LEAST_RUNS, len(cold) // measured), most))
+    loaded = np.where(cold, np.inf, seconds)
+    latencies = [[_latency(kind[run]) for run in runs if keeps_up] for kind in (loaded, seconds)]
+    (share,) = _between([(float(cold[run].mean()),) for run in runs])
+    percentiles = (_between([astuple(latency) for latency in kind if latency]) for kind in latencies)
+    return Ranges(len(runs[-1]), share, *percentiles)
+
+
+def _between(runs: Sequence[tuple[float, ...]]) -> tuple[Range, ...]:
+    """The range of each figure; () without runs."""
+    low, high = np.percentile(np.array(runs), (10, 90), axis=0).tolist() if runs else ((), ())
+    return tuple(zip(low, high, strict=True))
 
 
 def _latency(seconds: Floats) -> Latency | None:

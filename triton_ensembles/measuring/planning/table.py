@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from triton_ensembles.deploy.price import HOURS, HOURS_OF_YEAR
 from triton_ensembles.measuring.perf.report import aligned
 from triton_ensembles.measuring.planning.plan import Choice, Dedicated, Plan
-from triton_ensembles.measuring.planning.prediction import Latency
+from triton_ensembles.measuring.planning.prediction import Range
 from triton_ensembles.measuring.planning.transients import Burst, Deploy
 from triton_ensembles.measuring.profiling.profile import Profile
 
@@ -30,15 +30,15 @@ def tables(plan: Plan, profiles: Sequence[Profile], deploy: Deploy | None, burst
 
 
 def _row(choice: Choice, models: int) -> tuple[str, ...]:
-    prediction = choice.prediction
+    prediction, ranges = choice.prediction, choice.prediction.ranges
     room = choice.count * choice.host.memory_bytes / 2**30
     return (
         f"{'*' if choice.met else ' '} {_name(choice)}",
         f"{prediction.resident:.0f} of {models}",
-        _percent(prediction.cold),
-        _short(prediction.loads_per_second),
-        _latency(prediction.warm),
-        _latency(prediction.every),
+        f"{_range(*(100 * share for share in ranges.cold))} %",
+        f"{prediction.loads_per_second:.2g}",
+        _latency(ranges.warm),
+        _latency(ranges.every),
         f"{prediction.cores:.1f} of {choice.count * choice.host.cores}",
         f"{prediction.memory_bytes / 2**30:.1f} of {room:.0f}",
         f"{'~' if choice.price.estimated else ''}{_sum(choice.month).removeprefix('$')}",
@@ -46,10 +46,14 @@ def _row(choice: Choice, models: int) -> tuple[str, ...]:
     )
 
 
-def _latency(latency: Latency | None) -> str:
-    if latency is None:
-        return "-"
-    return " ".join(_short(seconds * 1000) for seconds in (latency.p50, latency.p95, latency.p99))
+def _latency(ranges: tuple[Range, ...]) -> str:
+    return " ".join(_range(1000 * low, 1000 * high) for low, high in ranges) if ranges else "-"
+
+
+def _range(low: float, high: float) -> str:
+    """``12-15``, or one figure where both are the same to two digits."""
+    least, most = (f"{float(f'{value:.2g}'):g}" for value in (low, high))
+    return least if least == most else f"{least}-{most}"
 
 
 def _notes(plan: Plan, profiles: Sequence[Profile]) -> Iterator[str]:
@@ -60,6 +64,8 @@ def _notes(plan: Plan, profiles: Sequence[Profile]) -> Iterator[str]:
     sizes = sorted({choice.prediction.requests for choice in plan.choices})
     few, most = (f"{size:,}".replace(",", " ") for size in (sizes[0], sizes[-1]))
     cheapest = f", the cheapest {most}" if most != few else ""
+    length = min(choice.prediction.ranges.requests for choice in plan.choices)
+    yield f"ranges: what four of five measurements of {length} requests show"
     busiest = ", of the busiest hours" if plan.traffic.day else ""
     yield f"simulated: {few} requests each{cheapest}{busiest}"
     for text, names in _grouped(
@@ -128,12 +134,6 @@ def _name(choice: Choice) -> str:
 def _percent(share: float) -> str:
     value = share * 100
     return f"{value:.0f} %" if value >= 10 or value == 0 else f"{value:.1f} %" if value >= 0.1 else f"{value:.1g} %"
-
-
-def _short(value: float) -> str:
-    if value >= 100:
-        return f"{value:.0f}"
-    return f"{value:.3g}" if value else "0"
 
 
 def _dollars(value: float) -> str:

@@ -11,8 +11,10 @@ import os
 import platform
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Literal
@@ -95,7 +97,7 @@ def measure(subject: Subject, scratch: Path, *, copies: Sequence[int], load: Loa
     sha256 = file_digest(subject.archive)
     try:
         seen = asyncio.run(_copies(subject, scratch, sorted({1, *copies}), load, progress))
-        rested, answers = asyncio.run(_answers(subject, scratch, load, seen, progress))
+        rested, answers, beside = asyncio.run(_answers(subject, scratch, load, seen, progress))
     except ContainerDied as error:
         raise EnsembleError("tritonserver ended on its own while it was measured", path=subject.archive) from error
     except HostingError as error:  # in the endpoint's words, whose cure is for people who deploy
@@ -130,6 +132,7 @@ def measure(subject: Subject, scratch: Path, *, copies: Sequence[int], load: Loa
         answers=answers,
         machine=Machine(facts["processor"] or platform.machine(), facts["cores"], memory),
         versions=Versions(VERSION, __version__, subject.python or server_python()),
+        beside=beside,
     )
 
 
@@ -216,15 +219,34 @@ def _lacks_room(scratch: Path, subject: Subject, seen: _Copies) -> str:
 
 async def _answers(
     subject: Subject, scratch: Path, load: Load, seen: _Copies, progress: Progress
-) -> tuple[Answers, tuple[Answers, ...]]:
-    """Answers to requests that come seldom, and often."""
+) -> tuple[Answers, tuple[Answers, ...], Answers | None]:
+    """Answers to requests that come seldom, and often, and to seldom ones while another copy comes and goes."""
     async with Host(scratch / "answers", subject.python, completes=subject.completes) as host:
         model, unpacked = await host.unpack(subject.archive, subject.archive.name)
         seen.unpacks.append(unpacked)
         await host.load(model)
         requests = RequestSender(host, subject.examples, load.user, scratch)
         answers = await asyncio.to_thread(requests.measure, model.target_model, load, progress)
-        return await asyncio.to_thread(requests.rested, model.target_model, answers, load, progress), answers
+        rested = partial(requests.rested, model.target_model, answers, load)
+        alone = await asyncio.to_thread(rested, progress)
+        if seen.loaded[-1].models < 2:
+            return alone, answers, None
+        (archive,) = clone(subject.archive, clone_names("neighbor", 1), scratch / "neighbor")
+        neighbor, _ = await host.unpack(archive, archive.name)
+        churn = asyncio.create_task(_come_and_go(host, neighbor))
+        try:
+            beside = await asyncio.to_thread(rested, lambda line: progress(f"beside a load or unload, {line}"))
+        finally:
+            churn.cancel()
+            with suppress(asyncio.CancelledError):
+                await churn  # which says why it has ended
+        return alone, answers, beside
+
+
+async def _come_and_go(host: Host, model: Model) -> None:
+    while True:
+        await host.load(model)
+        await host.unload(model)
 
 
 def available_memory() -> int:

@@ -151,6 +151,7 @@ class Profile:
         answers: by concurrency and batch.
         kept_bytes: what a copy keeps, beyond ``loaded``, of a request with as many rows as the model takes; None where
             it was not measured.
+        beside: as ``rested``, while another copy is loaded and unloaded all the time; None where one alone was loaded.
     """
 
     archive: Name
@@ -174,6 +175,7 @@ class Profile:
     machine: Machine
     versions: Versions
     kept_bytes: Bytes | None = None
+    beside: Answers | None = None
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:

@@ -28,12 +28,14 @@ def table(profile: Profile) -> str:
     if profile.kept_bytes is not None:
         memory.append(["after the largest batch", "", "", "", f"+{profile.kept_bytes / _MIB:.1f}"])
     answers = [["under way", "rows", "requests/s", "p50 ms", "p95 ms", "p99 ms", "core-ms"]]
-    for point in (profile.rested, *profile.answers):
+    for point in (profile.rested, *([profile.beside] if profile.beside else []), *profile.answers):
         times = (point.p50_seconds, point.p95_seconds, point.p99_seconds, point.core_seconds)
         counts = [str(point.concurrency), str(point.batch), f"{point.requests_per_second:.1f}"]
-        if point is profile.rested:
-            counts = ["seldom", str(point.batch), ""]
+        if point is profile.rested or point is profile.beside:
+            counts = ["seldom" if point is profile.rested else "beside a load", str(point.batch), ""]
         answers.append([*counts, *(f"{1000 * seconds:.1f}" for seconds in times)])
+        if point is profile.beside:
+            answers[-1][-1] = ""  # most of it is the load's
     machine = profile.machine
     about = (
         f"{profile.form}, sha256 {profile.sha256[:12]}…, measured {profile.created} on {machine.cores} cores "

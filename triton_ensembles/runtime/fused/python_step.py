@@ -103,8 +103,13 @@ class PythonStep:
     def run(self, batch: Sequence[StepInput]) -> list[StepOutput]:
         try:
             requests = [self._request(step_input) for step_input in batch]
+            self._request_type.executing.set()
             with self._modules.active():
-                responses = self._execute(requests)
+                try:
+                    responses = self._execute(requests)
+                finally:
+                    with self._request_type.calls:  # once that of a thread has ended for which it has not waited
+                        self._request_type.executing.clear()
             return [answer_of(response, request.wanted) for response, request in zip(responses, batch, strict=True)]
         except WrongReturnError as error:
             reason = str(error)

@@ -16,13 +16,18 @@ _ARGUMENTS = ("request_id", "correlation_id", "inputs", "requested_output_names"
 _SENDER = "a step of a fused ensemble returns its responses from execute"
 _DECOUPLED = "a fused ensemble answers each call once: exec(decoupled=True) is not possible in it"
 
+_OUTLIVES = (
+    "a step of a fused ensemble calls another model only while its execute runs: wait for the thread that calls '{}'"
+)
+
 
 class InferenceRequest:
     """A request of a step to another model, with the arguments of ``pb_utils.InferenceRequest``, a real one of which
     has all that is not answered here."""
 
     __slots__ = ("_model", "_real", "_version")
-    _calls = threading.Lock()  # of each step its own: threads of a step call one model at a time
+    # Of each step its own: its threads call one model at a time, while its execute runs, and so no other model.
+    calls, executing = threading.Lock(), threading.Event()
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         self._real = pb_utils.InferenceRequest(*arguments, **named)
@@ -49,7 +54,9 @@ class InferenceRequest:
             repeated = next(name for name in names if names.count(name) > 1)
             message = f"{question.tag}input '{repeated}' already exists in request"
             return response_of(Failure(f"Model {self._model} - Error when running inference: {message}"))
-        with self._calls:
+        with self.calls:
+            if not self.executing.is_set() and MODELS.is_ready(self._model, self._version):
+                raise pb_utils.TritonModelException(_OUTLIVES.format(self._model))
             return response_of(MODELS.answer(self._model, self._version, question))
 
     def async_exec(self, decoupled: bool = False) -> "asyncio.Future[Any]":
@@ -100,7 +107,11 @@ class StepRequest(InferenceRequest):
 
 def request_types() -> tuple[type[InferenceRequest], type[StepRequest]]:
     """The two classes for a step."""
-    own = type("InferenceRequest", (InferenceRequest,), {"__slots__": (), "_calls": threading.Lock()})
+    own = type(
+        "InferenceRequest",
+        (InferenceRequest,),
+        {"__slots__": (), "calls": threading.Lock(), "executing": threading.Event()},
+    )
     return own, type("StepRequest", (StepRequest, own), {"__slots__": ()})
 
 

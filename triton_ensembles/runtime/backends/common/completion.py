@@ -1,8 +1,8 @@
 """What a model's file says completes its config, as NVIDIA's backends of the same names do it.
 
 Sources: onnxruntime_backend onnxruntime.cc (AutoCompleteConfig, AutoCompleteMaxBatch, AutoCompleteIO) and
-openvino_backend openvino.cc (AutoCompleteConfig, AutoCompleteBatching, AutoCompleteInputOrOutput). TensorFlow completes
-nothing for a frozen graph, and PyTorch nothing at all.
+openvino_backend openvino.cc (AutoCompleteConfig, AutoCompleteBatching, AutoCompleteInputOrOutput). DALI's own is in
+dali/completion.py; TensorFlow completes nothing for a frozen graph (tensorflow.cc), and PyTorch nothing at all.
 """
 
 from collections.abc import Sequence
