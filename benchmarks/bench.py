@@ -9,8 +9,8 @@ In the first four, all servers stay up. For one load after the other, every cont
 round. Client and servers share the cores: their processor time is in the results.
 
 Contenders (groups): limit (tokenizer, engine and pooling without a server), engine (that alone) and echo, which make
-the floor, fused and drawn (the ensembles in tritonserver, with perf_analyzer as the client over gRPC), bf16, int8 (fused),
-reference (an ensemble as AWS's example has it), peers (infinity-emb and FastAPI, which are installed into
+the floor, fused and drawn (the ensembles in tritonserver, with perf_analyzer as the client over gRPC), bf16 and int8
+(fused), reference (an ensemble as AWS's example has it), peers (infinity-emb and FastAPI, which are installed into
 .bench-peers/ the first time).
 
 Writes PART.json into the output folder; python -m benchmarks.page makes docs/performance.md of them when all are
