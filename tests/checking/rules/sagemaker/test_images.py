@@ -81,6 +81,11 @@ DALI: Files = {
 AWS = "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver"
 
 
+def _int8() -> Files:
+    made = {"bert/1/model.int8.xml": {"made_from": {"maker": "int8_onnx"}}}
+    return {**members(), "manifest.json": json.dumps({"artifacts": made})}
+
+
 def _built_for(target: str, image: str, files: Files, **more: str) -> Files:
     return {**files, "manifest.json": json.dumps({"target": target, "image": image, **more})}
 
@@ -98,6 +103,9 @@ def _pipeline(version: str, **record: object) -> Files:
         (_plan(compute_capability="8.6"), {"instance": "ml.g4dn.xlarge"}, {"plan-compute-capability"}),
         (_plan(compute_capability="8.0", hardware_compatibility="ampere_plus"), {"instance": "ml.g5.xlarge"}, set()),
         (PLAN, {"instance": "ml.g5.xlarge"}, {"plan-unknown"}),
+        (_int8(), {"instance": "ml.g5.xlarge"}, {"int8-instructions"}),  # an AMD Zen 2 beside the GPU
+        (_int8(), {"instance": "ml.m5.xlarge"}, {"int8-instructions"}),  # some are Skylakes
+        (_int8(), {"instance": "ml.c7i.xlarge"}, set()),
         (_plan(tensorrt="10.4.0"), {"image": "26.06"}, {"plan-unknown", "image-not-on-sagemaker"}),  # not in the table
         (PLAN, {}, set()),
         (members(), {"instance": "ml.g55.xlarge"}, {"instance-unknown"}),
