@@ -16,7 +16,7 @@ USAGE = (
     "build whole --target gpu", "build whole --target gpu --image my:tag", "build whole --instance ml.g5.xlarge",
     "diff cpu cpu", "diff cpu tpu", "serve --http-port 99999", "check --image 9.9", "setup --image 9.9", "new",
     "clone absent.tar.gz", "upload absent.tar.gz", "deploy absent.tar.gz", "plan", "gateway absent",
-    "invoke --body absent",
+    "invoke --body absent", "upgrade absent --from 24.09 --to 26.05", "upgrade whole --from 26.05 --to 24.09",
     "autoscale absent", "status absent", "undeploy absent", "schema absent",
 )  # fmt: skip
 FAULTS = ("check faulty", "build faulty", "serve faulty", "demo faulty", "perf faulty")
