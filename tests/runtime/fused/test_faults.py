@@ -204,6 +204,18 @@ def test_the_death_of_an_idle_worker_costs_no_request(hurt: Hurt) -> None:
     assert hurt.answers("idle")
 
 
+def test_a_worker_that_was_started_again_has_the_modules_of_the_first(hurt: Hurt) -> None:
+    """The stub, from which it is forked, has in place of asyncio only what Triton asks of it."""
+    step = STEP.replace("import os\n", "import asyncio\nimport os\n").replace(
+        "    def execute(self, requests):\n", "    async def execute(self, requests):\n        await asyncio.sleep(0)\n"
+    )
+    assert step.count("asyncio") == 2
+    hurt.load("awaiting", first=step, second=ECHO)
+    assert hurt.answers("awaiting")
+    assert "exit code 5" in str(hurt.ask("awaiting", "os._exit"))
+    assert hurt.answers("awaiting")
+
+
 def test_restarts_leave_nothing_open(hurt: Hurt) -> None:
     """Otherwise a step that often dies ends in "too many open files" of the stub."""
     hurt.load("often")

@@ -5,6 +5,7 @@ import importlib
 import inspect
 import json
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -42,10 +43,11 @@ class TritonPythonModel:
         # The first instance checks for all: Triton does not load a model of which one instance fails.
         first = args["model_instance_name"].endswith("_0_0")
         unchecked = {path: file for path, file in plan.files.items() if path not in SHARED}
+        began = time.time_ns()
         files = IntegrityCheck(folder, unchecked if first else {})
         try:
             files.finish()  # a damaged file is the better reason when the worker fails, too
-            self._proven = show_proven(folder) if first else None
+            self._proven = show_proven(folder, began) if first else None
             self._worker.wait_until_loaded()
         except BaseException:
             self._worker.stop()

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TypeAlias
 
-from triton_ensembles.runtime.backends.common.instance_engine import is_locked
+from triton_ensembles.runtime.backends.common.instance_engine import foreign_lock
 from triton_ensembles.runtime.fused.integrity import sha256_of
 from triton_ensembles.runtime.fused.plan import PLAN
 from triton_ensembles.runtime.fused.process_ends import children_of
@@ -41,21 +41,19 @@ def share_files(folder: Path) -> frozenset[str]:
     return frozenset(shared)
 
 
-def show_proven(folder: Path) -> IO[bytes]:
-    """Show others that the files are those of the plan: while this process has the result open, plan.json is locked,
-    and younger than what was compared with it."""
+def show_proven(folder: Path, began: int) -> IO[bytes]:
+    """Show others that the files were compared with the plan after the time ``began`` in ns: while this process has the
+    result open, it has a lock of plan.json, of the byte with that number."""
     plan = (folder / PLAN).open("rb")
-    with contextlib.suppress(OSError):  # a read-only folder, where nothing is linked either
-        os.utime(folder / PLAN)
-        fcntl.lockf(plan, fcntl.LOCK_SH)
+    with contextlib.suppress(OSError):  # a file system without locks
+        fcntl.lockf(plan, fcntl.LOCK_SH, 1, began)
     return plan
 
 
 def _proven(folder: Path) -> int:
-    """The time in ns before which the files were as the plan says, if their ensemble is loaded; else 0."""
+    """The time in ns after which the files were compared with the plan, if their ensemble is loaded; else 0."""
     with contextlib.suppress(OSError), (folder / PLAN).open("rb") as plan:
-        if is_locked(plan):
-            return os.fstat(plan.fileno()).st_mtime_ns
+        return foreign_lock(plan) or 0
     return 0
 
 
@@ -88,7 +86,7 @@ def _model_of(process: int) -> Path | None:
 
 
 def _link(source: Path, target: Path, sha256: str, proven: int) -> bool:
-    """Whether ``target`` is now a link to ``source``, which has this content, as it had before the time ``proven``."""
+    """Whether ``target`` is now a link to ``source``, which has this content; it had it at the time ``proven``."""
     link = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         if source.samefile(target):  # by another instance, which has compared the content

@@ -57,16 +57,16 @@ def computing(file: IO[Any]) -> Iterator[bool]:
     when its process ends, so that a killed instance leaves nothing behind; and the file need not be writable."""
     fcntl.lockf(file, fcntl.LOCK_SH)
     try:
-        yield not is_locked(file)
+        yield foreign_lock(file) is None
     finally:
         fcntl.lockf(file, fcntl.LOCK_UN)
 
 
-def is_locked(file: IO[Any]) -> bool:
-    """Whether another process has a lock of ``file``, which would prevent an exclusive one."""
+def foreign_lock(file: IO[Any]) -> int | None:
+    """The offset of a lock that another process has in ``file``, and that would prevent an exclusive one; else None."""
     query = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
     lock = struct.unpack(_FLOCK, fcntl.fcntl(file, fcntl.F_GETLK, query))
-    return bool(lock[0] != fcntl.F_UNLCK)
+    return None if lock[0] == fcntl.F_UNLCK else lock[2]
 
 
 def _has_locks(file: IO[Any]) -> bool:
