@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from triton_ensembles.building.places import Weights
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.commands.common.arguments import chosen
 from triton_ensembles.commands.common.builds import build_all, pack_all
@@ -25,7 +26,7 @@ from triton_ensembles.commands.common.builds import build_all, pack_all
 @click.option("--locked", is_flag=True, help="For CI: refuse to write or renew the locks of the environments.")
 def build(
     names: tuple[str, ...],
-    weights: options.Weights,
+    weights: Weights,
     chosen_target: options.BuildTarget,
     engines_from: Path | None,
     prove: bool,

@@ -4,6 +4,7 @@ import click
 import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
+from triton_ensembles.building.places import Weights
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.commands.common.builds import build_all, server_for
 from triton_ensembles.commands.common.output import warn_of_random_weights
@@ -20,7 +21,7 @@ from triton_ensembles.serving.served import of_built
 @options.with_weights
 @options.for_target
 @output.quiet
-def demo(names: tuple[str, ...], weights: options.Weights, chosen_target: options.BuildTarget) -> None:
+def demo(names: tuple[str, ...], weights: Weights, chosen_target: options.BuildTarget) -> None:
     """Build, serve on free ports, send the example requests of each ensemble, print the answers, stop."""
     built = build_all(names, weights, chosen_target.served_here())
     ensembles = options.current_places().ensembles

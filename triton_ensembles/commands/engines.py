@@ -12,6 +12,7 @@ from triton_ensembles.building.made.artifact_builder import ArtifactBuilder
 from triton_ensembles.building.made.sources import Sources
 from triton_ensembles.building.made.store import Store
 from triton_ensembles.building.made.tensorrt_plans import PLAN, plan_name, refuse_fp16
+from triton_ensembles.building.places import Weights
 from triton_ensembles.building.planned.plan import plan_build
 from triton_ensembles.building.planned.refusal import refuse_faults
 from triton_ensembles.commands.common import options
@@ -26,7 +27,7 @@ from triton_ensembles.triton.targets import gpu
 @options.with_weights
 @options.image
 @click.option("--output", type=options.NEW_FOLDER, required=True, help="Folder for ONNX files, test inputs, scripts.")
-def engines(names: tuple[str, ...], weights: options.Weights, image: str, output: Path) -> None:
+def engines(names: tuple[str, ...], weights: Weights, image: str, output: Path) -> None:
     """Write the files that a machine with the GPU needs to build the TensorRT plans. This machine needs no GPU.
 
     Copy the folder there and run its scripts with trtexec of the image's TensorRT. Copy the folder back, and build with

@@ -5,6 +5,7 @@ import click
 from triton_ensembles.archive.manifest import python_of
 from triton_ensembles.archive.write import write_archive
 from triton_ensembles.building.packed.gateway_repository import NAME, ensembles_of, stage_gateway
+from triton_ensembles.building.places import Weights
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.commands.common.builds import build_all
 from triton_ensembles.commands.serve import wait
@@ -28,7 +29,7 @@ _PORT = click.IntRange(1, 65535)
 @click.option("--metrics-port", type=_PORT, default=8002, help="Triton's own, behind it.")
 @click.option("--archive", is_flag=True, help="Write dist/TARGET/gateway.tar.gz, for ModelDataUrl, and do not serve.")
 def gateway(
-    weights: options.Weights,
+    weights: Weights,
     chosen_target: options.BuildTarget,
     port: int,
     http_port: int,

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from triton_ensembles.building.built import choose
+from triton_ensembles.building.places import Weights
 from triton_ensembles.building.planned.plan import find_ensemble, read_models
 from triton_ensembles.commands.common import options, request_options
 from triton_ensembles.commands.common import output as output_of
@@ -78,7 +79,7 @@ def _traced(results: Sequence[Slowest] | None) -> dict[str, list[dict[str, objec
 @click.option("--output", type=options.NEW_FOLDER, help="Folder.  [default: reports/perf, fused: reports/perf/fused]")
 def perf(
     names: tuple[str, ...],
-    weights: options.Weights,
+    weights: Weights,
     chosen_target: options.BuildTarget,
     *,
     concurrencies: Sequence[int],

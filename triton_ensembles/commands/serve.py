@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from triton_ensembles.building.build import stage_written
-from triton_ensembles.building.places import Places
+from triton_ensembles.building.places import Places, Weights
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.commands.common.arguments import DEFAULT_PORT, argument, chosen
 from triton_ensembles.commands.common.builds import serve_all, server_for
@@ -43,7 +43,7 @@ _PORT = click.IntRange(1, 65535)
 @click.option("--metrics-port", type=_PORT, default=8002, help="Prometheus metrics.")
 def serve(
     names: tuple[str, ...],
-    weights: options.Weights,
+    weights: Weights,
     chosen_target: options.BuildTarget,
     *,
     watch: bool,
@@ -95,7 +95,7 @@ def serve(
     click.echo("stopped")
 
 
-def _stage(target: Target, weights: options.Weights, folder: Path, destination: Path) -> None:
+def _stage(target: Target, weights: Weights, folder: Path, destination: Path) -> None:
     """Stage the ensemble in ``folder`` again."""
     stage_written(folder, target, Places.of(folder.resolve().parents[1]), destination, weights, lambda _: None)
 

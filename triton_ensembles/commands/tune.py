@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from triton_ensembles.building.built import choose
+from triton_ensembles.building.places import Weights
 from triton_ensembles.commands.common import option_values, options, request_options
 from triton_ensembles.commands.common import output as output_of
 from triton_ensembles.commands.common.builds import build_all, timed_progress
@@ -47,7 +48,7 @@ from triton_ensembles.measuring.tuning.tune import tune as search
 @click.option("--write", is_flag=True, help="Write the settings that were found into ensemble.toml and config.pbtxt.")
 def tune(
     name: str,
-    weights: options.Weights,
+    weights: Weights,
     chosen_target: options.BuildTarget,
     *,
     p99: float | None,

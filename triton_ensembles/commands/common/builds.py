@@ -8,6 +8,7 @@ from pathlib import Path
 from triton_ensembles.building.build import ask_sources, build
 from triton_ensembles.building.built import Built, choose
 from triton_ensembles.building.made.sources import Sources
+from triton_ensembles.building.places import Weights
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.commands.common.arguments import Chosen, log_of
 from triton_ensembles.commands.common.output import warn_of_random_weights
@@ -23,7 +24,7 @@ from triton_ensembles.triton.targets import Target
 
 def build_all(
     names: tuple[str, ...],
-    weights: options.Weights,
+    weights: Weights,
     target: Target,
     engines_from: Path | None = None,
     *,
@@ -124,7 +125,7 @@ def timed_progress(name: str) -> Callable[[str], None]:
     return lambda line: say(f"[{name} {time.monotonic() - started:5.1f} s] {line}")
 
 
-def serve_all(names: Chosen, weights: options.Weights, target: Target, scratch: Path) -> list[Served]:
+def serve_all(names: Chosen, weights: Weights, target: Target, scratch: Path) -> list[Served]:
     """Sources to serve: the chosen ensembles, built, and what lies at the chosen paths.
 
     Args:

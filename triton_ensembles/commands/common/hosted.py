@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.archive.manifest import one_python
+from triton_ensembles.building.places import Weights
 from triton_ensembles.checking.repository import find_repositories
 from triton_ensembles.checking.sagemaker import served_models
 from triton_ensembles.commands.common import options, output
@@ -47,7 +48,7 @@ def hosted_of(selected: Chosen, scratch: Path, target: Target = CPU, *, single: 
     """
     say = output.progress()
     hosted: dict[str, tuple[Served, Path]] = {}
-    for built in build_all(selected.ensembles, options.Weights(), target) if selected.ensembles else ():
+    for built in build_all(selected.ensembles, Weights(), target) if selected.ensembles else ():
         ensembles = options.current_places().ensembles
         hosted[f"{built.name}.tar.gz"] = of_built(built, ensembles / built.name), built.archive
     for path in selected.paths:
