@@ -160,7 +160,7 @@ def test_a_single_model_at_the_root_keeps_its_place_in_a_clone(folder: Path, tmp
 def test_options_of_builds_are_refused_with_paths(folder: Path, command: str, option: tuple[str, str]) -> None:
     result = run([command, "models", *option])
     assert result.exit_code == 2
-    assert f"{option[0]} is for ensembles of a project" in result.stderr
+    assert f"{option[0]} is for what is built, and" in result.stderr
 
 
 def test_an_ensemble_comes_before_a_folder_of_its_name_and_a_slash_means_the_folder(folder: Path) -> None:

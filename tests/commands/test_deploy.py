@@ -35,7 +35,7 @@ def test_from_upload_to_undeploy(run: Run, aws: Aws, archive: Archive) -> None:
     dry = run(deploy, *options, "--dry-run")
     assert aws.sagemaker.list_models()["Models"] == []
     assert f"endpoint an-endpoint: 1 x ml.c5.xlarge, image {PIP_SERVER}" in dry.output
-    assert "cost: 1 x ml.c5.xlarge for every hour that the endpoint exists" in dry.output
+    assert "cost: 1 x ml.c5.xlarge for every hour, used or not" in dry.output
 
     assert "created; run undeploy to stop the cost" in run(deploy, *options).output
     assert "unchanged" in run(deploy, *options).output
@@ -107,7 +107,7 @@ def test_an_archive_for_this_machine_is_refused_on_aws(run: Run, aws: Aws, make_
     archive = make_archive("echo", target="fused", image="", instance="", python="3.11")
     run(upload, archive.path)
     refused = run(deploy, archive.path, "--role", ROLE)
-    words = "AWS has no image for these archives, which were built for the server on this machine (Python 3.11): echo; "
+    words = "AWS has no image for these archives, built for the server on this machine (Python 3.11): echo; "
     assert str(refused.exception).startswith(words)
     assert "--image 24.09" in str(refused.exception)
     other = run(deploy, archive.path, "--role", ROLE, "--image", "24.09")

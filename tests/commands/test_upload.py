@@ -32,7 +32,7 @@ def test_archives_of_no_ensemble_are_left_out(run: Run, aws: Aws, archive: Archi
 
     result = run(upload, "--bucket", "some-bucket", project=project)
     assert result.exit_code == 0, f"{result.output}{result.exception}"
-    assert "note: left out, since no ensemble of this project makes them: " in result.output
+    assert "note: left out, as no ensemble here makes them: " in result.output
     assert "dist/cpu/stale.tar.gz; name them to include them" in result.output
     stored = stored_archives(aws, S3Prefix("some-bucket", "triton-ensembles"))
     assert list(stored) == [archive.key]

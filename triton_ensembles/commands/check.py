@@ -188,15 +188,9 @@ def _of_fixes(fixes: Fixes, report: Report, written: bool) -> str:
     faults = "1 fault" if count == 1 else f"{count:,} faults"
     left = any(fault.edits for fault in report.faults)
     if not count and left:
-        return (
-            "no file is changed: what has an exact fix is in an archive, or the fix would collide with something else"
-        )
+        return "no file is changed: what has an exact fix is in an archive, or the fix would collide with another"
     if not count:
-        return (
-            "no fault has an exact fix: the cures below are for a person to choose"
-            if report.faults
-            else "nothing to fix"
-        )
+        return "no fault has an exact fix: the cures are for a person to choose" if report.faults else "nothing to fix"
     more = f" and {len(fixes.files) - 3} more files" if len(fixes.files) > 3 else ""
     again = "; once more for what is left" if left else ""
     return f"fixed {faults} in {files}{more}{again}" if written else f"--write fixes {faults} in {files}{more}"

@@ -95,11 +95,8 @@ def clone(
     _report(done, folder, time.monotonic() - began)
     warn_of_random_weights(ensemble, random=done.random)
     if done.failed:
-        raise EnsembleError(
-            f"{len(done.failed)} of {done.archives + len(done.failed)} variants have faults and were not written",
-            path=variants,
-            cure="correct their rows, and run it again: the others are left as they are",
-        )
+        message = f"{len(done.failed)} of {done.archives + len(done.failed)} variants have faults and were not written"
+        raise EnsembleError(message, path=variants, cure="correct their rows, and run it again: the others stay")
 
 
 @dataclass

@@ -100,10 +100,9 @@ def refuse_random(archives: Sequence[Archive], *, allowed: bool) -> list[str]:
     Raises :class:`EnsembleError`: there are any, and they are not ``allowed``."""
     random = [archive.name for archive in archives if archive.weights == "random"]
     if random and not allowed:
-        raise EnsembleError(
-            f"these archives have random weights, so their answers mean nothing: {', '.join(random)}",
-            cure="build with WEIGHTS=pretrained, or use --allow-random to rehearse the endpoint itself",
-        )
+        message = f"these archives have random weights, so their answers mean nothing: {', '.join(random)}"
+        cure = "build with WEIGHTS=pretrained, or use --allow-random to rehearse the endpoint itself"
+        raise EnsembleError(message, cure=cure)
     return random
 
 

@@ -46,10 +46,8 @@ class ScalingPolicy:
             Metric.GPU: f"GPUUtilization at {self.target:g} %",
             Metric.INVOCATIONS: f"SageMakerVariantInvocationsPerInstance at {self.target:g} per minute",
         }[self.metric]
-        return (
-            f"{self.least} to {self.most} instances, {metric}; cooldown {self.scale_in_cooldown} s in, "
-            f"{self.scale_out_cooldown} s out"
-        )
+        cooldown = f"cooldown {self.scale_in_cooldown} s in, {self.scale_out_cooldown} s out"
+        return f"{self.least} to {self.most} instances, {metric}; {cooldown}"
 
     def configuration(self, endpoint: str) -> dict[str, Any]:
         """PutScalingPolicy's TargetTrackingScalingPolicyConfiguration."""
@@ -136,13 +134,10 @@ def describe_scaling(aws: Aws, endpoint: str, variant: str) -> list[str]:
     ]
     for policy in aws.scaling.describe_scaling_policies(**target)["ScalingPolicies"]:
         tracking = policy["TargetTrackingScalingPolicyConfiguration"]
-        metric = tracking.get("PredefinedMetricSpecification", {}).get("PredefinedMetricType") or tracking.get(
-            "CustomizedMetricSpecification", {}
-        ).get("MetricName")
-        lines.append(
-            f"{policy['PolicyName']}: {metric} at {tracking['TargetValue']:g}, cooldown "
-            f"{tracking.get('ScaleInCooldown')} s in, {tracking.get('ScaleOutCooldown')} s out"
-        )
+        predefined, custom = (tracking.get(f"{kind}MetricSpecification", {}) for kind in ("Predefined", "Customized"))
+        metric = predefined.get("PredefinedMetricType") or custom.get("MetricName")
+        cooldown = f"cooldown {tracking.get('ScaleInCooldown')} s in, {tracking.get('ScaleOutCooldown')} s out"
+        lines.append(f"{policy['PolicyName']}: {metric} at {tracking['TargetValue']:g}, {cooldown}")
     return lines
 
 

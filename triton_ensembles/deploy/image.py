@@ -35,15 +35,10 @@ def image_uri(tag: str, region: str, instance: str) -> str:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     owners = {row["region"]: row["account"] for row in rows if release in row["releases"].split()}
     if region not in owners:
-        known = sorted(
-            {known_release for row in rows if row["region"] == region for known_release in row["releases"].split()}
-        )
-        raise EnsembleError(
-            f"the account in which AWS keeps release {release} of its Triton image in {region} is unknown"
-            + (f" (known releases there: {', '.join(known)})" if known else ""),
-            path=_TABLE,
-            cure="give the complete --image-uri",
-        )
+        known = sorted({name for row in rows if row["region"] == region for name in row["releases"].split()})
+        there = f" (known releases there: {', '.join(known)})" if known else ""
+        message = f"the account in which AWS keeps release {release} of its Triton image in {region} is unknown{there}"
+        raise EnsembleError(message, path=_TABLE, cure="give the complete --image-uri")
     domain = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
     if tag == release:
         machine = instance_of(instance)

@@ -71,11 +71,10 @@ def refuse_own_server(archives: Sequence[Archive]) -> None:
     own = [archive for archive in archives if archive.is_for_own_server]
     if own:
         python = f" (Python {own[0].python})" if own[0].python else ""
-        raise EnsembleError(
-            f"AWS has no image for these archives, which were built for the server on this machine{python}: "
-            + ", ".join(archive.name for archive in own),
-            cure="build them for an image of AWS, with --target fused --image 24.09 (make: TARGET=fused IMAGE=24.09)",
-        )
+        names = ", ".join(archive.name for archive in own)
+        message = f"AWS has no image for these archives, built for the server on this machine{python}: {names}"
+        cure = "build them for an image of AWS, with --target fused --image 24.09 (make: TARGET=fused IMAGE=24.09)"
+        raise EnsembleError(message, cure=cure)
 
 
 def _different(plural: str, by_archive: dict[str, str], cure: str) -> EnsembleError:

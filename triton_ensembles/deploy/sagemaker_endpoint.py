@@ -52,10 +52,8 @@ def refuse_foreign(aws: Aws, description: Description) -> dict[str, str]:
     Raises :class:`EnsembleError`: this tool did not create the endpoint."""
     tags = tags_of(aws, description["EndpointArn"])
     if tags.get(MADE_BY) != OURS:
-        raise EnsembleError(
-            f"the endpoint {description['EndpointName']} exists and was not created by this tool, so it is left alone",
-            cure="use another --endpoint",
-        )
+        message = f"the endpoint {description['EndpointName']} was not created by this tool, so it is left alone"
+        raise EnsembleError(message, cure="use another --endpoint")
     return tags
 
 

@@ -90,10 +90,9 @@ def list_uploads(aws: Aws, place: S3Prefix, archives: Sequence[Archive], progres
             shared.add(archive, members)
     copied = [bytes_sent(archive.ranges) for archive in missing if archive.sources]
     if sum(copied) > _MUCH * len(copied):
-        progress(
-            f"note: {len(copied)} archives that share much with others send {sum(copied) / 1e6:.1f} MB, which is "
-            "theirs alone or in parts of less than 5 MiB; clone --common-environments joins environments of clones"
-        )
+        size = f"{sum(copied) / 1e6:.1f} MB, which is theirs alone or in parts of less than 5 MiB"
+        cure = "clone --common-environments joins environments of clones"
+        progress(f"note: {len(copied)} archives that share much with others send {size}; {cure}")
     return UploadList(etags, missing)
 
 
@@ -164,10 +163,8 @@ class _Run:
             if waiting and time.monotonic() - reported >= _REPORT_SECONDS:
                 reported = time.monotonic()
                 complete = len(self._etags) - len(waiting)
-                self._progress(
-                    f"sent {self.meter.sent / 1e6:.1f} of {max(total, self.meter.sent) / 1e6:.1f} MB, "
-                    f"{complete} of {len(self._etags)} archives complete"
-                )
+                sent = f"{self.meter.sent / 1e6:.1f} of {max(total, self.meter.sent) / 1e6:.1f} MB"
+                self._progress(f"sent {sent}, {complete} of {len(self._etags)} archives complete")
 
     def _upload(self, missing: MissingArchive, manager: Any) -> str:
         """Upload one archive, and return its ETag."""

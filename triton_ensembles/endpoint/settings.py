@@ -27,11 +27,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not _SAFE.fullmatch(str(self.root.absolute())):
-            raise EnsembleError(
-                "the working folder's path may only have letters, digits and . _ - in it: Triton passes it to a shell",
-                path=self.root,
-                cure="choose another with --root",
-            )
+            message = "this path may only have letters, digits and . _ - in it: Triton passes it to a shell"
+            raise EnsembleError(message, path=self.root, cure="choose another with --root")
         try:
             usable = not self.s3_url or bool(urlsplit(self.s3_url).hostname and urlsplit(self.s3_url).port != 0)
         except ValueError:  # the port is too large

@@ -119,10 +119,8 @@ def _packages(inner: Path, required: Required, environment: str, notes: Notes) -
     notes.assumed += [f"the version of {name} is that of {path.name}" for name, path in packages.pinned.items()]
     for step in packages.steps:
         if unknown := packages.unknown.get(step):
-            notes.left.append(
-                f"{step} imports {most_of(unknown, 8)}, which is in no package known here: copy it beside model.py, or "
-                f"add its package to {environment}"
-            )
+            names = most_of(unknown, 8)
+            notes.left.append(f"{step} imports {names}: copy it beside model.py, or add its package to {environment}")
     return packages
 
 
@@ -141,7 +139,5 @@ def _add_example(inner: Path, configs: dict[str, ModelConfig], notes: Notes) -> 
 
 def _add_engines(backends: set[str], notes: Notes) -> None:
     for backend in sorted(backends - {"python", ENSEMBLE, "", *CPU.backends}):
-        notes.left.append(
-            f"{CPU.server} has no backend {backend!r}: build for an image that has it (--target gpu --image RELEASE), "
-            "or add a model file of another format to the recipe, as an artifact"
-        )
+        cure = "build for an image that has it (--target gpu --image RELEASE), or add a model file of another format"
+        notes.left.append(f"{CPU.server} has no backend {backend!r}: {cure}")

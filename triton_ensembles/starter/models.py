@@ -153,9 +153,9 @@ def copy_environments(repository: ModelRepository, configs: dict[str, ModelConfi
             if place.exists() and not (into / beside[1]).exists():
                 copy_tree(place, into / beside[1], Copied())
         if written.startswith("/"):
-            notes.left.append(
-                f"{name} runs in {written}, which no archive has: pack the environment into the folder of the model "
-                f"and write {MODEL_FOLDER}/… into its {CONFIG}, or name an environment file in the recipe"
+            cure = (
+                f"pack it into the model's folder and write {MODEL_FOLDER}/…, or name an environment file in the recipe"
             )
+            notes.left.append(f"{name} runs in {written}, which no archive has: {cure}")
         else:
             notes.assumed.append(f"{name} runs in the environment that its {CONFIG} names: {written}")

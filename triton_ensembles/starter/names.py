@@ -38,10 +38,7 @@ def _fault(name: str) -> str | None:
     if not name:
         return "it is empty"
     if strange := _STRANGE.search(name):
-        return (
-            f"it contains {strange.group()!r}, which a shell or a URL does not take as it is: Triton starts Python "
-            "steps by the one, and clients ask by the other"
-        )
+        return f"it contains {strange.group()!r}, which the shell that starts Python steps, or a URL, does not take"
     if name[0] in ".-":
         return f"it begins with {name[0]!r}, as hidden files and options do"
     if len(name) > _LONGEST:

@@ -86,10 +86,9 @@ class ArchivePlaces:
         if step is None:
             written = column.partition(".")[0]
             meant = nearest(written, self._steps)
-            raise EnsembleError(
-                f"the column {column!r} names a step {written!r}, and the archive has no {CONFIG} of one",
-                cure=f"did you mean {meant}.{column.partition('.')[2]}" if meant else f"it has {choices(self._steps)}",
-            )
+            cure = f"did you mean {meant}.{column.partition('.')[2]}" if meant else f"it has {choices(self._steps)}"
+            message = f"the column {column!r} names a step {written!r}, and the archive has no {CONFIG} of one"
+            raise EnsembleError(message, cure=cure)
         key = column.removeprefix(f"{step}.")
         if not _KEY.fullmatch(key):
             raise EnsembleError(f"{key!r} is not the key of a parameter", cure="write STEP.PARAMETER")

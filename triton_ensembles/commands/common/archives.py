@@ -55,7 +55,4 @@ def _report_others(folder: Path, chosen: Sequence[Archive]) -> None:
     not_sent = sorted(set(folder.glob(f"[!.]*{SUFFIX}")) - {archive.path for archive in chosen})
     if not_sent:
         names = ", ".join(shown(path) for path in not_sent[:3]) + (", …" if len(not_sent) > 3 else "")
-        click.echo(
-            f"note: left out, since no ensemble of this project makes them: {names}; name them to include them",
-            err=True,
-        )
+        click.echo(f"note: left out, as no ensemble here makes them: {names}; name them to include them", err=True)

@@ -89,7 +89,5 @@ def _refuse_options(path: Path, names: Iterable[str]) -> None:
     context = click.get_current_context()
     for name in names:
         if name in context.params and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(
-                f"--{name.replace('_', '-')} is for ensembles of a project, which are built; "
-                f"'{path}' is taken as it is: leave the option out"
-            )
+            option = name.replace("_", "-")
+            raise click.UsageError(f"--{option} is for what is built, and '{path}' is taken as it is: leave it out")

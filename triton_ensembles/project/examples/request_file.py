@@ -78,10 +78,9 @@ def _request(path: Path, body: Body, config: ModelConfig, file: Path | None) -> 
         if len(values.shape) != len(expected_shape) or any(
             dim not in (-1, size) for size, dim in zip(values.shape, expected_shape, strict=True)
         ):
-            raise EnsembleError(
-                f"{tensor.name} has the shape {list(values.shape)}, and the ensemble takes {expected_shape}",
-                cure="-1 stands for any size; where an ensemble batches, the first size is the number of rows",
-            )
+            message = f"{tensor.name} has the shape {list(values.shape)}, and the ensemble takes {expected_shape}"
+            cure = "-1 stands for any size; where an ensemble batches, the first size is the number of rows"
+            raise EnsembleError(message, cure=cure)
     for name, tensor_config in declared.items():
         if name not in inputs and not tensor_config.optional:
             raise EnsembleError(f"the input {name} is missing, and it is not optional", cure="add it")

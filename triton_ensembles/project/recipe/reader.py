@@ -71,12 +71,9 @@ def _other_version(required: object, text: str, path: Path) -> EnsembleError | N
             return None
     except InvalidSpecifier:
         return None
-    return EnsembleError(
-        f"requires: this recipe is for triton-ensembles {required}, and this is {__version__}",
-        path=path,
-        line=line_naming(text, ["requires"]),
-        cure=f"run: pip install --upgrade 'triton-ensembles{required}', or change requires",
-    )
+    message = f"requires: this recipe is for triton-ensembles {required}, and this is {__version__}"
+    cure = f"run: pip install --upgrade 'triton-ensembles{required}', or change requires"
+    return EnsembleError(message, path=path, line=line_naming(text, ["requires"]), cure=cure)
 
 
 def _causes(errors: list[ErrorDetails]) -> list[ErrorDetails]:
