@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,15 +42,7 @@ from triton_ensembles.sagemaker.metric_names import METRICS
 
 ALPHA = 1.1
 _MINUTE = 60
-_FIGURES = (
-    "cold, %",
-    "loads",
-    "mean of loaded, ms",
-    "p50 of all, ms",
-    "mean of all, ms",
-    "p99 of all, ms",
-    "memory, MiB",
-)
+_FIGURES = ("cold, %", "loads", "mean of loaded, ms", "p50, ms", "mean, ms", "p99, ms", "memory, MiB")
 
 
 def add_rounds(archive: Path, options: argparse.Namespace, seconds: float) -> None:
@@ -69,13 +62,12 @@ def add_rounds(archive: Path, options: argparse.Namespace, seconds: float) -> No
     async def round_of(local: LocalEndpoint, start: float, seed: int) -> None:
         await asyncio.sleep(start - time.time())
         print(f"{profile.form}: round {seed} of {options.rounds}", file=sys.stderr, flush=True)
-        times, indices = arrivals(traffic.rates.tolist(), length, seed)
-        outcome = await send_at(local.url, targets, payloads, times, indices)
+        outcome = await send_at(local.url, targets, payloads, *arrivals(traffic.rates.tolist(), length, seed))
         if outcome.failed:
             raise RuntimeError(f"{len(outcome.failed)} requests failed, such as {outcome.failed[0]}")
         cold, loads, latency, memory = await asyncio.to_thread(_metrics, local, round(start), length)
         figures = (100 * cold, loads, latency, *_times(np.array(outcome.seconds)), memory * host.memory_bytes / 2**20)
-        record = {"form": profile.form, "settings": options.settings, "requests": len(times)}
+        record = {"form": profile.form, "settings": options.settings, "requests": len(outcome.seconds)}
         with options.results.open("a") as file:
             file.write(json.dumps(record | {"predicted": predicted, "measured": figures}) + "\n")
 
@@ -124,7 +116,7 @@ def _done(options: argparse.Namespace, form: str) -> list[dict[str, Any]]:
 
 def table(options: argparse.Namespace) -> str:
     """How many of the rounds fell into the predicted ranges, and by how much their middle missed, as Markdown."""
-    short = lambda value: f"{float(f'{value:.3g}'):g}"  # noqa: E731
+    short = partial(np.format_float_positional, precision=3, fractional=False, trim="-")
     forms = {form: done for form in ("drawn", "fused") if (done := _done(options, form))}
     head = ("", *(f"{form}, {text}" for form in forms for text in ("predicted", "measured", "inside", "mean error")))
     rows = [head, ("---",) * len(head)]
