@@ -6,8 +6,8 @@ The memory budget holds --resident of the clones. Each is requested once, the le
 a Poisson process, spread by Zipf's law, in rounds of --minutes, of a seed each. Predicted is what lies between the 10th
 and the 90th percentile of simulated runs of the same length, of other seeds; measured are CloudWatch's metrics of the
 endpoint and the times of the client. ModelLatency is the container's time alone, without the wait for a load, so its
-mean is that of requests whose model is loaded. Each round is appended to --results as soon as it has ended: the next
-call continues until there are --rounds of each archive, for as long as --budget allows.
+mean is that of requests whose model is loaded. Each round is appended to --results at its end, and the next call
+continues: up to --rounds of each archive, for --budget minutes.
 """
 
 import argparse
@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +41,8 @@ from triton_ensembles.measuring.profiling.profile import Profile, read_profile
 from triton_ensembles.sagemaker.metric_names import METRICS
 
 ALPHA = 1.1
-SIMULATED = 40  # runs
 _MINUTE = 60
-_MIB = 1 << 20
-_FIGURES = (
-    *("cold requests, %", "loads", "mean of loaded models, ms", "p50 of all, ms", "mean of all, ms"),
-    *("p99 of all, ms", "memory, MiB"),
-)
+_FIGURES = ("cold, %", "loads", "mean of loaded, ms", "p50, ms", "mean, ms", "p99, ms", "memory, MiB")
 
 
 def add_rounds(archive: Path, options: argparse.Namespace, seconds: float) -> None:
@@ -66,12 +62,12 @@ def add_rounds(archive: Path, options: argparse.Namespace, seconds: float) -> No
     async def round_of(local: LocalEndpoint, start: float, seed: int) -> None:
         await asyncio.sleep(start - time.time())
         print(f"{profile.form}: round {seed} of {options.rounds}", file=sys.stderr, flush=True)
-        times, indices = arrivals(traffic.rates.tolist(), length, seed)
-        outcome = await send_at(local.url, targets, payloads, times, indices)
-        _refuse(outcome.failed)
+        outcome = await send_at(local.url, targets, payloads, *arrivals(traffic.rates.tolist(), length, seed))
+        if outcome.failed:
+            raise RuntimeError(f"{len(outcome.failed)} requests failed, such as {outcome.failed[0]}")
         cold, loads, latency, memory = await asyncio.to_thread(_metrics, local, round(start), length)
-        figures = (100 * cold, loads, latency, *_times(np.array(outcome.seconds)), memory * host.memory_bytes / _MIB)
-        record = {"form": profile.form, "settings": _settings(options), "requests": len(times)}
+        figures = (100 * cold, loads, latency, *_times(np.array(outcome.seconds)), memory * host.memory_bytes / 2**20)
+        record = {"form": profile.form, "settings": options.settings, "requests": len(outcome.seconds)}
         with options.results.open("a") as file:
             file.write(json.dumps(record | {"predicted": predicted, "measured": figures}) + "\n")
 
@@ -89,22 +85,21 @@ def add_rounds(archive: Path, options: argparse.Namespace, seconds: float) -> No
         limits = ("--memory-budget", str(host.memory_bytes), "--disk-budget", "400G")
         with running_endpoint(Path(folder), clones, *limits, flags="--disable-auto-complete-config") as local:
             for model in reversed(range(options.models)):
-                _refuse(asyncio.run(send_at(local.url, targets, payloads, [0.0], [model])).failed)
+                asyncio.run(send_at(local.url, targets, payloads, [0.0], [model]))
             asyncio.run(all_rounds(local))
 
 
-def _predicted(profile: Profile, traffic: Traffic, host: Host, length: int) -> list[list[float]]:
+def _predicted(profile: Profile, traffic: Traffic, host: Host, length: int) -> Any:
     """The 10th, 50th and 90th percentile of each of _FIGURES."""
     work, runs = workload([(profile, 1.0)], traffic, host), []
-    for seed in range(1000, 1000 + SIMULATED):
+    for seed in range(1000, 1040):
         times, indices = (np.array(values) for values in arrivals(traffic.rates.tolist(), 2 * length, seed))
         run = simulate(work, host, 1, Recorded(times, indices), seed=seed)
         counted = run.times >= length
         cold, seconds = run.cold[counted], run.seconds[counted]
         shares = [100 * float(cold.mean()), float(run.loads[counted].sum()), 1000 * float(seconds[~cold].mean())]
-        runs.append([*shares, *_times(seconds), run.prediction.memory_bytes / _MIB])
-    percentiles: list[list[float]] = np.percentile(np.array(runs), (10, 50, 90), axis=0).T.tolist()
-    return percentiles
+        runs.append([*shares, *_times(seconds), run.prediction.memory_bytes / 2**20])
+    return np.percentile(np.array(runs), (10, 50, 90), axis=0).T.tolist()
 
 
 def _times(seconds: Floats) -> list[float]:
@@ -113,35 +108,28 @@ def _times(seconds: Floats) -> list[float]:
     return [p50, 1000 * float(seconds.mean()), p99]
 
 
-def _settings(options: argparse.Namespace) -> list[float]:
-    """Those of all rounds that are counted together."""
-    return [options.models, options.resident, options.rate, options.minutes]
-
-
 def _done(options: argparse.Namespace, form: str) -> list[dict[str, Any]]:
-    lines = options.results.read_text().splitlines() if options.results.exists() else []
-    return [
-        record
-        for record in map(json.loads, lines)
-        if (record["form"], record["settings"]) == (form, _settings(options))
-    ]
+    """The rounds so far, of this form and these settings."""
+    rounds = map(json.loads, options.results.read_text().splitlines() if options.results.exists() else ())
+    return [done for done in rounds if (done["form"], done["settings"]) == (form, options.settings)]
 
 
 def table(options: argparse.Namespace) -> str:
     """How many of the rounds fell into the predicted ranges, and by how much their middle missed, as Markdown."""
-    lines = ["| | form | predicted | measured, mean | inside | mean error |", "|---|---|---|---|---|---|"]
-    for form in ("drawn", "fused"):
-        records = _done(options, form)
-        for figure, name in enumerate(_FIGURES if records else ()):
-            low, middle, high = np.array([record["predicted"][figure] for record in records]).T
-            values = np.array([record["measured"][figure] for record in records])
-            inside = int(((low <= values) & (values <= high)).sum())
+    short = partial(np.format_float_positional, precision=3, fractional=False, trim="-")
+    forms = {form: done for form in ("drawn", "fused") if (done := _done(options, form))}
+    head = ("", *(f"{form}, {text}" for form in forms for text in ("predicted", "measured", "inside", "mean error")))
+    rows = [head, ("---",) * len(head)]
+    for figure, name in enumerate(_FIGURES):
+        cells = [name]
+        for done in forms.values():
+            low, middle, high = np.array([record["predicted"][figure] for record in done]).T
+            values = np.array([record["measured"][figure] for record in done])
             error = np.abs(values - middle).mean() / max(values.mean(), 1e-9)
-            ranges = f"{low.mean():.4g} to {high.mean():.4g}"
-            lines.append(
-                f"| {name} | {form} | {ranges} | {values.mean():.4g} | {inside} of {len(values)} | {error:.0%} |"
-            )
-    return "\n".join(lines)
+            inside = f"{((low <= values) & (values <= high)).sum()} of {len(values)}"
+            cells += [f"{short(low.mean())} to {short(high.mean())}", short(values.mean()), inside, f"{error:.0%}"]
+        rows.append(tuple(cells))
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _profiled(archive: Path) -> Profile:
@@ -176,11 +164,6 @@ def _metrics(local: LocalEndpoint, start: int, length: int) -> tuple[float, int,
     return 1 - hits, values("ModelLoadingTime")[1], latency / 1000, memory / 100
 
 
-def _refuse(failed: list[str]) -> None:
-    if failed:
-        raise RuntimeError(f"{len(failed)} requests failed, such as {failed[0]}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("archives", nargs="+", type=Path, help="of ensembles of the project")
@@ -192,6 +175,7 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=60, help="minutes for all that is still to be measured (60)")
     parser.add_argument("--results", type=Path, default=Path("reports/plan.jsonl"), help="of all rounds so far")
     options = parser.parse_args()
+    options.settings = [options.models, options.resident, options.rate, options.minutes]
     options.results.parent.mkdir(parents=True, exist_ok=True)
     for archive in options.archives:
         add_rounds(archive.resolve(), options, _MINUTE * options.budget / len(options.archives))

@@ -180,6 +180,9 @@ def test_a_repository_is_fused_without_a_recipe(folder: Path) -> None:
     (made,) = json.loads(result.stdout)["archives"]
     assert (made["name"], made["archive"]) == ("models", "dist/fused/models.tar.gz")
     assert not (folder / "ensembles").exists()
+    # Its lock goes with the project that the build has made, so nobody can commit it.
+    assert "new models --from models` makes a project that keeps it" in result.stderr
+    assert "commit it" not in result.stderr
 
 
 def test_a_repository_that_lacks_something_is_not_fused_and_the_recipe_is_offered(folder: Path) -> None:

@@ -169,10 +169,15 @@ def test_periods_begin_with_the_start_time_rounded_down_as_on_aws(local: LocalEn
     metric = {"Namespace": "aligned", "MetricName": "M"}
 
     def periods(period: int, end: int = 1000) -> dict[int, float]:
-        """The values by the second in which their period begins."""
+        """The values by the second in which their period begins, which are those of both calls."""
         window = {"StartTime": start, "EndTime": minute + timedelta(seconds=end)}
         points = cloudwatch.get_metric_statistics(**metric, **window, Period=period, Statistics=["Sum"])["Datapoints"]
-        return {int((point["Timestamp"] - minute).total_seconds()): point["Sum"] for point in points}
+        sums = {int((point["Timestamp"] - minute).total_seconds()): point["Sum"] for point in points}
+        query = {"Id": "q", "MetricStat": {"Metric": metric, "Period": period, "Stat": "Sum"}}
+        (result,) = cloudwatch.get_metric_data(MetricDataQueries=[query], **window)["MetricDataResults"]
+        moments = [int((moment - minute).total_seconds()) for moment in result["Timestamps"]]
+        assert dict(zip(moments, result["Values"], strict=True)) == sums
+        return sums
 
     assert periods(60) == {0: 2, 60: 1, 240: 1, 300: 1, 900: 1}
     assert periods(300) == {0: 4, 300: 1, 900: 1}

@@ -5,6 +5,7 @@ The message is ``inference.ModelConfig`` of Triton's model_config.proto.
 
 import os
 from contextlib import suppress
+from graphlib import TopologicalSorter
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ __all__ = [
     "config_of",
     "datatype_of",
     "format_config",
+    "in_order",
     "parse_config",
     "read_config",
 ]
@@ -60,6 +62,21 @@ def config_of(model: Path) -> ModelConfig:
     with suppress(EnsembleError):
         return read_config(model / CONFIG) if (model / CONFIG).is_file() else ModelConfig()
     return ModelConfig()
+
+
+def in_order(config: ModelConfig) -> list[Any]:
+    """The steps of the DAG, each after those whose tensors it reads, and those that can run first in their order."""
+    uses = config.ensemble_scheduling.step
+    writers = {tensor: number for number, use in enumerate(uses) for tensor in use.output_map.values()}
+    sorter = TopologicalSorter[int]()
+    for number, use in enumerate(uses):
+        sorter.add(number, *(writers[tensor] for tensor in use.input_map.values() if tensor in writers))
+    sorter.prepare()
+    order: list[int] = []
+    while ready := sorted(sorter.get_ready()):
+        order += ready
+        sorter.done(*ready)
+    return [uses[number] for number in order]
 
 
 def datatype_of(data_type: int) -> str:

@@ -20,8 +20,10 @@ from triton_ensembles.endpoint.hosting.model import ColdStart, Model
 from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec, VariantPlan
 from triton_ensembles.endpoint.hosting.status import InstanceStatus, RecentError, VariantStatus
 from triton_ensembles.endpoint.metrics.record import Metrics
+from triton_ensembles.endpoint.metrics.triton import StepTimes
 from triton_ensembles.endpoint.page.pages import Pages
 from triton_ensembles.endpoint.page.rows import SORTS, Order, rows_of
+from triton_ensembles.endpoint.page.view import VariantView, latencies
 from triton_ensembles.sagemaker.model_state import ModelState
 
 PLAN = VariantPlan("AllTraffic", ContainerSpec("image", "s3://b/", "MultiModel"), Budgets(1 << 30, 1 << 30), 1, "ml", 1)
@@ -107,6 +109,19 @@ def test_a_cold_start_shows_what_it_waits_or_has_waited_for_and_behind_how_many(
     assert "wait 1.50 for memory, behind 2 ·" in page
     started.cold_start = ColdStart(0.01, 0, 0, 1, "memory", 2)
     assert "wait 0.01 ·" in html((started,))
+
+
+def test_steps_stand_in_the_dags_order() -> None:
+    (model,), metrics = models(1), Metrics()
+    model.order = ("read", "embed", "classify")
+    metrics.record("ModelLatency", 1.0, "e", "AllTraffic", model.target_model)
+    shown = VariantView(
+        PLAN, Recorded(PLAN, (model,), ()).snapshot(), rows_of("v", [replace(INSTANCE, models=(model,))]), 1, 1
+    )
+    names = ("classify", "other", "embed", model.target_model, "read", "another")
+    times = [StepTimes(model.target_model, name, 1, 1.0) for name in names]
+    found = [time.step for time in latencies("e", shown, metrics, times)]
+    assert found == ["container", "total in Triton", "read", "embed", "classify", "another", "other"]
 
 
 def test_a_broken_model_comes_first_and_says_why_and_the_totals_count_it() -> None:

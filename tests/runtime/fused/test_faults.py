@@ -184,7 +184,10 @@ def test_a_step_that_dies_fails_its_request_and_no_other(hurt: Hurt, word: str, 
 
 @pytest.mark.parametrize(
     ("word", "said"),
-    [("begun", "[0.0, 0.0, 0.0]"), ("late", "only while its execute runs: wait for the thread that calls 'second'")],
+    [
+        ("begun", "[0.0, 0.0, 0.0]"),
+        ("late", "calls 'second' only while its execute runs: wait there for the thread that does it"),
+    ],
 )
 def test_a_thread_that_outlives_execute_calls_no_model_beside_others(hurt: Hurt, word: str, said: str) -> None:
     """A call that has begun ends before the next step runs; a later one is refused, and nobody's answer is hurt."""

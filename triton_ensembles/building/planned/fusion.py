@@ -6,7 +6,6 @@ cannot be fused.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from graphlib import TopologicalSorter
 from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
@@ -17,7 +16,7 @@ from triton_ensembles.building.planned.plan import BuildPlan, find_ensemble, lat
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.runtime.backends import ENGINES
 from triton_ensembles.runtime.fused.plan import DIGEST, STEPS, StepPlan
-from triton_ensembles.triton.model_config import ModelConfig, ModelInstanceGroup
+from triton_ensembles.triton.model_config import ModelConfig, ModelInstanceGroup, in_order
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class Fusion:
 def fuse(plan: BuildPlan) -> Fusion:
     """The one model for a plan whose target fuses. Raises :class:`EnsembleError` for a step that cannot be fused."""
     ensemble = find_ensemble(plan.folder, plan.configs)
-    uses = [(plan.folders[use.model_name], use) for use in _in_order(plan.configs[ensemble])]
+    uses = [(plan.folders[use.model_name], use) for use in in_order(plan.configs[ensemble])]
     instances = max(_instances(plan.configs[folder]) for folder in (*(folder for folder, _ in uses), *plan.called))
     version = str(max(plan.versions[ensemble] or {1}))
     steps = tuple(
@@ -54,21 +53,6 @@ def fuse(plan: BuildPlan) -> Fusion:
     )
     called = tuple(_step(plan, folder, latest(plan, folder), instances) for folder in plan.called)
     return Fusion(ensemble, version, _config(plan, ensemble, uses, instances, version), steps, called)
-
-
-def _in_order(config: ModelConfig) -> list[Any]:
-    """The steps of the DAG, each after those whose tensors it reads, and those that can run first in their order."""
-    uses = config.ensemble_scheduling.step
-    writers = {tensor: number for number, use in enumerate(uses) for tensor in use.output_map.values()}
-    sorter = TopologicalSorter[int]()
-    for number, use in enumerate(uses):
-        sorter.add(number, *(writers[tensor] for tensor in use.input_map.values() if tensor in writers))
-    sorter.prepare()
-    order: list[int] = []
-    while ready := sorted(sorter.get_ready()):
-        order += ready
-        sorter.done(*ready)
-    return [uses[number] for number in order]
 
 
 def _step(

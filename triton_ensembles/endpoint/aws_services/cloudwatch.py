@@ -34,8 +34,6 @@ def install() -> None:
 
     def get_metric_statistics(self: Any, *metric: Any, **by: Any) -> list[Statistics]:
         *name, start, end, seconds, stats = metric
-        # StartTime is rounded down to the minute, or to a shorter period: AWS's reference of GetMetricStatistics.
-        start = start.replace(second=start.second // seconds * seconds if seconds < 60 else 0, microsecond=0)
         period = timedelta(seconds=seconds)
         periods: dict[datetime, Statistics] = {}
         for whole in statistics(self, *name, start, end, 1 << 30, stats, **by):  # in one period
@@ -62,6 +60,9 @@ def _check(operation: str, parameters: dict[str, Any]) -> None:
         if int(period) not in _SHORT_PERIODS and (int(period) < 60 or int(period) % 60):
             message = f"The parameter Period must be 1, 5, 10, 20, 30 or a multiple of 60, and not {period}"
             raise Fault("ValidationError", message)
+    if periods:  # AWS's reference of GetMetricStatistics: rounded down to the minute, or to a shorter period
+        start, step = parameters["StartTime"], min(60, *map(int, periods))
+        parameters["StartTime"] = start.replace(second=start.second // step * step, microsecond=0)
     for statistic in statistics:
         if statistic not in (None, *_STATISTICS):
             cure = f"ask for {', '.join(_STATISTICS)}; the status page has p50, p90 and p99 of each model"

@@ -85,7 +85,7 @@ class Admission:
         Raises HostingError when all other models are in use, and the model is known not to fit beside them.
         """
         while True:
-            model.wait_for("other loads")
+            model.waits_for = "other loads" if self._entering.locked() else model.waits_for
             async with self._entering:
                 fits, look = await self._until_it_fits(model, alone)
                 reserved = Reservation(self._sizes.expected(model), self._sizes.known(model), alone)
@@ -96,7 +96,6 @@ class Admission:
                 latest = await self._until_room_is_made(model, look) if fits else look
                 if latest is not None:
                     reserved.used, reserved.begun = latest.usage.total, True
-                    model.wait_for("")
                     return reserved
             except BaseException:
                 self.leave(model)
@@ -131,7 +130,7 @@ class Admission:
         patience: float | None = None
         while True:
             self._changed.clear()
-            model.wait_for("its unload" if model in self.unloading else "other loads")
+            reason = "its unload" if model in self.unloading else "other loads"
             if model not in self.unloading and not self._must_wait(alone):
                 look = await self._look()
                 need, known = self._sizes.expected(model), self._sizes.known(model)
@@ -141,7 +140,7 @@ class Admission:
                     evict = partial(self.evict, f"'{model.target_model}' needs the memory")
                     if make_room(need, room, evict):
                         return True, look
-                    model.wait_for("memory")
+                    reason = "memory"
                     if not self.loading and not self.unloading:
                         patience = patience or time.monotonic() + _PATIENCE
                         at_an_end = time.monotonic() >= patience
@@ -151,6 +150,7 @@ class Admission:
                         if at_an_end:
                             used = look.usage.total + need
                             raise faults.not_enough_room(model.target_model, "memory", used, self._budget, True)
+            model.waits_for = reason
             seconds = None if patience is None else max(0.0, patience - time.monotonic())
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), seconds)
@@ -172,7 +172,7 @@ class Admission:
         """
         looked_again = False
         while (many := self._loads_begun >= _MOST_LOADS) or not self._has_room(model, look):
-            model.wait_for("other loads" if many else "memory")
+            model.waits_for = "other loads" if many else "memory"
             if many:
                 await self._next_change.wait()
             elif not await self.an_unload_ends() and looked_again:

@@ -55,10 +55,9 @@ class DiskCache:
 
     async def _make_room(self, model: Model, size: int) -> None:
         while self._disk.free < size:
-            model.wait_for("disk space")
+            model.waits_for = "disk space"
             if not await self._evict(model, f"'{model.target_model}' needs the space"):
                 raise self._not_enough_room(model, size)
-        model.wait_for("")
 
     async def _keep_within_budget(self, newcomer: Model) -> None:
         """Make room for the environments that the container has unpacked for a model that it has just loaded."""

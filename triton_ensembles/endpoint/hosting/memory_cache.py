@@ -1,8 +1,10 @@
 """The models in the container's memory: loaded, unloaded, and evicted when there is not enough memory."""
 
 import asyncio
+import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,9 +19,11 @@ from triton_ensembles.endpoint.hosting.model_processes import Usage
 from triton_ensembles.endpoint.hosting.report import Report
 from triton_ensembles.endpoint.hosting.spec import Budgets
 from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied, TritonApi
+from triton_ensembles.runtime.fused.plan import PLAN
 from triton_ensembles.sagemaker.contract import ENSEMBLE
 from triton_ensembles.sagemaker.loading import ModelSizes
 from triton_ensembles.sagemaker.model_state import ModelState
+from triton_ensembles.triton.model_config import config_of, in_order
 from triton_ensembles.triton.server_process import EXIT_SECONDS
 
 _LOOK_SECONDS = 0.5  # between looks at the log for the reason of a load that will never end
@@ -67,7 +71,8 @@ class MemoryCache:
         A load that fails beside other loads is tried again alone, so that none is blamed for another. Raises
         HostingError: the container refuses it, dies while loading it, or does not have enough memory.
         """
-        model.steps = _steps_in(self._disk.url_to_load(model.hash))
+        folder = self._disk.url_to_load(model.hash)
+        model.steps, model.order = _steps_in(folder), _order_in(folder)
         for last in (False, True):
             reserved = await self._admission.enter(model, alone=last)
             try:
@@ -313,6 +318,16 @@ def _steps_in(repository: Path) -> frozenset[str]:
     ensembles = set(_ensembles_in(repository))
     folders = {config.parent.name for config in repository.glob("*/config.pbtxt")}
     return frozenset(folders - ensembles if ensembles else ())
+
+
+def _order_in(repository: Path) -> tuple[str, ...]:
+    """The steps in the DAG's order, those of a fused archive as well; () where it is damaged, which Triton refuses."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        for plan in repository.glob(f"*/*/{PLAN}"):
+            return tuple(step["name"] for step in json.loads(plan.read_text())["steps"])
+        ensembles = [config_of(repository / name) for name in _ensembles_in(repository)]
+        return tuple(step.model_name for ensemble in ensembles for step in in_order(ensemble))
+    return ()
 
 
 def _content(folder: Path) -> frozenset[tuple[str, int, int]]:

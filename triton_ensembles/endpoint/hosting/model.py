@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from triton_ensembles.endpoint.hosting.triton_api import TritonApi
@@ -17,7 +17,7 @@ class ColdStart:
     download: float = 0.0
     extract: float = 0.0
     load: float = 0.0  # the container's own load call
-    reason: str = ""  # what it waited for longest, as Model.waits_for
+    reason: str = ""  # what it waited for at last, as Model.waits_for
     behind: int = 0  # how many models of the instance were queued when it was requested
 
     @property
@@ -37,6 +37,7 @@ class Model:
     disk_bytes: int = 0
     load_bytes: int = 0  # the memory that it takes while it is loaded
     steps: frozenset[str] = frozenset()  # the names of the models that its ensemble is made of
+    order: tuple[str, ...] = ()  # of the steps in its DAG
     stubs: int = 0  # processes of its Python steps when it was loaded
     broken: str = ""  # why a loaded model fails every request until its server restarts; "" while nothing is known
     in_use: int = 0  # requests that wait for it or that it is answering
@@ -47,10 +48,8 @@ class Model:
     last_used: datetime | None = None
     cold_start: ColdStart | None = None
     load_task: asyncio.Task[None] | None = None
-    behind: int = 0  # of the present or last cold start
-    waits_for: str = ""  # while it is queued: "other loads", "memory", "disk space" or "its unload"
-    waited: dict[str, float] = field(default_factory=dict)  # seconds of the present cold start, by what it waited for
-    waits_since: float = 0.0  # monotonic
+    behind: int = 0  # of the present cold start, as in ColdStart
+    waits_for: str = ""  # or has waited for, of late: "other loads", "memory", "disk space" or "its unload"
 
     @property
     def loaded(self) -> bool:
@@ -71,13 +70,6 @@ class Model:
             return "broken"
         waits = self.state is ModelState.WAITING or (self.state is ModelState.ON_DISK and self.load_task is not None)
         return "queued" if waits else self.state.value
-
-    def wait_for(self, reason: str) -> None:
-        """From now on it waits for this; "" for nothing."""
-        now = time.monotonic()
-        if self.waits_for:
-            self.waited[self.waits_for] = self.waited.get(self.waits_for, 0.0) + now - self.waits_since
-        self.waits_for, self.waits_since = reason, now
 
     def touch(self) -> None:
         self.last_use = time.monotonic()

@@ -129,8 +129,7 @@ class ModelCache:
             if not task.done():
                 not_ready = f"model '{model.target_model}' is not ready after {self._budgets.invoke_seconds:.0f} s"
                 cure = f"try again: the load continues, for up to {self._budgets.load_seconds:.0f} s"
-                condition = f"{model.condition} for {model.waits_for}" if model.waits_for else model.condition
-                raise errors.ModelNotReadyException(f"{not_ready}: it is {condition}", cure=cure)
+                raise errors.ModelNotReadyException(f"{not_ready}: it is {model.condition}", cure=cure)
             if task.cancelled():
                 raise errors.ServiceUnavailable("the endpoint is stopping")
             if error := task.exception():
@@ -139,7 +138,7 @@ class ModelCache:
     async def _fetch_and_load(self, model: Model) -> None:
         began = time.monotonic()
         download = extract = 0.0
-        model.behind, model.waited = sum(other.condition == "queued" for other in self._models.values()) - 1, {}
+        model.behind, model.waits_for = sum(other.condition == "queued" for other in self._models.values()) - 1, ""
         try:
             if model.state is ModelState.WAITING:
                 download, extract = await self._disk.fetch(model, self._spec.object_url(model.target_model))
@@ -153,12 +152,10 @@ class ModelCache:
             raise
         finally:
             model.load_task = None
-            model.wait_for("")
             if model.state is ModelState.WAITING and self._models.get(model.target_model) is model:
                 del self._models[model.target_model]
         wait = time.monotonic() - began - download - extract - load
-        reason = max(model.waited, key=model.waited.__getitem__, default="")
-        model.cold_start = cold = ColdStart(max(0.0, wait), download, extract, load, reason, model.behind)
+        model.cold_start = cold = ColdStart(max(0.0, wait), download, extract, load, model.waits_for, model.behind)
         self._report.event("model-loaded", f"{model.target_model} is loaded, {cold.total:.2f} s after it was requested")
 
     async def _retire(self, model: Model) -> None:

@@ -68,15 +68,17 @@ def view(endpoint: Endpoint, choice: Choice, order: Order) -> EndpointView:
 def latencies(endpoint: str, view: VariantView, metrics: Metrics, steps: Iterable[StepTimes]) -> Iterator[StepTimes]:
     """Latencies of the models that the view has ``timed``. ``steps``: Triton's own times."""
     variant, steps = view.plan.name, list(steps)
+    orders = {row.model.target_model: row.model.order for row in view.rows}
     for model in view.timed:
         if metrics.latencies.of(endpoint, variant, model, "ModelLatency") is None:
             continue  # it has not answered yet
         for metric, step in _LATENCIES.items():
             if recent := metrics.latencies.of(endpoint, variant, model, metric):
                 yield StepTimes(model, step, recent.count, p50=recent.p50, p90=recent.p90, p99=recent.p99)
-        for step_time in sorted(steps, key=lambda step_time: (step_time.step != model, step_time.step)):
-            if step_time.target_model == model:
-                yield replace(step_time, step="total in Triton") if step_time.step == model else step_time
+        order = (model, *orders[model])
+        own = sorted((time for time in steps if time.target_model == model), key=lambda time: time.step)
+        for step_time in sorted(own, key=lambda time: order.index(time.step) if time.step in order else len(order)):
+            yield replace(step_time, step="total in Triton") if step_time.step == model else step_time
 
 
 def _totals(variants: list[VariantView], rows: list[Row]) -> dict[str, Any]:

@@ -76,15 +76,20 @@ def demand_of(profile: Profile, host: Host, batch: int = 0, *, rested: bool = Fa
     answers = _answers(profile, batch)
     alone, least = answers[0], _answers(profile, 0)[0]  # the first answer and rested ones are of the fewest rows
     seconds = _quantiles(alone)
+    beside = seconds + _quantiles(profile.beside or least) - _quantiles(least)
     if rested:
         seconds = seconds + np.maximum(0.0, _quantiles(profile.rested) - _quantiles(least))
         least = profile.rested
+<<<<<<< HEAD
     beside = seconds
     if profile.beside is not None:
         beside = np.maximum(
             seconds, _quantiles(alone) + _quantiles(profile.beside) - _quantiles(_answers(profile, 0)[0])
         )
     copy, shared = memory_of(profile)
+=======
+    copy, shared = _memory(profile)
+>>>>>>> s3-d
     disk = profile.unpacked_bytes + profile.temporary_bytes
     network, rate = host.network_rate or float("inf"), host.disk_rate or float("inf")
     return Demand(
@@ -100,7 +105,7 @@ def demand_of(profile: Profile, host: Host, batch: int = 0, *, rested: bool = Fa
         read_bytes=float(profile.unpacked_bytes),
         unload_seconds=profile.unload_seconds,
         answer_seconds=seconds,
-        beside_seconds=beside,
+        beside_seconds=np.maximum(seconds, beside),
         answer_core_seconds=alone.core_seconds,
         lanes=_lanes(answers, profile.machine.cores, host.cores),
     )

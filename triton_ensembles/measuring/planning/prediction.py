@@ -44,7 +44,6 @@ class Prediction:
         every: latency of all requests.
         overload: why the instances do not keep up, as a sentence; "" where they do.
         not_ready: share of requests that are refused (ModelNotReadyException) after 60 s.
-        ranges: of measurements.
     """
 
     requests: int

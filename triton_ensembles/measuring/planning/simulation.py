@@ -288,8 +288,8 @@ def _ranges(cold: Flags, seconds: Floats, measured: int, *, keeps_up: bool) -> R
     most = max(1, len(cold) // 2)
     runs = np.array_split(np.arange(len(cold)), min(max(_LEAST_RUNS, len(cold) // measured), most))
     loaded = np.where(cold, np.inf, seconds)
-    latencies = [[_latency(kind[run]) for run in runs if keeps_up] for kind in (loaded, seconds)]
     (share,) = _between([(float(cold[run].mean()),) for run in runs])
+    latencies = ([_latency(kind[run]) for run in runs if keeps_up] for kind in (loaded, seconds))
     percentiles = (_between([astuple(latency) for latency in kind if latency]) for kind in latencies)
     return Ranges(len(runs[-1]), share, *percentiles)
 

@@ -64,8 +64,7 @@ def _notes(plan: Plan, profiles: Sequence[Profile]) -> Iterator[str]:
     sizes = sorted({choice.prediction.requests for choice in plan.choices})
     few, most = (f"{size:,}".replace(",", " ") for size in (sizes[0], sizes[-1]))
     cheapest = f", the cheapest {most}" if most != few else ""
-    length = min(choice.prediction.ranges.requests for choice in plan.choices)
-    yield f"ranges: what four of five measurements of {length} requests show"
+    yield f"ranges: what four of five measurements of {plan.choices[0].prediction.ranges.requests} requests show"
     busiest = ", of the busiest hours" if plan.traffic.day else ""
     yield f"simulated: {few} requests each{cheapest}{busiest}"
     for text, names in _grouped(

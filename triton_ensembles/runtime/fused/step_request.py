@@ -1,7 +1,13 @@
 """``pb_utils.InferenceRequest`` of the steps: a request that a step gets, and one that it sends to another model."""
 
+<<<<<<< HEAD
 import threading
 from typing import TYPE_CHECKING, Any
+=======
+import asyncio
+from threading import Event, Lock
+from typing import Any
+>>>>>>> s3-d
 
 import triton_python_backend_utils as pb_utils
 
@@ -16,9 +22,7 @@ _ARGUMENTS = ("request_id", "correlation_id", "inputs", "requested_output_names"
 _SENDER = "a step of a fused ensemble returns its responses from execute"
 _DECOUPLED = "a fused ensemble answers each call once: exec(decoupled=True) is not possible in it"
 
-_OUTLIVES = (
-    "a step of a fused ensemble calls another model only while its execute runs: wait for the thread that calls '{}'"
-)
+_OUTLIVES = "a step of a fused ensemble calls '{}' only while its execute runs: wait there for the thread that does it"
 
 
 class InferenceRequest:
@@ -27,7 +31,7 @@ class InferenceRequest:
 
     __slots__ = ("_model", "_real", "_version")
     # Of each step its own: its threads call one model at a time, while its execute runs, and so no other model.
-    calls, executing = threading.Lock(), threading.Event()
+    calls, executing = Lock(), Event()
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         self._real = pb_utils.InferenceRequest(*arguments, **named)
@@ -107,11 +111,7 @@ class StepRequest(InferenceRequest):
 
 def request_types() -> tuple[type[InferenceRequest], type[StepRequest]]:
     """The two classes for a step."""
-    own = type(
-        "InferenceRequest",
-        (InferenceRequest,),
-        {"__slots__": (), "calls": threading.Lock(), "executing": threading.Event()},
-    )
+    own = type("InferenceRequest", (InferenceRequest,), {"__slots__": (), "calls": Lock(), "executing": Event()})
     return own, type("StepRequest", (StepRequest, own), {"__slots__": ()})
 
 
