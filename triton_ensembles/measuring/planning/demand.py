@@ -80,16 +80,7 @@ def demand_of(profile: Profile, host: Host, batch: int = 0, *, rested: bool = Fa
     if rested:
         seconds = seconds + np.maximum(0.0, _quantiles(profile.rested) - _quantiles(least))
         least = profile.rested
-<<<<<<< HEAD
-    beside = seconds
-    if profile.beside is not None:
-        beside = np.maximum(
-            seconds, _quantiles(alone) + _quantiles(profile.beside) - _quantiles(_answers(profile, 0)[0])
-        )
     copy, shared = memory_of(profile)
-=======
-    copy, shared = _memory(profile)
->>>>>>> s3-d
     disk = profile.unpacked_bytes + profile.temporary_bytes
     network, rate = host.network_rate or float("inf"), host.disk_rate or float("inf")
     return Demand(

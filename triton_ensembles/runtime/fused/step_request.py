@@ -1,13 +1,7 @@
 """``pb_utils.InferenceRequest`` of the steps: a request that a step gets, and one that it sends to another model."""
 
-<<<<<<< HEAD
-import threading
-from typing import TYPE_CHECKING, Any
-=======
-import asyncio
 from threading import Event, Lock
-from typing import Any
->>>>>>> s3-d
+from typing import TYPE_CHECKING, Any
 
 import triton_python_backend_utils as pb_utils
 
