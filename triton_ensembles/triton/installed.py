@@ -59,8 +59,7 @@ def _version(server: Installation) -> str:
     flags = (f"--model-repository={server.tritonserver}/none", "--allow-http=0", "--allow-grpc=0", "--allow-metrics=0")
     libraries = os.pathsep.join(server.library_folders)
     try:
-        output_of([server.tritonserver, *flags], environment={**os.environ, "LD_LIBRARY_PATH": libraries})
-        words = ""
+        words = output_of([server.tritonserver, *flags], environment={**os.environ, "LD_LIBRARY_PATH": libraries})
     except ProgramError as error:  # as it should, because there is no such repository
         words = error.output
     said = re.search(r"server_version\s*\|\s*(\d+\.\d+\.\d+)", words)

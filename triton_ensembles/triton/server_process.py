@@ -1,7 +1,6 @@
 """One tritonserver process: started, waited for, stopped, and never left behind."""
 
 import contextlib
-import http.client
 import os
 import signal
 import subprocess
@@ -40,7 +39,7 @@ from triton_ensembles.triton.log import (
     stuck_load,
     unfinished_loads,
 )
-from triton_ensembles.triton.ports import LOOPBACK, Ports
+from triton_ensembles.triton.ports import LOOPBACK, Ports, answers
 from triton_ensembles.triton.stubs import prepare_stubs
 
 # How long tritonserver waits for open connections (also idle keep-alive connections) before it exits.
@@ -260,7 +259,7 @@ class ServerProcess:
         while True:
             if has_ended(self.pid):
                 raise self._failure("tritonserver stopped while it loaded", read_failure(self._records()))
-            if _answers(port, path):
+            if answers(port, path):
                 return
             now = time.monotonic()
             if now - looked >= _LOOK_SECONDS:
@@ -342,13 +341,3 @@ class ServerProcess:
 
     def _records(self, start: int = 0) -> str:
         return read_records(self.written_log, max(start, self._log_start), self.pid)
-
-
-def _answers(port: int, path: str) -> bool:
-    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=5)  # never by way of a proxy (http_proxy)
-    with contextlib.closing(connection):
-        try:
-            connection.request("GET", path)
-            return connection.getresponse().status == http.HTTPStatus.OK
-        except (OSError, http.client.HTTPException):
-            return False
