@@ -61,7 +61,7 @@ def model_py_input_name(model: Model) -> Iterator[Finding]:
         for name in names or ():
             if name not in known | completed_names(file):
                 message = f"the config has no input '{name}'; it has {listed(known)}"
-                effect = "it is None, and the request fails: 'NoneType' object has no attribute 'as_numpy'"
+                effect = "its tensor is None, so the request fails: 'NoneType' object has no attribute 'as_numpy'"
                 cure = _corrected(file, call, name, nearest(name, known))
                 edits = file.renamed(argument(call, 1, "name"), name, only_near(name, known - read))
                 yield Finding(file.place(call), message, effect, cure, edits=edits)

@@ -63,8 +63,7 @@ def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
     place = model.at("backend") if model.config.backend else model.at("platform")
     release = image.release if image else "RELEASE"
     if having and is_cpu_image(destination) and (image is None or backend in image.backends):
-        lacking = f"SageMaker's image for CPU instances ({release}-py3-cpu)"
-        message = f"'{model.folder}' needs the {backend} backend, which {lacking} lacks"
+        message = f"'{model.folder}' needs the {backend} backend, which SageMaker's {release}-py3-cpu does not have"
         picks = f"AWS's SDK picks that image for {destination.instance}, which has no GPU. {refusal}"
         cure = f"choose the complete image, which also runs on CPU instances: --image {release}-py3"
         cure = "use an instance type with a GPU" if backend == "tensorrt" else cure
