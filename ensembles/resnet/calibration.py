@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from triton_ensembles.artifacts import accuracy_on_photographs as photographs
 from triton_ensembles.artifacts import load_script
 from triton_ensembles.artifacts.accuracy import Floats
+
+CROPS = load_script(Path(__file__).parents[2] / "pipelines" / "crops.py")
+ACCURACY = load_script(Path(__file__).with_name("accuracy.py"))
 
 
 def feeds(_files: Mapping[str, Path]) -> list[dict[str, Floats]]:
     """One image a run, FP32 [1, 3, 224, 224]."""
-    accuracy = load_script(Path(__file__).with_name("accuracy.py"))
-    return [{accuracy.INPUT: accuracy.preprocessed(view)[None]} for view in photographs.random_crops()]
+    return [{ACCURACY.INPUT: ACCURACY.preprocessed(view)[None]} for view in CROPS.crops()]

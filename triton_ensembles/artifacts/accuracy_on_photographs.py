@@ -5,17 +5,12 @@ They are preprocessed as Inception's networks expect. All probabilities are comp
 
 import io
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from triton_ensembles.artifacts import Facts, Job
 from triton_ensembles.artifacts.accuracy import LEAST, Floats, Least, batches, compared, measured
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
 
 TOOLS = ("openvino", "scikit-learn", "pillow")
 READS = ("artifacts/accuracy.py",)
@@ -67,39 +62,14 @@ def pixels_of(encoded: bytes) -> Floats:
 def encoded_views() -> list[bytes]:
     """The two photographs that scikit-learn ships, their mirror images and their quarters, as PNG."""
     from PIL import Image
+    from sklearn.datasets import load_sample_images
 
     views = []
-    for image in _photographs():
+    for pixels in load_sample_images().images:
+        image = Image.fromarray(pixels)
         x, y = image.width // 2, image.height // 2
         views += [image, image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)]
         views += [image.crop((left, top, left + x, top + y)) for left in (0, x) for top in (0, y)]
-    return _encoded(views)
-
-
-def random_crops(count: int = 100, seed: int = 0) -> list[bytes]:
-    """Crops of the two photographs, of a fifth to all of their width, brighter or darker, as PNG: for calibration."""
-    from PIL import ImageEnhance
-
-    generator, views = np.random.default_rng(seed), []
-    for number in range(count):
-        image = _photographs()[number % 2]
-        part = generator.uniform(0.2, 1)
-        width, height = int(image.width * part), int(image.height * part)
-        left, top = (int(generator.integers(0, free + 1)) for free in (image.width - width, image.height - height))
-        crop = image.crop((left, top, left + width, top + height))
-        views.append(ImageEnhance.Brightness(crop).enhance(generator.uniform(0.6, 1.4)))
-    return _encoded(views)
-
-
-@cache
-def _photographs() -> list["Image"]:
-    from PIL import Image
-    from sklearn.datasets import load_sample_images
-
-    return [Image.fromarray(pixels) for pixels in load_sample_images().images]
-
-
-def _encoded(views: Sequence["Image"]) -> list[bytes]:
     streams = [io.BytesIO() for _ in views]
     for view, stream in zip(views, streams, strict=True):
         view.save(stream, "PNG")
