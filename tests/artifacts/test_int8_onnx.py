@@ -14,6 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from triton_ensembles.artifacts import Job, accuracy_on_sentences, int8_onnx, openvino_ir
 from triton_ensembles.artifacts.accuracy import cosines, outputs
+from triton_ensembles.artifacts.tensorrt.plan_request import PlanRequest, write_request
 from triton_ensembles.building.built import Built
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.recipe.places import RECIPE
@@ -80,6 +81,30 @@ def test_it_answers_nearly_as_fp32_and_is_the_same_file_each_time(
         for node in ov.Core().read_model(tmp_path / "ir" / "model.int8.xml").get_ops()
     )
     np.testing.assert_array_equal(outputs(tmp_path / "ir" / "model.int8.xml", "int8", inputs, "y")[0], answer)
+
+
+def test_tensorrt_gets_the_same_model_with_zero_points_of_0(
+    made: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    """Otherwise trtexec refuses the file that the processor computes: its ranges begin at 0 after a Relu."""
+    made(network())
+    inputs, before = [{"x": rows(5)}], onnx.load(tmp_path / "model.int8.onnx")
+    request = PlanRequest("plan", "int8", (), {}, ())
+    write_request(request, tmp_path / "model.int8.onnx", tmp_path / "engines")
+    after = onnx.load(tmp_path / "engines" / "plan.onnx")
+    onnx.checker.check_model(after, full_check=True)
+    kinds = [[numpy_helper.to_array(zero).dtype.name for zero in zero_points(model)] for model in (before, after)]
+    assert "uint8" in kinds[0] and set(kinds[1]) == {"int8"}
+    assert not any(numpy_helper.to_array(zero).any() for zero in zero_points(after))
+    answers = [
+        outputs(path, "int8", inputs, "y")[0]
+        for path in (tmp_path / "model.int8.onnx", tmp_path / "engines" / "plan.onnx")
+    ]
+    assert cosines(*answers).min() > 0.995
+
+
+def zero_points(model: Any) -> list[Any]:
+    return [tensor for tensor in model.graph.initializer if "zero_point" in tensor.name]
 
 
 def test_nodes_that_are_left_out_stay_in_fp32(made: Callable[..., dict[str, Any]], tmp_path: Path) -> None:

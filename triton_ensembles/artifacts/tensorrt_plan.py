@@ -5,6 +5,7 @@ a script of the project, named in ``reads``, with ``feeds``, ``judge`` and ``OUT
 builder and GPU (building/made/tensorrt_plans.py). A plan from another machine is among the files.
 """
 
+import inspect
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from triton_ensembles.artifacts import Facts, Job, load_maker, load_script
+from triton_ensembles.artifacts.accuracy import LEAST
 from triton_ensembles.artifacts.tensorrt.plan_builders import PYTHON, Gpu, PlanBuilder, build_with_api, run_script
 from triton_ensembles.artifacts.tensorrt.plan_request import BuiltPlan, PlanRequest, read_plan, write_request
 from triton_ensembles.artifacts.tensorrt.profiles import profiles_of
@@ -25,7 +27,7 @@ PREBUILT = "prebuilt"  # options.builder of a plan that was built on another mac
 _CALLS = ["network_from_onnx_path", "CreateConfig(PRECISION, profiles, load_timing_cache)", "engine_from_network"]
 TOOLS = ("onnx", "onnxruntime")
 READS = (
-    *(f"artifacts/tensorrt/{module}.py" for module in ("plan_request", "plan_builders", "profiles")),
+    *(f"artifacts/tensorrt/{module}.py" for module in ("plan_request", "plan_builders", "profiles", "symmetric")),
     *("artifacts/accuracy.py", "artifacts/accuracy_on_sentences.py", "artifacts/accuracy_on_photographs.py"),
 )
 
@@ -74,7 +76,9 @@ def judge(plan: BuiltPlan, onnx: Path, options: Mapping[str, Any], root: Path) -
         if check.OUTPUT not in outputs:
             raise EnsembleError(f"{plan.plan.name} has no output {check.OUTPUT}; its outputs are {', '.join(outputs)}")
     answers = [outputs[check.OUTPUT] for outputs in plan.outputs]
-    facts: Facts = check.judge(answers, expected, plan.request.feeds)
+    least = {"least": LEAST["int8"]} if "int8" in precision_of(options) else {}
+    takes = inspect.signature(check.judge).parameters  # a script of the project need not
+    facts: Facts = check.judge(answers, expected, plan.request.feeds, **(least if "least" in takes else {}))
     return facts
 
 

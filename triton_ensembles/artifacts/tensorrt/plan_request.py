@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from triton_ensembles.artifacts.tensorrt.profiles import Profile, fill, read_profile
+from triton_ensembles.artifacts.tensorrt.symmetric import make_symmetric
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest
 from triton_ensembles.project.recipe.plan_precision import FLAGS
@@ -97,7 +98,10 @@ def _spec(shapes: Mapping[str, Sequence[int]]) -> str:
 def write_request(request: PlanRequest, onnx: Path, folder: Path) -> Path:
     """Write the files of a request for the model ``onnx`` into ``folder``. Returns the path of the script."""
     folder.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(onnx, folder / f"{request.name}.onnx")
+    if "int8" in request.precision:
+        _write_symmetric(onnx, folder / f"{request.name}.onnx")
+    else:
+        shutil.copyfile(onnx, folder / f"{request.name}.onnx")
     for number, feed in enumerate(request.feeds):
         for tensor, array in feed.items():
             np.ascontiguousarray(array).tofile(folder / request.feed_file(number, tensor))
@@ -122,6 +126,14 @@ def write_request(request: PlanRequest, onnx: Path, folder: Path) -> Path:
     script.write_text(text)
     script.chmod(0o755)
     return script
+
+
+def _write_symmetric(source: Path, path: Path) -> None:
+    import onnx
+
+    model = onnx.load(source)
+    make_symmetric(model)
+    onnx.save(model, path)
 
 
 def read_request(folder: Path, name: str) -> PlanRequest:

@@ -48,7 +48,9 @@ def refuse_types(precision: str, operators: frozenset[str], *, strongly_typed: b
     quantized = bool(operators & {"QuantizeLinear", "DequantizeLinear"})
     if "int8" in precision and not quantized:
         message = "precision int8 needs an ONNX file with QuantizeLinear and DequantizeLinear nodes, and this has none"
-        raise EnsembleError(message, cure="quantize the model first, or write another precision")
+        raise EnsembleError(
+            message, cure="name an artifact of the maker int8_onnx in needs, or write another precision"
+        )
     if quantized and "int8" not in precision and not strongly_typed:
         message = f"this ONNX file is quantized (QuantizeLinear), and a plan of it in {precision} cannot be built"
         raise EnsembleError(message, cure='write options.precision = "int8", or "int8+fp16"')
