@@ -25,5 +25,5 @@ def make_symmetric(model: Any) -> None:
             continue
         scale.CopyFrom(numpy_helper.from_array((steps * most / 127).astype(np.float32), scale.name))
         zero.CopyFrom(numpy_helper.from_array(np.zeros_like(offset, np.int8), zero.name))
-        if node.output[0] in declared:
-            declared[node.output[0]].elem_type = TensorProto.INT8
+        for name in {zero.name, node.output[0]} & declared.keys():
+            declared[name].elem_type = TensorProto.INT8
