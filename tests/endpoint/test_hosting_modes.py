@@ -91,7 +91,7 @@ def test_counters_are_differences_and_what_is_no_number_or_no_metric_of_triton_i
 def test_another_inference_type_is_refused_by_name(deployer: Deployer) -> None:
     types = {"SAGEMAKER_TRITON_INFERENCE_TYPE": "generate_stream"}
     code, message = refused(lambda: deployer.model("stream", Environment=types, Image=f"{ACCOUNT}:25.09-py3"))
-    assert (code, "Triton 24.10, which has infer alone" in message) == ("NotSupportedLocally", True)
+    assert (code, "the local endpoint has infer alone" in message) == ("NotSupportedLocally", True)
 
 
 def test_finer_metrics_are_kept_and_said_to_have_no_effect(

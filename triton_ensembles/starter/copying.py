@@ -33,7 +33,9 @@ def copy_tree(source: Path, copy: Path, copied: Copied, above: tuple[Path, ...] 
             if path.name not in SKIPPED and path.suffix != ".pyc":
                 copy_tree(path, copy / path.name, copied, (*above, source))
     elif source.is_file():
-        shutil.copy2(source, copy)
+        with source.open("rb") as read, copy.open("xb") as written:  # copy2 would blame a file that is gone by then
+            shutil.copyfileobj(read, written)
+        shutil.copystat(source, copy)
         copy.chmod(copy.stat().st_mode | stat.S_IWUSR)  # nobody could remove the copy of a read-only folder
     elif source.exists():
         copied.others.append(source)
