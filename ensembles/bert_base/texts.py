@@ -1,7 +1,7 @@
 """Texts with one [MASK] for BERT in int8: half of them for the ranges of its activations, half for its accuracy.
 
 ``python ensembles/bert_base/texts.py MODEL JOB`` measures the accuracy: the likeliest word for each [MASK], against
-fp32. They are the sentences of bert_trt's calibration, each with a word masked.
+fp32. Each is a sentence of the Python documentation with a word masked.
 """
 
 import json
@@ -19,7 +19,7 @@ from triton_ensembles.artifacts.accuracy_on_sentences import texts_in
 from triton_ensembles.ground.errors import EnsembleError
 
 MASK, OUTPUT = "[MASK]", "output"
-TEXTS = Path(__file__).parents[1] / "bert_trt" / "calibration.txt"
+TEXTS = Path(__file__).parents[2] / "pipelines" / "sentences.txt"
 
 Feed = dict[str, NDArray[np.int32]]
 

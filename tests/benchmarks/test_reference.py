@@ -58,7 +58,7 @@ def test_it_runs_in_the_engine_that_bert_trt_runs_in() -> None:
     """Otherwise a difference between engines would look like one between ensembles."""
     files = (ENSEMBLES / "bert_trt" / "ensemble.toml", HERE / NAME / "ensemble.toml")
     ours, theirs = (tomllib.loads(file.read_text())["engines"]["bert-trt"] for file in files)
-    assert {**ours, "instances": 1} == {"instances": 1, **theirs}
+    assert {"backend": "onnxruntime", **ours, "instances": 1} == {"instances": 1, **theirs}
 
 
 def test_each_python_step_has_its_own_environment(models: Built, tmp_path: Path) -> None:

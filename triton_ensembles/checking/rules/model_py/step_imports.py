@@ -74,7 +74,8 @@ def _finding(file: PythonFile, module: Import, message: str, effect: str, destin
         cure = f"write RUN pip install {provider} into {destination.dockerfile.path}"
     else:
         own = "name an image of your own that has it: --image name:tag, or a Dockerfile beside the models"
-        cure = f'add {provider} to an environment of the step (kind = "wheels" needs no other Python), or {own}'
+        fused = "build REPOSITORY --target fused does that without a recipe"
+        cure = f'add {provider} to an environment of the step (kind = "wheels" is the smallest; {fused}), or {own}'
     return Finding(file.place(module), message, effect, cure)
 
 
