@@ -113,7 +113,7 @@ def sagemaker_no_ensemble(repository: Repository, destination: Destination) -> I
     if stray and len(stray) == len(models) - 1:
         cure = f"remove {listed(stray)} from the archive"
     elif any(map(callees, models)):
-        cure = "build the fused form, in which models call each other (build REPOSITORY --target fused), or deploy --single"
+        cure = "build the fused form, in which models call each other (build REPOSITORY --target fused)"
     yield Finding(repository.place(), message, _LAST_FOLDER, cure)
 
 
