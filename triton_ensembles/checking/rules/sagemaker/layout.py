@@ -113,7 +113,8 @@ def sagemaker_no_ensemble(repository: Repository, destination: Destination) -> I
     if stray and len(stray) == len(models) - 1:
         cure = f"remove {listed(stray)} from the archive"
     elif any(map(callees, models)):
-        cure = "build the fused form, in which models call each other (build REPOSITORY --target fused)"
+        fused = "build the fused form, in which models call each other (build REPOSITORY --target fused)"
+        cure = f"{fused}, or serve the caller alone: deploy --single"
     yield Finding(repository.place(), message, _LAST_FOLDER, cure)
 
 
