@@ -102,11 +102,11 @@ def test_without_a_price_there_is_no_sum(instance: str, region: str, message: st
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ("ml.c5.xlarge,0.2,EUR,us-east-1", r":2: this is no line of an instance type, a price above 0, USD"),
+        ("ml.c5.xlarge,0.2,EUR,us-east-1", r":2: this line lacks an instance type, a price above 0, USD"),
         ("ml.c5.xlarge,0.2,USD,eu-west-1", "it has no price of ml.c5.xlarge in us-east-1"),
         ("ml.m5.xlarge,0.2,USD,us-east-1", "it has no price of ml.c5.xlarge in us-east-1"),
-        *((f"ml.c5.xlarge,{price},USD,us-east-1", ":2: this is no line of") for price in ("0", "nan", "$0.2")),
-        *((row, ":2: this is no line of") for row in ("ml.c5.xlarge,0.2,,us-east-1", "ml.c5.xlarge,0.2")),
+        *((f"ml.c5.xlarge,{price},USD,us-east-1", ":2: this line lacks") for price in ("0", "nan", "$0.2")),
+        *((row, ":2: this line lacks") for row in ("ml.c5.xlarge,0.2,,us-east-1", "ml.c5.xlarge,0.2")),
         ("ml.c5.xlarge," + "9" * 200_000, "this is not a CSV: field larger"),
     ],
 )

@@ -161,6 +161,6 @@ def _row(path: Path, line: int, cells: list[str]) -> _Row:
     except ValueError:
         currency, dollars = "", math.nan
     if currency.upper() != "USD" or not 0 < dollars <= _MOST:
-        message = f"this is no line of an instance type, a price above 0, USD and a region: {','.join(cells)[:80]!r}"
+        message = f"this line lacks an instance type, a price above 0, USD or a region: {','.join(cells)[:80]!r}"
         raise EnsembleError(message, path=path, line=line, cure="write it as ml.c5.xlarge,0.204,USD,us-east-1")
     return _Row(name if name.startswith("ml.") else f"ml.{name}", dollars, region)

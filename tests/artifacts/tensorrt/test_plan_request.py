@@ -63,7 +63,10 @@ def test_a_request_is_read_as_it_was_written(tmp_path: Path) -> None:
     ("options", "words"),
     [
         *(
-            ({"precision": wrong, "profiles": ["1 1 1"], "accuracy": "sentences"}, "is no precision of a plan; write")
+            (
+                {"precision": wrong, "profiles": ["1 1 1"], "accuracy": "sentences"},
+                "is not a precision of a plan; write",
+            )
             for wrong in ("int4", "", "fp16+fp16", "fp32+fp16", "int8 fp16")
         ),
         ({"accuracy": "sentences"}, "a plan needs profiles"),

@@ -21,7 +21,7 @@ def precision_of(options: Mapping[str, Any]) -> str:
     alone = len(parts) == 1 or set(parts).isdisjoint(("fp32", "tf32"))
     if not FLAGS.keys() >= set(parts) or len(set(parts)) < len(parts) or not alone:
         cure = f'write one of {", ".join(FLAGS)}, or "int8+fp16" for int8 where the file has it, and fp16 elsewhere'
-        raise EnsembleError(f"{precision!r} is no precision of a plan", cure=cure)
+        raise EnsembleError(f"{precision!r} is not a precision of a plan", cure=cure)
     return "+".join(name for name in FLAGS if name in parts)
 
 
