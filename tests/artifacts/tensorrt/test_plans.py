@@ -143,7 +143,8 @@ def test_profiles_that_end_below_the_largest_batch_are_refused_before_any_work(
 ) -> None:
     folder = tmp_path / "ensembles" / "bert_trt"
     shutil.copytree(mine.ensembles / "bert_trt", folder)
-    shutil.copytree(ROOT / "envs", tmp_path / "envs")
+    for shared in ("envs", "pipelines"):
+        shutil.copytree(ROOT / shared, tmp_path / shared)
     recipe = folder / "ensemble.toml"
     recipe.write_text(recipe.read_text().replace("64x32 64x256", "32x32 32x256"))
     said: list[str] = []

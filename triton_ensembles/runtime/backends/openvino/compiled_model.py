@@ -26,6 +26,8 @@ _THREADS = "INFERENCE_NUM_THREADS"
 _BF16 = "HINT_BF16"
 _PADDED = "padded_batching"
 _DONTNEED = 4  # MADV_DONTNEED of Linux
+# Padded rows are as long as a multiple of this: OpenVINO prepares a graph anew for each length that it has not just run.
+_LENGTHS = 16
 
 
 class CompiledModel:
@@ -56,7 +58,7 @@ class CompiledModel:
         with self._engines.engine(len(requests)) as request:
             run = partial(self._run, request)
             if self._axes:
-                return run_padded(requests, run, self._axes)
+                return run_padded(requests, run, self._axes, _LENGTHS)
             return run_batch(requests, run, batched=self._batched)
 
     def shrink(self) -> None:
