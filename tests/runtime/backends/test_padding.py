@@ -68,11 +68,12 @@ def test_rows_are_as_long_as_a_multiple_where_the_model_takes_it() -> None:
             raise RuntimeError("there are 77 positions")
         return encode(inputs, wanted)
 
-    requests = [request([9, 14], 0), request([77], 1), request([16], 2)]
-    for each, result in zip(requests, run_padded(requests, run, AXES, 16), strict=True):
+    for lengths in ([9, 14], [77]):
+        asked = request(lengths, 0)
+        (result,) = run_padded([asked], run, AXES, 16)
         assert not isinstance(result, Exception)
-        np.testing.assert_array_equal(result["N"], encode(each.inputs, ("N",))[0])
-    assert shapes == [(3, 16), (1, 80), (1, 77)]
+        np.testing.assert_array_equal(result["N"], encode(asked.inputs, ("N",))[0])
+    assert shapes == [(2, 16), (1, 80), (1, 77)]
 
 
 @given(st.lists(st.integers(1, 128), min_size=1, max_size=7))
