@@ -63,7 +63,7 @@ def test_it_answers_nearly_as_fp32_and_is_the_same_file_each_time(
     assert facts["calibrated_on"] == 20 and facts["quantized_tensors"] >= 2
     first, inputs = (tmp_path / "model.int8.onnx").read_bytes(), [{"x": rows(5)}]
     (exact,) = outputs(tmp_path / "model.onnx", "fp32", inputs, "y")
-    (answer,) = outputs(tmp_path / "model.int8.onnx", "int8", inputs, "y")
+    (answer,) = outputs(tmp_path / "model.int8.onnx", "int8", inputs, "y")  # on any CPU: without VNNI, as it is written
     assert 0.95 < cosines(answer, exact).min() < 1  # NNCF cuts the largest of numbers without a pattern
     made(network())
     assert (tmp_path / "model.int8.onnx").read_bytes() == first
@@ -78,7 +78,11 @@ def test_it_answers_nearly_as_fp32_and_is_the_same_file_each_time(
         node.get_type_name() == "FakeQuantize"
         for node in ov.Core().read_model(tmp_path / "ir" / "model.int8.xml").get_ops()
     )
-    np.testing.assert_array_equal(outputs(tmp_path / "ir" / "model.int8.xml", "int8", inputs, "y")[0], answer)
+    served, written = (
+        ov.Core().compile_model(path, "CPU")(inputs[0])["y"]
+        for path in (tmp_path / "ir" / "model.int8.xml", tmp_path / "model.int8.onnx")
+    )
+    np.testing.assert_array_equal(served, written)
 
 
 def test_tensorrt_gets_the_same_model_with_zero_points_of_0(

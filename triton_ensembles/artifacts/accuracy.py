@@ -1,6 +1,8 @@
 """The difference between a lower precision and fp32: the same inputs, and OpenVINO for both.
 
-The machine that builds measures it; its CPU must support bf16. Too large a difference fails the build.
+The machine that builds measures it; its CPU must support bf16. Too large a difference fails the build. Without VNNI
+and AMX, a CPU's sums of int8 products saturate at 16 bits: there, ONNX Runtime computes an int8 model as it is written.
+It finds what OpenVINO answers with VNNI (MiniLM: 0.961 of the neighbours stay, and 0.960), not its 0.931 without.
 """
 
 import json
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 from triton_ensembles.artifacts import Facts, Job
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.recipe.artifact_kinds import PRECISION, REFERENCE
+from triton_ensembles.runtime.backends.common.instruction_sets import computes_int8
 
 Floats = NDArray[np.float32]
 Row = TypeVar("Row")
@@ -75,6 +78,8 @@ def outputs(file: Path, precision: str, inputs: Iterable[Mapping[str, NDArray[An
     Raises :class:`EnsembleError`: this machine's CPU does not compute in it."""
     import openvino as ov
 
+    if precision == "int8" and not computes_int8():
+        return _as_written(file, inputs, output)
     core = ov.Core()
     if precision == "bf16" and "BF16" not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
         lacks = f"this machine's CPU ({core.get_property('CPU', 'FULL_DEVICE_NAME')}) has no {precision} instructions"
@@ -89,6 +94,16 @@ def outputs(file: Path, precision: str, inputs: Iterable[Mapping[str, NDArray[An
         request.infer(dict(feed))
         tensors.append(np.array(request.get_tensor(output).data))
     return tensors
+
+
+def _as_written(file: Path, inputs: Iterable[Mapping[str, NDArray[Any]]], output: str) -> list[Floats]:
+    """The same from ONNX Runtime, which computes each node of ``file`` on its own: products in fp32, of int8 values."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+    return [session.run([output], dict(feed))[0] for feed in inputs]
 
 
 def measured(job: Job, inputs: Sequence[Mapping[str, NDArray[Any]]], output: str, judge: Callable[..., Facts]) -> Facts:

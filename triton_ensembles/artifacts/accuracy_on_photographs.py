@@ -12,7 +12,7 @@ import numpy as np
 from triton_ensembles.artifacts import Facts, Job
 from triton_ensembles.artifacts.accuracy import LEAST, Floats, Least, batches, compared, measured
 
-TOOLS = ("openvino", "scikit-learn", "pillow")
+TOOLS = ("openvino", "onnxruntime", "scikit-learn", "pillow")
 READS = ("artifacts/accuracy.py",)
 
 INPUT = "input"

@@ -17,7 +17,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import PACKAGE
 from triton_ensembles.project.recipe.artifact_kinds import TEXTS
 
-TOOLS = ("openvino", "tokenizers")
+TOOLS = ("openvino", "onnxruntime", "tokenizers")
 READS = ("artifacts/accuracy.py", "artifacts/sentences.txt")
 OUTPUT = "output"
 WIDTH = 8  # tokens: rows are padded to a multiple, as the gpu target's preprocess does

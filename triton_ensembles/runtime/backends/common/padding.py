@@ -56,11 +56,10 @@ def find_axes(inputs: Mapping[str, Sequence[object]], outputs: Mapping[str, Sequ
     return Axes(in_inputs, in_outputs)
 
 
-def run_padded(requests: Sequence[Request], run: Run, axes: Axes, multiple: int = 1) -> list[Result]:
-    """Answer all requests, in their order, in the cheapest runs, whose rows are as long as a multiple of ``multiple``
-    where the model takes it. A request that makes a run fail fails alone."""
-    batch = _Batch(requests, axes, multiple)
-    for group in cheapest_groups([batch.padded(row.length) for row in batch.rows]):
+def run_padded(requests: Sequence[Request], run: Run, axes: Axes) -> list[Result]:
+    """Answer all requests, in their order, in the cheapest runs. A request that makes a run fail fails alone."""
+    batch = _Batch(requests, axes)
+    for group in cheapest_groups([row.length for row in batch.rows]):
         batch.answer([batch.rows[index] for index in group], run)
     return [batch.errors.get(number) or batch.answers[number] for number in range(len(requests))]
 
@@ -68,8 +67,8 @@ def run_padded(requests: Sequence[Request], run: Run, axes: Axes, multiple: int 
 class _Batch:
     """The requests of one execution, and their results so far."""
 
-    def __init__(self, requests: Sequence[Request], axes: Axes, multiple: int) -> None:
-        self._requests, self._axes, self._multiple = requests, axes, multiple
+    def __init__(self, requests: Sequence[Request], axes: Axes) -> None:
+        self._requests, self._axes = requests, axes
         self.rows: list[Row] = []
         self.answers: list[dict[str, Array]] = [{} for _ in requests]
         self.errors: dict[int, Exception] = {}
@@ -79,34 +78,25 @@ class _Batch:
             except BadInputError as error:
                 self.errors[number] = error
 
-    def padded(self, length: int) -> int:
-        """The length in a run: a multiple."""
-        return -(-length // self._multiple) * self._multiple
-
     def answer(self, rows: Sequence[Row], run: Run) -> None:
-        """Run these rows together or, when that fails, those of each request separately, and at last as long as they
-        are: a model's largest length, as CLIP's 77 tokens, need not be a multiple."""
+        """Run these rows together or, when that fails, those of each request separately."""
         by_request = [list(part) for _, part in groupby(rows, key=lambda row: row.request)]
         parts = [part for part in by_request if part[0].request not in self.errors]
         if not parts:
             return
         outputs = tuple(dict.fromkeys(name for part in parts for name in self._requests[part[0].request].wanted))
         try:
-            length = rows[0].length
-            if len(parts) == 1 and self._is_whole(rows) and length == self.padded(length):  # nothing to copy
+            if len(parts) == 1 and self._is_whole(parts[0]):  # nothing to copy
                 number = parts[0][0].request
                 self.answers[number] = dict(zip(outputs, run(self._requests[number].inputs, outputs), strict=True))
             else:
                 self._put(parts, run_rows(run, self._joined(parts), outputs, sum(map(len, parts))))
         except Exception as error:  # an engine's error is caused by one request, and must not fail the others
-            if len(parts) > 1:
+            if len(parts) == 1:
+                self.errors[parts[0][0].request] = error
+            else:
                 for part in parts:
                     self.answer(part, run)
-            elif self._multiple > 1:
-                self._multiple = 1
-                self.answer(parts[0], run)
-            else:
-                self.errors[parts[0][0].request] = error
 
     def _is_whole(self, rows: Sequence[Row]) -> bool:
         """Whether these are all rows of their request, and none has padding."""
@@ -121,7 +111,7 @@ class _Batch:
 
     def _joined(self, parts: Sequence[Sequence[Row]]) -> dict[str, Array]:
         """The inputs of one run, with all rows as long as the longest."""
-        longest = self.padded(max(row.length for part in parts for row in part))
+        longest = max(row.length for part in parts for row in part)
         joined = {}
         for name in self._requests[parts[0][0].request].inputs:
             arrays = [self._rows(name, part) for part in parts]

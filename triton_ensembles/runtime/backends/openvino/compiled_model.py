@@ -26,8 +26,6 @@ _THREADS = "INFERENCE_NUM_THREADS"
 _BF16 = "HINT_BF16"
 _PADDED = "padded_batching"
 _DONTNEED = 4  # MADV_DONTNEED of Linux
-# Padded rows are as long as a multiple of this: OpenVINO prepares a graph anew for each length that it has not just run.
-_LENGTHS = 16
 
 
 class CompiledModel:
@@ -45,7 +43,7 @@ class CompiledModel:
         if is_quantized(graph) and not computes_int8():
             pb_utils.Logger.log_warn(
                 f"{model.name}: it is quantized to int8, but this CPU has no instructions for it (VNNI or AMX): it is "
-                "hardly faster than in fp32"
+                "hardly faster than in fp32, and less accurate, because sums of products saturate at 16 bits"
             )
         self._axes = variable_axes(graph, self._names, model) if model.boolean(_PADDED, False) else None
         try:
@@ -58,7 +56,7 @@ class CompiledModel:
         with self._engines.engine(len(requests)) as request:
             run = partial(self._run, request)
             if self._axes:
-                return run_padded(requests, run, self._axes, _LENGTHS)
+                return run_padded(requests, run, self._axes)
             return run_batch(requests, run, batched=self._batched)
 
     def shrink(self) -> None:
