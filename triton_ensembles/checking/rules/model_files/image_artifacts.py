@@ -121,7 +121,7 @@ def int8_instructions(repository: Repository, destination: Destination) -> Itera
             yield Finding(
                 repository.place(MANIFEST),
                 f"{path} is quantized to int8, and {destination.instance} has {whose} VNNI or AMX",
-                "without them it is hardly faster than fp32, and less accurate: sums of products saturate at 16 bits",
+                "without them it is no faster than fp32, and less accurate: sums of products saturate at 16 bits",
                 "take an instance of a newer family, such as c6i, c7i, m6i or m7i",
             )
             return

@@ -43,7 +43,7 @@ class CompiledModel:
         if is_quantized(graph) and not computes_int8():
             pb_utils.Logger.log_warn(
                 f"{model.name}: it is quantized to int8, but this CPU has no instructions for it (VNNI or AMX): it is "
-                "hardly faster than in fp32, and less accurate, because sums of products saturate at 16 bits"
+                "no faster than in fp32, and less accurate, because sums of products saturate at 16 bits"
             )
         self._axes = variable_axes(graph, self._names, model) if model.boolean(_PADDED, False) else None
         try:
