@@ -61,7 +61,7 @@ class SingleModel:
         except TimeoutError:
             cure = "try again, or see the endpoint's log"
             raise ServiceUnavailable("the container is not ready", cure=cure) from None
-        self._model.in_use += 1
+        self._model.begin()
         self._model.hits += 1
         return self._model
 
