@@ -46,9 +46,13 @@ class Counters:
         labels = [own | {"step": step} for step in steps]
         self._metrics: list[list[Metric]] = [[family.Metric(label) for family in families] for label in labels]
         summary = MetricFamily(*_SUMMARY, MetricFamily.GAUGE)
-        self._quantiles = [[summary.Metric(label | {"quantile": str(q)}) for q in _QUANTILES] for label in labels]
+        # By name: a model that is several steps counts them together.
+        self._gauges = {
+            label["step"]: [summary.Metric(label | {"quantile": str(quantile)}) for quantile in _QUANTILES]
+            for label in labels
+        }
+        self._latest = {step: deque[float](maxlen=_LATEST) for step in steps}  # microseconds of each request
         self._sums = [[0.0] * len(families) for _ in steps]
-        self._latest: list[deque[float]] = [deque(maxlen=_LATEST) for _ in steps]  # microseconds of each request
         self._model, self._steps, folder = arguments["model_name"], steps, os.environ.get(BATCHES)
         name = f"{arguments['model_instance_name']}-{os.getpid()}"
         self._batches = Path(folder, name) if folder else None
@@ -59,8 +63,8 @@ class Counters:
     def add(self, counts: Sequence[StepCount]) -> None:
         """Add what the steps did for one batch."""
         with self._lock:
-            for sums, latest, count in zip(self._sums, self._latest, counts, strict=True):
-                latest.extend([count.ns / 1000 / max(1, count.requests)] * count.requests)
+            for step, sums, count in zip(self._steps, self._sums, counts, strict=True):
+                self._latest[step].extend([count.ns / 1000 / max(1, count.requests)] * count.requests)
                 for number, value in enumerate((count.rows, count.executions, count.ns / 1000, count.requests)):
                     sums[number] += value
         self._added.set()
@@ -87,11 +91,10 @@ class Counters:
     def _send(self) -> None:
         with self._lock:
             sums, self._sums = self._sums, [[0.0] * len(row) for row in self._sums]
-            latest = [np.array(values) if row[-1] else None for values, row in zip(self._latest, sums, strict=True)]
-        for gauges, values in zip(self._quantiles, latest, strict=True):
-            if values is not None:
-                for gauge, value in zip(gauges, np.quantile(values, _QUANTILES), strict=True):
-                    gauge.set(float(value))
+            latest = {step: np.array(self._latest[step]) for step, row in zip(self._steps, sums, strict=True) if any(row)}
+        for step, microseconds in latest.items():
+            for gauge, value in zip(self._gauges[step], np.quantile(microseconds, _QUANTILES), strict=True):
+                gauge.set(float(value))
         for metrics, row in zip(self._metrics, sums, strict=True):
             for metric, value in zip(metrics, row, strict=True):
                 if value:
