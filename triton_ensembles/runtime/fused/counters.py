@@ -91,7 +91,9 @@ class Counters:
     def _send(self) -> None:
         with self._lock:
             sums, self._sums = self._sums, [[0.0] * len(row) for row in self._sums]
-            latest = {step: np.array(self._latest[step]) for step, row in zip(self._steps, sums, strict=True) if any(row)}
+            latest = {
+                step: np.array(self._latest[step]) for step, row in zip(self._steps, sums, strict=True) if any(row)
+            }
         for step, microseconds in latest.items():
             for gauge, value in zip(self._gauges[step], np.quantile(microseconds, _QUANTILES), strict=True):
                 gauge.set(float(value))
