@@ -21,8 +21,8 @@ def build_fused(
 ) -> Built:
     """Build ``dist``/fused/``name``.tar.gz from the model repository, imported into a project that lasts for this only.
 
-    The archive is loaded once before it is put there, and with ``ask`` it is also sent a request. ``work``: the folder for
-    what builds share. Raises :class:`EnsembleError`: something is missing that only the user can say, or the build fails.
+    The archive is loaded once before it is put there, and with ``ask`` sent a request. ``work``: the folder for what
+    builds share. Raises :class:`EnsembleError`: something is missing that only the user can say, or the build fails.
     """
     with tempfile.TemporaryDirectory(prefix="fused-") as project:
         folder = Path(project) / ENSEMBLES / name
