@@ -92,7 +92,9 @@ def test_a_python_that_the_server_cannot_have_is_named(python: str, words: str, 
         TritonServer([tmp_path], python=python).start()
 
 
-@pytest.mark.parametrize(("python", "way"), [("3.10", "setup --image 24.10 (with uv), or PYTHON_"), ("3.9", "install it: PYTHON_")])
+@pytest.mark.parametrize(
+    ("python", "way"), [("3.10", "setup --image 24.10 (with uv), or PYTHON_"), ("3.9", "install it: PYTHON_")]
+)
 def test_a_python_that_is_not_installed_is_named_with_the_line_that_gets_it(
     python: str, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
