@@ -38,7 +38,7 @@ GROUPS = {
         "upgrade": "Show what changes for a repository between two images.",
         "list": "Show every ensemble: steps, artifacts, sizes and digest.",
         "graph": "Draw an ensemble's DAG as Mermaid, SVG, PNG or PDF.",
-        "diff": "Show how two targets differ.",
+        "diff": "Show how two archives, folders, revisions or targets differ.",
         "schema": "Print the JSON schema of ensemble.toml, for editors.",
     },
     "Make": {
