@@ -222,6 +222,8 @@ def main(context: click.Context, project: Path | None) -> None:
 
     An ensemble is a folder in ensembles/: a Triton model repository, and ensemble.toml, the recipe for the files that
     git does not hold. It is built into dist/TARGET/NAME.tar.gz, an archive that SageMaker serves as a TargetModel.
+
+    A repository or an archive that you have needs neither: name its path to check, serve, perf, endpoint or build.
     """
     if context.get_parameter_source("project") is ParameterSource.DEFAULT_MAP:
         context.meta[FALLBACK] = project  # of a checkout's build.py
