@@ -13,6 +13,7 @@ import sysconfig
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.paths import IS_CHECKOUT
 from triton_ensembles.triton.interpreter import find_interpreter, install_interpreter
 
 OLDEST_GLIBC = (2, 35)
@@ -25,7 +26,9 @@ def check_machine() -> None:
     if sys.version_info[:2] not in PYTHONS:
         raise EnsembleError(
             f"Python 3.11 or 3.12 is needed, but this is {platform.python_version()} ({sys.executable})",
-            cure="use a virtual environment of one of them; in a checkout: make PYTHON=python3.11 ...",
+            cure="run: make setup, which finds one of them, or gets one with uv"
+            if IS_CHECKOUT
+            else "use one of them, which uv gets if need be: uvx --python 3.12 --from 'WHEEL[serve]' triton-ensembles …",
         )
     libpython()
 
