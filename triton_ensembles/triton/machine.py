@@ -24,12 +24,11 @@ def check_machine() -> None:
     """Raise :class:`EnsembleError` for the first requirement that this machine does not meet, with the fix."""
     _check_platform()
     if sys.version_info[:2] not in PYTHONS:
-        raise EnsembleError(
-            f"Python 3.11 or 3.12 is needed, but this is {platform.python_version()} ({sys.executable})",
-            cure="run: make setup, which finds one of them, or gets one with uv"
-            if IS_CHECKOUT
-            else "use one of them, which uv gets if need be: uvx --python 3.12 --from 'WHEEL[serve]' triton-ensembles …",
-        )
+        cure = "use one of them, or let uv get one: uvx --python 3.12 --from 'WHEEL[serve]' triton-ensembles …"
+        if IS_CHECKOUT:
+            cure = "remove .venv, and run: make setup, which finds one of them, or gets one with uv"
+        version = f"{platform.python_version()} ({sys.executable})"
+        raise EnsembleError(f"Python 3.11 or 3.12 is needed, but this is {version}", cure=cure)
     libpython()
 
 
