@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import openvino as ov
@@ -9,6 +10,7 @@ import pytest
 
 from tests.runtime.backends.test_completion import doubling, written
 from triton_ensembles.checking.checker import check
+from triton_ensembles.checking.model_files.read import FileReader
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.server import TritonServer
 
@@ -96,6 +98,15 @@ def test_a_plan_whose_tensors_are_written_is_compared_by_them(
     written(tmp_path, "net", b"plan", whole, "model.plan")
     written(tmp_path, "ensemble", b"", (ENSEMBLE % (RIGHT | {"size": size})).replace(old, new))
     assert [fault.rule for fault in check([tmp_path]).faults] == rules
+
+
+@pytest.mark.parametrize(
+    "text", ['<!DOCTYPE net [<!ENTITY a "aa">]><net>&a;</net>', "<net>" + "<a>" * 500_000, "<net>", "<net/>"]
+)
+def test_an_xml_that_is_hostile_or_no_model_is_not_read(text: str) -> None:
+    """Entities could make a few bytes gigabytes, and a million elements take long."""
+    file = FileReader()("1/model.xml", len(text), io.BytesIO(text.encode()))
+    assert file is None or not file.inputs
 
 
 def test_a_batch_size_that_the_file_cannot_have_is_a_fault(tmp_path: Path) -> None:
