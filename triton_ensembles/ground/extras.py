@@ -7,41 +7,18 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import IS_CHECKOUT, SETUP
 
 MODULES = {
-    "serve": (
-        *("aiohttp", "boto3", "botocore", "flask", "grpc", "igraph", "jinja2", "matplotlib", "moto", "multidict"),
-        *(
-            "numpy",
-            "onnxruntime",
-            "prometheus_client",
-            "pybase64",
-            "regex",
-            "s3transfer",
-            "tomlkit",
-            "tritonclient",
-            "urllib3",
-        ),
-        *("uvloop", "werkzeug", "yarl"),
-    ),
-    "openvino": ("openvino",),
-    "pytorch": ("torch",),
-    "tensorflow": ("tensorflow", "keras"),
-    "dali": ("nvidia",),
-    "build": (
-        *(
-            "PIL",
-            "conda_pack",
-            "huggingface_hub",
-            "keras",
-            "nncf",
-            "numpy",
-            "nvidia",
-            "onnx",
-            "onnxruntime",
-            "onnxscript",
-        ),
-        *("openvino", "rattler", "sklearn", "tensorflow", "tf2onnx", "tokenizers", "torch", "transformers", "urllib3"),
-    ),
-    "aws": ("boto3", "botocore", "numpy", "tritonclient"),
+    extra: tuple(modules.split())
+    for extra, modules in {
+        "serve": "aiohttp boto3 botocore flask grpc igraph jinja2 matplotlib moto multidict numpy onnxruntime "
+        "prometheus_client pybase64 regex s3transfer tomlkit tritonclient urllib3 uvloop werkzeug yarl",
+        "openvino": "openvino",
+        "pytorch": "torch",
+        "tensorflow": "tensorflow keras",
+        "dali": "nvidia",
+        "build": "PIL conda_pack huggingface_hub keras nncf numpy nvidia onnx onnxruntime onnxscript openvino rattler "
+        "sklearn tensorflow tf2onnx tokenizers torch transformers urllib3",
+        "aws": "boto3 botocore numpy tritonclient",
+    }.items()
 }
 """The modules that are imported of each extra in pyproject.toml."""
 
