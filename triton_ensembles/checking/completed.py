@@ -45,8 +45,10 @@ def completed_config(model: Model) -> ModelConfig | None:
     backend = model.backend.name if model.is_completed and not model.file.faults else ""
     if backend not in _READ or any(len(path) > 1 for path in model.left_out):  # a part of a tensor
         return None
-    _, file = next(files_read(model, backend), ("", None))
+    path, file = next(files_read(model, backend), ("", None))
     if file is None or not file.inputs or not file.outputs:
+        return None
+    if backend == "openvino" and not path.endswith(".xml"):  # of an ONNX file it may take other names than it has
         return None
     if any(not tensor.data_type or tensor.dims is None for tensor in (*file.inputs, *file.outputs)):
         return None
