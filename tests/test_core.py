@@ -2,9 +2,10 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
-from importlib.metadata import packages_distributions
+from importlib.metadata import distribution, packages_distributions
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,20 @@ def test_every_package_that_is_imported_is_required_by_the_core_or_an_extra() ->
         installed = distributions(extras[extra])
         for module in modules:
             assert owners.get(module, installed) & installed, (extra, module)
+
+
+def test_the_page_says_what_each_extra_weighs() -> None:
+    """Otherwise someone on a small disk, or behind a slow line, is surprised by gigabytes."""
+    page = (ROOT / "docs" / "getting-started.md").read_text()
+    rows = re.findall(r"^\| (none|`\[\w+\]`) \|.*?\| (\d+) \|", page, re.MULTILINE)
+    extras = {f"`[{name}]`": needed for name, needed in PROJECT["optional-dependencies"].items() if name != "gateway"}
+    assert {extra for extra, _ in rows} == {"none", *extras}
+    own = list((ROOT / "triton_ensembles").rglob("*.*"))
+    for extra, size in rows:
+        names = distributions([*PROJECT["dependencies"], *extras.get(extra, [])]) - {"pip"}
+        files = [Path(str(file.locate())) for name in names for file in distribution(name).files or ()]
+        weight = sum(path.stat().st_size for path in (*own, *files) if path.is_file()) / 1e6
+        assert weight == pytest.approx(int(size), rel=0.15), extra
 
 
 def test_the_messages_are_those_of_tritonclient() -> None:

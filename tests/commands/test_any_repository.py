@@ -95,6 +95,22 @@ def test_what_does_not_load_does_not_become_an_archive(folder: Path) -> None:
     assert list((folder / "dist").iterdir()) == []
 
 
+@pytest.mark.parametrize("target", ["cpu", "fused"])
+def test_a_path_whose_models_do_not_answer_is_loaded_but_not_proven(folder: Path, target: str) -> None:
+    """Whoever has loaded it without --prove has heard nothing of its answers."""
+    step = folder / "models" / "triple" / "1" / "model.py"
+    step.write_text(step.read_text().replace("values * 3", "values.reshape(7, 7)"))
+    words = ["build", "models", *(("--target", target) if target == "fused" else ())]
+    assert run(words).exit_code == 0
+    refused = run([*words, "--prove"])
+    assert refused.exit_code == 1
+    assert "cannot reshape array of size 2 into shape (7,7)" in refused.stderr
+    step.write_text(step.read_text().replace("values.reshape(7, 7)", "values * 3"))
+    proven = run([*words, "--prove"])
+    assert proven.exit_code == 0, proven.output
+    assert "asking" in proven.stderr
+
+
 def test_a_path_is_measured_with_its_own_examples(folder: Path) -> None:
     examples = folder / "models" / "six" / "examples"
     examples.mkdir()

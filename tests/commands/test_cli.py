@@ -72,6 +72,22 @@ def test_a_newcomers_python_that_does_not_suit_is_replaced_by_one_that_does(mino
     assert found is not None and found.minor in ("3.11", "3.12")
 
 
+def test_a_newcomers_python_without_a_server_is_refused_with_the_line_that_works() -> None:
+    """Who has installed the wheel on a newer distribution has no make."""
+    newer = find_interpreter("3.13")
+    if newer is None:
+        pytest.skip("there is no Python 3.13 here")
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from triton_ensembles.ground import paths\n"
+        "paths.IS_CHECKOUT = False\nfrom triton_ensembles.triton import machine\n"
+        "try: machine.check_machine()\n"
+        "except machine.EnsembleError as error: print(error)"
+    )
+    done = subprocess.run([newer.executable, "-S", "-I", "-c", code], capture_output=True, text=True)
+    assert "Python 3.11 or 3.12 is needed, but this is 3.13" in done.stdout
+    assert "uvx --python 3.12 --from 'WHEEL[serve]' triton-ensembles" in done.stdout
+
+
 def test_the_check_of_the_machine_needs_nothing_installed() -> None:
     """It runs before `make setup`, so here without site-packages (-S -I), and says what to do."""
     code = (

@@ -65,8 +65,9 @@ def test_steps_are_counted_by_archive_and_shown_on_the_page(
     for key, times in asked.items():
         for step in chain.STEPS:
             count, *quantiles, mean = shown[key, step]
-            assert (count, quantiles) == (str(times), ["–", "–", "–"])
-            assert float(mean) >= chain.SLEEPS_MS[step]
+            assert count == str(times)
+            assert list(map(float, quantiles)) == sorted(map(float, quantiles))
+            assert min(*map(float, quantiles), float(mean)) >= chain.SLEEPS_MS[step]
         assert shown[key, "total in Triton"][0] == str(times)
 
 

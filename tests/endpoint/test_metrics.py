@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import requests
@@ -16,10 +17,11 @@ from tests.endpoint.conftest import Deployer, ask, in_service, page, refused
 from tests.endpoint.hosting import archives
 from tests.triton.test_server import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.endpoint.metrics import triton
+from triton_ensembles.endpoint.metrics import publishing, triton
 from triton_ensembles.endpoint.metrics.minutes import MinuteStatistics
+from triton_ensembles.endpoint.metrics.publishing import TritonPublisher
 from triton_ensembles.endpoint.metrics.record import Metrics, percentiles
-from triton_ensembles.endpoint.metrics.triton import step_times
+from triton_ensembles.endpoint.metrics.triton import Source, step_times
 from triton_ensembles.sagemaker.metric_names import METRICS
 
 
@@ -63,6 +65,28 @@ def test_two_archives_with_equal_insides_are_counted_apart(
         # Triton counts a request after it has sent the answer.
         wait_until(lambda: one(samples(local, "twins"), "nv_inference_request_success_total", **step) == times)  # noqa: B023
     assert one(found, "sagemaker_LoadedModelCount", instance="0") == 2
+
+
+def test_a_minute_that_fails_does_not_end_the_publishing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise no metrics come any more, and the server stops before its endpoints have."""
+    monkeypatch.setattr(publishing, "_MINUTE", 0.01)
+    read: list[int] = []
+
+    def sources() -> Iterator[Source]:
+        read.append(1)
+        if len(read) == 1:
+            raise RuntimeError("an endpoint is being replaced")
+        yield from ()
+
+    async def publish() -> None:
+        publisher = TritonPublisher(triton.TritonMetrics(cast(Any, None)), sources, MinuteStatistics())
+        publisher.begin()
+        async with asyncio.timeout(30):
+            while len(read) < 3:
+                await asyncio.sleep(0.01)
+        await publisher.close()
+
+    asyncio.run(publish())
 
 
 def test_errors_of_the_container_are_counted_and_mistyped_models_get_no_series(

@@ -19,6 +19,7 @@ from tests.repositories import pack, write_ensemble
 from tests.starter.repositories import write_network
 from triton_ensembles.commands.check import check_command
 from triton_ensembles.ground import extras
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.server import TritonServer
 
 FP32 = "data_type: TYPE_FP32, dims: [ 2 ]"
@@ -249,6 +250,19 @@ def test_a_missing_engine_is_refused_before_the_start_in_the_words_of_serve(
     served = run_in(tmp_path, "serve", models / "network")
     words = "model 'network' (onnxruntime) needs the package onnxruntime, which is not installed"
     assert (refused.exit_code, words in refused.output, words in served.output) == (2, True, True)
+
+
+def test_all_missing_engines_are_named_in_one_line_with_what_installs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extras, "is_installed", lambda module: module == "onnxruntime")
+    monkeypatch.setattr(extras, "IS_CHECKOUT", False)
+    backends = (("step", "python"), ("a", "openvino"), ("b", "onnxruntime"), ("c", "pytorch"), ("d", "openvino"))
+    with pytest.raises(EnsembleError) as error:
+        extras.require_engines(backends)
+    assert error.value.message == (
+        "model 'a' (openvino) needs the package openvino, and model 'c' (pytorch) needs the package torch, "
+        "which are not installed"
+    )
+    assert error.value.cure == "run: pip install 'triton-ensembles[openvino,pytorch]'"
 
 
 def test_an_ensemble_of_a_project_is_built_and_run_by_its_name(tmp_path: Path) -> None:

@@ -92,12 +92,18 @@ def test_a_python_that_the_server_cannot_have_is_named(python: str, words: str, 
         TritonServer([tmp_path], python=python).start()
 
 
-def test_a_python_that_is_not_installed_is_named_with_the_way_to_get_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("python", "way"), [("3.10", "setup --image 24.10 (with uv), or PYTHON_"), ("3.9", "install it: PYTHON_")]
+)
+def test_a_python_that_is_not_installed_is_named_with_the_line_that_gets_it(
+    python: str, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("triton_ensembles.triton.stubs.find_interpreter", lambda minor: None)
-    with pytest.raises(EnsembleError, match=r"there is no Python 3\.9 with a shared library.*pyenv install 3\.9"):
-        TritonServer([tmp_path], python="3.9").start()
+    with pytest.raises(EnsembleError) as error:
+        TritonServer([tmp_path], python=python).start()
+    assert f"there is no Python {python} with a shared library" in error.value.message
+    assert way in error.value.cure and error.value.cure.endswith(f"pyenv install {python}")
+    assert ("with uv" in error.value.cure) == (python == "3.10")  # no image of Triton's has 3.9
 
 
 @pytest.fixture

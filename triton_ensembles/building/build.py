@@ -76,9 +76,9 @@ def build(
         plan = replace(plan_build(folder, target, places.root), locked=keep_locks)
         inputs, state_file = digest_of_inputs(plan, engines_from), places.state(form, plan.name)
         if built := _unchanged(plan, inputs, places, retry_weights=weights_dir is not None or not allow_random):
-            if prove and not built.proven:
+            if prove and not (built.asked if ask else built.proven):
                 _prove(built.archive, plan, places, built.manifest["python"], progress, ask=ask)
-                _write_state(state_file, read_json(state_file) | {"proven": True})
+                _write_state(state_file, read_json(state_file) | {"proven": True, "asked": ask})
             return built
         plans = find_plans(plan.name, plan.artifacts, target, engines_from, progress)
         for line in plan.descriptions():
@@ -94,6 +94,7 @@ def build(
             "inputs": digest_of_inputs(plan, engines_from) if _locks(folder) != locks else inputs,
             "archive": file_digest(places.archive(form, plan.name)),
             "proven": prove,
+            "asked": prove and ask,
             "deflated": packing.places,  # which the next build copies
             "zlib": zlib.ZLIB_RUNTIME_VERSION,
             "made_with": sorted(store.used | downloaded),  # their names in the store and the downloads

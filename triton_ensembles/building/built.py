@@ -26,6 +26,7 @@ class Built:
     inputs: str  # the digest of everything that it was built from
     changed: bool  # whether this build wrote it, or kept it because its inputs are unchanged
     proven: bool = False  # whether it was loaded once in the server on this machine
+    asked: bool = False  # whether its models have then answered requests
 
     @property
     def random(self) -> bool:
@@ -74,5 +75,5 @@ def built_of(
 ) -> Built:
     """The ensemble's archive and repository, of which ``state`` and ``manifest`` tell."""
     archive, repository = places.archive(target, name), places.repository(target, name)
-    proven = bool(state.get("proven"))
-    return Built(name, archive, repository, state["archive"], manifest, state["inputs"], changed, proven)
+    proven, asked = bool(state.get("proven")), bool(state.get("asked"))
+    return Built(name, archive, repository, state["archive"], manifest, state["inputs"], changed, proven, asked)

@@ -10,6 +10,7 @@ from typing import Any
 from triton_ensembles.checking.config_file import is_near_config
 from triton_ensembles.checking.fault import Fault, Place, Severity
 from triton_ensembles.checking.probe import Probe
+from triton_ensembles.checking.python.flow import When
 from triton_ensembles.checking.registry import RULES, RULES_BY_ID
 from triton_ensembles.checking.report import Report
 from triton_ensembles.checking.repository import Form, Model, Repository, find_repositories
@@ -22,6 +23,7 @@ from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import CONFIG
 
 Run = Callable[[Sequence[Repository], Sequence[Fault]], Iterable[Probe]]
+_LATER = ("the model loads", When.CALLED.effect)
 _MOST_FAULTS = 50  # of one rule in one model
 _LONGEST_TEXT = 2000  # characters of a fault's message, effect or cure: a name may be a megabyte long
 
@@ -145,7 +147,7 @@ def _guarded(rule: Rule, subject: Any, destination: Destination, place: Place) -
         if len(faults) > _MOST_FAULTS:
             faults[_MOST_FAULTS - 1 :] = [replace(faults[-2], message=f"{faults[-2].message} (and more like it)")]
         if _loses_others(rule, subject, destination):
-            faults = [_with_loss(fault, subject) if fault.severity is Severity.ERROR else fault for fault in faults]
+            faults = [_with_loss(fault, subject) if _is_at_load(fault) else fault for fault in faults]
         return [_printable(fault) for fault in faults]
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
@@ -161,6 +163,11 @@ def _loses_others(rule: Rule, subject: Any, destination: Destination) -> bool:
     if rule.server is not Server.REFUSES or not isinstance(subject, Model) or destination.instance:
         return False
     return subject.repository.form is Form.FOLDER and len(subject.repository.models) > 1
+
+
+def _is_at_load(fault: Fault) -> bool:
+    """Whether the model surely does not load: some rules also find what fails only when a line of model.py runs."""
+    return fault.severity is Severity.ERROR and not fault.effect.startswith(_LATER)
 
 
 def _with_loss(fault: Fault, subject: Model) -> Fault:

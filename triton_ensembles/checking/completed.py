@@ -1,4 +1,4 @@
-"""A model with the config that Triton completes from its ONNX file."""
+"""A model with the config that Triton completes from its file, of ONNX or OpenVINO."""
 
 from dataclasses import dataclass, field
 
@@ -10,6 +10,11 @@ from triton_ensembles.checking.repository import Model
 from triton_ensembles.runtime.backends.common.completion import complete
 from triton_ensembles.runtime.backends.common.model_instance import LoadError, Tensor
 from triton_ensembles.triton.model_config import ModelConfig
+
+_READ = ("onnxruntime", "openvino")  # the backends whose files are read
+# Those that add no tensor to a list which a config has: openvino.cc AutoCompleteInputOrOutput, and of
+# tensorrt_backend model_state.cc FixIO.
+_ADDING_NONE = ("openvino", "tensorrt")
 
 
 @dataclass(frozen=True)
@@ -32,25 +37,36 @@ def completed(model: Model) -> Model:
 
 
 def completed_config(model: Model) -> ModelConfig | None:
-    """The config as Triton completes it from the ONNX file; None where it completes nothing, or the file is not known.
+    """The config as Triton completes it from the file; None where that is not known, or it completes nothing.
 
     Raises:
         LoadError: Triton refuses to complete it.
     """
-    if not model.is_completed or model.backend.name != "onnxruntime" or model.file.faults:
+    backend = model.backend.name if model.is_completed and not model.file.faults else ""
+    if backend not in _READ or any(len(path) > 1 for path in model.left_out):  # a part of a tensor
         return None
-    _, file = next(files_read(model, "onnxruntime"), ("", None))
+    path, file = next(files_read(model, backend), ("", None))
     if file is None or not file.inputs or not file.outputs:
+        return None
+    if backend == "openvino" and not path.endswith(".xml"):  # of an ONNX file it may take other names than it has
         return None
     if any(not tensor.data_type or tensor.dims is None for tensor in (*file.inputs, *file.outputs)):
         return None
     written = MessageToDict(model.file.config, preserving_proto_field_name=True)
-    inputs, outputs = ([_tensor(tensor) for tensor in tensors] for tensors in (file.inputs, file.outputs))
+    inputs, outputs = ([_tensor(tensor, backend) for tensor in tensors] for tensors in (file.inputs, file.outputs))
     batches = all(tensor.dims and tensor.dims[0] == -1 for tensor in (*inputs, *outputs))
     written["name"] = model.name
-    complete(written, inputs, outputs, batches=batches)
+    complete(written, inputs, outputs, batches=batches if backend == "onnxruntime" else None)
     return ParseDict(written, ModelConfig())
 
 
-def _tensor(tensor: ModelTensor) -> Tensor:
-    return Tensor(tensor.name, tensor.data_type, tensor.dims)
+def may_have_more_tensors(model: Model) -> bool:
+    """Whether Triton may know the model with inputs or outputs that ``model.config`` does not have."""
+    lists = {("input",), ("output",)} & {*model.left_out}
+    return model.is_completed and (bool(lists) or model.backend.name not in _ADDING_NONE)
+
+
+def _tensor(tensor: ModelTensor, backend: str) -> Tensor:
+    """For OpenVINO every axis is of any size where one is (runtime/backends/openvino/completion.py)."""
+    any_size = backend == "openvino" and -1 in (tensor.dims or ())
+    return Tensor(tensor.name, tensor.data_type, (-1,) * len(tensor.dims or ()) if any_size else tensor.dims)

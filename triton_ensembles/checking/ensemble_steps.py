@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from triton_ensembles.checking.completed import completed
+from triton_ensembles.checking.completed import completed, may_have_more_tensors
 from triton_ensembles.checking.fault import Edit, Finding
 from triton_ensembles.checking.repository import Model, Repository
 from triton_ensembles.checking.text.unknown import UnknownValueError
@@ -58,7 +58,8 @@ def _swaps(model: Model) -> Iterator[tuple[int, list[Swap]]]:
             flowing["output"].update(item.message.input_map.values())
     for item in steps(model):
         with suppress(UnknownValueError):
-            if item.configured and not item.configured.is_completed and (found := list(_of_step(model, item, flowing))):
+            configured = item.configured
+            if configured and not may_have_more_tensors(configured) and (found := list(_of_step(model, item, flowing))):
                 yield item.number, found
 
 

@@ -35,8 +35,8 @@ def build(
     """Build ensembles (all of them, or those named) into dist/TARGET/NAME.tar.gz.
 
     A PATH, a model repository without ensemble.toml, is packed into dist/NAME.tar.gz as it is, or fused: checked, and
-    put there once the server on this machine has loaded it. Files of tools (.git, __pycache__) and example requests
-    stay out.
+    put there once the server on this machine has loaded it (and with --prove, once its models have answered). Files of
+    tools (.git, __pycache__) and example requests stay out.
 
     Unchanged files are not made again; their content counts, not their time stamps. An ensemble that fails does not
     stop the others; the last lines then sum up which failed and why, and the exit code is 1. Commands that serve what
@@ -60,7 +60,7 @@ def build(
     if selected.paths:
         if selected.ensembles:
             raise click.UsageError(f"build ensembles and paths apart: {selected.ensembles[0]} is an ensemble")
-        pack_all(selected.paths, chosen_target.built())
+        pack_all(selected.paths, chosen_target.built(), ask=prove)
         return
     if engines_from and chosen_target.target != "gpu":
         raise click.UsageError("--engines-from is for --target gpu: no other target uses TensorRT plans")

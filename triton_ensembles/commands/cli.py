@@ -38,7 +38,7 @@ GROUPS = {
         "upgrade": "Show what changes for a repository between two images.",
         "list": "Show every ensemble: steps, artifacts, sizes and digest.",
         "graph": "Draw an ensemble's DAG as Mermaid, SVG, PNG or PDF.",
-        "diff": "Show how two targets differ.",
+        "diff": "Show how two archives, folders, revisions or targets differ.",
         "schema": "Print the JSON schema of ensemble.toml, for editors.",
     },
     "Make": {
@@ -222,6 +222,8 @@ def main(context: click.Context, project: Path | None) -> None:
 
     An ensemble is a folder in ensembles/: a Triton model repository, and ensemble.toml, the recipe for the files that
     git does not hold. It is built into dist/TARGET/NAME.tar.gz, an archive that SageMaker serves as a TargetModel.
+
+    A repository or an archive that you have needs neither: name its path to check, serve, perf, endpoint or build.
     """
     if context.get_parameter_source("project") is ParameterSource.DEFAULT_MAP:
         context.meta[FALLBACK] = project  # of a checkout's build.py

@@ -67,9 +67,11 @@ class Platform:
     async def stop(self) -> None:
         """Let running requests end, and stop all endpoints."""
         self._pages.close()
-        await self._autoscaler.close()
-        await self._publisher.close()
-        await self.endpoints.stop()
+        try:
+            await self._autoscaler.close()
+            await self._publisher.close()
+        finally:
+            await self.endpoints.stop()
 
     def _make_endpoint(self, name: str, arn: str) -> Endpoint:
         def make_variant(plan: VariantPlan, number: int) -> Variant:

@@ -1,46 +1,24 @@
 """What the light core leaves out: the packages of each extra, and the line that installs a missing one."""
 
+from collections.abc import Iterable
 from importlib.util import find_spec
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import IS_CHECKOUT, SETUP
 
 MODULES = {
-    "serve": (
-        *("aiohttp", "boto3", "botocore", "flask", "grpc", "igraph", "jinja2", "matplotlib", "moto", "multidict"),
-        *(
-            "numpy",
-            "onnxruntime",
-            "prometheus_client",
-            "pybase64",
-            "regex",
-            "s3transfer",
-            "tomlkit",
-            "tritonclient",
-            "urllib3",
-        ),
-        *("uvloop", "werkzeug", "yarl"),
-    ),
-    "openvino": ("openvino",),
-    "pytorch": ("torch",),
-    "tensorflow": ("tensorflow", "keras"),
-    "dali": ("nvidia",),
-    "build": (
-        *(
-            "PIL",
-            "conda_pack",
-            "huggingface_hub",
-            "keras",
-            "nncf",
-            "numpy",
-            "nvidia",
-            "onnx",
-            "onnxruntime",
-            "onnxscript",
-        ),
-        *("openvino", "rattler", "sklearn", "tensorflow", "tf2onnx", "tokenizers", "torch", "transformers", "urllib3"),
-    ),
-    "aws": ("boto3", "botocore", "numpy", "tritonclient"),
+    extra: tuple(modules.split())
+    for extra, modules in {
+        "serve": "aiohttp boto3 botocore flask grpc igraph jinja2 matplotlib moto multidict numpy onnxruntime "
+        "prometheus_client pybase64 regex s3transfer tomlkit tritonclient urllib3 uvloop werkzeug yarl",
+        "openvino": "openvino",
+        "pytorch": "torch",
+        "tensorflow": "tensorflow keras",
+        "dali": "nvidia",
+        "build": "PIL conda_pack huggingface_hub keras nncf numpy nvidia onnx onnxruntime onnxscript openvino rattler "
+        "sklearn tensorflow tf2onnx tokenizers torch transformers urllib3",
+        "aws": "boto3 botocore numpy tritonclient",
+    }.items()
 }
 """The modules that are imported of each extra in pyproject.toml."""
 
@@ -73,9 +51,12 @@ def missing_extra(error: ModuleNotFoundError, command: str = "", wanted: str = "
         return None
     extra = wanted or COMMANDS.get(command, "")
     extra = extra if extra in bringing else bringing[0]
-    cure = f"run: {SETUP}" if IS_CHECKOUT else f"run: pip install 'triton-ensembles[{extra}]'"
     subject = f"{command} needs" if command else "this needs"
-    return EnsembleError(f"{subject} the package {module}, which is not installed", cure=cure)
+    return EnsembleError(f"{subject} the package {module}, which is not installed", cure=_installing(extra))
+
+
+def _installing(*extras: str) -> str:
+    return f"run: {SETUP}" if IS_CHECKOUT else f"run: pip install 'triton-ensembles[{','.join(extras)}]'"
 
 
 def require(extra: str, feature: str) -> None:
@@ -90,14 +71,17 @@ def require(extra: str, feature: str) -> None:
             raise missing
 
 
-def require_engine(backend: str, model: str) -> None:
-    """Raise :class:`EnsembleError` when the package that runs models of ``backend`` is not installed."""
-    package = ENGINES.get(backend)
-    if package and not is_installed(package):
-        extra = backend if backend in MODULES else "serve"
-        missing = missing_extra(ModuleNotFoundError(name=package), f"model '{model}' ({backend})", extra)
-        if missing:
-            raise missing
+def require_engines(backends: Iterable[tuple[str, str]]) -> None:
+    """Raise :class:`EnsembleError` when the packages that run models, each given with its backend, are not all
+    installed: one error for all of them."""
+    needs: dict[str, str] = {}  # of the first model of each backend, by the extra
+    for model, backend in backends:
+        extra, package = backend if backend in MODULES else "serve", ENGINES.get(backend)
+        if package and extra not in needs and not is_installed(package):
+            needs[extra] = f"model '{model}' ({backend}) needs the package {package}"
+    if needs:
+        are = "is" if len(needs) == 1 else "are"
+        raise EnsembleError(f"{', and '.join(needs.values())}, which {are} not installed", cure=_installing(*needs))
 
 
 def is_installed(module: str) -> bool:

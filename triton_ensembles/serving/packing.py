@@ -29,12 +29,15 @@ class Packed:
     changed: bool
 
 
-def pack(source: Served, archive: Path, progress: Progress, *, proof_log: Path | None = None) -> Packed:
+def pack(
+    source: Served, archive: Path, progress: Progress, *, proof_log: Path | None = None, ask: bool = False
+) -> Packed:
     """Write ``archive`` with everything in the repository but files of tools (.git, __pycache__) and example requests.
 
     Links become what they lead to, because SageMaker refuses archives with links. ``proof_log``: load the archive once,
-    with the server's log in this file; None: do not. Raises :class:`EnsembleError`: there is more than an archive may
-    hold, ``check`` finds errors in it, or it does not load. A previous one is unchanged."""
+    with the server's log in this file, and with ``ask`` send each model a request; None: do not. Raises
+    :class:`EnsembleError`: there is more than an archive may hold, ``check`` finds errors in it, or it does not load or
+    answer. A previous one is unchanged."""
     content = list(_content(source))
     before = file_digest(archive) if archive.is_file() else ""
     archive.parent.mkdir(parents=True, exist_ok=True)
@@ -51,7 +54,8 @@ def pack(source: Served, archive: Path, progress: Progress, *, proof_log: Path |
         message = f"the archive of {shown(source.path)} has faults, so it was not written"
         refuse_faults(new, here(source.server), message, place_shown)
         if proof_log:
-            prove(new, archive, source.python, proof_log, progress)
+            written = {model: source.repository / model for model in source.models} if ask else None
+            prove(new, archive, source.python, proof_log, progress, written, completes=not source.is_complete)
         new.replace(archive)
     sha256 = file_digest(archive)
     return Packed(archive, sha256, changed=sha256 != before)

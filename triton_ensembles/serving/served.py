@@ -29,7 +29,7 @@ from triton_ensembles.checking.environments import environment_of, has_stub
 from triton_ensembles.checking.repository import Repository, find_repositories, is_repository
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.errors import EnsembleError, UsageError, shown
-from triton_ensembles.ground.extras import require_engine
+from triton_ensembles.ground.extras import require_engines
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.spelling import listed
 from triton_ensembles.project.location import ENSEMBLES
@@ -256,12 +256,14 @@ def _served(name: str, path: Path, repository: Path, read: Sequence[Repository])
 
 
 def refuse_missing_engines(repositories: Iterable[Repository], server: Installation | None = None) -> None:
-    """Raise :class:`EnsembleError` for the first model whose engine is not installed, with what installs it."""
+    """Raise :class:`EnsembleError` for the models whose engines are not installed, with the line that installs them."""
     own = server.backends if server else ()
+    backends: list[tuple[str, str]] = []
     for model in (model for repository in repositories for model in repository.models_read):
         with contextlib.suppress(UnknownValueError):
             if not model.is_ensemble and model.backend.name not in own:
-                require_engine(model.backend.name, model.folder)
+                backends.append((model.folder, model.backend.name))
+    require_engines(backends)
 
 
 def _folders(path: Path) -> list[str]:

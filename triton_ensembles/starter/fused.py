@@ -16,11 +16,13 @@ from triton_ensembles.starter.from_repository import write_from_repository
 from triton_ensembles.triton.targets import Target
 
 
-def build_fused(repository: Path, name: str, target: Target, dist: Path, work: Path, progress: Progress) -> Built:
+def build_fused(
+    repository: Path, name: str, target: Target, dist: Path, work: Path, progress: Progress, *, ask: bool = False
+) -> Built:
     """Build ``dist``/fused/``name``.tar.gz from the model repository, imported into a project that lasts for this only.
 
-    The archive is loaded once before it is put there. ``work``: the folder for what builds share. Raises
-    :class:`EnsembleError`: something is missing that only the user can say, or the build fails.
+    The archive is loaded once before it is put there, and with ``ask`` sent a request. ``work``: the folder for what
+    builds share. Raises :class:`EnsembleError`: something is missing that only the user can say, or the build fails.
     """
     with tempfile.TemporaryDirectory(prefix="fused-") as project:
         folder = Path(project) / ENSEMBLES / name
@@ -38,4 +40,4 @@ def build_fused(repository: Path, name: str, target: Target, dist: Path, work: P
         def say(line: str) -> None:
             progress(line.replace(KEEP, once))
 
-        return build(folder, target, places, allow_random=False, prove=True, ask=False, progress=say)
+        return build(folder, target, places, allow_random=False, prove=True, ask=ask, progress=say)

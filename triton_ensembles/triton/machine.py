@@ -13,6 +13,7 @@ import sysconfig
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.paths import IS_CHECKOUT
 from triton_ensembles.triton.interpreter import find_interpreter, install_interpreter
 
 OLDEST_GLIBC = (2, 35)
@@ -23,10 +24,11 @@ def check_machine() -> None:
     """Raise :class:`EnsembleError` for the first requirement that this machine does not meet, with the fix."""
     _check_platform()
     if sys.version_info[:2] not in PYTHONS:
-        raise EnsembleError(
-            f"Python 3.11 or 3.12 is needed, but this is {platform.python_version()} ({sys.executable})",
-            cure="use a virtual environment of one of them; in a checkout: make PYTHON=python3.11 ...",
-        )
+        cure = "use one of them, or let uv get one: uvx --python 3.12 --from 'WHEEL[serve]' triton-ensembles …"
+        if IS_CHECKOUT:
+            cure = "remove .venv, and run: make setup, which finds one of them, or gets one with uv"
+        version = f"{platform.python_version()} ({sys.executable})"
+        raise EnsembleError(f"Python 3.11 or 3.12 is needed, but this is {version}", cure=cure)
     libpython()
 
 

@@ -31,6 +31,7 @@ from triton_ensembles.runtime.backends import ENGINES, PACKAGES
 from triton_ensembles.triton.bare_python import bare_python
 from triton_ensembles.triton.home import STUB, Installation, server_python
 from triton_ensembles.triton.interpreter import Interpreter, find_interpreter
+from triton_ensembles.triton.releases import releases
 
 _ENVIRONMENT = "pb_exec_env_model.py.tar.gz"  # of a Python-based backend; Triton's name, though it is a folder here
 
@@ -84,8 +85,10 @@ def _interpreter(minor: str) -> Interpreter:
     interpreter = find_interpreter(minor)
     if interpreter is None or interpreter.shared_library is None:
         message = f"there is no Python {minor} with a shared library (libpython{minor}.so.1.0) on this machine"
+        images = [release.release for release in releases().values() if release.python == minor]
+        with_uv = f"{COMMAND} setup --image {images[-1]} (with uv), or " if images else ""
         by_hand = f"PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install {minor}"
-        raise EnsembleError(message, cure=f"install it: {COMMAND} setup --image RELEASE (with uv), or {by_hand}")
+        raise EnsembleError(message, cure=f"install it: {with_uv}{by_hand}")
     return interpreter
 
 

@@ -14,7 +14,7 @@ from triton_ensembles.endpoint.hosting.errors import HostingError, InternalFailu
 pytestmark = pytest.mark.anyio
 
 ONE = {"mode": "SingleModel", "url": "s3://models/model.tar.gz"}
-PIPE = ensemble("pipe", "a", "b") | model("a", execute="x = x + 1") | model("b", execute="x = x * 2")
+PIPE = ensemble("pipe", "b", "a") | model("a", execute="x = x + 1") | model("b", execute="x = x * 2")
 
 
 async def test_the_only_model_answers_without_a_name(host: Host) -> None:
@@ -30,10 +30,11 @@ async def test_the_only_model_answers_without_a_name(host: Host) -> None:
 async def test_an_ensemble_is_served_by_its_name_and_comes_back_after_a_crash(host: Host) -> None:
     host.put("model.tar.gz", PIPE)
     await host.start(**ONE, environment={"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "pipe"})
-    assert await host.ask(None, 1, 2) == [4, 6]
+    assert await host.ask(None, 1, 2) == [3, 5]
+    assert host.status("model.tar.gz").order == ("b", "a")  # on the status page
     host.kill()
     await eventually(lambda: host.observer.of("instance-died"))
-    assert await host.ask(None, 3) == [8]
+    assert await host.ask(None, 3) == [7]
 
 
 async def test_a_server_that_aborts_while_it_starts_on_a_busy_machine_is_started_once_more(

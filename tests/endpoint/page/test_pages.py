@@ -17,6 +17,7 @@ from aiohttp.test_utils import make_mocked_request
 from triton_ensembles.endpoint.endpoint_state import Deployment, Endpoint
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.hosting.model import ColdStart, Model
+from triton_ensembles.endpoint.hosting.rate import Rate
 from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec, VariantPlan
 from triton_ensembles.endpoint.hosting.status import InstanceStatus, RecentError, VariantStatus
 from triton_ensembles.endpoint.metrics.record import Metrics
@@ -109,6 +110,24 @@ def test_a_cold_start_shows_what_it_waits_or_has_waited_for_and_behind_how_many(
     assert "wait 1.50 for memory, behind 2 ·" in page
     started.cold_start = ColdStart(0.01, 0, 0, 1, "memory", 2)
     assert "wait 0.01 ·" in html((started,))
+
+
+def test_a_models_requests_are_drawn_over_five_minutes_and_no_longer() -> None:
+    asked, idle = models(2)
+    times = [1000.0]  # the last one is now
+    asked.rate = Rate(lambda: times[-1])
+    for seconds in (1000.0, 1250.0, 1251.0, 1296.0, 1299.0):
+        times.append(seconds)
+        asked.begin()
+    assert asked.rate.recent() == [0.2, *[0.0] * 49, 0.4, *[0.0] * 8]  # the present five seconds have not ended
+    page = html((asked, idle))
+    assert len(re.findall("<polyline", page)) == 1
+    assert '"0,4 1,7.5 ' in page
+    assert "at most 0.4/s in 5 min" in page
+    times.append(1600.0)
+    asked.begin()
+    assert asked.rate.recent() == []
+    assert "<polyline" not in html((asked, idle))
 
 
 def test_steps_stand_in_the_dags_order() -> None:

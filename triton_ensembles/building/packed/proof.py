@@ -25,13 +25,21 @@ _TRIES = 2
 
 
 def prove(
-    archive: Path, shown_as: Path, python: str, log: Path, progress: Progress, written: Mapping[str, Path] | None = None
+    archive: Path,
+    shown_as: Path,
+    python: str,
+    log: Path,
+    progress: Progress,
+    written: Mapping[str, Path] | None = None,
+    *,
+    completes: bool = False,
 ) -> None:
     """Load ``archive``, which will be at ``shown_as``, once, in a server with this ``log``.
 
     Args:
         python: the minor version that its Python code is for; "" for any.
         written: the folders of its models as people wrote them, with their examples: also send each a request.
+        completes: whether the server that is sent them completes configs.
 
     Raises:
         EnsembleError: it does not load, for Triton's reasons, or a model does not answer as its config says.
@@ -58,7 +66,7 @@ def prove(
         if written is not None:
             (repository,) = find_repositories(archive)
             models = {known.folder: known for known in repository.models_read}
-            prober = Prober(model, models, python, False, _LOAD_SECONDS, progress, written)
+            prober = Prober(model, models, python, completes, _LOAD_SECONDS, progress, written)
             message = f"the models do not answer as they should, so {shown(shown_as)} was not put there"
             refuse_faults(
                 archive, ANYWHERE, message, shown_as, [repository], lambda *_: [Probe(repository, prober.run())]

@@ -2,11 +2,13 @@
 
 import io
 import zipfile
+from contextlib import suppress
 from typing import IO
 
 from triton_ensembles.checking.model_files.file import ModelFile
 from triton_ensembles.checking.model_files.graphdef import read_graphdef
 from triton_ensembles.checking.model_files.onnx import read_onnx
+from triton_ensembles.checking.model_files.openvino import read_openvino
 from triton_ensembles.checking.model_files.protobuf import (
     Budget,
     MalformedError,
@@ -18,6 +20,7 @@ from triton_ensembles.checking.model_files.torchscript import read_torchscript
 
 _HEAD = 512
 _LARGEST_COPY = 64 << 20  # bytes of a TorchScript file within an archive, whose list of members is at its end
+_LARGEST_XML = 64 << 20  # bytes; the weights are in another file
 _LFS = (b"version https://git-lfs.github.com/", b"version https://hawser.github.com/")
 _ZIP = b"PK\x03\x04"
 _AGAIN = "copy or download it again"
@@ -44,6 +47,8 @@ class FileReader:
         head = file.read(min(size, _HEAD))
         if known := _by_head(head):
             return known
+        if path.endswith(".xml"):
+            return _openvino(head, size, file, self._budget)
         on_disk = isinstance(file, io.BufferedReader) and isinstance(file.raw, io.FileIO)
         message = Message(file, size, self._budget, head, on_disk=on_disk)
         try:
@@ -60,6 +65,13 @@ class FileReader:
         except MalformedError:
             pass
         return ModelFile(f"it is not {_NAMES[format]}", f"save {_NAMES[format]} under this name")
+
+
+def _openvino(head: bytes, size: int, file: IO[bytes], budget: Budget) -> ModelFile | None:
+    """None of any other XML: it may be anything."""
+    with suppress(MalformedError, TooLargeError):
+        return read_openvino(head, file, budget) if b"<net" in head and size <= _LARGEST_XML else None
+    return None
 
 
 def _torchscript(head: bytes, size: int, file: IO[bytes], on_disk: bool, budget: Budget) -> ModelFile | None:

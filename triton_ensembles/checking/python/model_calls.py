@@ -4,7 +4,7 @@ import ast
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from triton_ensembles.checking.completed import completed
+from triton_ensembles.checking.completed import completed, may_have_more_tensors
 from triton_ensembles.checking.python.bindings import value_of
 from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.nodes import argument, method_of
@@ -48,7 +48,7 @@ def known_calls(model: Model) -> Iterator[tuple[ModelCall, Model]]:
     for call in model_calls(model):
         for name in call.names or ():
             callee = model.repository.model(name)
-            if callee and callee.has_config and not completed(callee).is_completed:
+            if callee and callee.has_config and not may_have_more_tensors(completed(callee)):
                 yield call, completed(callee)
 
 

@@ -81,8 +81,10 @@ def build_all(
     return results
 
 
-def pack_all(paths: Sequence[Path], target: Target) -> None:
+def pack_all(paths: Sequence[Path], target: Target, *, ask: bool = False) -> None:
     """Pack the repositories at ``paths``, or build them fused, into dist/ of the project, or of the current folder.
+    ``ask``: also send each model a request.
+
     Raises :class:`EnsembleError`: some failed; the message sums up which, after all have been tried."""
     failures = output.Failures(len(paths), "could not be packed", "repositories")
     places = options.places_if_any()
@@ -97,11 +99,11 @@ def pack_all(paths: Sequence[Path], target: Target) -> None:
             started, progress = time.monotonic(), timed_progress(path.name)
             if target.fuses:
                 work = places.build if places else user_folder() / "build"
-                packed = build_fused(path, path.resolve().name, target, dist, work, progress)
+                packed = build_fused(path, path.resolve().name, target, dist, work, progress, ask=ask)
             else:
                 with tempfile.TemporaryDirectory(prefix="pack-") as scratch:
                     source = served(path, Path(scratch), progress)
-                    packed = pack(source, dist / f"{source.name}.tar.gz", progress, proof_log=log_of())
+                    packed = pack(source, dist / f"{source.name}.tar.gz", progress, proof_log=log_of(), ask=ask)
             unchanged = "" if packed.changed else ", unchanged"
             output.result(_line(packed, f"proven in {time.monotonic() - started:.1f} s{unchanged}"))
             records.append(_record(packed.archive.name.removesuffix(".tar.gz"), packed, ""))

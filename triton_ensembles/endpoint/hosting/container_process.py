@@ -215,10 +215,10 @@ class Container:
         self._release_handle()
         self._up.clear()
         self._api.close()
+        self._restarting = asyncio.get_running_loop().create_task(self._restart())  # whatever fails below
         exit_state = os.waitid(os.P_PID, self._server.pid, os.WEXITED | os.WNOWAIT)
         how = f"signal {exit_state.si_status}" if exit_state and exit_state.si_code != os.CLD_EXITED else "exiting"
         self.on_death(f"{self.name} ended by {how}")
-        self._restarting = asyncio.get_running_loop().create_task(self._restart())
 
     async def _restart(self) -> None:
         await self._shut_down()

@@ -1,15 +1,14 @@
 """The models in the container's memory: loaded, unloaded, and evicted when there is not enough memory."""
 
 import asyncio
-import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.endpoint.hosting import faults
 from triton_ensembles.endpoint.hosting.admission import Admission, Reservation
+from triton_ensembles.endpoint.hosting.archive_steps import ensembles_in, order_in, steps_in
 from triton_ensembles.endpoint.hosting.container_calls import ContainerCalls
 from triton_ensembles.endpoint.hosting.container_process import Container, Left
 from triton_ensembles.endpoint.hosting.disk import Disk
@@ -19,17 +18,13 @@ from triton_ensembles.endpoint.hosting.model_processes import Usage
 from triton_ensembles.endpoint.hosting.report import Report
 from triton_ensembles.endpoint.hosting.spec import Budgets
 from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied, TritonApi
-from triton_ensembles.runtime.fused.plan import PLAN
-from triton_ensembles.sagemaker.contract import ENSEMBLE
 from triton_ensembles.sagemaker.loading import ModelSizes
 from triton_ensembles.sagemaker.model_state import ModelState
-from triton_ensembles.triton.model_config import config_of, in_order
 from triton_ensembles.triton.server_process import EXIT_SECONDS
 
 _LOOK_SECONDS = 0.5  # between looks at the log for the reason of a load that will never end
 _CANCEL_SECONDS = 10.0  # in which Triton answers a load whose processes have been killed
 _MOST_STUCK = 8  # loads that never end, each of which takes one of the server's 64 threads
-_LONGEST_CONFIG = 16 << 20  # bytes that are looked at: an archive may hold gigabytes under this name
 
 
 class _NeverLoaded(Exception):  # noqa: N818
@@ -72,7 +67,7 @@ class MemoryCache:
         HostingError: the container refuses it, dies while loading it, or does not have enough memory.
         """
         folder = self._disk.url_to_load(model.hash)
-        model.steps, model.order = _steps_in(folder), _order_in(folder)
+        model.steps, model.order = steps_in(folder), order_in(folder)
         for last in (False, True):
             reserved = await self._admission.enter(model, alone=last)
             try:
@@ -183,7 +178,7 @@ class MemoryCache:
     async def _load_despite_507(self, model: Model, api: TritonApi, reserved: Reservation) -> float:
         folder, server = self._disk.url_to_load(model.hash), self._container.server
         name = model.target_model
-        if len(ensembles := _ensembles_in(folder)) > 1:
+        if len(ensembles := ensembles_in(folder)) > 1:
             listed = f"{len(ensembles)} ensembles ({', '.join(ensembles)})"
             text = f"the archive '{name}' has {listed}: Triton serves whichever the folder lists last"
             self._report.warning(name, text, "put each into an archive of its own")
@@ -313,34 +308,7 @@ class MemoryCache:
         self._report.metric("LoadedModelCount", sum(model.loaded for model in self._models.values()))
 
 
-def _steps_in(repository: Path) -> frozenset[str]:
-    """The models of the archive but its ensembles; none where there is no ensemble: Triton loads a single model."""
-    ensembles = set(_ensembles_in(repository))
-    folders = {config.parent.name for config in repository.glob("*/config.pbtxt")}
-    return frozenset(folders - ensembles if ensembles else ())
-
-
-def _order_in(repository: Path) -> tuple[str, ...]:
-    """The steps in the DAG's order, those of a fused archive as well; () where it is damaged, which Triton refuses."""
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        for plan in repository.glob(f"*/*/{PLAN}"):
-            return tuple(step["name"] for step in json.loads(plan.read_text())["steps"])
-        ensembles = [config_of(repository / name) for name in _ensembles_in(repository)]
-        return tuple(step.model_name for ensemble in ensembles for step in in_order(ensemble))
-    return ()
-
-
 def _content(folder: Path) -> frozenset[tuple[str, int, int]]:
     """The files below ``folder`` with their sizes and times, by which a corrected archive differs."""
     files = ((str(path), path.stat()) for path in folder.rglob("*") if path.is_file())
     return frozenset((path, facts.st_size, facts.st_mtime_ns) for path, facts in files)
-
-
-def _ensembles_in(repository: Path) -> list[str]:
-    """The folders that Triton's SageMaker front end takes for ensembles, sorted. It serves one of them."""
-    ensembles = []
-    for config in sorted(filter(Path.is_file, repository.glob("*/config.pbtxt"))):
-        with config.open("rb") as file:
-            if ENSEMBLE.search(file.read(_LONGEST_CONFIG).decode(errors="replace")):
-                ensembles.append(config.parent.name)
-    return ensembles

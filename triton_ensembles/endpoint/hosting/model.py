@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from triton_ensembles.endpoint.hosting.rate import Rate
 from triton_ensembles.endpoint.hosting.triton_api import TritonApi
 from triton_ensembles.sagemaker.model_state import ModelState
 
@@ -44,6 +45,7 @@ class Model:
     hits: int = 0  # invocations that found it loaded
     misses: int = 0
     loads: int = 0
+    rate: Rate = field(default_factory=Rate)  # of the invocations; copies share it
     last_use: float = 0.0  # monotonic; for the policy
     last_used: datetime | None = None
     cold_start: ColdStart | None = None
@@ -70,6 +72,11 @@ class Model:
             return "broken"
         waits = self.state is ModelState.WAITING or (self.state is ModelState.ON_DISK and self.load_task is not None)
         return "queued" if waits else self.state.value
+
+    def begin(self) -> None:
+        """A request begins to wait for it or to be answered."""
+        self.in_use += 1
+        self.rate.count()
 
     def touch(self) -> None:
         self.last_use = time.monotonic()

@@ -55,7 +55,7 @@ class ModelCache:
             hash = model_hash(self._spec.model_data_url, target_model)
             model = Model(target_model, hash, f"/models/{hash}/invoke")
             self._models[target_model] = model
-        model.in_use += 1
+        model.begin()
         hit = model.loaded
         self._report.metric("ModelCacheHit", int(hit), target_model)
         if hit:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 
 from triton_ensembles.endpoint.hosting import faults
+from triton_ensembles.endpoint.hosting.archive_steps import order_in
 from triton_ensembles.endpoint.hosting.container_process import Container
 from triton_ensembles.endpoint.hosting.disk import Disk, NoDiskSpace, model_hash
 from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable
@@ -33,6 +34,7 @@ class SingleModel:
             raise faults.file_system_full(self._model.target_model, str(full), False) from None
         except BaseException as error:
             raise faults.not_on_disk(self._url, error) or error from None
+        self._model.order = order_in(self._disk.model_folder(self._model.hash))
 
     def container_started(self) -> None:
         self._model.state = ModelState.LOADED
@@ -61,7 +63,7 @@ class SingleModel:
         except TimeoutError:
             cure = "try again, or see the endpoint's log"
             raise ServiceUnavailable("the container is not ready", cure=cure) from None
-        self._model.in_use += 1
+        self._model.begin()
         self._model.hits += 1
         return self._model
 

@@ -47,9 +47,11 @@ class TritonPublisher:
     async def _run(self) -> None:
         while True:
             await asyncio.sleep(_MINUTE - time.time() % _MINUTE)
-            sources = [source for source in self._sources() if source.namespace]
-            namespaces = {(source.labels["endpoint"], source.labels["variant"]): source.namespace for source in sources}
             try:
+                sources = [source for source in self._sources() if source.namespace]
+                namespaces = {
+                    (source.labels["endpoint"], source.labels["variant"]): source.namespace for source in sources
+                }
                 self.record(await self._triton.exposition(sources), namespaces)
             except Exception:  # the next minute may succeed
                 _LOG.exception("Triton's metrics of this minute were not published")

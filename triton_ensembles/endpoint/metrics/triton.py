@@ -29,8 +29,8 @@ _FUSED = "fused_step_"
 # Of a model, and of a step of a fused ensemble.
 _REQUESTS = ("nv_inference_request_success", "fused_step_requests")
 _DURATIONS = ("nv_inference_request_duration_us", "fused_step_duration_us")
-_QUANTILE = "nv_inference_request_summary_us"
-_STEP_TIMES = (*_REQUESTS, *_DURATIONS, _QUANTILE)  # what step_times reads
+_SUMMARIES = ("nv_inference_request_summary_us", "fused_step_summary_us")
+_STEP_TIMES = (*_REQUESTS, *_DURATIONS, *_SUMMARIES)  # what step_times reads
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class Source:
 class StepTimes:
     """Milliseconds that requests spent in one step: for Triton a model of an archive, queueing and computing.
 
-    Triton always has ``average``, and quantiles only where it was told to keep them. A step of a fused ensemble has
-    ``average`` alone, without a queue.
+    Triton always has ``average``, and quantiles of the last minute only where it was told to keep them. A step of a
+    fused ensemble has no queue, and quantiles of its latest requests; none where its archive is of an older version.
     """
 
     target_model: str
@@ -129,7 +129,7 @@ def step_times(exposition: str) -> dict[str, list[StepTimes]]:
                 step.count += int(sample.value)
             elif metric in _DURATIONS:
                 totals[key] = totals.get(key, 0.0) + sample.value
-            elif metric == _QUANTILE and labels.get("quantile") in _QUANTILES:
+            elif metric in _SUMMARIES and labels.get("quantile") in _QUANTILES:
                 name = _QUANTILES[labels["quantile"]]
                 if sample.value == sample.value:  # not NaN: there were recent requests
                     setattr(step, name, max(getattr(step, name) or 0.0, sample.value / 1000))

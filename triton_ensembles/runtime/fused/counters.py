@@ -8,8 +8,11 @@ import json
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+import numpy as np
 
 from triton_ensembles.runtime.fused.calls import Metric, MetricFamily
 from triton_ensembles.runtime.fused.ensemble import StepCount
@@ -23,6 +26,10 @@ _FAMILIES = {
     "fused_step_duration_us_total": "Time of requests in a step of a fused ensemble, in microseconds",
     "fused_step_requests_total": "Requests that reached a step of a fused ensemble",
 }
+# As Triton's nv_inference_request_summary_us, which it keeps of models alone, and for a minute.
+_SUMMARY = "fused_step_summary_us", "Time of the latest 1000 requests in a step of a fused ensemble, in microseconds"
+_QUANTILES = (0.5, 0.9, 0.99)
+_LATEST = 1000
 
 
 class Counters:
@@ -38,6 +45,13 @@ class Counters:
         }
         labels = [own | {"step": step} for step in steps]
         self._metrics: list[list[Metric]] = [[family.Metric(label) for family in families] for label in labels]
+        summary = MetricFamily(*_SUMMARY, MetricFamily.GAUGE)
+        # By name: a model that is several steps counts them together.
+        self._gauges = {
+            label["step"]: [summary.Metric(label | {"quantile": str(quantile)}) for quantile in _QUANTILES]
+            for label in labels
+        }
+        self._latest = {step: deque[float](maxlen=_LATEST) for step in steps}  # microseconds of each request
         self._sums = [[0.0] * len(families) for _ in steps]
         self._model, self._steps, folder = arguments["model_name"], steps, os.environ.get(BATCHES)
         name = f"{arguments['model_instance_name']}-{os.getpid()}"
@@ -49,7 +63,8 @@ class Counters:
     def add(self, counts: Sequence[StepCount]) -> None:
         """Add what the steps did for one batch."""
         with self._lock:
-            for sums, count in zip(self._sums, counts, strict=True):
+            for step, sums, count in zip(self._steps, self._sums, counts, strict=True):
+                self._latest[step].extend([count.ns / 1000 / max(1, count.requests)] * count.requests)
                 for number, value in enumerate((count.rows, count.executions, count.ns / 1000, count.requests)):
                     sums[number] += value
         self._added.set()
@@ -76,7 +91,13 @@ class Counters:
     def _send(self) -> None:
         with self._lock:
             sums, self._sums = self._sums, [[0.0] * len(row) for row in self._sums]
-        for metrics, values in zip(self._metrics, sums, strict=True):
-            for metric, value in zip(metrics, values, strict=True):
+            latest = {
+                step: np.array(self._latest[step]) for step, row in zip(self._steps, sums, strict=True) if any(row)
+            }
+        for step, microseconds in latest.items():
+            for gauge, value in zip(self._gauges[step], np.quantile(microseconds, _QUANTILES), strict=True):
+                gauge.set(float(value))
+        for metrics, row in zip(self._metrics, sums, strict=True):
+            for metric, value in zip(metrics, row, strict=True):
                 if value:
                     metric.increment(value)

@@ -1,13 +1,16 @@
-"""An ensemble over a model whose config Triton completes from its ONNX file."""
+"""An ensemble over a model whose config Triton completes from its file."""
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
+import openvino as ov
 import pytest
 
 from tests.runtime.backends.test_completion import doubling, written
 from triton_ensembles.checking.checker import check
+from triton_ensembles.checking.model_files.read import FileReader
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.server import TritonServer
 
@@ -47,6 +50,63 @@ def test_the_file_is_what_the_ensemble_is_compared_with(
     else:
         with server:
             assert sorted(server.loaded(0)) == ["ensemble", "net"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "rules"),
+    [
+        ({}, []),
+        ({"dims": "[ 2, 3 ]"}, ["ensemble-shape-clash"]),
+        ({"type": "INT64"}, ["ensemble-data-type-clash"]),
+        ({"key": "x"}, ["step-input-unknown"]),
+    ],
+)
+def test_so_is_a_file_of_openvinos_own(wrong: dict[str, str], rules: list[str], tmp_path: Path) -> None:
+    """It does not say whether it batches: with max_batch_size 0, its first axis is one of dims."""
+    repository = tmp_path / "models"
+    written(repository, "net", b"", 'backend: "openvino"', "model.xml")
+    ov.save_model(ov.Core().read_model(doubling(3, 2)), repository / "net" / "1" / "model.xml")
+    (repository / "ensemble" / "1").mkdir(parents=True)
+    text = ENSEMBLE.replace("dims: 2", "dims: [ 3, 2 ]") % (RIGHT | {"size": "0", "dims": "[ 3, 2 ]"} | wrong)
+    (repository / "ensemble" / "config.pbtxt").write_text(text)
+    faults = check([repository]).faults
+    assert [fault.rule for fault in faults] == rules
+    server = TritonServer([repository], completes=True, log=tmp_path / "log")
+    if rules:
+        with pytest.raises(EnsembleError, match="in ensemble"):
+            server.start()
+    else:
+        with server:
+            assert sorted(server.loaded(0)) == ["ensemble", "net"]
+
+
+@pytest.mark.parametrize("size", ["4", "0"])
+@pytest.mark.parametrize(
+    ("old", "new", "rules"),
+    [
+        ('key: "X"', 'key: "X"', []),
+        ('key: "X"', 'key: "XX"', ["step-input-unknown"]),
+        ('key: "Y"', 'key: "YY"', ["step-output-unknown"]),
+    ],
+)
+def test_a_plan_whose_tensors_are_written_is_compared_by_them(
+    size: str, old: str, new: str, rules: list[str], tmp_path: Path
+) -> None:
+    """Otherwise a misspelt output of a TensorRT step passes: Triton adds no tensors to those of a config."""
+    x, y = (f'{{ name: "{name}" data_type: TYPE_FP32 dims: 2 }}' for name in "XY")
+    whole = f'platform: "tensorrt_plan"\nmax_batch_size: {size}\ninput {x}\noutput {y}\n'
+    written(tmp_path, "net", b"plan", whole, "model.plan")
+    written(tmp_path, "ensemble", b"", (ENSEMBLE % (RIGHT | {"size": size})).replace(old, new))
+    assert [fault.rule for fault in check([tmp_path]).faults] == rules
+
+
+@pytest.mark.parametrize(
+    "text", ['<!DOCTYPE net [<!ENTITY a "aa">]><net>&a;</net>', "<net>" + "<a>" * 500_000, "<net>", "<net/>"]
+)
+def test_an_xml_that_is_hostile_or_no_model_is_not_read(text: str) -> None:
+    """Entities could make a few bytes gigabytes, and a million elements take long."""
+    file = FileReader()("1/model.xml", len(text), io.BytesIO(text.encode()))
+    assert file is None or not file.inputs
 
 
 def test_a_batch_size_that_the_file_cannot_have_is_a_fault(tmp_path: Path) -> None:

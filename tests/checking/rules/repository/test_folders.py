@@ -95,3 +95,16 @@ def test_one_bad_model_is_said_to_cost_all(instance: str, costs_all: bool, tmp_p
     faults = check([tmp_path], Destination(instance=instance)).faults
     effect = next(fault.effect for fault in faults if fault.rule == "max-batch-size-negative")
     assert effect.endswith(LOST) is costs_all
+
+
+@pytest.mark.parametrize(
+    ("code", "costs_all"),
+    [(IDENTITY.replace("return", "np.float\n        return"), False), (f"{IDENTITY}\nnp.float\n", True)],
+)
+def test_what_fails_at_requests_is_not_said_to_cost_all(code: str, costs_all: bool, tmp_path: Path) -> None:
+    """Otherwise one line says that the model loads, and that the server does not start."""
+    bad = {"bad/config.pbtxt": python_step(), "bad/1/model.py": f"import numpy as np\n{code}"}
+    lay(tmp_path, {**bad, "fine/config.pbtxt": ensemble_of("step"), "fine/1": None})
+    effect = next(fault.effect for fault in check([tmp_path]).faults if fault.rule == "model-py-numpy-version")
+    assert effect.startswith("the model loads") is not costs_all
+    assert effect.endswith(LOST) is costs_all

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
 
+from triton_ensembles.checking.completed import may_have_more_tensors
 from triton_ensembles.checking.ensemble_steps import steps, swaps
 from triton_ensembles.checking.examples import SCALE, X, ensemble, io_tensor, step
 from triton_ensembles.checking.field_rule import field_rule
@@ -67,7 +68,7 @@ def _unknown(kind: str, example: str, words: str) -> None:
     @rule(f"{kind}_map names {kind}s that the model has", id=f"step-{kind}-unknown", bad=example, words=words)
     def find(model: Model) -> Iterator[Finding]:
         for item in steps(model):
-            if item.configured is None or item.configured.is_completed:
+            if item.configured is None or may_have_more_tensors(item.configured):
                 continue
             with suppress(UnknownValueError):
                 known = [tensor.name for tensor in getattr(item.configured.config, kind)]
