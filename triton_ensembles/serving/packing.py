@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triton_ensembles.archive.budget import ArchiveError, Budget
@@ -11,6 +11,8 @@ from triton_ensembles.archive.write import write_archive
 from triton_ensembles.building.packed.proof import prove
 from triton_ensembles.building.packed.staging import place
 from triton_ensembles.building.planned.refusal import refuse_faults
+from triton_ensembles.checking.checker import repositories_at
+from triton_ensembles.deploy.single_model import named_in
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.files import file_digest
 from triton_ensembles.ground.progress import Progress
@@ -49,9 +51,12 @@ def pack(source: Served, archive: Path, progress: Progress, *, proof_log: Path |
         write_archive(staged, new, progress=progress)
         place_shown = archive if proof_log else Path(archive.name)  # the archive of an endpoint lasts no longer than it
         message = f"the archive of {shown(source.path)} has faults, so it was not written"
-        refuse_faults(new, here(source.server), message, place_shown)
+        destination = replace(here(source.server), single=source.single)
+        repositories = repositories_at([new])
+        refuse_faults(new, destination, message, place_shown, repositories)
         if proof_log:
-            prove(new, archive, source.python, proof_log, progress)
+            alone = named_in({}, repositories[0], destination) if source.single else None
+            prove(new, archive, source.python, proof_log, progress, alone=alone)
         new.replace(archive)
     sha256 = file_digest(archive)
     return Packed(archive, sha256, changed=sha256 != before)

@@ -25,13 +25,20 @@ _TRIES = 2
 
 
 def prove(
-    archive: Path, shown_as: Path, python: str, log: Path, progress: Progress, written: Mapping[str, Path] | None = None
+    archive: Path,
+    shown_as: Path,
+    python: str,
+    log: Path,
+    progress: Progress,
+    written: Mapping[str, Path] | None = None,
+    alone: Mapping[str, str] | None = None,
 ) -> None:
     """Load ``archive``, which will be at ``shown_as``, once, in a server with this ``log``.
 
     Args:
         python: the minor version that its Python code is for; "" for any.
         written: the folders of its models as people wrote them, with their examples: also send each a request.
+        alone: the variables of a single-model endpoint, whose container loads it as it starts; None: a multi-model one.
 
     Raises:
         EnsembleError: it does not load, for Triton's reasons, or a model does not answer as its config says.
@@ -45,8 +52,13 @@ def prove(
         except ExtractionError as error:
             raise EnsembleError(f"the archive cannot be unpacked: {error}", path=shown_as) from error
         for _ in range(_TRIES):
-            with SageMakerServer(empty, log=log, python=python) as server:
-                reasons, ended = _reasons(server, archive.name, model)
+            try:
+                with SageMakerServer(model if alone else empty, alone, log=log, python=python) as server:
+                    reasons, ended = ([], False) if alone else _reasons(server, archive.name, model)
+            except EnsembleError as error:
+                if not alone:
+                    raise
+                reasons, ended = [error.message], False
             if not ended:
                 break
             progress(f"the server ended while it loaded {archive.name}; trying once more")

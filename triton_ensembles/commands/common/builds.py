@@ -100,7 +100,8 @@ def pack_all(paths: Sequence[Path], target: Target) -> None:
                 packed = build_fused(path, path.resolve().name, target, dist, work, progress)
             else:
                 with tempfile.TemporaryDirectory(prefix="pack-") as scratch:
-                    source = served(path, Path(scratch), progress)
+                    single = target.destination.single
+                    source = served(path, Path(scratch), progress, single)
                     packed = pack(source, dist / f"{source.name}.tar.gz", progress, proof_log=log_of())
             unchanged = "" if packed.changed else ", unchanged"
             output.result(_line(packed, f"proven in {time.monotonic() - started:.1f} s{unchanged}"))
