@@ -28,8 +28,8 @@ def metrics_permissions(aws: Aws, role: str, namespace: str, log_group: str) -> 
     try:
         answers = [aws.iam.simulate_principal_policy(PolicySourceArn=role, **question) for question in questions]
     except (ClientError, BotoCoreError) as error:
-        reason = error_message(error) if isinstance(error, ClientError) else error
-        return f"{_NEEDED}; IAM does not say whether it has them: {reason}"
+        reason = error_message(error) if isinstance(error, ClientError) else str(error)
+        return f"{_NEEDED}; IAM does not say whether it has them: {' '.join(reason.split())}"
     results = [result for answer in answers for result in answer["EvaluationResults"]]
     lacks = [result["EvalActionName"] for result in results if result["EvalDecision"] != "allowed"]
     if lacks:

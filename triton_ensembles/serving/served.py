@@ -88,7 +88,7 @@ def served(
     name, path = _name_of(path), repository_at(path)
     if (path / RECIPE).is_file():
         target = target_of("cpu", image) if (image := image_of_server(server)) else None
-        return of_built(built_of(path, progress, target), path, server)
+        return of_built(built_of(path, progress, target, single=single is not None), path, server)
     repositories = list(find_repositories(path))  # once: there may be a hundred thousand files
     message = f"this cannot be served, because check finds faults in {shown(path)}"
     refuse_faults(path, replace(here(server), single=single), message, repositories=repositories)
@@ -177,14 +177,14 @@ def repository_at(path: Path) -> Path:
 
 def built_of(folder: Path, progress: Progress, target: Target | None = None, *, single: bool = False) -> Built:
     """The ensemble of a project, built for ``target``, by default the project's own, which is served on this machine;
-    ``single`` is then whether it is for a single-model endpoint. Raises :class:`EnsembleError`."""
+    ``single``: for a single-model endpoint, if the target does not say so. Raises :class:`EnsembleError`."""
     folder = folder.resolve()
     if folder.parent.name != ENSEMBLES:
         message = f"a folder with {RECIPE} is built in its project, and this one is not in {ENSEMBLES}/"
         raise EnsembleError(message, path=folder, cure=f"move it into {ENSEMBLES}/ of a project")
     if target is None:
-        own = fused() if project_defaults(folder).get("target") == "fused" else CPU
-        target = replace(own, single=single)
+        target = fused() if project_defaults(folder).get("target") == "fused" else CPU
+    target = replace(target, single=single or target.single)
     return build(folder, target, Places.of(folder.parents[1]), allow_random=True, progress=progress)
 
 
