@@ -49,6 +49,7 @@ def build(
       build                                         for the server on this machine, as drawn
       build --target fused                          one model that runs all steps, for the server on this machine
       build --prove                                 load each archive once, and ask each model
+      build --single                                also what only a single-model endpoint of SageMaker takes
       build --target fused --image 24.09            the same for NVIDIA's image of Triton 24.09, on CPU instances
       build --target gpu --image 24.09              for a GPU, in NVIDIA's image of Triton 24.09
       build bert_trt --target gpu --image 24.09 --engines-from DIR

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from triton_ensembles.checking.single_model import named_in, single_model
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.commands.common.archives import chosen_archives, one_archive
 from triton_ensembles.deploy.archives import Archive, common_weights, refuse_faulty
@@ -17,7 +18,6 @@ from triton_ensembles.deploy.image import PIP_SERVER, image_uri
 from triton_ensembles.deploy.permissions import metrics_permissions
 from triton_ensembles.deploy.placement import DEFAULTS, chosen_image, chosen_instance, common_target, refuse_own_server
 from triton_ensembles.deploy.price import cost, hosting_price
-from triton_ensembles.deploy.single_model import named_in, single_model
 from triton_ensembles.deploy.stored import stored_archives, uploaded_etag
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination

@@ -57,13 +57,13 @@ def create_endpoint(
     from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
     from triton_ensembles.endpoint.running import RunningEndpoint
 
-    running = RunningEndpoint(url, region)
-    fill_bucket(running.client("s3"), _BUCKET, region, archives)
     variables = {} if completes else {ADDITIONAL_ARGS: "--disable-auto-complete-config"}
     place = f"s3://{_BUCKET}/"
     if single:
         place += "".join(archives)
         variables = variables_alone(list(archives.values()), variables, image)
+    running = RunningEndpoint(url, region)
+    fill_bucket(running.client("s3"), _BUCKET, region, archives)
     desired = DesiredEndpoint(ENDPOINT, _ROLE, image, _INSTANCE, 1, place, environment=variables)
     start(running.client("sagemaker"), ENDPOINT, desired.model, desired.config)
 
@@ -71,8 +71,8 @@ def create_endpoint(
 def variables_alone(archives: Sequence[Path], variables: Mapping[str, str], image: str) -> dict[str, str]:
     """``variables`` with those with which a single-model endpoint serves the one archive.
     Raises :class:`EnsembleError`: there is none or there are several, or ``check`` finds errors in it."""
+    from triton_ensembles.checking.single_model import named_in, single_model
     from triton_ensembles.deploy.archives import read_archive, refuse_faulty
-    from triton_ensembles.deploy.single_model import named_in, single_model
 
     if len(archives) != 1:
         message = f"a single-model endpoint serves one archive, and these are {len(archives)}"

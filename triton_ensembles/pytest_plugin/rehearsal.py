@@ -12,9 +12,9 @@ from typing import Any
 import boto3
 import pytest
 
+from triton_ensembles.checking.single_model import single_model
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.deploy.rehearsal import fill_bucket, start, variables_alone
-from triton_ensembles.deploy.single_model import single_model
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.places import RECIPE

@@ -11,8 +11,6 @@ from triton_ensembles.archive.write import write_archive
 from triton_ensembles.building.packed.proof import prove
 from triton_ensembles.building.packed.staging import place
 from triton_ensembles.building.planned.refusal import refuse_faults
-from triton_ensembles.checking.checker import repositories_at
-from triton_ensembles.deploy.single_model import named_in
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.files import file_digest
 from triton_ensembles.ground.progress import Progress
@@ -51,12 +49,9 @@ def pack(source: Served, archive: Path, progress: Progress, *, proof_log: Path |
         write_archive(staged, new, progress=progress)
         place_shown = archive if proof_log else Path(archive.name)  # the archive of an endpoint lasts no longer than it
         message = f"the archive of {shown(source.path)} has faults, so it was not written"
-        destination = replace(here(source.server), single=source.single)
-        repositories = repositories_at([new])
-        refuse_faults(new, destination, message, place_shown, repositories)
+        refuse_faults(new, replace(here(source.server), single=source.single), message, place_shown)
         if proof_log:
-            alone = named_in({}, repositories[0], destination) if source.single else None
-            prove(new, archive, source.python, proof_log, progress, alone=alone)
+            prove(new, archive, source.python, proof_log, progress, single=source.single)
         new.replace(archive)
     sha256 = file_digest(archive)
     return Packed(archive, sha256, changed=sha256 != before)

@@ -11,12 +11,13 @@ from pathlib import Path
 from triton_ensembles.building.planned.refusal import refuse_faults
 from triton_ensembles.checking.probe import Probe
 from triton_ensembles.checking.repository import find_repositories
-from triton_ensembles.checking.rule import ANYWHERE
+from triton_ensembles.checking.single_model import named_in
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.probing.load import LostError, wait_for_answer
 from triton_ensembles.probing.probe import Prober
 from triton_ensembles.sagemaker.extraction import ExtractionError, extract
+from triton_ensembles.triton.destination import Destination, SingleModel
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 
 _LOAD_SECONDS = 600  # SageMaker gives the download and the load of a model ten minutes
@@ -31,14 +32,14 @@ def prove(
     log: Path,
     progress: Progress,
     written: Mapping[str, Path] | None = None,
-    alone: Mapping[str, str] | None = None,
+    single: SingleModel | None = None,
 ) -> None:
     """Load ``archive``, which will be at ``shown_as``, once, in a server with this ``log``.
 
     Args:
         python: the minor version that its Python code is for; "" for any.
         written: the folders of its models as people wrote them, with their examples: also send each a request.
-        alone: the variables of a single-model endpoint, whose container loads it as it starts; None: a multi-model one.
+        single: how a single-model endpoint serves it, whose container loads it as it starts; None: a multi-model one.
 
     Raises:
         EnsembleError: it does not load, for Triton's reasons, or a model does not answer as its config says.
@@ -51,6 +52,8 @@ def prove(
             extract(archive, model, lambda _: None)
         except ExtractionError as error:
             raise EnsembleError(f"the archive cannot be unpacked: {error}", path=shown_as) from error
+        destination = Destination(single=single)
+        alone = named_in({}, *find_repositories(archive), destination) if single else None
         for _ in range(_TRIES):
             try:
                 with SageMakerServer(model if alone else empty, alone, log=log, python=python) as server:
@@ -73,7 +76,7 @@ def prove(
             prober = Prober(model, models, python, False, _LOAD_SECONDS, progress, written)
             message = f"the models do not answer as they should, so {shown(shown_as)} was not put there"
             refuse_faults(
-                archive, ANYWHERE, message, shown_as, [repository], lambda *_: [Probe(repository, prober.run())]
+                archive, destination, message, shown_as, [repository], lambda *_: [Probe(repository, prober.run())]
             )
 
 
