@@ -10,6 +10,14 @@ from tests.chain import NAME, write_chain
 from triton_ensembles import EnsembleError, build, check, clone, diff, graph, measure, read_recipe
 
 
+_CALL = """\
+        request = pb_utils.InferenceRequest(
+            model_name="helper", requested_output_names=["Y"], inputs=[pb_utils.Tensor("X", x)]
+        )
+        x = pb_utils.get_output_tensor_by_name(request.exec(), "Y").as_numpy()
+"""
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -48,8 +56,7 @@ def test_an_archive_is_checked_and_built_for_the_mode_that_it_is_for(tmp_path: P
     folder = tmp_path / "ensembles" / NAME
     shutil.copytree(folder / "second", folder / "helper")
     code = folder / "second" / "1" / "model.py"
-    call = 'pb_utils.InferenceRequest(model_name="helper", inputs=[], requested_output_names=["Y"]).exec()\n        '
-    code.write_text(code.read_text().replace("return pb_utils", f"{call}return pb_utils"))
+    code.write_text(code.read_text().replace("        return pb_utils", f"{_CALL}        return pb_utils"))
     assert [fault.rule for fault in check(folder).faults if fault.severity == "error"] == ["sagemaker-bls"]
     assert not check(folder, single=True).errors
     with pytest.raises(EnsembleError, match="sagemaker-bls"):

@@ -128,7 +128,7 @@ def test_precisions_differ_in_size_and_in_what_their_builds_have_measured(old: P
         records = {"net/1/model.onnx": {"sha256": digest, **measured}, "pre/1/x": "damaged"}
         (folder / "manifest.json").write_text(json.dumps({"ensemble": "top", "artifacts": records}))
 
-    (new / "net" / "1" / "model.onnx").write_bytes(b"x" * 3_000_000)
+    (new / "net" / "1" / "more.bin").write_bytes(bytes(3_000_000))
     write_manifest(old, "a", facts={"precision": "fp16", "gpu": "any", "mean_cosine_to_fp32": 0.9999})
     write_manifest(new, "b", accuracy={"precision": "int8", "least_cosine": 0.988})
     measured = "precision fp16, mean cosine to fp32 0.9999", "precision int8, least cosine 0.988"

@@ -53,7 +53,10 @@ def prove(
         except ExtractionError as error:
             raise EnsembleError(f"the archive cannot be unpacked: {error}", path=shown_as) from error
         destination = Destination(single=single)
-        alone = named_in({}, *find_repositories(archive), destination) if single else None
+        alone: Mapping[str, str] | None = None
+        if single:
+            (repository,) = find_repositories(archive)
+            alone = named_in({}, repository, destination)
         for _ in range(_TRIES):
             try:
                 with SageMakerServer(model if alone else empty, alone, log=log, python=python) as server:
