@@ -9,7 +9,6 @@ import pytest
 from tests.chain import NAME, write_chain
 from triton_ensembles import EnsembleError, build, check, clone, diff, graph, measure, read_recipe
 
-
 _CALL = """\
         request = pb_utils.InferenceRequest(
             model_name="helper", requested_output_names=["Y"], inputs=[pb_utils.Tensor("X", x)]
