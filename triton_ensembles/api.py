@@ -60,7 +60,7 @@ def check(
         EnsembleError: a path does not exist, there is no model at all, or there is no such target, image or instance.
     """
     from triton_ensembles.checking.checker import check as check_paths
-    from triton_ensembles.triton.destination import Destination, SingleModel
+    from triton_ensembles.triton.destination import UNDECIDED, Destination
     from triton_ensembles.triton.releases import check_image, check_instance
 
     locations = [Path(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
@@ -72,7 +72,7 @@ def check(
         check_image(image)
     if instance:
         check_instance(instance)
-    return check_paths(locations, Destination(target, instance, image, single=SingleModel(None) if single else None))
+    return check_paths(locations, Destination(target, instance, image, single=UNDECIDED if single else None))
 
 
 def build(

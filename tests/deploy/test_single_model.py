@@ -205,6 +205,19 @@ def test_what_it_cannot_serve_is_one_line_and_leaves_nothing(
     assert nothing_left(local)
 
 
+def test_what_a_newer_container_streams_is_uploaded_and_refused_by_the_local_endpoint_by_name(
+    run: Run, local: LocalEndpoint, tmp_path: Path
+) -> None:
+    """Otherwise nobody could deploy on AWS what only a single-model endpoint takes."""
+    streams = ("--env", "SAGEMAKER_TRITON_INFERENCE_TYPE=generate_stream")
+    refused = deployed(run, archive(tmp_path, DECOUPLED), *NEW, *streams)
+    assert isinstance(
+        refused.exception, EnsembleError
+    ) and "the local endpoint has infer alone" in refused.output + str(refused.exception)
+    assert run(undeploy, *NAME).exit_code == 0
+    assert nothing_left(local)
+
+
 def test_check_says_which_mode_an_archive_fits(tmp_path: Path) -> None:
     def checked(files: dict[str, bytes], *options: str) -> str:
         return CliRunner().invoke(check_command, [str(archive(tmp_path, files)), *options]).output
@@ -214,6 +227,8 @@ def test_check_says_which_mode_an_archive_fits(tmp_path: Path) -> None:
     assert "error" not in checked(CALLING, "--single")
     assert "error" not in checked(STEP_CALLS, "--single")
     assert "error" not in checked(TWO, "--single")
+    assert "sagemaker-decoupled" in checked(DECOUPLED, "--single")
+    assert "error" not in checked(DECOUPLED, "--single", "--image", "25.04")
 
 
 def test_an_ensemble_whose_step_calls_is_built_proven_and_served_for_this_mode_alone(

@@ -19,7 +19,7 @@ from triton_ensembles.commands.common import options, output
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.project.recipe.places import RECIPE, find_ensembles
-from triton_ensembles.triton.destination import Destination, SingleModel
+from triton_ensembles.triton.destination import UNDECIDED, Destination
 from triton_ensembles.triton.dockerfile import dockerfile_of
 from triton_ensembles.triton.home import Installation
 from triton_ensembles.triton.targets import NAMES
@@ -154,7 +154,7 @@ def check_command(
     started = time.perf_counter()
     destination = Destination(target or "", instance or "", "" if not image or image == PIP_SERVER else image)
     if single:
-        destination = replace(destination, single=SingleModel(None))
+        destination = replace(destination, single=UNDECIDED)
     try:
         chosen = [path_of(text) for text in paths] or [options.current_places().ensembles]
         if paths and target != "cpu" and (not image or options.is_of_project("image")):

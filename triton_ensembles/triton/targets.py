@@ -15,7 +15,7 @@ the right Python: the one from a wheel, or that of NVIDIA's image of one release
 from dataclasses import dataclass, replace
 
 from triton_ensembles.ground.errors import UsageError
-from triton_ensembles.triton.destination import Destination, SingleModel
+from triton_ensembles.triton.destination import UNDECIDED, Destination
 from triton_ensembles.triton.home import VERSION, server_python
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 from triton_ensembles.triton.releases import Release, check_image, image_of, releases, version
@@ -49,7 +49,7 @@ class Target:
     @property
     def destination(self) -> Destination:
         """Destination for ``check``."""
-        return Destination(self.name, self.instance, self.image, single=SingleModel(None) if self.single else None)
+        return Destination(self.name, self.instance, self.image, single=UNDECIDED if self.single else None)
 
     @property
     def server(self) -> str:
