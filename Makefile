@@ -51,7 +51,7 @@ fuzz: .venv/ready ## Draw new examples for the property tests for SECONDS (3600)
 	@.venv/bin/python -m tests.fuzz --seconds $(or $(SECONDS),3600)
 
 build-ensembles: .venv/ready ## Build dist/TARGET/NAME.tar.gz for the leading ensembles, or those in ENSEMBLES, and load each once
-	@$(CLI) build $(OPTIONS) $(if $(IMAGE)$(filter gpu,$(TARGET)),,--prove) $(if $(ENGINES_FROM),--engines-from "$(ENGINES_FROM)")
+	@$(CLI) build $(SINGLE_OPTION) $(OPTIONS) $(if $(IMAGE)$(filter gpu,$(TARGET)),,--prove) $(if $(ENGINES_FROM),--engines-from "$(ENGINES_FROM)")
 
 serve-local: not-gpu .venv/ready ## Build, then serve on HTTP 8000, gRPC 8001, metrics 8002 until Ctrl-C
 	@$(CLI) serve $(OPTIONS)
@@ -85,10 +85,9 @@ endpoint: .venv/ready ## Serve the SageMaker API on this machine; prints the var
 	@$(CLI) endpoint
 
 # Plain boto3: on AWS, or on the local endpoint when AWS_ENDPOINT_URL is exported.
+SINGLE_OPTION = $(if $(SINGLE),$(SINGLE) --single)
 DEPLOY_OPTIONS = $(if $(ROLE),--role $(ROLE)) $(PLACE_OPTIONS)
 RANDOM_OPTION = $(if $(ALLOW_RANDOM),--allow-random)
-
-SINGLE_OPTION = $(if $(SINGLE),$(SINGLE) --single)
 
 upload: build-ensembles ## Build, check, and copy the archives to S3 (ALLOW_RANDOM=1 for random weights)
 	@$(CLI) upload --endpoint $(ENDPOINT) --target $(TARGET) $(RANDOM_OPTION) $(SINGLE_OPTION)

@@ -1,5 +1,6 @@
 """The functions for import refuse wrong arguments as the command line does: with an error and its cure."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,6 +8,13 @@ import pytest
 
 from tests.chain import NAME, write_chain
 from triton_ensembles import EnsembleError, build, check, clone, diff, graph, measure, read_recipe
+
+_CALL = """\
+        request = pb_utils.InferenceRequest(
+            model_name="helper", requested_output_names=["Y"], inputs=[pb_utils.Tensor("X", x)]
+        )
+        x = pb_utils.get_output_tensor_by_name(request.exec(), "Y").as_numpy()
+"""
 
 
 @pytest.mark.parametrize(
@@ -39,6 +47,23 @@ def test_a_wrong_argument_is_an_error_with_its_cure(
     with pytest.raises(EnsembleError) as caught:
         call()
     assert words in str(caught.value)
+
+
+def test_an_archive_is_checked_and_built_for_the_mode_that_it_is_for(tmp_path: Path) -> None:
+    """Otherwise what only a single-model endpoint takes cannot be built from a script."""
+    write_chain(tmp_path)
+    folder = tmp_path / "ensembles" / NAME
+    shutil.copytree(folder / "second", folder / "helper")
+    code = folder / "second" / "1" / "model.py"
+    code.write_text(code.read_text().replace("        return pb_utils", f"{_CALL}        return pb_utils"))
+    assert [fault.rule for fault in check(folder).faults if fault.severity == "error"] == ["sagemaker-bls"]
+    assert not check(folder, single=True).errors
+    with pytest.raises(EnsembleError, match="sagemaker-bls"):
+        build(folder)
+    built = build(folder, single=True)
+    assert check(built.archive).errors and not check(built.archive, single=True).errors
+    assert (built.repository / "helper" / "config.pbtxt").is_file(), "it is called by this name"
+    assert (built.repository / f"{NAME}.second" / "config.pbtxt").is_file()
 
 
 def test_an_ensemble_behind_a_link_keeps_its_name(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ SLOW = (
     "deploy/test_fused_in_images.py",
     "deploy/test_local_endpoint.py::test_the_example_runs",
     "deploy/test_single_model.py::test_what_a_single_model_endpoint_takes_answers_without_a_target_model",
+    "deploy/test_single_model.py::test_an_ensemble_whose_step_calls_is_built_proven_and_served_for_this_mode_alone",
     "docs/test_pytest.py",
     "docs/test_python.py",
     "endpoint/hosting/test_chaos.py",

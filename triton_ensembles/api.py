@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,9 @@ def _with_extra(name: str) -> Iterator[None]:
         raise missing_extra(error, name) or error from error
 
 
-def check(paths: StrPath | Iterable[StrPath], *, target: str = "", image: str = "", instance: str = "") -> Report:
+def check(
+    paths: StrPath | Iterable[StrPath], *, target: str = "", image: str = "", instance: str = "", single: bool = False
+) -> Report:
     """Every fault of model repositories and archives. Nothing is executed, imported or unpacked.
 
     Args:
@@ -47,6 +50,7 @@ def check(paths: StrPath | Iterable[StrPath], *, target: str = "", image: str = 
         target: "cpu", "gpu" or "fused"; "" if it is not decided.
         image: the release of Triton's image, such as "24.09"; "" for this project's own server.
         instance: an instance type of SageMaker, such as "ml.g5.xlarge".
+        single: for a single-model endpoint, instead of a multi-model one.
 
     Returns:
         ``faults`` (each with ``rule``, ``severity``, ``place``, ``message`` and ``cure``), ``errors`` and ``warnings``
@@ -56,7 +60,7 @@ def check(paths: StrPath | Iterable[StrPath], *, target: str = "", image: str = 
         EnsembleError: a path does not exist, there is no model at all, or there is no such target, image or instance.
     """
     from triton_ensembles.checking.checker import check as check_paths
-    from triton_ensembles.triton.destination import Destination
+    from triton_ensembles.triton.destination import UNDECIDED, Destination
     from triton_ensembles.triton.releases import check_image, check_instance
 
     locations = [Path(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
@@ -68,7 +72,7 @@ def check(paths: StrPath | Iterable[StrPath], *, target: str = "", image: str = 
         check_image(image)
     if instance:
         check_instance(instance)
-    return check_paths(locations, Destination(target, instance, image))
+    return check_paths(locations, Destination(target, instance, image, single=UNDECIDED if single else None))
 
 
 def build(
@@ -77,6 +81,7 @@ def build(
     target: str = "cpu",
     image: str = "",
     instance: str = "",
+    single: bool = False,
     random: bool = False,
     weights_dir: StrPath | None = None,
     prove: bool = False,
@@ -88,6 +93,7 @@ def build(
         target: "cpu", "gpu" or "fused".
         image: the release of NVIDIA's image that the archive is for, such as "24.09"; gpu needs it.
         instance: the instance type of SageMaker that it is for.
+        single: for a single-model endpoint, instead of a multi-model one.
         random: use seeded random weights where a source is not available.
         weights_dir: a folder of source files that you already have.
         prove: load the archive once in the server on this machine.
@@ -108,7 +114,7 @@ def build(
         folder, places = _folder_and_places(folder)
         return build_ensemble(
             folder,
-            target_of(target, image, instance),
+            replace(target_of(target, image, instance), single=single),
             places,
             allow_random=random,
             weights_dir=Path(weights_dir) if weights_dir else None,

@@ -88,6 +88,10 @@ def test_what_was_not_looked_at_is_not_gone() -> None:
     run(MODELS, "others", "--image", "23.04", "--write-baseline", KNOWN)
     assert "gone" not in run(MODELS, "--image", "23.04", "--baseline", KNOWN).output
     assert "gone" not in run(MODELS, "others", "--baseline", KNOWN).output  # image-not-on-sagemaker
+    write_model(MODELS, python_model(), "beside")
+    packed = (MODELS, "--instance", "ml.m5.xlarge")
+    run(*packed, "--write-baseline", KNOWN)
+    assert "gone" not in run(*packed, "--single", "--baseline", KNOWN).output  # sagemaker-no-ensemble
 
 
 def test_the_file_is_the_same_for_the_same_faults_and_has_a_line_for_each() -> None:

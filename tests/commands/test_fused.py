@@ -132,6 +132,12 @@ def test_make_passes_the_target_on() -> None:
         assert f"build.py {command}" in printed
 
 
+def test_make_has_an_archive_for_a_single_model_endpoint_checked_for_it_before_it_is_built() -> None:
+    printed = " ".join(make("-n", "-o", ".venv/ready", "deploy", "SINGLE=digits").stdout.split())
+    for command in ("build digits --single", "upload --endpoint triton-ensembles --target cpu digits --single"):
+        assert f"build.py {command}" in printed
+
+
 def test_make_refuses_to_serve_for_a_gpu() -> None:
     for words, code in ((["TARGET=gpu"], 2), (["TARGET=fused"], 0), ([], 0)):
         assert make("not-gpu", *words).returncode == code

@@ -121,6 +121,26 @@ def test_weights_are_told_by_their_content_and_onnx_by_its_signature(old: Path, 
     assert lines == [" inputs: X FP32 [-1, 4]", "-outputs: Y FP32 [-1, 2]", "+outputs: Y FP32 [-1, 3]"]
 
 
+def test_precisions_differ_in_size_and_in_what_their_builds_have_measured(old: Path, new: Path) -> None:
+    """Otherwise nobody knows what the smaller one costs."""
+
+    def write_manifest(folder: Path, digest: str, **measured: object) -> None:
+        records = {"net/1/model.onnx": {"sha256": digest, **measured}, "pre/1/x": "damaged"}
+        (folder / "manifest.json").write_text(json.dumps({"ensemble": "top", "artifacts": records}))
+
+    (new / "net" / "1" / "more.bin").write_bytes(bytes(3_000_000))
+    write_manifest(old, "a", facts={"precision": "fp16", "gpu": "any", "mean_cosine_to_fp32": 0.9999})
+    write_manifest(new, "b", accuracy={"precision": "int8", "least_cosine": 0.988})
+    measured = "precision fp16, mean cosine to fp32 0.9999", "precision int8, least cosine 0.988"
+    result = compared(old, new)
+    assert ("accuracy", "net/1/model.onnx", *measured) in changes(result)
+    assert result["sizes"][1] - result["sizes"][0] > 2_000_000
+    printed = run(old, new).output
+    assert " -> ".join(measured) in printed and "size 0.0 MB -> 3.0 MB" in printed
+    write_manifest(new, "a", accuracy={"precision": "int8", "least_cosine": 0.987})
+    assert "accuracy" not in [kind for kind, *_ in changes(compared(old, new))], "another processor rounds differently"
+
+
 def test_a_completed_config_is_compared_as_triton_completes_it(tmp_path: Path) -> None:
     for name, width in (("old", 2), ("new", 3)):
         (tmp_path / name / "net" / "1").mkdir(parents=True)

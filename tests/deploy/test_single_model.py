@@ -12,10 +12,12 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.commands.projects import run_in
 from tests.deploy.conftest import export
 from tests.deploy.test_local_endpoint import ROLE, nothing_left
-from tests.endpoint.hosting.archives import body, ensemble, model, packed
+from tests.endpoint.hosting.archives import body, ensemble, model, packed, written
 from triton_ensembles.commands.autoscale import autoscale
+from triton_ensembles.commands.build import build
 from triton_ensembles.commands.check import check_command
 from triton_ensembles.commands.deploy import deploy
 from triton_ensembles.commands.invoke import invoke
@@ -24,6 +26,7 @@ from triton_ensembles.commands.undeploy import undeploy
 from triton_ensembles.commands.upload import upload
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import file_digest
 
 NAME = ("--endpoint", "alone")
 CALL = """request = pb_utils.InferenceRequest(model_name="helper", requested_output_names=["Y"],
@@ -202,6 +205,17 @@ def test_what_it_cannot_serve_is_one_line_and_leaves_nothing(
     assert nothing_left(local)
 
 
+def test_what_a_newer_container_streams_is_uploaded_and_refused_by_the_local_endpoint_by_name(
+    run: Run, local: LocalEndpoint, tmp_path: Path
+) -> None:
+    """Otherwise nobody could deploy on AWS what only a single-model endpoint takes."""
+    streams = ("--env", "SAGEMAKER_TRITON_INFERENCE_TYPE=generate_stream")
+    refused = deployed(run, archive(tmp_path, DECOUPLED), *NEW, *streams)
+    assert "the local endpoint has infer alone" in f"{refused.output}{refused.exception}"
+    assert run(undeploy, *NAME).exit_code == 0
+    assert nothing_left(local)
+
+
 def test_check_says_which_mode_an_archive_fits(tmp_path: Path) -> None:
     def checked(files: dict[str, bytes], *options: str) -> str:
         return CliRunner().invoke(check_command, [str(archive(tmp_path, files)), *options]).output
@@ -211,6 +225,49 @@ def test_check_says_which_mode_an_archive_fits(tmp_path: Path) -> None:
     assert "error" not in checked(CALLING, "--single")
     assert "error" not in checked(STEP_CALLS, "--single")
     assert "error" not in checked(TWO, "--single")
+    assert "sagemaker-decoupled" in checked(DECOUPLED, "--single")
+    assert "error" not in checked(DECOUPLED, "--single", "--image", "25.04")
+
+
+def test_an_ensemble_whose_step_calls_is_built_proven_and_served_for_this_mode_alone(
+    run: Run, local: LocalEndpoint, tmp_path: Path
+) -> None:
+    """The step calls the other model by its name, which the build therefore leaves as it is."""
+    steps = model("a", execute="x = x + 1") | model("b", execute=CALL) | HELPER
+    written(ensemble("ensemble", "a", "b") | steps, tmp_path / "ensembles" / "pipe")
+    (tmp_path / "ensembles" / "pipe" / "ensemble.toml").write_text('description = "calls"\n')
+    refused = run_in(tmp_path, "build", "pipe")
+    assert refused.exit_code == 1 and re.search("sagemaker-bls(?s:.*)deploy --single", refused.output)
+    assert not (tmp_path / "dist").exists() or not list((tmp_path / "dist").rglob("*.tar.gz"))
+    assert run_in(tmp_path, "check", "pipe", "--run").exit_code == 1
+    for words in (
+        ("check", "pipe", "--run", "--single"),
+        ("build", "pipe", "--single", "--prove"),
+        ("upload", "pipe", *NAME, "--single"),
+        ("deploy", "pipe", *NAME, "--single", "--role", ROLE),
+    ):
+        done = run_in(tmp_path, *words)
+        assert done.exit_code == 0, f"{words}: {done.output}{done.exception}"
+        assert "asking helper" in done.output or words[0] in ("upload", "deploy")
+    assert ask(local, 1, 3) == [20, 40]
+
+
+def test_a_repository_is_packed_for_this_mode_and_proven_in_it(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(CALLING, tmp_path / "models")
+    refused = run(build, "models")
+    assert refused.exit_code == 1 and "sagemaker-no-ensemble" in str(refused.exception)
+    made = run(build, "models", "--single")
+    assert made.exit_code == 0, f"{made.output}{made.exception}"
+    digest = file_digest(tmp_path / "dist" / "models.tar.gz")
+    broken = "np.array([]).reshape(3)"
+    for files in (model("helper", initialize=broken), HELPER | model("caller", broken, CALL)):  # both are loaded
+        written(files, tmp_path / "models")
+        failed = run(build, "models", "--single")
+        assert failed.exit_code == 1 and re.search("does not load(?s:.*)cannot reshape", str(failed.exception))
+        assert file_digest(tmp_path / "dist" / "models.tar.gz") == digest
 
 
 def test_metrics_set_the_variables_of_the_guide_and_a_wrong_namespace_is_refused(
@@ -220,6 +277,7 @@ def test_metrics_set_the_variables_of_the_guide_and_a_wrong_namespace_is_refused
     made = deployed(run, path, "--metrics", "Mine/Triton")
     assert made.exit_code == 0, f"{made.output}{made.exception}"
     assert "the role needs cloudwatch:PutMetricData" in made.output
+    assert "IAM does not say whether it has them: iam:SimulatePrincipalPolicy is not supported locally" in made.output
     variables = container(local)["Environment"]
     assert variables["SAGEMAKER_TRITON_METRIC_NAMESPACE"] == "Mine/Triton"
     assert variables["SAGEMAKER_TRITON_PUBLISH_METRICS_TO_CLOUDWATCH"] == "true"

@@ -224,9 +224,10 @@ def test_newer_parts_of_the_api_are_refused_with_what_to_use_instead(
     status, reply = raw(local, "CreateEndpointConfig", {"EndpointConfigName": "c", "ProductionVariants": variants})
     assert (status, reply["__type"]) == (400, "NotSupportedLocally"), reply
     assert re.search(words, reply["message"])
-    status, reply = raw(local, "CreateInferenceRouter", {})
-    assert (status, reply["__type"]) == (400, "NotSupportedLocally"), reply
-    assert "call the endpoint itself" in reply["message"]
+    for operation in ("CreateInferenceRouter", "ListInferenceRouters"):
+        status, reply = raw(local, operation, {})
+        assert (status, reply["__type"]) == (400, "NotSupportedLocally"), reply
+        assert "call the endpoint itself" in reply["message"]
 
 
 def test_lists_come_in_pages_filtered_and_sorted(deployer: Deployer, shared: str, sagemaker: Any) -> None:

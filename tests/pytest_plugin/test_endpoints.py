@@ -7,6 +7,7 @@ from textwrap import dedent
 
 import pytest
 
+from tests.endpoint.hosting.archives import model, packed, written
 from tests.pytest_plugin.conftest import Run
 from triton_ensembles.endpoint.local import LocalEndpoint
 
@@ -118,6 +119,35 @@ def test_no_test_sees_what_another_has_created_or_what_the_user_has_of_aws(
     assert "Loading SageMaker TargetModel: chain.tar.gz" in shown
     assert "rows 1" not in shown  # of the tests before
     assert "being-created" not in shown
+
+
+def test_a_single_model_endpoint(of_the_user: None, project: Path, run: Run) -> None:
+    """Of a repository that a multi-model endpoint cannot serve: a model that calls another, and no ensemble."""
+    call = """request = pb_utils.InferenceRequest(model_name="helper", requested_output_names=["Y"],
+                inputs=[pb_utils.Tensor("X", x)])
+            x = pb_utils.get_output_tensor_by_name(request.exec(), "Y").as_numpy()"""
+    helper = model("helper", execute="x = x * 10")
+    written(model("caller", execute=call) | helper, project / "calling")
+    (project / "pair.tar.gz").write_bytes(packed(model("a") | model("b")))
+    code = """
+        def test_it_answers_without_a_target_model(sagemaker_endpoint):
+            with pytest.raises(Exception, match="sagemaker-no-ensemble"):
+                sagemaker_endpoint.deploy("calling")
+            name = sagemaker_endpoint.deploy("calling", single=True)
+            answer = sagemaker_endpoint.client("sagemaker-runtime").invoke_endpoint(
+                EndpointName=name, ContentType="application/json", Body=BODY.replace("[1, 3]", "[3]"))
+            assert json.load(answer["Body"])["outputs"][0]["data"] == [10, 20, 30]
+
+        def test_what_it_cannot_serve_is_refused_before_anything_is_created(sagemaker_endpoint):
+            for paths, words in ((("calling", "pair.tar.gz"), "serves one archive, and these are 2; name one"),
+                                 ((), "and these are 0"), (("pair.tar.gz",), "any of these may be meant: 'a' and 'b'")):
+                with pytest.raises(Exception, match=words):
+                    sagemaker_endpoint.deploy(*paths, single=True)
+            assert sagemaker_endpoint.client("s3").list_buckets()["Buckets"] == []
+            named = {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "b"}
+            assert sagemaker_endpoint.deploy("pair.tar.gz", single=True, environment=named)
+    """
+    run(_ASK + dedent(code)).assert_outcomes(passed=2)
 
 
 def test_what_an_endpoint_that_runs_already_holds_stays(

@@ -241,7 +241,8 @@ def _prove(archive: Path, plan: BuildPlan, places: Places, python: str, progress
     form = places.form(plan.target.name, plan.target.image)
     log = places.build / form / f"{plan.name}.proof.log"
     written = {name: plan.folder / step for name, step in plan.folders.items()} if ask else None
-    prove_archive(archive, places.archive(form, plan.name), python, log, progress, written)
+    single = plan.target.destination.single
+    prove_archive(archive, places.archive(form, plan.name), python, log, progress, written, single)
 
 
 def _write_state(path: Path, state: Mapping[str, Any]) -> None:

@@ -136,4 +136,5 @@ def _parsed(row: dict[str, Any]) -> tuple[Entry, int]:
 
 
 def _words(destination: Destination) -> dict[str, str]:
-    return {name: value for name, value in vars(destination).items() if isinstance(value, str) and value}
+    words = {name: value for name, value in vars(destination).items() if isinstance(value, str) and value}
+    return words | ({"single": "yes"} if destination.single else {})

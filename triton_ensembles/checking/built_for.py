@@ -1,6 +1,7 @@
 """The target that an archive was built for, as its manifest says, and the Python that runs its steps."""
 
 import json
+import re
 from typing import Any
 
 from triton_ensembles.archive.manifest import MANIFEST
@@ -9,6 +10,8 @@ from triton_ensembles.checking.repository import Model, Repository
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.home import server_python
 from triton_ensembles.triton.releases import Release, image_of
+
+_MEASURED = re.compile("^precision$|cosine|kept")  # the facts of a plan that are about its accuracy
 
 
 def manifest(repository: Repository) -> dict[str, Any]:
@@ -45,6 +48,12 @@ def fact(record: dict[str, Any], key: str) -> str:
     """A fact about an artifact, "" when its record has none."""
     value = table(record, "facts").get(key)
     return str(value) if isinstance(value, str | int | float) else ""
+
+
+def measured(record: dict[str, Any]) -> str:
+    """What the build has measured of an artifact: ``precision int8, least cosine to fp32 0.988``; "" for nothing."""
+    facts = {key: value for key, value in table(record, "facts").items() if _MEASURED.search(key)}
+    return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in (facts | table(record, "accuracy")).items())
 
 
 def is_for_own_server(repository: Repository) -> bool:

@@ -1,5 +1,6 @@
 """``build``: ensembles into dist/."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -14,6 +15,7 @@ from triton_ensembles.commands.common.builds import build_all, pack_all
 @click.argument("names", nargs=-1, metavar="[ENSEMBLE|PATH]...")
 @options.with_weights
 @options.for_target
+@options.single
 @output.quiet
 @output.json_format
 @click.option("--engines-from", type=options.FOLDER, help="gpu: TensorRT plans that the scripts of `engines` built.")
@@ -28,6 +30,7 @@ def build(
     names: tuple[str, ...],
     weights: Weights,
     chosen_target: options.BuildTarget,
+    single: bool,
     engines_from: Path | None,
     prove: bool,
     locked: bool,
@@ -46,6 +49,7 @@ def build(
       build                                         for the server on this machine, as drawn
       build --target fused                          one model that runs all steps, for the server on this machine
       build --prove                                 load each archive once, and ask each model
+      build --single                                also what only a single-model endpoint of SageMaker takes
       build --target fused --image 24.09            the same for NVIDIA's image of Triton 24.09, on CPU instances
       build --target gpu --image 24.09              for a GPU, in NVIDIA's image of Triton 24.09
       build bert_trt --target gpu --image 24.09 --engines-from DIR
@@ -57,14 +61,14 @@ def build(
                     "failed": [{name, error}]}
     """
     selected = chosen(names, fuses=chosen_target.target == "fused")
+    made_for = replace(chosen_target.built(), single=single)
     if selected.paths:
         if selected.ensembles:
             raise click.UsageError(f"build ensembles and paths apart: {selected.ensembles[0]} is an ensemble")
-        pack_all(selected.paths, chosen_target.built(), ask=prove)
+        pack_all(selected.paths, made_for, ask=prove)
         return
     if engines_from and chosen_target.target != "gpu":
         raise click.UsageError("--engines-from is for --target gpu: no other target uses TensorRT plans")
     if prove and chosen_target.target == "gpu":
         raise click.UsageError("--prove is for the server on this machine, which has no GPU: use NVIDIA's image")
-    made_for = chosen_target.built()
     build_all(selected.ensembles, weights, made_for, engines_from, prove=prove, keep_locks=locked, is_result=True)

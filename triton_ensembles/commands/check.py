@@ -19,7 +19,7 @@ from triton_ensembles.commands.common import options, output
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.project.recipe.places import RECIPE, find_ensembles
-from triton_ensembles.triton.destination import Destination, SingleModel
+from triton_ensembles.triton.destination import UNDECIDED, Destination
 from triton_ensembles.triton.dockerfile import dockerfile_of
 from triton_ensembles.triton.home import Installation
 from triton_ensembles.triton.targets import NAMES
@@ -154,14 +154,14 @@ def check_command(
     started = time.perf_counter()
     destination = Destination(target or "", instance or "", "" if not image or image == PIP_SERVER else image)
     if single:
-        destination = replace(destination, single=SingleModel(None))
+        destination = replace(destination, single=UNDECIDED)
     try:
         chosen = [path_of(text) for text in paths] or [options.current_places().ensembles]
         if paths and target != "cpu" and (not image or options.is_of_project("image")):
             destination = _with_dockerfile(destination, chosen)
         known = Baseline.read(baseline) if baseline else None
         repositories = repositories_at(chosen)
-        run = _running(target, image, timeout, server) if runs else None
+        run = _running(target, image, timeout, server, single=single) if runs else None
         report = _compared(report_on(repositories, chosen, destination, run), known, destination, has_run=runs)
         if fix:
             fixes = exact_fixes(repositories, report.faults, lambda read: report_on(read, chosen, destination).faults)
@@ -196,11 +196,13 @@ def _of_fixes(fixes: Fixes, report: Report, written: bool) -> str:
     return f"fixed {faults} in {files}{more}{again}" if written else f"--write fixes {faults} in {files}{more}"
 
 
-def _running(target: str | None, image: str | None, seconds: float, server: Installation | None) -> Run:
+def _running(
+    target: str | None, image: str | None, seconds: float, server: Installation | None, *, single: bool
+) -> Run:
     from triton_ensembles.serving.running import Running  # which needs more than the light core
 
     served_here = options.BuildTarget(target or "cpu", image or "", "").served_here(server)
-    return Running(served_here, seconds, output.progress(), server)
+    return Running(replace(served_here, single=single), seconds, output.progress(), server)
 
 
 def _compared(report: Report, baseline: Baseline | None, destination: Destination, *, has_run: bool = False) -> Report:

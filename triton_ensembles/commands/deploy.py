@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from triton_ensembles.checking.single_model import named_in, single_model
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.commands.common.archives import chosen_archives, one_archive
 from triton_ensembles.deploy.archives import Archive, common_weights, refuse_faulty
@@ -14,9 +15,9 @@ from triton_ensembles.deploy.bucket import S3Prefix, archive_prefix
 from triton_ensembles.deploy.deployment import deploy_endpoint
 from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
 from triton_ensembles.deploy.image import PIP_SERVER, image_uri
+from triton_ensembles.deploy.permissions import metrics_permissions
 from triton_ensembles.deploy.placement import DEFAULTS, chosen_image, chosen_instance, common_target, refuse_own_server
 from triton_ensembles.deploy.price import cost, hosting_price
-from triton_ensembles.deploy.single_model import named_in, single_model
 from triton_ensembles.deploy.stored import stored_archives, uploaded_etag
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
@@ -126,6 +127,8 @@ def deploy(
     if uri != PIP_SERVER and not destination.image_names_release:
         click.echo(f"note: the image {uri} names no release, so the archives were not checked against its content")
     _refuse_missing(aws, place, chosen, alone=single)
+    if namespace is not None:
+        click.echo(f"note: {metrics_permissions(aws, role, variables[METRIC_NAMESPACE], variables[LOG_GROUP])}")
     # Only the manifests of our builds say where weights come from.
     if all(archive.weights for archive in chosen) and is_known(ADDITIONAL_ARGS, destination.release):
         variables = {ADDITIONAL_ARGS: "--disable-auto-complete-config"} | variables
@@ -181,8 +184,6 @@ def _refuse_missing(aws: Aws, place: S3Prefix, archives: Sequence[Archive], *, a
 
 def _published(endpoint: str, namespace: str) -> dict[str, str]:
     """The variables of AWS's guide, "Publishing Triton metrics to CloudWatch"."""
-    click.echo("note: for --metrics the role needs cloudwatch:PutMetricData, and logs:CreateLogGroup, CreateLogStream,")
-    click.echo("      DescribeLogStreams and PutLogEvents (AmazonSageMakerFullAccess has them)")
     switches = {ALLOW_METRICS: "true", PUBLISH_METRICS: "true"}
     return switches | {METRIC_NAMESPACE: namespace, LOG_GROUP: f"/aws/sagemaker/Endpoints/{endpoint}"}
 

@@ -57,7 +57,8 @@ def diff(context: click.Context, old: str, new: str, names: tuple[str, ...], ima
 
     \b
     --format json: {"same": bool, "client_notices": bool, "repositories": [{name, changes: [{model, kind, name, before,
-                    after, lines}], client: [text], client_notices, answers_may_differ, identical, identical_bytes}]}
+                    after, lines}], client: [text], client_notices, answers_may_differ, identical, identical_bytes,
+                    sizes: [before, after]}]}
       of targets: {"servers": {property: {before, after}}, "ensembles": [{name, diff: [line]} or {name, error}]}
     """
     if {old, new} <= set(NAMES) and not (Path(old).exists() and Path(new).exists()):
@@ -91,6 +92,9 @@ def _show(result: Comparison, *, alone: bool) -> None:
             model = change.model
             output.result(f"  {model}" if model else "  the repository", bold=True)
         _show_change(change)
+    before, after = (f"{size / 1e6:,.1f} MB" for size in result.sizes)
+    if before != after:
+        output.result(f"  size {before} -> {after}")
     if result.identical:
         weights = "1 file of weights is" if result.identical == 1 else f"{result.identical} files of weights are"
         output.result(f"  {weights} identical ({result.identical_bytes / 1e6:,.1f} MB)")

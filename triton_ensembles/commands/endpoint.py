@@ -4,6 +4,7 @@ import os
 import signal
 import tempfile
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -88,8 +89,8 @@ def endpoint(
             raise click.UsageError("--single serves one archive, repository or ensemble: name it")
         hosted = None
         if names:
-            target = chosen_target.served_here(server)
-            hosted = hosted_of(chosen(names), Path(scratch), target, single=single, server=server)
+            target = replace(chosen_target.served_here(server), single=single)
+            hosted = hosted_of(chosen(names), Path(scratch), target, server)
         failures: list[Exception] = []
 
         def finish() -> None:

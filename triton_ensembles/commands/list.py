@@ -7,6 +7,7 @@ import click
 
 from triton_ensembles.building.built import Built, choose, last_built
 from triton_ensembles.building.planned.plan import find_ensemble, read_models
+from triton_ensembles.checking.built_for import measured
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.commands.common.output import summary_of
 from triton_ensembles.ground.errors import EnsembleError, shown
@@ -71,9 +72,7 @@ def _rows(built: Built) -> list[str]:
     try:
         for path, artifact in manifest["artifacts"].items():
             maker = artifact["made_from"]["maker"]
-            accuracy = ", ".join(
-                f"{key.replace('_', ' ')} {value}" for key, value in artifact.get("accuracy", {}).items()
-            )
+            accuracy = measured(artifact)
             about = f"{maker}{', RANDOM' if artifact['random'] else ''}{accuracy and f', {accuracy}'}"
             rows.append(_row(path, artifact["size"], about))
         for name, environment in manifest["environments"].items():

@@ -12,6 +12,7 @@ from triton_ensembles.deploy.bucket import archive_prefix
 from triton_ensembles.deploy.placement import common_target
 from triton_ensembles.deploy.uploads import list_uploads, upload_archives
 from triton_ensembles.triton.destination import Destination, SingleModel
+from triton_ensembles.triton.sagemaker_variables import INFERENCE_TYPES
 
 
 @click.command("upload")
@@ -49,7 +50,8 @@ def upload(
     chosen = chosen_archives(archives, target, allow_random=allow_random)
     aws = Aws()
     say = output.progress()
-    destination = Destination(common_target(chosen, target), single=SingleModel(None) if single else None)
+    streams = SingleModel(None, INFERENCE_TYPES[-1])  # deploy knows the image, and what is to be served
+    destination = Destination(common_target(chosen, target), single=streams if single else None)
     say(f"check: {refuse_faulty(chosen, destination)[0]}")
     place = archive_prefix(aws, endpoint, bucket, prefix)
     total = sum(archive.size for archive in chosen) / 1e6

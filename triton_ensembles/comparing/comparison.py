@@ -24,7 +24,7 @@ class Change:
 
     Attributes:
         model: its folder; "" for the repository as a whole.
-        kind: ``model``, ``config``, ``code``, ``file``, ``weights``, ``package`` or ``server``.
+        kind: ``model``, ``config``, ``code``, ``file``, ``weights``, ``accuracy``, ``package`` or ``server``.
         name: a field of the config, a file, a package, or a fact about the server.
         before, after: in words; "" where there is none.
         lines: of a unified diff, for texts.
@@ -41,13 +41,15 @@ class Change:
 @dataclass(frozen=True)
 class Comparison:
     """The differences between two repositories of one ``name``; ``identical`` counts the weights that are equal, and
-    ``identical_bytes`` what they take. ``client`` has a line for each difference that a client notices."""
+    ``identical_bytes`` what they take. ``client`` has a line for each difference that a client notices. ``sizes``
+    are the bytes of all files, before they are packed."""
 
     name: str
     changes: tuple[Change, ...] = ()
     client: tuple[str, ...] = ()
     identical: int = 0
     identical_bytes: int = 0
+    sizes: tuple[int, int] = (0, 0)
 
     @property
     def answers_may_differ(self) -> bool:
@@ -89,10 +91,13 @@ class _Comparing:
             else:
                 self._missing(earlier, later)
         self._files("", None, None)
+        self._accuracy()
         self._pairs("", "package", self.old.packages, self.new.packages)
         if self.old.packages == self.new.packages:
             self._pairs("", "package", self.old.package_digests, self.new.package_digests)
-        return Comparison(self.new.name, tuple(self.changes), tuple(self.client), self.identical, self.identical_bytes)
+        changes, client = tuple(self.changes), tuple(self.client)
+        sizes = self.old.size, self.new.size
+        return Comparison(self.new.name, changes, client, self.identical, self.identical_bytes, sizes)
 
     def _missing(self, earlier: Model | None, later: Model | None) -> None:
         model, content, across = (later, self.new, self.old) if later else (earlier, self.old, self.new)
@@ -137,6 +142,14 @@ class _Comparing:
         for name in sorted(before.keys() | after.keys()):
             if before.get(name) != after.get(name):
                 self.changes.append(Change(model, kind, name, before.get(name, ""), after.get(name, "")))
+
+    def _accuracy(self) -> None:
+        """Of artifacts that differ: another processor measures the same file a little differently."""
+        before, after = self.old.artifacts, self.new.artifacts
+        for path in sorted(before.keys() | after.keys()):
+            (digest, text), (new_digest, new_text) = before.get(path, ("", "")), after.get(path, ("", ""))
+            if digest != new_digest and text != new_text:
+                self.changes.append(Change("", "accuracy", path, text, new_text))
 
     def _files(self, folder: str, earlier: Model | None, later: Model | None) -> None:
         before = self.old.files(earlier) if earlier or not folder else {}

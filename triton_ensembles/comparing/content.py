@@ -12,7 +12,7 @@ from triton_ensembles.archive.gzip_stream import GzipStream
 from triton_ensembles.archive.tar import safe_path
 from triton_ensembles.archive.tar_stream import TarStream
 from triton_ensembles.archive.tree import Entry, Kind, join
-from triton_ensembles.checking.built_for import manifest, table
+from triton_ensembles.checking.built_for import manifest, measured, table
 from triton_ensembles.checking.environments import normal_name, used_environments
 from triton_ensembles.checking.recipe_files import environment_files
 from triton_ensembles.checking.repository import Form, Model, Repository
@@ -137,6 +137,18 @@ class Content:
         if not written and self.repository.form is Form.FOLDER and (file := dockerfile_of(self.repository.path)):
             facts["image"] = file.image
         return facts
+
+    @property
+    def size(self) -> int:
+        """The bytes of all its files."""
+        return sum(entry.size for entry in self.repository.tree.entries.values())
+
+    @cached_property
+    def artifacts(self) -> dict[str, tuple[str, str]]:
+        """The digest of each artifact and what the build has measured of it, by its path in the recipe."""
+        found = table(manifest(self.repository), "artifacts")
+        records = {path: record for path, record in found.items() if isinstance(record, dict)}
+        return {path: (str(record.get("sha256")), measured(record)) for path, record in records.items()}
 
     @cached_property
     def packages(self) -> dict[str, str]:

@@ -6,13 +6,13 @@ The requests are those that create one on AWS: a bucket, the archives in it, a m
 import json
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.triton.destination import Destination, SingleModel
+from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.home import server_python
 from triton_ensembles.triton.model_config import ModelConfig, datatype_of
 from triton_ensembles.triton.releases import releases, version
@@ -54,22 +54,33 @@ def create_endpoint(
         EnsembleError: the endpoint does not get into service, for the platform's reason.
     """
     # boto3 takes half a second, which --help need not
-    from triton_ensembles.checking.checker import repositories_at
     from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
-    from triton_ensembles.deploy.single_model import named_in
     from triton_ensembles.endpoint.running import RunningEndpoint
 
-    running = RunningEndpoint(url, region)
-    fill_bucket(running.client("s3"), _BUCKET, region, archives)
     variables = {} if completes else {ADDITIONAL_ARGS: "--disable-auto-complete-config"}
     place = f"s3://{_BUCKET}/"
     if single:
-        ((target_model, archive),) = archives.items()
-        place += target_model
-        destination = Destination(image="" if image == PIP_SERVER else image, single=SingleModel())
-        variables = named_in(variables, repositories_at([archive])[0], destination)
+        place += "".join(archives)
+        variables = variables_alone(list(archives.values()), variables, image)
+    running = RunningEndpoint(url, region)
+    fill_bucket(running.client("s3"), _BUCKET, region, archives)
     desired = DesiredEndpoint(ENDPOINT, _ROLE, image, _INSTANCE, 1, place, environment=variables)
     start(running.client("sagemaker"), ENDPOINT, desired.model, desired.config)
+
+
+def variables_alone(archives: Sequence[Path], variables: Mapping[str, str], image: str) -> dict[str, str]:
+    """``variables`` with those with which a single-model endpoint serves the one archive.
+    Raises :class:`EnsembleError`: there is none or there are several, or ``check`` finds errors in it."""
+    from triton_ensembles.checking.single_model import named_in, single_model
+    from triton_ensembles.deploy.archives import read_archive, refuse_faulty
+
+    if len(archives) != 1:
+        message = f"a single-model endpoint serves one archive, and these are {len(archives)}"
+        raise EnsembleError(message, cure="name one")
+    archive = read_archive(archives[0])
+    release = "" if image == PIP_SERVER else image
+    destination = Destination(archive.target, image=release, single=single_model(variables))
+    return named_in(variables, refuse_faulty([archive], destination)[1][0], destination)
 
 
 def fill_bucket(s3: Any, bucket: str, region: str, archives: Mapping[str, Path]) -> None:

@@ -12,25 +12,28 @@ from typing import Any
 import boto3
 import pytest
 
+from triton_ensembles.checking.single_model import single_model
 from triton_ensembles.deploy.image import PIP_SERVER
-from triton_ensembles.deploy.rehearsal import fill_bucket, start
+from triton_ensembles.deploy.rehearsal import fill_bucket, start, variables_alone
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.pytest_plugin.endpoints import OwnEndpoint, SharedEndpoint
 from triton_ensembles.serving.packing import pack
 from triton_ensembles.serving.served import built_of, served
+from triton_ensembles.triton.destination import SingleModel
 
 _SUFFIX = ".tar.gz"
 
 
-def archive_of(path: Path, scratch: Path, progress: Progress) -> Path:
+def archive_of(path: Path, scratch: Path, progress: Progress, single: SingleModel | None = None) -> Path:
     """The archive, under the name that is its TargetModel; one that is made of a folder is written to ``scratch``.
-    Raises :class:`EnsembleError`: there is nothing at ``path``, it is no .tar.gz, or it cannot be packed or built."""
+    ``single``: how a single-model endpoint will serve it. Raises :class:`EnsembleError`: there is nothing at ``path``,
+    it is no .tar.gz, or it cannot be packed or built."""
     if (path / RECIPE).is_file():
-        return built_of(path, progress).archive
+        return built_of(path, progress, single=single is not None).archive
     if path.is_dir():
-        source = served(path, scratch, progress)
+        source = served(path, scratch, progress, single)
         return pack(source, scratch / f"{source.name}{_SUFFIX}", progress).archive
     if not path.is_file():
         raise EnsembleError("there is no such file or folder", path=path)
@@ -83,6 +86,7 @@ class Rehearsal:
         instance: str = "ml.c5.xlarge",
         count: int = 1,
         environment: Mapping[str, str] | None = None,
+        single: bool = False,
     ) -> str:
         """Upload archives, create a multi-model endpoint over them, and wait until it is in service.
 
@@ -95,19 +99,24 @@ class Rehearsal:
             instance: the type of its instances.
             count: their number.
             environment: the container's variables, such as SAGEMAKER_TRITON_LOG_VERBOSE.
+            single: create a single-model endpoint of the one archive instead, as ``deploy --single`` does.
 
-        Returns the name of the endpoint. Raises :class:`EnsembleError`: a path is nothing to deploy, or the endpoint
-        failed; with SageMaker's reason.
+        Returns the name of the endpoint. Raises :class:`EnsembleError`: a path is nothing to deploy, a single-model
+        endpoint cannot serve it, or the endpoint failed; with SageMaker's reason.
         """
         __tracebackhide__ = True
         name = name or f"rehearsal-{uuid.uuid4().hex[:12]}"
         s3, sagemaker = self.client("s3"), self.client("sagemaker")
         bucket = f"{name.lower()}-models"
-        archives = [archive_of(self._root / path, self._scratch.mktemp("archive"), print) for path in paths]
+        variables = dict(environment or {})
+        alone = single_model(variables) if single else None
+        archives = [archive_of(self._root / path, self._scratch.mktemp("archive"), print, alone) for path in paths]
+        url = f"s3://{bucket}/"
+        if single:
+            variables, url = variables_alone(archives, variables, image), f"{url}{archives[0].name}"
         fill_bucket(s3, bucket, self.region, {archive.name: archive for archive in archives})
-        container: dict[str, Any] = {"Image": image, "Mode": "MultiModel", "ModelDataUrl": f"s3://{bucket}/"}
-        if environment:
-            container["Environment"] = dict(environment)
+        mode = "SingleModel" if single else "MultiModel"
+        container: dict[str, Any] = {"Image": image, "Mode": mode, "ModelDataUrl": url, "Environment": variables}
         model = {"ModelName": name, "ExecutionRoleArn": ROLE, "PrimaryContainer": container}
         variant = {"VariantName": "AllTraffic", "ModelName": name, "InstanceType": instance}
         variants = [{**variant, "InitialInstanceCount": count}]

@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triton_ensembles.archive.budget import ArchiveError, Budget
@@ -52,10 +52,11 @@ def pack(
         write_archive(staged, new, progress=progress)
         place_shown = archive if proof_log else Path(archive.name)  # the archive of an endpoint lasts no longer than it
         message = f"the archive of {shown(source.path)} has faults, so it was not written"
-        refuse_faults(new, here(source.server), message, place_shown)
+        refuse_faults(new, replace(here(source.server), single=source.single), message, place_shown)
         if proof_log:
             written = {model: source.repository / model for model in source.models} if ask else None
-            prove(new, archive, source.python, proof_log, progress, written, completes=not source.is_complete)
+            completes = not source.is_complete
+            prove(new, archive, source.python, proof_log, progress, written, source.single, completes=completes)
         new.replace(archive)
     sha256 = file_digest(archive)
     return Packed(archive, sha256, changed=sha256 != before)

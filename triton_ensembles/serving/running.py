@@ -3,7 +3,7 @@
 import contextlib
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triton_ensembles.checking.checker import check_repositories
@@ -49,7 +49,7 @@ class Running:
         is_source = repository.form is Form.SOURCE
         models = {model.folder: model for model in repository.models_read if not is_source or model.has_config}
         broken = {name: "" for name, model in models.items() if any(_is_in(path, model) for path in errors)}
-        foreign = {name: reason for name, reason in _foreign(models, repository, self.server) if name not in broken}
+        foreign = {name: reason for name, reason in self._foreign(models, repository) if name not in broken}
         for reasons in (broken, foreign):
             _add_ensembles(reasons, models)
         foreign = {name: reason for name, reason in foreign.items() if name not in broken}
@@ -85,23 +85,21 @@ class Running:
         )
         return prober.run()
 
-
-def _foreign(
-    models: Mapping[str, Model], repository: Repository, server: Installation | None
-) -> Iterator[tuple[str, str]]:
-    """The models that this machine cannot run, and why: they need a GPU, or a backend that its server lacks."""
-    rules = [rule for rule in RULES if rule.reads_destination]
-    for fault in check_repositories([repository], here(server), rules):
-        for name, model in models.items():
-            if fault.severity is Severity.ERROR and _is_in(fault.place.path, model):
-                yield name, fault.message
-    own = ("python", *ENGINES, *(server.backends if server else ()))
-    for name, model in models.items() if not repository.builds else ():  # the build chooses other backends
-        with contextlib.suppress(UnknownValueError):
-            backend = model.backend.name
-            known = not backend or backend in own or model.has_library(f"libtriton_{backend}.so")
-            if not model.is_ensemble and not known:
-                yield name, f"there is no backend '{backend}' here"
+    def _foreign(self, models: Mapping[str, Model], repository: Repository) -> Iterator[tuple[str, str]]:
+        """The models that this machine cannot run, and why: they need a GPU, or a backend that its server lacks."""
+        rules = [rule for rule in RULES if rule.reads_destination]
+        destination = replace(here(self.server), single=self.target.destination.single)
+        for fault in check_repositories([repository], destination, rules):
+            for name, model in models.items():
+                if fault.severity is Severity.ERROR and _is_in(fault.place.path, model):
+                    yield name, fault.message
+        own = ("python", *ENGINES, *(self.server.backends if self.server else ()))
+        for name, model in models.items() if not repository.builds else ():  # the build chooses other backends
+            with contextlib.suppress(UnknownValueError):
+                backend = model.backend.name
+                known = not backend or backend in own or model.has_library(f"libtriton_{backend}.so")
+                if not model.is_ensemble and not known:
+                    yield name, f"there is no backend '{backend}' here"
 
 
 def _add_ensembles(reasons: dict[str, str], models: Mapping[str, Model]) -> None:

@@ -61,6 +61,7 @@ class Served:
     python: str = ""  # the minor version that the steps need, such as "3.10"; "" where it does not matter
     is_complete: bool = False  # whether the build has written its configs, so that Triton need not complete them
     server: Installation | None = None  # that will serve it; None for the one that setup has installed
+    single: SingleModel | None = None  # how a single-model endpoint will serve it, where that is one
 
 
 def served(
@@ -87,13 +88,13 @@ def served(
     name, path = _name_of(path), repository_at(path)
     if (path / RECIPE).is_file():
         target = target_of("cpu", image) if (image := image_of_server(server)) else None
-        return of_built(built_of(path, progress, target), path, server)
+        return of_built(built_of(path, progress, target, single=single is not None), path, server)
     repositories = list(find_repositories(path))  # once: there may be a hundred thousand files
     message = f"this cannot be served, because check finds faults in {shown(path)}"
     refuse_faults(path, replace(here(server), single=single), message, repositories=repositories)
     refuse_missing_engines(repositories, server)
     laid = laid_out(path, repositories, scratch, progress)
-    return replace(laid, name=name if path.is_dir() else laid.name, server=server)
+    return replace(laid, name=name if path.is_dir() else laid.name, server=server, single=single)
 
 
 def laid_out(path: Path, repositories: Sequence[Repository], scratch: Path, progress: Progress) -> Served:
@@ -174,15 +175,16 @@ def repository_at(path: Path) -> Path:
     raise UsageError(message, path=path, cure=cure)
 
 
-def built_of(folder: Path, progress: Progress, target: Target | None = None) -> Built:
-    """The ensemble of a project, built for ``target``, by default the project's own, which is served on this machine.
-    Raises :class:`EnsembleError`."""
+def built_of(folder: Path, progress: Progress, target: Target | None = None, *, single: bool = False) -> Built:
+    """The ensemble of a project, built for ``target``, by default the project's own, which is served on this machine;
+    ``single``: for a single-model endpoint, if the target does not say so. Raises :class:`EnsembleError`."""
     folder = folder.resolve()
     if folder.parent.name != ENSEMBLES:
         message = f"a folder with {RECIPE} is built in its project, and this one is not in {ENSEMBLES}/"
         raise EnsembleError(message, path=folder, cure=f"move it into {ENSEMBLES}/ of a project")
     if target is None:
         target = fused() if project_defaults(folder).get("target") == "fused" else CPU
+    target = replace(target, single=single or target.single)
     return build(folder, target, Places.of(folder.parents[1]), allow_random=True, progress=progress)
 
 

@@ -17,11 +17,15 @@ class SingleModel:
 
     Attributes:
         model: SAGEMAKER_TRITON_DEFAULT_MODEL_NAME; "" where it is left out, None where that is not decided yet.
-        inference: SAGEMAKER_TRITON_INFERENCE_TYPE: "infer", "generate" or "generate_stream".
+        inference: SAGEMAKER_TRITON_INFERENCE_TYPE: "infer", "generate" or "generate_stream"; "" where not decided.
     """
 
     model: str | None = ""
     inference: str = "infer"
+
+
+UNDECIDED = SingleModel(None, "")
+"""Before it is deployed."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ the right Python: the one from a wheel, or that of NVIDIA's image of one release
 from dataclasses import dataclass, replace
 
 from triton_ensembles.ground.errors import UsageError
-from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.destination import UNDECIDED, Destination
 from triton_ensembles.triton.home import VERSION, server_python
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 from triton_ensembles.triton.releases import Release, check_image, image_of, releases, version
@@ -44,11 +44,12 @@ class Target:
     chooses_engines: bool = True  # whether the recipe's engines apply
     instance: str = ""  # the instance type that the archive is for; "" if not given
     fuses: bool = False  # whether the archive holds one model that runs all steps
+    single: bool = False  # whether it is for a single-model endpoint of SageMaker, which changes what check finds
 
     @property
     def destination(self) -> Destination:
         """Destination for ``check``."""
-        return Destination(self.name, self.instance, self.image)
+        return Destination(self.name, self.instance, self.image, single=UNDECIDED if self.single else None)
 
     @property
     def server(self) -> str:

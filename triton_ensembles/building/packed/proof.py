@@ -11,12 +11,13 @@ from pathlib import Path
 from triton_ensembles.building.planned.refusal import refuse_faults
 from triton_ensembles.checking.probe import Probe
 from triton_ensembles.checking.repository import find_repositories
-from triton_ensembles.checking.rule import ANYWHERE
+from triton_ensembles.checking.single_model import named_in
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.probing.load import LostError, wait_for_answer
 from triton_ensembles.probing.probe import Prober
 from triton_ensembles.sagemaker.extraction import ExtractionError, extract
+from triton_ensembles.triton.destination import Destination, SingleModel
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 
 _LOAD_SECONDS = 600  # SageMaker gives the download and the load of a model ten minutes
@@ -31,6 +32,7 @@ def prove(
     log: Path,
     progress: Progress,
     written: Mapping[str, Path] | None = None,
+    single: SingleModel | None = None,
     *,
     completes: bool = False,
 ) -> None:
@@ -39,6 +41,7 @@ def prove(
     Args:
         python: the minor version that its Python code is for; "" for any.
         written: the folders of its models as people wrote them, with their examples: also send each a request.
+        single: how a single-model endpoint serves it, whose container loads it as it starts; None: a multi-model one.
         completes: whether the server that is sent them completes configs.
 
     Raises:
@@ -52,9 +55,19 @@ def prove(
             extract(archive, model, lambda _: None)
         except ExtractionError as error:
             raise EnsembleError(f"the archive cannot be unpacked: {error}", path=shown_as) from error
+        destination = Destination(single=single)
+        alone: Mapping[str, str] | None = None
+        if single:
+            (repository,) = find_repositories(archive)
+            alone = named_in({}, repository, destination)
         for _ in range(_TRIES):
-            with SageMakerServer(empty, log=log, python=python) as server:
-                reasons, ended = _reasons(server, archive.name, model)
+            try:
+                with SageMakerServer(model if alone else empty, alone, log=log, python=python) as server:
+                    reasons, ended = ([], False) if alone else _reasons(server, archive.name, model)
+            except EnsembleError as error:
+                if not alone:
+                    raise
+                reasons, ended = [error.message], False
             if not ended:
                 break
             progress(f"the server ended while it loaded {archive.name}; trying once more")
@@ -69,7 +82,7 @@ def prove(
             prober = Prober(model, models, python, completes, _LOAD_SECONDS, progress, written)
             message = f"the models do not answer as they should, so {shown(shown_as)} was not put there"
             refuse_faults(
-                archive, ANYWHERE, message, shown_as, [repository], lambda *_: [Probe(repository, prober.run())]
+                archive, destination, message, shown_as, [repository], lambda *_: [Probe(repository, prober.run())]
             )
 
 

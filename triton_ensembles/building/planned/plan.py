@@ -39,7 +39,7 @@ class BuildPlan:
     selected: Mapping[str, SelectedModel]  # the files and the backend of each step that has a model file, by step
     artifacts: tuple[Artifact, ...]  # what is made and staged: the selected model files and all other artifacts
     configs: Mapping[str, ModelConfig]  # config.pbtxt of each model as Triton will read it, by the model's name in git
-    # of a target that fuses: the names of the models that each model calls, which follows these
+    # the names of the models that each model calls, which follows these
     calls: Mapping[str, Sequence[str]] = field(default_factory=dict)
     locked: bool = False  # whether the locks of the environments may not change
 
@@ -88,17 +88,16 @@ def plan_build(folder: Path, target: Target, root: Path | None = None) -> BuildP
     ensemble = find_ensemble(folder, configs)
     _refuse_unknown_steps(folder, recipe, configs)
     selected = select_models(recipe, configs, target)
-    rewrite_configs(configs, ensemble, folder.name, recipe, selected, target)
+    calls = _calls(folder)
+    kept = {called for callees in calls.values() for called in callees} if not target.fuses else set()
+    rewrite_configs(configs, ensemble, folder.name, recipe, selected, target, kept)
     artifacts = tuple(
         artifact
         for artifact in recipe.artifacts
         if not artifact.is_model or artifact.step not in selected or artifact in selected[artifact.step].files
     )
-    plan = BuildPlan(folder, root or folder.parents[1], target, recipe, selected, artifacts, configs)
-    if not target.fuses:
-        return plan
-    plan = replace(plan, calls=_calls(folder))
-    return replace(plan, artifacts=tuple(_of_one_version(plan, ensemble)))
+    plan = BuildPlan(folder, root or folder.parents[1], target, recipe, selected, artifacts, configs, calls)
+    return replace(plan, artifacts=tuple(_of_one_version(plan, ensemble))) if target.fuses else plan
 
 
 def _calls(folder: Path) -> Mapping[str, Sequence[str]]:

@@ -102,7 +102,7 @@ def pack_all(paths: Sequence[Path], target: Target, *, ask: bool = False) -> Non
                 packed = build_fused(path, path.resolve().name, target, dist, work, progress, ask=ask)
             else:
                 with tempfile.TemporaryDirectory(prefix="pack-") as scratch:
-                    source = served(path, Path(scratch), progress)
+                    source = served(path, Path(scratch), progress, target.destination.single)
                     packed = pack(source, dist / f"{source.name}.tar.gz", progress, proof_log=log_of(), ask=ask)
             unchanged = "" if packed.changed else ", unchanged"
             output.result(_line(packed, f"proven in {time.monotonic() - started:.1f} s{unchanged}"))

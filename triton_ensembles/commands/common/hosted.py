@@ -41,9 +41,7 @@ class Hosted:
     completes: bool
 
 
-def hosted_of(
-    selected: Chosen, scratch: Path, target: Target = CPU, *, single: bool = False, server: Installation | None = None
-) -> Hosted:
+def hosted_of(selected: Chosen, scratch: Path, target: Target = CPU, server: Installation | None = None) -> Hosted:
     """The archives of what is chosen: ensembles are built, repositories packed, archives taken as they are.
 
     Raises:
@@ -56,7 +54,7 @@ def hosted_of(
         ensembles = options.current_places().ensembles
         hosted[f"{built.name}.tar.gz"] = of_built(built, ensembles / built.name, server), built.archive
     for path in selected.paths:
-        source = served(path, scratch, say, SingleModel() if single else None, server)
+        source = served(path, scratch, say, SingleModel() if target.single else None, server)
         target_model = f"{source.name}.tar.gz"
         if target_model in hosted:
             clash = hosted[target_model][0].path
@@ -67,7 +65,7 @@ def hosted_of(
     release = image_of_server(server)
     return Hosted(
         archives={name: archive for name, (_, archive) in hosted.items()},
-        configs={name: _config(source, single) for name, (source, _) in hosted.items()},
+        configs={name: _config(source, target.single) for name, (source, _) in hosted.items()},
         image=f"sagemaker-tritonserver:{release}-py3-cpu" if release else image_for(python),
         served={name: source for name, (source, _) in hosted.items()},
         completes=not all(source.is_complete for source, _ in hosted.values()),

@@ -59,7 +59,7 @@ class ControlPlane:
             raise errors.UnknownOperationException(f"SageMaker does not have the operation {operation!r}")
         run = self._operations.get(operation)
         if run is None and operation != "DescribeEndpoint":
-            instead = INSTEAD.get(operation)
+            instead = next((cure for part, cure in INSTEAD.items() if part in operation), None)
             supported = instead or f"supported are DescribeEndpoint, {', '.join(self._operations)}"
             raise errors.NotSupportedLocally(operation, supported)
         parameters = await parsed(request)

@@ -20,9 +20,9 @@ from triton_ensembles.endpoint.api.errors import NotSupportedLocally, Serializat
 INSTEAD = {
     "InstancePools": "give one InstanceType and InitialInstanceCount",
     "AcceleratorPartitionLayouts": "leave it out: a container here has the whole machine",
-    "CreateInferenceRouter": "call the endpoint itself, whose variants share its requests by weight",
+    "InferenceRouter": "call the endpoint itself, whose variants share its requests by weight",
 }
-"""What to use instead of parts of the API that are not here."""
+"""What to use instead of parts of the API that are not here, by their names or a part of an operation's."""
 _YEAR_10000 = 253402300800  # seconds since 1970
 _PRINT = regex.compile(r"\[[^\]]*\\p\{Print\}[^\]]*\]")  # inside brackets
 _PYTHON: Mapping[str, Any] = {

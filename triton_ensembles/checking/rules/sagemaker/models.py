@@ -14,7 +14,7 @@ from triton_ensembles.checking.tensors import ELEMENT_BYTES, type_name
 from triton_ensembles.ground.spelling import nearest
 from triton_ensembles.sagemaker.contract import LARGEST_BODY
 from triton_ensembles.triton.releases import instance_of
-from triton_ensembles.triton.sagemaker_variables import INFERENCE_TYPE
+from triton_ensembles.triton.sagemaker_variables import INFERENCE_TYPE, is_known
 
 # Characters of JSON for one uint8 with all values equally often: 2.57 digits, a comma and a space.
 JSON_PER_BYTE = 4.57
@@ -67,7 +67,8 @@ def sagemaker_decoupled(model: Model, destination: Destination) -> Iterator[Find
     repository = model.repository
     if not for_sagemaker(repository, destination) or not is_served(model, destination):
         return
-    if destination.single and destination.single.inference != "infer":
+    inference = destination.single.inference if destination.single else "infer"
+    if inference != "infer" and (inference or is_known(INFERENCE_TYPE, destination.release)):
         return
     steps = [model.repository.model(step.model_name) for step in model.config.ensemble_scheduling.step]
     for decoupled in (model, *(step for step in steps if step)):

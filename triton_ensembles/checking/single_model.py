@@ -15,9 +15,10 @@ def single_model(environment: Mapping[str, str]) -> SingleModel:
 
 def named_in(environment: Mapping[str, str], repository: Repository, destination: Destination) -> dict[str, str]:
     """``environment`` with the model that is served, and a flag for each model that is called and is no step of it: the
-    entry point loads one model and its steps. ``check`` has found no error in the repository for the destination."""
-    (model,) = served_models(repository, destination)
+    entry point loads one model and its steps. ``check`` has found no error in the repository for the destination.
+    Where that leaves open which model is served, it is the first, and the others are loaded."""
+    model, *others = served_models(repository, destination)
     given = environment.get(ADDITIONAL_ARGS, "").split()
-    flags = [f"--load-model={called.folder}" for called in called_models(repository, destination)]
+    flags = [f"--load-model={loaded.folder}" for loaded in (*others, *called_models(repository, destination))]
     arguments = " ".join((*given, *(flag for flag in flags if flag not in given)))
     return {**environment, DEFAULT_MODEL: model.folder} | ({ADDITIONAL_ARGS: arguments} if arguments else {})
