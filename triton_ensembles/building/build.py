@@ -31,7 +31,7 @@ from triton_ensembles.building.planned.model_selection import with_needs
 from triton_ensembles.building.planned.plan import BuildPlan, plan_build
 from triton_ensembles.building.planned.refusal import refuse_faults
 from triton_ensembles.ground.errors import EnsembleError, shown
-from triton_ensembles.ground.files import file_digest, locked, read_json, remove, write_whole
+from triton_ensembles.ground.files import file_digest, locked, read_json, remove, write_file
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.system_errors import naming
 from triton_ensembles.project.recipe.places import LOCKS, RECIPE
@@ -244,8 +244,7 @@ def _prove(archive: Path, plan: BuildPlan, places: Places, python: str, progress
 
 
 def _write_state(path: Path, state: Mapping[str, Any]) -> None:
-    with write_whole(path) as partial_state:
-        partial_state.write_text(json.dumps(state, indent=2, sort_keys=True))
+    write_file(path, json.dumps(state, indent=2, sort_keys=True))
 
 
 @contextmanager

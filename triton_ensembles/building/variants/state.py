@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from triton_ensembles.building.variants.own_files import Identity
-from triton_ensembles.ground.files import parse_json, remove, write_whole
+from triton_ensembles.ground.files import parse_json, remove, write_file
 
 _LEFTOVER = re.compile(r"\..+\.tar\.gz\.(\d+)\.partial|\.downloaded\.(\d+)\..*")
 DOWNLOADED = ".downloaded.{}."  # the folder's beginning, with the process's number
@@ -51,8 +51,7 @@ class VariantsState:
         }
 
     def save(self) -> None:
-        with write_whole(self.path) as partial:
-            partial.write_text(json.dumps(self._rows, sort_keys=True))
+        write_file(self.path, json.dumps(self._rows, sort_keys=True))
 
 
 def remove_leftovers(folder: Path) -> None:
