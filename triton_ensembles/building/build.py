@@ -3,7 +3,7 @@
 import json
 import shutil
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -78,7 +78,8 @@ def build(
         if built := _unchanged(plan, inputs, places, retry_weights=weights_dir is not None or not allow_random):
             if prove and not built.proven:
                 _prove(built.archive, plan, places, built.manifest["python"], progress, ask=ask)
-                _write_state(state_file, read_json(state_file) | {"proven": True})
+                state = read_json(state_file) | {"proven": True}
+                write_file(state_file, json.dumps(state, indent=2, sort_keys=True))
             return built
         plans = find_plans(plan.name, plan.artifacts, target, engines_from, progress)
         for line in plan.descriptions():
@@ -98,7 +99,7 @@ def build(
             "zlib": zlib.ZLIB_RUNTIME_VERSION,
             "made_with": sorted(store.used | downloaded),  # their names in the store and the downloads
         }
-        _write_state(state_file, state)
+        write_file(state_file, json.dumps(state, indent=2, sort_keys=True))
         if target.image and form == target.name:
             _keep_beside(places, plan)
         return built_of(plan.name, form, places, state, artifacts.manifest, changed=True)
@@ -241,10 +242,6 @@ def _prove(archive: Path, plan: BuildPlan, places: Places, python: str, progress
     log = places.build / form / f"{plan.name}.proof.log"
     written = {name: plan.folder / step for name, step in plan.folders.items()} if ask else None
     prove_archive(archive, places.archive(form, plan.name), python, log, progress, written)
-
-
-def _write_state(path: Path, state: Mapping[str, Any]) -> None:
-    write_file(path, json.dumps(state, indent=2, sort_keys=True))
 
 
 @contextmanager
