@@ -20,7 +20,7 @@ from benchmarks.tables import Table, markdown
 from benchmarks.throughput import throughput_table
 from checkout import REPORTS, ROOT
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.files import write_whole
+from triton_ensembles.ground.files import write_file
 
 PAGE = ROOT / "docs" / "performance.md"
 TEMPLATE = Path(__file__).with_name("page.md")
@@ -114,8 +114,7 @@ def main() -> None:
             message = f"{', '.join(lost)} not measured, so docs/performance.md would lose what it says of them"
             cure = "make bench, or --output FILE for a page of what there is"
             raise EnsembleError(message, path=options.reports, cure=cure)
-        with write_whole(options.output) as partial:
-            partial.write_text(page(parts), encoding="utf-8")
+        write_file(options.output, page(parts))
     except EnsembleError as error:
         sys.exit(f"error: {error}")
     print(options.output)

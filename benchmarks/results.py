@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.cells import Cell, Measurement
 from benchmarks.loads import Load
 from benchmarks.tables import Table
-from triton_ensembles.ground.files import write_whole
+from triton_ensembles.ground.files import write_file
 from triton_ensembles.measuring.perf.facts import machine
 from triton_ensembles.triton.home import VERSION
 
@@ -96,9 +96,7 @@ class Results:
         return max(measured, key=lambda rates: statistics.median(rates.values()), default={})
 
     def write(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with write_whole(path) as partial:
-            partial.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+        write_file(path, json.dumps(asdict(self), indent=1) + "\n")
 
 
 def read_results(path: Path) -> Results:

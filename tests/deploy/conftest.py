@@ -7,10 +7,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
+from click.testing import CliRunner, Result
 from moto import mock_aws
 
 from triton_ensembles.archive.write import write_archive
+from triton_ensembles.commands.undeploy import undeploy
 from triton_ensembles.deploy.archives import Archive, read_archive
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.bucket import S3Prefix
@@ -40,6 +43,26 @@ class TritonPythonModel:
 """
 
 MakeArchive = Callable[..., Archive]
+Run = Callable[..., Result]
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
+    with LocalEndpoint(tmp_path_factory.mktemp("endpoint")) as local:
+        yield local
+
+
+@pytest.fixture
+def run(local: LocalEndpoint, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Run]:
+    """Runs a command as people do: three exported variables, and nothing else that tells where it runs. In the end the
+    endpoint that the module NAMEs is removed."""
+    export(local, monkeypatch)
+
+    def call(command: click.Command, *arguments: str | Path) -> Result:
+        return CliRunner().invoke(command, list(map(str, arguments)))
+
+    yield call
+    call(undeploy, *request.module.NAME)
 
 
 @pytest.fixture

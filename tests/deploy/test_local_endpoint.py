@@ -5,15 +5,12 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import click
 import pytest
-from click.testing import CliRunner, Result
 
 from checkout import ENSEMBLES, ROOT
-from tests.deploy.conftest import MakeArchive, export
+from tests.deploy.conftest import MakeArchive, Run
 from tests.triton.test_server import wait_until
 from triton_ensembles.building.built import Built
 from triton_ensembles.commands.autoscale import autoscale
@@ -30,25 +27,6 @@ from triton_ensembles.project.examples.place import examples_folder
 ROLE = "arn:aws:iam::123456789012:role/some-role"
 NAME = ("--endpoint", "rehearsal")
 DEPLOY = (*NAME, "--role", ROLE)
-Run = Callable[..., Result]
-
-
-@pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
-    with LocalEndpoint(tmp_path_factory.mktemp("endpoint")) as local:
-        yield local
-
-
-@pytest.fixture
-def run(local: LocalEndpoint, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
-    """Runs a command as people do: three exported variables, and nothing else that tells where it runs."""
-    export(local, monkeypatch)
-
-    def call(command: click.Command, *arguments: str | Path) -> Result:
-        return CliRunner().invoke(command, list(map(str, arguments)))
-
-    yield call
-    call(undeploy, *NAME)
 
 
 def nothing_left(local: LocalEndpoint) -> bool:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from click.testing import CliRunner, Result
 
 from tests.commands.projects import run_in
-from tests.deploy.conftest import export
+from tests.deploy.conftest import Run
 from tests.deploy.test_local_endpoint import ROLE, nothing_left
 from tests.endpoint.hosting.archives import body, ensemble, model, packed, written
 from triton_ensembles.commands.autoscale import autoscale
@@ -42,25 +40,6 @@ DECOUPLED = model() | {
     "identity/config.pbtxt": model()["identity/config.pbtxt"] + b"model_transaction_policy { decoupled: true }"
 }
 TWO = PIPE | ensemble("second", "b")
-
-Run = Callable[..., Result]
-
-
-@pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
-    with LocalEndpoint(tmp_path_factory.mktemp("endpoint")) as local:
-        yield local
-
-
-@pytest.fixture
-def run(local: LocalEndpoint, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
-    export(local, monkeypatch)
-
-    def call(command: click.Command, *arguments: str | Path) -> Result:
-        return CliRunner().invoke(command, list(map(str, arguments)))
-
-    yield call
-    call(undeploy, *NAME)
 
 
 def archive(folder: Path, files: dict[str, bytes], name: str = "model") -> Path:

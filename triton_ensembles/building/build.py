@@ -3,7 +3,7 @@
 import json
 import shutil
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,7 +31,7 @@ from triton_ensembles.building.planned.model_selection import with_needs
 from triton_ensembles.building.planned.plan import BuildPlan, plan_build
 from triton_ensembles.building.planned.refusal import refuse_faults
 from triton_ensembles.ground.errors import EnsembleError, shown
-from triton_ensembles.ground.files import file_digest, locked, read_json, remove, write_whole
+from triton_ensembles.ground.files import file_digest, locked, read_json, remove, write_file
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.system_errors import naming
 from triton_ensembles.project.recipe.places import LOCKS, RECIPE
@@ -78,7 +78,8 @@ def build(
         if built := _unchanged(plan, inputs, places, retry_weights=weights_dir is not None or not allow_random):
             if prove and not (built.asked if ask else built.proven):
                 _prove(built.archive, plan, places, built.manifest["python"], progress, ask=ask)
-                _write_state(state_file, read_json(state_file) | {"proven": True, "asked": ask})
+                state = read_json(state_file) | {"proven": True, "asked": ask}
+                write_file(state_file, json.dumps(state, indent=2, sort_keys=True))
             return built
         plans = find_plans(plan.name, plan.artifacts, target, engines_from, progress)
         for line in plan.descriptions():
@@ -99,7 +100,7 @@ def build(
             "zlib": zlib.ZLIB_RUNTIME_VERSION,
             "made_with": sorted(store.used | downloaded),  # their names in the store and the downloads
         }
-        _write_state(state_file, state)
+        write_file(state_file, json.dumps(state, indent=2, sort_keys=True))
         if target.image and form == target.name:
             _keep_beside(places, plan)
         return built_of(plan.name, form, places, state, artifacts.manifest, changed=True)
@@ -243,11 +244,6 @@ def _prove(archive: Path, plan: BuildPlan, places: Places, python: str, progress
     written = {name: plan.folder / step for name, step in plan.folders.items()} if ask else None
     single = plan.target.destination.single
     prove_archive(archive, places.archive(form, plan.name), python, log, progress, written, single)
-
-
-def _write_state(path: Path, state: Mapping[str, Any]) -> None:
-    with write_whole(path) as partial_state:
-        partial_state.write_text(json.dumps(state, indent=2, sort_keys=True))
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from triton_ensembles.commands.common import options
 from triton_ensembles.graphs.mermaid import mermaid
 from triton_ensembles.graphs.read import read_graph
 from triton_ensembles.ground.errors import shown
-from triton_ensembles.ground.files import write_whole
+from triton_ensembles.ground.files import write_file
 
 _FORMATS = {".mmd": "mermaid", ".svg": "svg", ".png": "png", ".pdf": "pdf"}
 
@@ -38,9 +38,7 @@ def graph(name: str, style: str | None, file: Path | None) -> None:
 
         data = picture(drawn, style)
     if file:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with write_whole(file) as partial:
-            partial.write_bytes(data)
+        write_file(file, data)
         click.echo(f"wrote {shown(file)}")
     elif style in ("png", "pdf") and sys.stdout.isatty():
         raise click.UsageError(f"a {style.upper()} cannot be printed on a terminal: name a file with -o")

@@ -16,7 +16,7 @@ from triton_ensembles.deploy.keys import SUFFIX, archive_names
 from triton_ensembles.deploy.payload import Payload, payload_of, read_answer
 from triton_ensembles.deploy.target_model import find_target_model, single_archive
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.files import write_whole
+from triton_ensembles.ground.files import write_file
 from triton_ensembles.project.examples.answer import answer_lines
 from triton_ensembles.project.examples.folder import read_examples
 from triton_ensembles.project.examples.request import Request
@@ -92,9 +92,7 @@ def invoke(
             tries = "" if answer.tries == 1 else f", {answer.tries} tries"
             output_of.result(f"  {example.label if example else 'answered'} in {answer.seconds * 1000:.0f} ms{tries}")
             if output:
-                output.parent.mkdir(parents=True, exist_ok=True)
-                with write_whole(output) as partial:
-                    partial.write_bytes(answer.body)
+                write_file(output, answer.body)
             for line in _lines(answer, example):
                 output_of.result(f"  {line}")
 

@@ -63,10 +63,6 @@ def _measured(all_served: Sequence[Served]) -> dict[str, tuple[Path, Path]]:
     return models
 
 
-def _traced(results: Sequence[Slowest] | None) -> dict[str, list[dict[str, object]]]:
-    return {} if results is None else {"slowest": [asdict(result) for result in results]}
-
-
 @click.command()
 @argument
 @options.with_weights
@@ -138,7 +134,8 @@ def perf(
                 file=file,
                 progress=output_of.progress(),
             )
-    records = [asdict(report) | _traced(slowest.get(report.name)) for report in reports]
+    traced = {name: {"slowest": [asdict(result) for result in results]} for name, results in slowest.items()}
+    records = [asdict(report) | traced.get(report.name, {}) for report in reports]
     output_of.document({"reports": records, "failed": failures.records()})
     for report in reports:
         output_of.result(f"\n{report.name}", bold=True)

@@ -7,7 +7,7 @@ import click
 
 from triton_ensembles.commands.common import options
 from triton_ensembles.ground.errors import shown
-from triton_ensembles.ground.files import write_whole
+from triton_ensembles.ground.files import write_file
 from triton_ensembles.project.recipe.json_schema import json_schema
 
 
@@ -28,7 +28,5 @@ def schema(file: Path | None) -> None:
     if file is None:
         click.echo(text, nl=False)
         return
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with write_whole(file) as partial:
-        partial.write_text(text, encoding="utf-8")
+    write_file(file, text)
     click.echo(f"wrote {shown(file)}")

@@ -51,24 +51,20 @@ class ScalingPolicy:
 
     def configuration(self, endpoint: str) -> dict[str, Any]:
         """PutScalingPolicy's TargetTrackingScalingPolicyConfiguration."""
-        gpu = {
+        gpu: dict[str, Any] = {
             "MetricName": "GPUUtilization",
             "Namespace": "/aws/sagemaker/Endpoints",
             "Dimensions": [{"Name": "EndpointName", "Value": endpoint}, {"Name": "VariantName", "Value": VARIANT}],
             "Statistic": "Average",
             "Unit": "Percent",
         }
-        invocations = {"PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"}
-        metric: dict[str, Any] = (
-            {"CustomizedMetricSpecification": gpu}
-            if self.metric is Metric.GPU
-            else {"PredefinedMetricSpecification": invocations}
-        )
+        invocations: dict[str, Any] = {"PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"}
+        kind, specification = ("Customized", gpu) if self.metric is Metric.GPU else ("Predefined", invocations)
         return {
             "TargetValue": self.target,
             "ScaleInCooldown": self.scale_in_cooldown,
             "ScaleOutCooldown": self.scale_out_cooldown,
-            **metric,
+            f"{kind}MetricSpecification": specification,
         }
 
 

@@ -1,6 +1,7 @@
 """One endpoint of SageMaker: found, waited for and deleted."""
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -39,6 +40,14 @@ def instance_type(aws: Aws, endpoint: str) -> str:
         name = existing_endpoint(aws, endpoint)["EndpointConfigName"]
         variants = aws.sagemaker.describe_endpoint_config(EndpointConfigName=name)["ProductionVariants"]
         return str(variants[0].get("InstanceType", "?"))
+
+
+def container_of(aws: Aws, variant: Mapping[str, Any]) -> Description | None:
+    """The container of a configured variant's model; None of one that has no model (of inference components), or one
+    that was deleted."""
+    name = variant.get("ModelName")
+    model = if_exists(aws.sagemaker.describe_model, ModelName=name) if name else None
+    return model and model.get("PrimaryContainer", {})
 
 
 def tags_of(aws: Aws, arn: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists
 from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.price import cost, hosting_price
 from triton_ensembles.deploy.resource_names import AUTOSCALED, MADE_BY, OURS, WEIGHTS
-from triton_ensembles.deploy.sagemaker_endpoint import find_endpoint, tags_of
+from triton_ensembles.deploy.sagemaker_endpoint import container_of, find_endpoint, tags_of
 from triton_ensembles.deploy.stored import stored_archives, weights_of
 from triton_ensembles.triton.sagemaker_variables import DEFAULT_MODEL
 
@@ -52,11 +52,9 @@ def _variant_lines(aws: Aws, variant: dict[str, Any], configured: dict[str, Any]
     now, desired = variant.get("CurrentInstanceCount", 0), variant.get("DesiredInstanceCount", 0)
     yield f"  variant  {variant['VariantName']}: {now} of {desired} {instance}"
     yield f"           {cost(hosting_price(aws, instance), instance, now, now)}"
-    name = configured.get("ModelName")
-    model = if_exists(aws.sagemaker.describe_model, ModelName=name) if name else None
-    if model is None:
+    container = container_of(aws, configured)
+    if container is None:
         return
-    container = model["PrimaryContainer"]
     yield f"  image    {container['Image']}"
     url = container.get("ModelDataUrl", "")
     yield f"  models   {url}"

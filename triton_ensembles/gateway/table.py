@@ -1,9 +1,6 @@
 """The gateway's table, ``models.toml``: which models it serves, and how payloads become tensors and tensors results."""
 
-from __future__ import annotations
-
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -14,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pydantic_core import ErrorDetails
 
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.files import read_text
+from triton_ensembles.ground.files import parse_toml, read_text
 from triton_ensembles.ground.spelling import nearest
 from triton_ensembles.sagemaker.contract import INVOKE_SECONDS, LARGEST_BODY
 
@@ -64,7 +61,7 @@ class Model(_Frozen):
         return str(version) if isinstance(version, int) and not isinstance(version, bool) else version
 
     @model_validator(mode="after")
-    def _is_whole(self) -> Model:
+    def _is_whole(self) -> "Model":
         if twice := _repeated(source.field for source in self.inputs.values()):
             raise ValueError(f"two inputs are made from the field {twice!r}")
         if not self.outputs:
@@ -98,7 +95,7 @@ class Table(_Frozen):
     """Bytes of a request; a larger one gets status 413."""
 
     @model_validator(mode="after")
-    def _names_each_once(self) -> Table:
+    def _names_each_once(self) -> "Table":
         if twice := _repeated(map(str, self.models)):
             raise ValueError(f"{twice} is listed twice")
         return self
@@ -120,14 +117,10 @@ def read_table(path: Path) -> Table:
     """
     text = read_text(path, _LONGEST)
     try:
-        return Table.model_validate(tomllib.loads(text))
+        return Table.model_validate(parse_toml(text, path))
     except ValidationError as error:
         faults = [_fault(fault, text) for fault in error.errors()]
         raise EnsembleError("\n".join(faults), path=path) from None
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        place = re.search(r"\(at line (\d+)", str(error))
-        message = f"this is not TOML: {str(error) or 'it is nested too deeply'}"
-        raise EnsembleError(message, path=path, line=int(place[1]) if place else None) from None
 
 
 def _fault(error: ErrorDetails, text: str) -> str:

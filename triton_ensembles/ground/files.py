@@ -40,6 +40,13 @@ def write_whole(path: Path) -> Iterator[Path]:
         remove(partial)
 
 
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write the file as a whole or not at all; its folder is made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with write_whole(path) as partial:
+        partial.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
 def remove_partials(path: Path) -> None:
     """Remove what killed processes left in :func:`write_whole` of ``path``. The caller has the lock of all writers."""
     for partial in path.parent.glob(f".{path.name}.*.partial"):

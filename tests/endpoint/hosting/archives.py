@@ -10,6 +10,8 @@ import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.files import write_files
+
 CONFIG = """
 name: "{name}"
 backend: "python"
@@ -117,10 +119,7 @@ def packed(files: Mapping[str, bytes], *more: tarfile.TarInfo) -> bytes:
 
 def written(files: Mapping[str, bytes | str], folder: Path) -> Path:
     """The folder, with the files in it."""
-    for name, content in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
-    return folder
+    return write_files(folder, files)
 
 
 def special(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:

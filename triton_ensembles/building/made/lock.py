@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 from triton_ensembles.artifacts.environment.pins import LINE, LONGEST_LOCK, Pins
 from triton_ensembles.building.made.store import Entry, Store
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.files import digest, read_text, write_whole
+from triton_ensembles.ground.files import digest, read_text, write_file
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.places import LOCKS
 
@@ -67,9 +67,7 @@ class Lock:
             return
         self.lines = tuple(sorted(set(packages)))
         text = [_TITLE, *(f"{_ASKED}{requirement}" for requirement in self._asked), *self.lines]
-        self.path.parent.mkdir(exist_ok=True)
-        with write_whole(self.path) as partial:
-            partial.write_text("\n".join(text) + "\n", encoding="utf-8")
+        write_file(self.path, "\n".join(text) + "\n")
         why = "renewed, because something else is asked for" if self._renewed else "written"
         progress(f"the lock {self.path.name} is {why}: {len(self.lines)} packages; {KEEP}")
 

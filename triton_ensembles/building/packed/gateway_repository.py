@@ -44,7 +44,7 @@ def stage_gateway(built: Sequence[Built], table: Table, path: Path, places: Plac
     remove(folder)
     for ensemble in built:
         for source in sorted(path for path in ensemble.repository.iterdir() if path.is_dir()):
-            shutil.copytree(source, folder / source.name, copy_function=_place_file)
+            shutil.copytree(source, folder / source.name, copy_function=lambda *paths: place(*map(Path, paths)))
     for model in table.models:
         if model.steps_version:
             _write_version(folder, model, path)
@@ -68,7 +68,3 @@ def _write_version(folder: Path, model: Model, table: Path) -> None:
     config.name = model.served
     (folder / model.served / "1").mkdir(parents=True)
     (folder / model.served / CONFIG).write_text(format_config(config), encoding="utf-8")
-
-
-def _place_file(source: str, destination: str) -> None:
-    place(Path(source), Path(destination))

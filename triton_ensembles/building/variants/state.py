@@ -1,7 +1,5 @@
 """State of a folder of variants: the inputs of each, so that only what has changed is written again."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping
@@ -10,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from triton_ensembles.building.variants.own_files import Identity
-from triton_ensembles.ground.files import parse_json, remove, write_whole
+from triton_ensembles.ground.files import parse_json, remove, write_file
 
 _LEFTOVER = re.compile(r"\..+\.tar\.gz\.(\d+)\.partial|\.downloaded\.(\d+)\..*")
 DOWNLOADED = ".downloaded.{}."  # the folder's beginning, with the process's number
@@ -24,7 +22,7 @@ class VariantsState:
     _rows: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, folder: Path, ensemble: str) -> VariantsState:
+    def read(cls, folder: Path, ensemble: str) -> "VariantsState":
         path = folder / f".{ensemble}.variants.json"
         try:
             rows = parse_json(path.read_bytes())
@@ -51,8 +49,7 @@ class VariantsState:
         }
 
     def save(self) -> None:
-        with write_whole(self.path) as partial:
-            partial.write_text(json.dumps(self._rows, sort_keys=True))
+        write_file(self.path, json.dumps(self._rows, sort_keys=True))
 
 
 def remove_leftovers(folder: Path) -> None:

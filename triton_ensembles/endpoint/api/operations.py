@@ -10,7 +10,6 @@ from aiohttp import web
 from triton_ensembles.endpoint.api import errors
 from triton_ensembles.endpoint.api.configs import Configs
 from triton_ensembles.endpoint.api.endpoints import Endpoints
-from triton_ensembles.endpoint.api.errors import SerializationException
 from triton_ensembles.endpoint.api.models import Models
 from triton_ensembles.endpoint.api.signature import from_waiter
 from triton_ensembles.endpoint.api.tags import Tags
@@ -82,13 +81,13 @@ async def parsed(request: web.BaseRequest) -> dict[str, Any]:
         value = json.loads(body or b"{}", parse_constant=_refuse_constant)
         json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair is no character
     except BodyTooLarge as error:
-        raise SerializationException(f"the body is larger than {_MOST_BYTES} bytes") from error
+        raise errors.SerializationException(f"the body is larger than {_MOST_BYTES} bytes") from error
     except ValueError as error:
-        raise SerializationException(f"the body is not JSON: {error}") from error
+        raise errors.SerializationException(f"the body is not JSON: {error}") from error
     except RecursionError:
-        raise SerializationException("the body is not JSON that can be read: it is nested too deeply") from None
+        raise errors.SerializationException("the body is not JSON that can be read: it is nested too deeply") from None
     if not isinstance(value, dict):
-        raise SerializationException("the body is not a JSON object")
+        raise errors.SerializationException("the body is not a JSON object")
     return value
 
 

@@ -94,11 +94,8 @@ def _csv_rows(path: Path, text: str) -> Iterator[tuple[float, str]]:
         header = [word.strip().lstrip("\ufeff") for word in next(table, [])]
         columns = [next((header.index(name) for name in names if name in header), -1) for names in (TIMES, MODELS)]
         if min(columns) < 0:
-            message, cure = (
-                "its first line does not name the columns time and model",
-                "write time,model above the values",
-            )
-            raise EnsembleError(message, path=path, line=lines.number, cure=cure)
+            message = "its first line does not name the columns time and model"
+            raise EnsembleError(message, path=path, line=lines.number, cure="write time,model above the values")
         for row in table:
             time, model = (row[column].strip() if column < len(row) else "" for column in columns)
             yield _row(path, lines.number, time, model)

@@ -5,14 +5,15 @@ explains the share of warm requests, with the models that stay loaded. Models ar
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists
+from triton_ensembles.deploy.aws import Aws, aws_errors
 from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.price import Price
-from triton_ensembles.deploy.sagemaker_endpoint import existing_endpoint
+from triton_ensembles.deploy.sagemaker_endpoint import container_of, existing_endpoint
 from triton_ensembles.deploy.stored import stored_archives
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.planning.residency import residency
@@ -149,7 +150,7 @@ def observe(aws: Aws, endpoint: str, hours: float, counts: Sequence[int], price:
         config = aws.sagemaker.describe_endpoint_config(EndpointConfigName=description["EndpointConfigName"])
         variants = {settings["VariantName"]: settings for settings in config["ProductionVariants"]}
         configured = variants[variant["VariantName"]]
-        models = _models(aws, endpoint, configured.get("ModelName"))
+        models = _models(aws, endpoint, container_of(aws, configured) or {})
         values = _seen(aws, endpoint, variant["VariantName"], hours)
     instances = max(1, int(variant.get("CurrentInstanceCount", 1)))
     requests, hits, loaded = values["Invocations"].total, values["ModelCacheHit"], values["LoadedModelCount"].mean
@@ -216,10 +217,8 @@ def _count(fitted: _Fit, alpha: float | None, capacity: float, instances: int, p
     return Count(instances, cold, loads, float(resident), price.month(instances))
 
 
-def _models(aws: Aws, endpoint: str, name: str | None) -> int:
+def _models(aws: Aws, endpoint: str, container: Mapping[str, Any]) -> int:
     """The number of archives under the endpoint's prefix."""
-    model = if_exists(aws.sagemaker.describe_model, ModelName=name) if name else None
-    container = (model or {}).get("PrimaryContainer", {})
     url = container.get("ModelDataUrl", "")
     if container.get("Mode") != "MultiModel" or not url.startswith("s3://"):
         raise EnsembleError(f"{endpoint} is not a multi-model endpoint", cure="plan from profiles instead")

@@ -19,7 +19,7 @@ from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationE
 from pydantic.dataclasses import dataclass
 
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.files import parse_json, read_bytes, write_whole
+from triton_ensembles.ground.files import parse_json, read_bytes, write_file
 from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.ground.progress import Progress
 
@@ -220,9 +220,7 @@ def read_profile(path: Path, sha256: str = "") -> Profile:
 
 def write_profile(profile: Profile, path: Path) -> None:
     """Write it, in whole or not at all, with its schema. The folder is made."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with write_whole(path) as partial:
-        partial.write_text(json.dumps(document(profile), indent=2) + "\n", encoding="utf-8")
+    write_file(path, json.dumps(document(profile), indent=2) + "\n")
 
 
 def document(profile: Profile) -> dict[str, Any]:

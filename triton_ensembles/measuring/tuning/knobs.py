@@ -181,11 +181,10 @@ class _Steps:
         if any(model.path.endswith(".plan") for model in self._plan.recipe.models_of(step)):
             self._notes.append(f"{step}: its max_batch_size stays, because the profiles of its TensorRT plan end there")
             return
-        values: set[Value] = {least, present, *((2 * present,) if self._may_grow(step) else ())}
+        values: set[Value] = {least, present}
+        if written_backend(self._plan.configs[step]) != "dali":  # whose batches of decoded images are large
+            values.add(2 * present)
         yield Setting(step, "max_batch_size", _scale({value for value in values if _number(value) >= least}), present)
-
-    def _may_grow(self, step: str) -> bool:
-        return written_backend(self._plan.configs[step]) != "dali"  # whose batches of decoded images are large
 
 
 def _scale(values: set[Value]) -> tuple[Value, ...]:

@@ -41,11 +41,8 @@ MetricKey = tuple[FamilyKey, tuple[tuple[str, str], ...] | None, tuple[float, ..
 
 
 class Answers:
-    """Does in the stub what the worker asks for.
-
-    Metrics stay from one worker to the next. Triton 24.10 crashes when a family ends before its metrics, or while
-    another instance makes the same metric.
-    """
+    """Does in the stub what the worker asks for. Metrics stay from one worker to the next. Triton 24.10 crashes when a
+    family ends before its metrics, or while another instance makes the same metric."""
 
     def __init__(self) -> None:
         self._families: dict[FamilyKey, Any] = {}

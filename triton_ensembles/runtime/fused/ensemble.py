@@ -49,9 +49,7 @@ class FusedStep:
 
     def groups(self, requests: Sequence[Mapping[str, Array]]) -> list[list[int]]:
         """The indexes of the requests of each execution: those that Triton's dynamic batcher would put together.
-
-        Source: core r24.10, dynamic_batch_scheduler.cc and scheduler_utils.cc (RequiredEqualInputs).
-        """
+        Source: core r24.10, dynamic_batch_scheduler.cc and scheduler_utils.cc (RequiredEqualInputs)."""
         if len(requests) == 1 or not (self.rows and "dynamic_batching" in self.plan.config):
             return [[index] for index in range(len(requests))]
         groups: list[list[int]] = []
@@ -132,12 +130,10 @@ class Ensemble:
         return self._needed[key]
 
     def _pruned(self, outputs: frozenset[str]) -> frozenset[int]:
-        """A step is left out when all its outputs are, and a tensor when no step that is left reads it.
-
-        Triton 24.10 also leaves out steps that are needed: the writer of an output that was not requested but is read
-        by another step, and the first step of the config when an input of the ensemble is no longer read. It then
-        answers "unexpected deadlock".
-        """
+        """A step is left out when all its outputs are, and a tensor when no step that is left reads it. Triton 24.10
+        also leaves out steps that are needed: the writer of an output that was not requested but is read by another
+        step, and the first step of the config when an input of the ensemble is no longer read. It then answers
+        "unexpected deadlock"."""
         plans = dict(enumerate(step.plan for step in self._steps))
         unused = set(self._plan.outputs) - outputs
         for index, step in reversed(list(plans.items())):

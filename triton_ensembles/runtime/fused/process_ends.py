@@ -30,12 +30,10 @@ def end_orphans() -> None:
 
 
 def end_with_stub_and_server(server: int) -> None:
-    """Let this process end when the stub, its parent, does, and the stub when the server does.
-
-    The stub looks for the server itself, but hangs when the server ended before it answered a metric or a log line
-    (python_backend r24.10, pb_stub.cc: SendMessage holds a mutex that TerminateStubToParentQueueMonitor waits for). The
-    kernel's signal would not do for it: its parent is a thread of the server, which ends when the model is loaded.
-    """
+    """Let this process end when the stub, its parent, does, and the stub when the server does. The stub looks for the
+    server itself, but hangs when the server ended before it answered a metric or a log line (python_backend r24.10,
+    pb_stub.cc: SendMessage holds a mutex that TerminateStubToParentQueueMonitor waits for). The kernel's signal would
+    not do for it: its parent is a thread of the server, which ends when the model is loaded."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     threading.Thread(target=_watch, args=(server,), daemon=True).start()
 
