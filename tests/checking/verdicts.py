@@ -104,7 +104,7 @@ def _digest(folder: Path) -> str:
     return content.hexdigest()[:32]
 
 
-def _add(content: "hashlib._Hash", folder: Path) -> None:
+def _add(content: hashlib._Hash, folder: Path) -> None:
     for path in sorted(folder.rglob("*")):
         if "__pycache__" not in path.parts:
             data = path.read_bytes() if path.is_file() else b""

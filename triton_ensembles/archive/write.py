@@ -98,7 +98,7 @@ class GzipMember:
             self._raw.write(struct.pack("<II", self._crc, self.taken & 0xFFFFFFFF))
 
 
-def _deflate() -> "zlib._Compress":
+def _deflate() -> zlib._Compress:
     return zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
 
 

@@ -34,7 +34,7 @@ _MISSING_WORDS = ("could not find", "no scaling policy found", "no scalable targ
 
 
 def _client(service: str, config: Config = _CONTROL, **more: str) -> cached_property[Any]:
-    def create(aws: "Aws") -> Any:
+    def create(aws: Aws) -> Any:
         try:
             client = aws._session.client(service, config=config, **more)
             _ = urlsplit(client.meta.endpoint_url).port  # botocore looks at it only when it signs a request
