@@ -1,5 +1,7 @@
 """Measurements as values: a cell is one contender under one load in one round."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,7 +44,7 @@ class Measurement:
     cell: Cell
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> "Measurement":
+    def from_json(cls, value: Mapping[str, Any]) -> Measurement:
         return cls(value["round"], value["contender"], Load(**value["load"]), Cell(**value["cell"]))
 
 

@@ -3,6 +3,8 @@
 The engine alone, which the floor is made of, is measured in the same way.
 """
 
+from __future__ import annotations
+
 import multiprocessing
 import os
 import time
@@ -37,7 +39,7 @@ class Limit:
         self._engine_only = engine_only
         self._running: list[tuple[multiprocessing.process.BaseProcess, Connection]] = []
 
-    def __enter__(self) -> "Limit":
+    def __enter__(self) -> Limit:
         context = multiprocessing.get_context("spawn")
         for core in self._cores:
             ours, theirs = context.Pipe()

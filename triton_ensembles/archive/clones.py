@@ -4,6 +4,8 @@ Clones differ in names, and some bring files of their own. Every reader joins th
 2.2). So each file of some size is compressed once, as a member of its own, which the kernel copies into every clone.
 """
 
+from __future__ import annotations
+
 import gzip
 import hashlib
 import os
@@ -84,7 +86,7 @@ def clone(
 @contextmanager
 def read_original(
     archive: Path, folder: Path, progress: Callable[[str], object] = lambda _: None, *, common: bool = False
-) -> "Iterator[Original]":
+) -> Iterator[Original]:
     """``archive``, compressed once for clones that are written into ``folder``, which is made if it does not exist.
     ``common``: put the environments of an ensemble where all clones have them, as :func:`common_environments`. Raises
     :class:`EnsembleError`: the archive has no model at its root, or a link."""
@@ -111,7 +113,7 @@ class Original:
         return CloneTexts({path: content for path, content in kept if differs(path)}, self.names)
 
     @cached_property
-    def _headers(self) -> "Sequence[_RenamedHeader]":
+    def _headers(self) -> Sequence[_RenamedHeader]:
         return [_RenamedHeader(info) for info, _ in self.members]
 
     @property

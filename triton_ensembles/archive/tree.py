@@ -1,5 +1,7 @@
 """The files of a repository as the checker's rules see them: names, kinds and sizes, and the content of small texts."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -68,7 +70,7 @@ class Tree:
         self,
         members: Iterable[Entry],
         problems: Iterable[Problem] = (),
-        nested: "Callable[[str], Tree | None]" = lambda _: None,
+        nested: Callable[[str], Tree | None] = lambda _: None,
     ) -> None:
         self.members = tuple(members)
         self.problems = tuple(problems)

@@ -5,6 +5,8 @@ name nor time. The bytes are the same for one version of zlib. Data that hardly 
 large file is deflated to depends on nothing before it, so that the next archive with the file copies it.
 """
 
+from __future__ import annotations
+
 import os
 import struct
 import tarfile
@@ -89,7 +91,7 @@ class GzipMember:
             part = block[start : start + _LARGEST_STORED]
             self._raw.write(struct.pack("<BHH", 0, len(part), ~len(part) & 0xFFFF) + part)
 
-    def __enter__(self) -> "GzipMember":
+    def __enter__(self) -> GzipMember:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

@@ -1,5 +1,7 @@
 """Where a build reads and writes: the folders of a project."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,7 +37,7 @@ class Places:
     image: str = ""
 
     @classmethod
-    def of(cls, project: Path) -> "Places":
+    def of(cls, project: Path) -> Places:
         """The places of the project in the folder ``project``, the one that holds ensembles/."""
         project = project.resolve()
         named = Destination(image=project_defaults(project).get("image", ""))

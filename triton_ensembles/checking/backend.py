@@ -5,6 +5,8 @@ Backends complete configs by default, but not those of ensembles/ (Form.SOURCE):
 cannot be read, because what the model's file says is not read here.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 

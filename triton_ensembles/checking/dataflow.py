@@ -4,6 +4,8 @@ Core (r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig) stops at th
 order, which is often only a consequence. Here each cause is found once, without its consequences.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -38,7 +40,7 @@ class Dataflow:
     readers: dict[str, list[Use]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, model: Model) -> "Dataflow":
+    def of(cls, model: Model) -> Dataflow:
         if swaps(model):  # step-input-unknown or step-output-unknown, from which all else follows
             raise UnknownValueError
         config = model.config

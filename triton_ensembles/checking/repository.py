@@ -1,5 +1,7 @@
 """A model repository as the rules see it, its models, and the search for repositories below a path."""
 
+from __future__ import annotations
+
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -49,7 +51,7 @@ class Model:
     folder: str
     root: str
     shown: str
-    repository: "Repository" = field(repr=False, compare=False)
+    repository: Repository = field(repr=False, compare=False)
 
     @cached_property
     def left_out(self) -> tuple[FieldPath, ...]:

@@ -1,5 +1,7 @@
 """The boto3 clients of one run, and botocore's errors: as messages for people, and the few that commands handle."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property

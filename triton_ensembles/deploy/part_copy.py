@@ -8,6 +8,8 @@ after 5 MiB of anything, and copied from there on:
     first:  anything (5 MiB) + u        second: first + the next 5 MiB        the archive: second from u on + the rest
 """
 
+from __future__ import annotations
+
 import base64
 import threading
 import uuid

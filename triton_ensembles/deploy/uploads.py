@@ -5,6 +5,8 @@ complete stays, whatever happens to the rest, so the same command continues with
 one archive nothing is resumed: boto3's transfer manager sends it, and deletes the parts of what it cannot complete.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait

@@ -6,6 +6,8 @@
 An update is blue/green: the new variants start beside the old ones and take over, then the old ones stop.
 """
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import random
@@ -78,7 +80,7 @@ class Deployment:
 class Endpoint:
     """An endpoint from CreateEndpoint to the end of DeleteEndpoint. ``changed`` is called after every change."""
 
-    def __init__(self, name: str, arn: str, make: MakeVariant, changed: "Callable[[Endpoint], None]") -> None:
+    def __init__(self, name: str, arn: str, make: MakeVariant, changed: Callable[[Endpoint], None]) -> None:
         self.name = name
         self.arn = arn
         self.status = Status.CREATING

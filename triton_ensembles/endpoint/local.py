@@ -4,6 +4,8 @@ with LocalEndpoint(root) as local:
     sagemaker = local.client("sagemaker")
 """
 
+from __future__ import annotations
+
 import os
 import re
 import signal
@@ -48,7 +50,7 @@ class LocalEndpoint(RunningEndpoint):
     def alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
-    def start(self) -> "LocalEndpoint":
+    def start(self) -> LocalEndpoint:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "triton_ensembles", "endpoint", *self._arguments],
             stdout=subprocess.PIPE,
@@ -82,7 +84,7 @@ class LocalEndpoint(RunningEndpoint):
             process.wait()
             raise
 
-    def __enter__(self) -> "LocalEndpoint":
+    def __enter__(self) -> LocalEndpoint:
         return self.start()
 
     def __exit__(self, *_: object) -> None:

@@ -4,6 +4,8 @@ Neither has anything of the user's AWS in it (a variable AWS_…, a profile, a f
 itself is out of reach.
 """
 
+from __future__ import annotations
+
 import os
 import threading
 from collections.abc import Iterator, Mapping

@@ -1,5 +1,7 @@
 """The gateway's table, ``models.toml``: which models it serves, and how payloads become tensors and tensors results."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -61,7 +63,7 @@ class Model(_Frozen):
         return str(version) if isinstance(version, int) and not isinstance(version, bool) else version
 
     @model_validator(mode="after")
-    def _is_whole(self) -> "Model":
+    def _is_whole(self) -> Model:
         if twice := _repeated(source.field for source in self.inputs.values()):
             raise ValueError(f"two inputs are made from the field {twice!r}")
         if not self.outputs:
@@ -95,7 +97,7 @@ class Table(_Frozen):
     """Bytes of a request; a larger one gets status 413."""
 
     @model_validator(mode="after")
-    def _names_each_once(self) -> "Table":
+    def _names_each_once(self) -> Table:
         if twice := _repeated(map(str, self.models)):
             raise ValueError(f"{twice} is listed twice")
         return self

@@ -1,5 +1,7 @@
 """Processes: signals that stop this one, children that never outlive it, and what the kernel knows about them."""
 
+from __future__ import annotations
+
 import contextlib
 import ctypes
 import os
@@ -59,7 +61,7 @@ class StopSignals:
         """As ``defer``, and nothing is raised for a signal that came before."""
         self._deferred = True
 
-    def __enter__(self) -> "StopSignals":
+    def __enter__(self) -> StopSignals:
         self._before = [(number, signal.signal(number, self._receive)) for number in (signal.SIGINT, signal.SIGTERM)]
         return self
 

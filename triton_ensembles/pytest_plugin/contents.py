@@ -1,5 +1,7 @@
 """Content of a local endpoint, and the removal of what was added to it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any

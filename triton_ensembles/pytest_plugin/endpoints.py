@@ -1,5 +1,7 @@
 """The local endpoints that tests may share: a process of the run's own, and one that runs already."""
 
+from __future__ import annotations
+
 import hashlib
 import tempfile
 from collections.abc import Iterator

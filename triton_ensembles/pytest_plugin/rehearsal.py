@@ -1,5 +1,7 @@
 """A local endpoint as tests get it: clients, and endpoints over its archives."""
 
+from __future__ import annotations
+
 import os
 import uuid
 from collections.abc import Iterator, Mapping

@@ -1,5 +1,7 @@
 """Lines that servers wrote into their logs while a test ran, in pytest's report of a test that failed."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,7 @@
 """A tritonserver that runs already: on this machine, or in a container."""
 
+from __future__ import annotations
+
 import http.client
 import os
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """The tritonservers of a test run: one for the paths that a test names, kept until the end."""
 
+from __future__ import annotations
+
 import os
 import warnings
 from collections.abc import Sequence

@@ -1,5 +1,7 @@
 """The settings of the fixtures: an argument of the factory, else the command line, else pytest's configuration file."""
 
+from __future__ import annotations
+
 import pytest
 
 # The name in the configuration file, its default, and the help; on the command line the name has dashes.

@@ -1,5 +1,7 @@
 """Leftovers of a tritonserver that was killed: shared memory of Python steps and their unpacked environments."""
 
+from __future__ import annotations
+
 import contextlib
 import shutil
 from pathlib import Path
@@ -15,7 +17,7 @@ class Leftovers:
         self.environments = UnpackedEnvironments()
 
     @classmethod
-    def of(cls, starter: int, port: int | str = "") -> "Leftovers":
+    def of(cls, starter: int, port: int | str = "") -> Leftovers:
         """Leftovers of all servers that the process ``starter`` has started, or of the one with the port ``port``."""
         return cls(f"triton_ensembles_{starter}_{port}")
 

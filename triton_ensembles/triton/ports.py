@@ -1,5 +1,7 @@
 """TCP ports of tritonserver on the loopback interface."""
 
+from __future__ import annotations
+
 import http.client
 import socket
 from collections.abc import Iterable, Iterator
@@ -22,7 +24,7 @@ class Ports:
 
     @classmethod
     @contextmanager
-    def reserved(cls) -> "Iterator[Ports]":
+    def reserved(cls) -> Iterator[Ports]:
         """Four free ports that no other process gets until the ``with`` block ends; tritonserver may use them.
 
         They are reserved by bound sockets that do not listen. The kernel never assigns such a port to a process that

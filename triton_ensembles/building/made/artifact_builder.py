@@ -3,6 +3,8 @@
 The accuracy of a model is checked as soon as the model is made.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -40,7 +42,7 @@ class Inputs:
     file: str | None  # the one that a maker of one file reads
     random: bool  # whether one of them has random weights
 
-    def plus(self, files: dict[str, Path]) -> "Inputs":
+    def plus(self, files: dict[str, Path]) -> Inputs:
         digests = {name: file_digest(path) for name, path in files.items()}
         return replace(self, files=self.files | files, sha256=self.sha256 | digests)
 

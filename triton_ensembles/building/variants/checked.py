@@ -1,5 +1,7 @@
 """Findings of ``check`` in a variant, before it is written: rules see the very entries that its archive will have."""
 
+from __future__ import annotations
+
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -40,7 +42,7 @@ class Checks:
     _clean: deque[_Visible] = field(default_factory=lambda: deque(maxlen=_MOST_SEEN))
 
     @classmethod
-    def of(cls, original: Original) -> "Checks":
+    def of(cls, original: Original) -> Checks:
         """Raises :class:`EnsembleError` with the errors of the archive, if it has any."""
         (base,) = find_repositories(original.archive)
         destination = _destination(original)

@@ -1,5 +1,7 @@
 """Inputs of each row's archive. Files of a bucket are fetched for several rows ahead."""
 
+from __future__ import annotations
+
 import shutil
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -89,7 +91,7 @@ class RowReader:
             is_current,
         )
 
-    def _own(self, row: Row, place: OwnFiles) -> "list[_Own]":
+    def _own(self, row: Row, place: OwnFiles) -> list[_Own]:
         files: dict[str, _Own] = {}
         for inner, identity in place.listed():
             path, fetched = self.places.file(inner), None

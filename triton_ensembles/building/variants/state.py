@@ -1,5 +1,7 @@
 """State of a folder of variants: the inputs of each, so that only what has changed is written again."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Mapping
@@ -22,7 +24,7 @@ class VariantsState:
     _rows: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, folder: Path, ensemble: str) -> "VariantsState":
+    def read(cls, folder: Path, ensemble: str) -> VariantsState:
         path = folder / f".{ensemble}.variants.json"
         try:
             rows = parse_json(path.read_bytes())

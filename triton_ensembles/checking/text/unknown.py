@@ -5,6 +5,8 @@ part raises :class:`UnknownValueError`, which ends the rule for its subject (see
 several subjects of its own, such as all inputs, continues with the next one by :func:`contextlib.suppress`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 

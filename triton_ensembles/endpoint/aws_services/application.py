@@ -5,6 +5,8 @@ and uses up a body of the type application/x-www-form-urlencoded, curl's default
 the signature alone says which service it is, and S3 has no forms.
 """
 
+from __future__ import annotations
+
 import json
 import logging
 from collections.abc import Callable, Iterable

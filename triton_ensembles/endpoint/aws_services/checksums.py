@@ -4,6 +4,8 @@ boto3 sends CRC32. CRC32C and CRC64NVME, which AWS's command line sends, need aw
 values are kept as they came, like those of XXHASH.
 """
 
+from __future__ import annotations
+
 import base64
 import hashlib
 import zlib

@@ -3,6 +3,8 @@
 Expressions it answers with nothing, and a period of 0 s it never ends to count.
 """
 
+from __future__ import annotations
+
 from datetime import datetime, timedelta
 from typing import Any
 

@@ -3,6 +3,8 @@
 https://docs.aws.amazon.com/AmazonS3/latest/API/API_UploadPartCopy.html
 """
 
+from __future__ import annotations
+
 import re
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit

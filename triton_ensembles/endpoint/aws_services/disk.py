@@ -5,6 +5,8 @@ assembles a multipart upload in memory, several times over (measured with 5.2.5:
 Here a value is a view of the file, of which only what is sent is read, and parts are copied from file to file.
 """
 
+from __future__ import annotations
+
 import hashlib
 import io
 import mmap
@@ -32,7 +34,7 @@ class Stored:
         self._start, self._stop = start, stop
 
     @classmethod
-    def of(cls, chunks: Iterable[bytes | memoryview]) -> "Stored":
+    def of(cls, chunks: Iterable[bytes | memoryview]) -> Stored:
         """The chunks in a new file without a name."""
         with tempfile.TemporaryFile() as file:
             size = sum(file.write(chunk) for chunk in chunks)
@@ -42,7 +44,7 @@ class Stored:
     def __len__(self) -> int:
         return self._stop - self._start
 
-    def __getitem__(self, part: slice) -> "Stored":
+    def __getitem__(self, part: slice) -> Stored:
         start, stop, _ = part.indices(len(self))
         return Stored(self._file.fileno(), self._start + start, self._start + max(start, stop))
 

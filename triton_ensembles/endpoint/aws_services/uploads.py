@@ -4,6 +4,8 @@ moto decodes two of the four kinds of chunks, stores what of a body that breaks 
 format: https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming.html
 """
 
+from __future__ import annotations
+
 import base64
 import binascii
 import hashlib

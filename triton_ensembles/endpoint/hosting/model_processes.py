@@ -5,6 +5,8 @@ The server is the parent of every process whose own parent has ended (as in AWS'
 process); which model such a process belongs to is known from an earlier look.
 """
 
+from __future__ import annotations
+
 import re
 import signal
 import time

@@ -1,5 +1,7 @@
 """The state of a variant at one moment, as frozen copies."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -43,7 +45,7 @@ class RecentError:
         text = self.text.replace(self.target_model, "") if self.target_model else self.text
         return self.instance, text, self.cure
 
-    def after(self, earlier: "RecentError") -> "RecentError":
+    def after(self, earlier: RecentError) -> RecentError:
         """The error, counted together with an earlier one of its kind."""
         models = [name for name in (earlier.target_model, *earlier.others) if name != self.target_model]
         return replace(self, times=earlier.times + 1, others=tuple(models[:_OTHERS]))

@@ -3,6 +3,8 @@
 A URL says what a visitor of the page has chosen: ``/?filter=bert&sort=memory&rows=all``.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -27,7 +29,7 @@ class Choice:
     all_rows: bool = False
 
     @classmethod
-    def of(cls, query: Mapping[str, str]) -> "Choice":
+    def of(cls, query: Mapping[str, str]) -> Choice:
         sort = query.get("sort", "")
         return cls(query.get("filter", ""), sort if sort in SORTS else SORTS[0], query.get("rows") == "all")
 

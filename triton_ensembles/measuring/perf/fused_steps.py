@@ -7,6 +7,8 @@ The counters arrive a few tenths of a second after the answers: each reading wai
 request that Triton has counted for the ensemble. The runtime sends the requests last.
 """
 
+from __future__ import annotations
+
 import json
 import time
 import urllib.request

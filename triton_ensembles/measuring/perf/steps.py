@@ -14,6 +14,8 @@ tests/measuring/perf/test_steps.py compares them on 200 requests.
 The steps of a fused ensemble are no models for Triton: fused_steps.py.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -41,7 +43,7 @@ class Counters:
     executions: int
     ns: Mapping[str, int]
 
-    def __sub__(self, earlier: "Counters") -> "Counters":
+    def __sub__(self, earlier: Counters) -> Counters:
         return Counters(
             self.requests - earlier.requests,
             self.failures - earlier.failures,

@@ -1,5 +1,7 @@
 """The space of settings: what may be set to which values, and the candidates in it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -56,7 +58,7 @@ class Candidate:
     def value(self, setting: Setting) -> Value:
         return dict(self.changes).get(setting.name, setting.present)
 
-    def having(self, setting: Setting, value: Value) -> "Candidate":
+    def having(self, setting: Setting, value: Value) -> Candidate:
         """The candidate with another value of one setting."""
         changes = {name: present for name, present in self.changes if name != setting.name}
         if value != setting.present:

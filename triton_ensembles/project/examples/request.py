@@ -1,5 +1,7 @@
 """A request in memory: tensors as NumPy arrays, and as tritonclient sends them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -45,7 +47,7 @@ class Request:
         for number in range(min(len(values) for values in self.inputs.values())):
             yield {name: values[number] for name, values in self.inputs.items()}
 
-    def with_texts(self, texts: Sequence[str]) -> "Request":
+    def with_texts(self, texts: Sequence[str]) -> Request:
         """The same request with these texts, one a row, in its input of datatype BYTES. Raises :class:`EnsembleError`:
         there is no such input, or more than one, or a row of it has several elements."""
         names = [name for name, values in self.inputs.items() if values.dtype == np.object_]

@@ -4,6 +4,8 @@ Where weights come from, how each file is made, which engine runs a step on the 
 runs in. :mod:`triton_ensembles.project.recipe.json_schema` writes it for editors, and docs/ensemble-toml.md for people.
 """
 
+from __future__ import annotations
+
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, model_validator
@@ -94,7 +96,7 @@ class Recipe(Table):
     """Settings for archives of the gpu target only."""
 
     @model_validator(mode="after")
-    def _names_exist(self) -> "Recipe":
+    def _names_exist(self) -> Recipe:
         paths: set[str] = set()
         for artifact in self.artifacts:
             if artifact.needs is not None and artifact.needs not in paths:
@@ -116,7 +118,7 @@ class Recipe(Table):
         return self
 
     @model_validator(mode="after")
-    def _a_step_has_one_environment(self) -> "Recipe":
+    def _a_step_has_one_environment(self) -> Recipe:
         owners: dict[str, str] = {}
         for name, environment in self.environments.items():
             for step in environment.steps:
@@ -125,7 +127,7 @@ class Recipe(Table):
         return self
 
     @model_validator(mode="after")
-    def _engines_can_run(self) -> "Recipe":
+    def _engines_can_run(self) -> Recipe:
         for step, engine in self.engines.items():
             model = self.model_for(step, engine.backend, engine.precision)
             if not self.models_of(step):

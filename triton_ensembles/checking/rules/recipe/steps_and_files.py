@@ -1,5 +1,7 @@
 """Recipes that are valid on their own, and that the build refuses: steps and files that are not there."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 
