@@ -44,7 +44,7 @@ class Target:
     chooses_engines: bool = True  # whether the recipe's engines apply
     instance: str = ""  # the instance type that the archive is for; "" if not given
     fuses: bool = False  # whether the archive holds one model that runs all steps
-    single: bool = False  # whether it is for a single-model endpoint of SageMaker, which changes what check finds
+    single: bool = False  # for a single-model endpoint of SageMaker: called models keep their names
 
     @property
     def destination(self) -> Destination:

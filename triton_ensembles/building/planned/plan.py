@@ -89,7 +89,7 @@ def plan_build(folder: Path, target: Target, root: Path | None = None) -> BuildP
     _refuse_unknown_steps(folder, recipe, configs)
     selected = select_models(recipe, configs, target)
     calls = _calls(folder)
-    kept = {called for callees in calls.values() for called in callees} if not target.fuses else set()
+    kept = {called for callees in calls.values() for called in callees} if target.single and not target.fuses else set()
     rewrite_configs(configs, ensemble, folder.name, recipe, selected, target, kept)
     artifacts = tuple(
         artifact

@@ -114,7 +114,7 @@ def sagemaker_no_ensemble(repository: Repository, destination: Destination) -> I
         cure = f"remove {listed(stray)} from the archive"
     elif any(map(callees, models)):
         fused = "build the fused form, in which models call each other (build REPOSITORY --target fused)"
-        cure = f"{fused}, or serve the caller alone: build and deploy with --single"
+        cure = f"{fused}, or serve the caller alone: build --single, deploy --single"
     yield Finding(repository.place(), message, _LAST_FOLDER, cure)
 
 
