@@ -1,8 +1,13 @@
 """The expensive things, made once: every ensemble built as `make build-ensembles` builds them, and one real server."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
+with suppress(
+    ImportError
+):  # PyPI's torch brings it and imports it late: after tensorflow, that is a segmentation fault
+    import triton  # noqa: F401
 import pytest
 import tritonclient.http as http
 
