@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-with suppress(
-    ImportError
-):  # PyPI's torch brings it and imports it late: after tensorflow, that is a segmentation fault
+# PyPI's torch brings it and imports it late: after tensorflow, that is a segmentation fault.
+with suppress(ImportError):
     import triton  # noqa: F401
+
 import pytest
 import tritonclient.http as http
 
