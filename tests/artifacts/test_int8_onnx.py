@@ -12,10 +12,9 @@ import openvino as ov
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from triton_ensembles.artifacts import Job, accuracy_on_sentences, int8_onnx, openvino_ir
+from triton_ensembles.artifacts import Job, accuracy_on_sentences, bert_onnx, int8_onnx, openvino_ir
 from triton_ensembles.artifacts.accuracy import cosines, outputs
 from triton_ensembles.artifacts.tensorrt.plan_request import PlanRequest, write_request
-from triton_ensembles.building.built import Built
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.project.recipe.reader import read_recipe
@@ -223,12 +222,13 @@ def test_a_recipe_that_cannot_be_quantized_is_refused(tmp_path: Path, engine: st
 
 
 @pytest.mark.slow
-def test_minilm_in_int8(minilm: Path, built: dict[str, Built], tmp_path: Path) -> None:
+def test_minilm_in_int8(minilm: Path, tmp_path: Path) -> None:
     """bert_trt's own recipe: accurate enough, four times smaller, and an answer does not depend on its batch."""
     recipe = tomllib.loads((ROOT / "ensembles" / "bert_trt" / RECIPE).read_text())
     (options,) = (entry["options"] for entry in recipe["artifacts"] if entry["maker"] == "int8_onnx")
-    fp32 = built["bert_trt"].repository / "bert_trt.bert-trt" / "1" / "model.onnx"
-    files = {path.name: path for path in minilm.iterdir()} | {"model.onnx": fp32}
+    fp32, files = tmp_path / "fp32.onnx", {path.name: path for path in minilm.iterdir()}
+    bert_onnx.make(Job(fp32, files, None, {}))
+    files["model.onnx"] = fp32
     int8 = tmp_path / "model.int8.onnx"
     int8_onnx.make(Job(int8, files, "model.onnx", options, root=ROOT))
     assert int8.stat().st_size < 0.3 * fp32.stat().st_size
