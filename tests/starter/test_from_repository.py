@@ -22,6 +22,7 @@ from triton_ensembles.checking.python.examples import router
 from triton_ensembles.checking.staging_example import stage as stage_example
 from triton_ensembles.ground.files import file_digest
 from triton_ensembles.project.examples.folder import read_examples
+from triton_ensembles.triton.home import server_python
 from triton_ensembles.triton.model_config import CONFIG, read_config
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import CPU, fused
@@ -198,7 +199,7 @@ def test_what_is_missing_is_one_line_each(tmp_path: Path) -> None:
     assert len(left) == 3
     assert "ensembles/x/post/1/model.py is missing: put it there, or let an artifact" in left[0]
     assert "ensembles/x/net/1: version 1 has no model.onnx" in left[1]
-    assert "ensembles/x/pre/1/model.py:3:1: Python 3.11 has no module 'unknown_module'" in left[2]
+    assert f"ensembles/x/pre/1/model.py:3:1: Python {server_python()} has no module 'unknown_module'" in left[2]
     assert "partial" not in result.stdout
     assert "is imported; do what is left, then: build.py build x --prove" in result.stdout
 
