@@ -1,11 +1,12 @@
 """Rules' tests as data, cases/*.yaml: what is given, what the checker says, and what the real server does.
 
-``files`` are those of a model, ``beside`` those of others. A case gives a text, for the word HERE in them (its lines
-are indented as HERE is); or a pair, a part of them and what stands there instead; or a mapping with ``given``, ``says``
-(a rule, with ``:LINE``, or a list; by default what the file is called, or nothing for a case that is only given) and
-words of the first fault's ``message`` and ``cure``. ``parts`` are further such words as HERE, with a text for all cases
-that give none. ``rules`` are those that count, all by default. With ``server: asked`` the server refuses the cases in
-which something is an error, with ``words`` of its own, and loads the others; ``completes``: one that completes.
+``files`` are those of a model (by default a Python model that answers), ``beside`` those of others. A case gives a
+text, for the word HERE in them (its lines are indented as HERE is); or a pair, a part of them and what stands there
+instead; or a mapping with ``given``, ``says`` (a rule, with ``:LINE``, or a list; by default what the file is called,
+or nothing for a case that is only given), the first fault's ``severity``, and words of its ``message`` and ``cure``.
+``parts`` are further such words as HERE, with a text for all cases that give none. ``rules`` are those that count, all
+by default; ``to`` is the destination, of all or of one. With ``server: asked`` the server refuses the cases in which
+something is an error, with ``words`` of its own, and loads the others; ``completes``: one that completes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import pytest
 import yaml
 
 from tests.checking.packing import folder_faults
-from tests.checking.served import server_results
+from tests.checking.served import LoadResult, server_results
 from triton_ensembles.checking.examples import python_model
 from triton_ensembles.checking.fault import Fault, Severity
 from triton_ensembles.checking.registry import RULES_BY_ID
@@ -52,35 +53,58 @@ def example(table: dict[str, Any], given: Any) -> Example:
     return Example(files.pop("config.pbtxt", python_model()), files or None, table.get("beside", {}))
 
 
-def said(table: dict[str, Any], case: Example, folder: Path) -> list[Fault]:
-    stage(case, folder, "model")
-    found = [fault for fault in folder_faults(folder, Destination()) if fault.severity is not Severity.NOTE]
+def said(table: dict[str, Any], case: dict[str, Any], folder: Path) -> list[Fault]:
+    stage(example(table, case["given"]), folder, "model")
+    destination = Destination(**table.get("to", {}) | case.get("to", {}))
+    found = [fault for fault in folder_faults(folder, destination) if fault.severity is not Severity.NOTE]
     return sorted((fault for fault in found if fault.rule in table.get("rules", (fault.rule,))), key=Fault.sort_key)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A table, whose cases are all mappings."""
+    table: dict[str, Any] = {"files": {}, **yaml.safe_load(path.read_text())}
+    assert set(table) <= {"files", "beside", "parts", "rules", "to", "server", "cases"}, path
+    for name, case in table["cases"].items():
+        case = case if isinstance(case, dict) and "given" in case else {"given": case}
+        assert set(case) <= {"given", "says", "severity", "message", "cure", "words", "to"}, (path, name)
+        table["cases"][name] = {"says": path.stem if len(case) > 1 else [], **case}
+    return table
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LoadResult]:
+    """What the server says about the cases of all tables that ask it, by table and name."""
+    answers: dict[str, LoadResult] = {}
+    for kind in ("asked", "completes"):
+        tables = {path.stem: table for path in TABLES if (table := read(path)).get("server") == kind}
+        given: dict[str, Example] = {}
+        beside: dict[str, str | None] = {}
+        for stem, table in tables.items():
+            given |= {f"{stem}-{name}": example(table, case["given"]) for name, case in table["cases"].items()}
+            for path, text in table.get("beside", {}).items():
+                assert beside.setdefault(path, text) == text, f"{path} of {stem}.yaml is another one in another table"
+        answers |= server_results(given, tmp_path_factory.mktemp(kind), completes=kind == "completes")
+    return answers
 
 
 @pytest.mark.verdicts
 @pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
-def test_checker_and_server_do_what_the_case_says(path: Path, tmp_path: Path) -> None:
+def test_checker_and_server_do_what_the_case_says(path: Path, results: dict[str, LoadResult], tmp_path: Path) -> None:
     """Otherwise a model that is wrong is deployed, or one that is right is refused."""
-    table = yaml.safe_load(path.read_text())
-    assert set(table) <= {"files", "beside", "parts", "rules", "server", "cases"}
-    examples, silent, said_by_server = {}, set(), {}
+    table = read(path)
     for name, case in table["cases"].items():
-        case = case if isinstance(case, dict) and "given" in case else {"given": case}
-        assert set(case) <= {"given", "says", "message", "cure", "words"}, name
-        says = case.get("says", path.stem if len(case) > 1 else [])
-        says = says if isinstance(says, list) else [says]
-        examples[name] = example(table, case["given"])
-        found = said(table, examples[name], tmp_path / f"alone-{name}")
+        says = case["says"] if isinstance(case["says"], list) else [case["says"]]
+        found = said(table, case, tmp_path / f"alone-{name}")
         lines = [f"{fault.rule}:{fault.place.line}" for fault in found]
         rules = [line if ":" in rule else line.partition(":")[0] for line, rule in zip(lines, says, strict=False)]
         assert rules == says and len(found) == len(says), (name, lines)
         assert all(rule.partition(":")[0] in RULES_BY_ID for rule in says), name
-        for key in {"message", "cure"} & set(case):
-            assert case[key] in getattr(found[0], key), (name, found)
-        said_by_server |= {name: case["words"]} if "words" in case else {}
-        silent |= set() if any(fault.severity is Severity.ERROR for fault in found) else {name}
-    if "server" in table:
-        results = server_results(examples, tmp_path, completes=table["server"] == "completes")
-        assert {name for name, result in results.items() if result.loaded} == silent
-        assert all(words in results[name].words for name, words in said_by_server.items())
+        assert all(case[key] in str(getattr(found[0], key)) for key in {"message", "cure", "severity"} & set(case)), (
+            name,
+            found,
+        )
+        if "server" in table:
+            refused = any(fault.severity is Severity.ERROR for fault in found)
+            result = results[f"{path.stem}-{name}"]
+            assert result.loaded is not refused, (name, result.words)
+            assert case.get("words", "") in result.words, (name, result.words)

@@ -39,8 +39,7 @@ def test_a_verdict_is_about_a_model_and_its_steps(path: str, changes: bool, tmp_
 def test_another_verdict_of_the_server_is_a_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Otherwise the file and the server part ways, and the suite stays green."""
     data = json.loads(verdicts.FILE.read_text())
-    if data["judge"] != verdicts.judge():
-        pytest.skip(f"on file is what {data['judge'].partition(',')[0]} said")
+    assert data["judge"] == verdicts.judge(), "on file is what another server said: run make verdicts"
     digest, verdict = next(iter(data["verdicts"].items()))
     monkeypatch.setattr(verdicts, "MODE", "ask")
     verdicts.note(digest, verdict["name"], verdict["loaded"], "", tmp_path)
