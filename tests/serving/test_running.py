@@ -250,6 +250,12 @@ def test_a_missing_engine_is_refused_before_the_start_in_the_words_of_serve(
     served = run_in(tmp_path, "serve", models / "network")
     words = "model 'network' (onnxruntime) needs the package onnxruntime, which is not installed"
     assert (refused.exit_code, words in refused.output, words in served.output) == (2, True, True)
+    write_files(tmp_path / "own", {"manifest.json": '{"python": "3.99"}'})
+    shutil.copytree(models / "network", tmp_path / "own" / "network")
+    output = run_in(tmp_path, "serve", tmp_path / "own").output
+    lines = [line for line in output.splitlines() if words in line]
+    assert lines and ", and there is no Python 3.99 with a shared library" in lines[0], output
+    assert "; run: " in lines[0] and "pyenv install 3.99" in lines[0]
 
 
 def test_all_missing_engines_are_named_in_one_line_with_what_installs_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.probing.probe import Prober
 from triton_ensembles.runtime.backends import ENGINES
-from triton_ensembles.serving.served import Served, built_of, here, laid_out, of_built, refuse_missing_engines
+from triton_ensembles.serving.served import Served, built_of, here, laid_out, of_built, refuse_missing
 from triton_ensembles.triton.home import Installation
 from triton_ensembles.triton.targets import Target
 
@@ -39,7 +39,7 @@ class Running:
     def __call__(self, repositories: Sequence[Repository], faults: Sequence[Fault]) -> Iterator[Probe]:
         """What became of each repository. Models in which rules find errors are left out, and so are ensembles of such.
         Raises :class:`EnsembleError`: an engine, the server or a Python is missing."""
-        refuse_missing_engines(repositories, self.server)
+        refuse_missing(repositories, self.server, self.target.python)
         errors = {fault.place.path for fault in faults if fault.severity is Severity.ERROR}
         for repository in repositories:
             with tempfile.TemporaryDirectory(prefix="run-", ignore_cleanup_errors=True) as scratch:

@@ -16,8 +16,9 @@ import contextlib
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from triton_ensembles.archive.manifest import FACTS, one_python, read_manifest
@@ -25,6 +26,7 @@ from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.refusal import refuse_faults
+from triton_ensembles.checking.built_for import manifest
 from triton_ensembles.checking.environments import environment_of, has_stub
 from triton_ensembles.checking.repository import Repository, find_repositories, is_repository
 from triton_ensembles.checking.text.unknown import UnknownValueError
@@ -42,6 +44,7 @@ from triton_ensembles.triton.installed import image_of_server
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, config_of, read_config
 from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.stubs import require_interpreter
 from triton_ensembles.triton.targets import CPU, Target, fused, target_of
 
 _GPUS = Path("/proc/driver/nvidia/gpus")
@@ -92,7 +95,7 @@ def served(
     repositories = list(find_repositories(path))  # once: there may be a hundred thousand files
     message = f"this cannot be served, because check finds faults in {shown(path)}"
     refuse_faults(path, replace(here(server), single=single), message, repositories=repositories)
-    refuse_missing_engines(repositories, server)
+    refuse_missing(repositories, server)
     laid = laid_out(path, repositories, scratch, progress)
     return replace(laid, name=name if path.is_dir() else laid.name, server=server, single=single)
 
@@ -112,7 +115,7 @@ def laid_out(path: Path, repositories: Sequence[Repository], scratch: Path, prog
 def of_built(built: Built, folder: Path, server: Installation | None = None) -> Served:
     """The repository that the build of the project's ensemble in ``folder`` has staged."""
     read = list(find_repositories(built.repository))
-    refuse_missing_engines(read, server)
+    refuse_missing(read, server)
     return replace(_served(built.name, folder, built.repository, read), server=server)
 
 
@@ -244,28 +247,36 @@ def _served(name: str, path: Path, repository: Path, read: Sequence[Repository])
     configs = (config_of(folder) for folder in folders)
     steps = {step.model_name for config in configs for step in config.ensemble_scheduling.step}
     models = tuple(folder.name for folder in folders)
-    manifest = read_manifest(repository)
-    python = manifest.get("python")
     return Served(
         name,
         path,
         repository,
         models,
         tops=tuple(model for model in models if model not in steps) or models,
-        python=python if isinstance(python, str) and python else _python_of_environments(read),
-        is_complete=manifest.keys() >= FACTS,
+        python=_python_of(read),
+        is_complete=read_manifest(repository).keys() >= FACTS,
     )
 
 
-def refuse_missing_engines(repositories: Iterable[Repository], server: Installation | None = None) -> None:
-    """Raise :class:`EnsembleError` for the models whose engines are not installed, with the line that installs them."""
+def refuse_missing(repositories: Sequence[Repository], server: Installation | None = None, python: str = "") -> None:
+    """Raise one :class:`EnsembleError` for all that is not installed and what installs it: engines of the models, and
+    the Python of the steps, by default the one that the repositories are for."""
     own = server.backends if server else ()
     backends: list[tuple[str, str]] = []
     for model in (model for repository in repositories for model in repository.models_read):
         with contextlib.suppress(UnknownValueError):
             if not model.is_ensemble and model.backend.name not in own:
                 backends.append((model.folder, model.backend.name))
-    require_engines(backends)
+    missing: list[EnsembleError] = []
+    python = python or _python_of(repositories) or (server.python if server else "")
+    for require in (partial(require_engines, backends), partial(require_interpreter, python)):
+        try:
+            require()
+        except EnsembleError as error:
+            missing.append(error)
+    if missing:
+        cures = (error.cure for error in missing)
+        raise EnsembleError(", and ".join(error.message for error in missing), cure=", and ".join(cures))
 
 
 def _folders(path: Path) -> list[str]:
@@ -277,8 +288,12 @@ def _is_model(folder: Path) -> bool:
     return (folder / CONFIG).is_file() or any(name.isdecimal() for name in _folders(folder))
 
 
-def _python_of_environments(repositories: Sequence[Repository]) -> str:
-    """The Python of the packed environments, for steps that bring no stub; "" without any, or if they differ."""
+def _python_of(repositories: Sequence[Repository]) -> str:
+    """The Python that a manifest names, or else that of the packed environments, for steps that bring no stub; "" where
+    there is none, or they differ."""
+    for repository in repositories:
+        if isinstance(python := manifest(repository).get("python"), str) and python:
+            return python
     pythons = set()
     for model in (model for repository in repositories for model in repository.models_read):
         with contextlib.suppress(UnknownValueError):

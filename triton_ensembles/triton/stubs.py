@@ -54,7 +54,7 @@ def prepare_stubs(home: Installation, python: str = "", progress: Progress = lam
     """
     minor = python or home.python
     stub = home.stub(minor)
-    interpreter = _interpreter(minor)
+    interpreter = require_interpreter(minor)
     bare = bare_python(interpreter, home.folder.parent, progress)
     served = (BACKENDS / "served_model").resolve()
     root = home.folder.resolve()  # links in it are relative, and the home may itself be a link
@@ -66,7 +66,7 @@ def prepare_stubs(home: Installation, python: str = "", progress: Progress = lam
     elif server_python() not in home.stubs:  # so that nothing runs the engines of this package
         places[folder] = home.backends
     else:
-        engines = bare_python(_interpreter(server_python()), home.folder.parent, progress)
+        engines = bare_python(require_interpreter(server_python()), home.folder.parent, progress)
         files = _python_backend(home, home.stub(server_python()))
         files |= {"model.py": served / "model.py", _ENVIRONMENT: engines}
         places |= {folder / engine: files for engine in ENGINES if engine not in home.backends}
@@ -81,7 +81,10 @@ def prepare_stubs(home: Installation, python: str = "", progress: Progress = lam
     return Stubs(folder, _environment(home, interpreter, bare))
 
 
-def _interpreter(minor: str) -> Interpreter:
+def require_interpreter(minor: str) -> Interpreter:
+    """The Python ``minor``, such as "3.10", for a stub; "" is the one that runs this. Raises :class:`EnsembleError`: it
+    is not on this machine, or has no shared library."""
+    minor = minor or server_python()
     interpreter = find_interpreter(minor)
     if interpreter is None or interpreter.shared_library is None:
         message = f"there is no Python {minor} with a shared library (libpython{minor}.so.1.0) on this machine"
