@@ -36,7 +36,7 @@ def digest_of_inputs(build: BuildPlan, engines_from: Path | None) -> str:
     plans = sorted(engines_from.glob(f"{build.name}.*")) if engines_from else []
     return digest(
         {
-            "target": [build.target.name, build.target.image, build.target.instance],
+            "target": [build.target.name, build.target.image, build.target.instance, build.target.single],
             "python": build.target.python or server_python(),
             "files": {
                 path.relative_to(build.folder).as_posix(): file_digest(path) if path.is_file() else ""
