@@ -64,8 +64,3 @@ def percentiles(latencies: Sequence[float]) -> dict[str, float]:
     """Latencies in seconds -> percentiles in milliseconds."""
     values = np.percentile(np.asarray(latencies) * 1000, PERCENTILES)
     return {f"p{percent}": float(value) for percent, value in zip(PERCENTILES, values, strict=True)}
-
-
-def spread(values: Sequence[float], digits: int) -> str:
-    """The median, the lowest and the highest in words: "2.5 (1.0 to 3.0)"."""
-    return f"{np.median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"

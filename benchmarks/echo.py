@@ -31,8 +31,7 @@ def write_echo(fused: Path) -> Path:
     """The model repository of the echo of the ensemble in the built repository ``fused``: one model, ``NAME_echo``."""
     config = read_config(fused / fused.name / CONFIG)
     (output,) = config.output
-    name = f"{config.name}_echo"
-    config.name = name
+    name = config.name = f"{config.name}_echo"
     config.parameters.clear()
     repository = FOLDER / name
     shutil.rmtree(repository, ignore_errors=True)

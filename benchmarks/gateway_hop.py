@@ -1,7 +1,6 @@
 """The time that the gateway adds to a request: medians of requests to it and to Triton itself, made in turn.
 
-    python -m benchmarks.gateway_hop                                    a model that takes hardly any time
-    python -m benchmarks.gateway_hop --repository build/cpu/gateway     those of a built gateway
+    python -m benchmarks.gateway_hop        the models of build/cpu/gateway, which `make gateway` has built
 
 One client sends the same tensors over connections that stay open, in turn: to Triton over HTTP, with binary tensors,
 and to the gateway in each form that it takes. Beside the median of the time there are those of the difference from the
@@ -12,16 +11,15 @@ import argparse
 import base64
 import json
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from http.client import HTTPConnection
-from pathlib import Path
 from statistics import median
 
 import numpy as np
 import tritonclient.http as http
 
+from checkout import BUILD, ENSEMBLES
 from triton_ensembles.gateway.invocation import ATTRIBUTES, BINARY
 from triton_ensembles.gateway.table import Model, read_table
 from triton_ensembles.ground.errors import EnsembleError
@@ -29,51 +27,17 @@ from triton_ensembles.triton.gateway_server import TABLE, GatewayServer
 
 _DIRECT = "Triton, HTTP"
 _WARM_UP = 20  # requests
-_IMAGE = Path(__file__).parents[1] / "ensembles" / "resnet" / "ensemble" / "examples" / "flower.jpg"
+_REPOSITORY = BUILD / "cpu" / "gateway"
+_IMAGE = ENSEMBLES / "resnet" / "ensemble" / "examples" / "flower.jpg"
 _TEXT = b"The capital of France is [MASK]."
-_CHECKSUM = {
-    "crc32/config.pbtxt": """backend: "python"
-max_batch_size: 4
-input [ { name: "FILE" data_type: TYPE_UINT8 dims: [ -1 ] } ]
-output [ { name: "CRC32" data_type: TYPE_INT64 dims: [ 1 ] } ]
-instance_group [ { kind: KIND_CPU } ]
-""",
-    "crc32/1/model.py": """import zlib
-import numpy as np
-import triton_python_backend_utils as pb_utils
-
-
-class TritonPythonModel:
-    def execute(self, requests):
-        files = [pb_utils.get_input_tensor_by_name(request, "FILE").as_numpy() for request in requests]
-        sums = [pb_utils.Tensor("CRC32", np.array([[zlib.crc32(file)]], dtype=np.int64)) for file in files]
-        return [pb_utils.InferenceResponse([checksum]) for checksum in sums]
-""",
-    TABLE: """[[models]]
-name = "crc32"
-version = "1"
-model = "crc32"
-inputs.FILE = { field = "img", form = "base64" }
-result = "CRC32"
-""",
-}
 Send = Callable[[], None]
 
 
-def write_checksum_model(folder: Path) -> Path:
-    """Write a repository, CRC-32 of a file and the gateway's table, into ``folder``, which is returned."""
-    for path, text in _CHECKSUM.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text, encoding="utf-8")
-    return folder
-
-
-def payloads(model: Model) -> dict[str, bytes]:
-    """The value of the model's one input, by a description; none for models with other inputs."""
-    if model.name == "crc32":
-        return {"64 bytes": bytes(64), "100 kB": bytes(100_000)}
-    forms = ",".join(source.form for source in model.inputs.values())
-    return {"text": {"a sentence": _TEXT}, "base64": {"a JPEG of 143 kB": _IMAGE.read_bytes()}}.get(forms, {})
+def _payload(model: Model) -> bytes:
+    """The value of the model's one input; empty for models with other inputs."""
+    return {"text": _TEXT, "base64": _IMAGE.read_bytes()}.get(
+        ",".join(source.form for source in model.inputs.values()), b""
+    )
 
 
 def requests_of(server: GatewayServer, model: Model, value: bytes) -> Mapping[str, Send]:
@@ -129,20 +93,18 @@ def seconds_in_turn(requests: Mapping[str, Send], rounds: int) -> dict[str, list
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=1000, help="requests of each kind (1000)")
-    parser.add_argument("--repository", type=Path, help="a built gateway, with models.toml (the small model)")
     options = parser.parse_args()
     try:
-        with tempfile.TemporaryDirectory(prefix="gateway-hop-") as folder:
-            repository = options.repository or write_checksum_model(Path(folder))
-            with GatewayServer(repository) as server:
-                for model in read_table(repository / TABLE).models:
-                    for description, value in payloads(model).items():
-                        print(f"{model}, {description}: {options.rounds} requests of each")
-                        seconds = seconds_in_turn(requests_of(server, model, value), options.rounds)
-                        for way, times in seconds.items():
-                            hop = median(map(float.__sub__, times, seconds[_DIRECT]))
-                            ratio = median(map(float.__truediv__, times, seconds[_DIRECT]))
-                            print(f"  {way:20} {1e3 * median(times):8.3f} ms {1e3 * hop:+8.3f} ms {ratio:6.2f} times")
+        with GatewayServer(_REPOSITORY) as server:
+            for model in read_table(_REPOSITORY / TABLE).models:
+                if not (value := _payload(model)):
+                    continue
+                print(f"{model}, {len(value)} bytes: {options.rounds} requests of each")
+                seconds = seconds_in_turn(requests_of(server, model, value), options.rounds)
+                for way, times in seconds.items():
+                    hop = median(map(float.__sub__, times, seconds[_DIRECT]))
+                    ratio = median(map(float.__truediv__, times, seconds[_DIRECT]))
+                    print(f"  {way:20} {1e3 * median(times):8.3f} ms {1e3 * hop:+8.3f} ms {ratio:6.2f} times")
     except EnsembleError as error:
         sys.exit(f"error: {error}")
 

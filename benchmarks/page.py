@@ -83,7 +83,7 @@ def numbers(results: Results) -> dict[str, str]:
             rate = median(rates.values())
             values[name.partition("_")[0]] = f"{rate:.0f}" if rate >= 100 else f"{rate:.1f}"
         if ratio := ratio_of(rates, rivals[name]):
-            values[name] = f"{ratio.median:.2f}"
+            values[name] = f"{ratio:.2f}"
     for name, (key, form) in _FIGURES.items():
         if key in results.figures:
             values[name] = form.format(results.figures[key])

@@ -34,25 +34,13 @@ def facts_of(command: str) -> dict[str, Any]:
     return {"date": date, "command": command, "machine": machine(), "versions": versions}
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """The median of the rounds' ratios, the lowest and the highest."""
-
-    median: float
-    lowest: float
-    highest: float
-
-    def __str__(self) -> str:
-        return f"{self.median:.2f} ({self.lowest:.2f} to {self.highest:.2f})"
-
-
-def ratio_of(over: Rates, under: Rates) -> Ratio | None:
-    """The quotient of two rates; None when no round has both.
+def ratio_of(over: Rates, under: Rates) -> float | None:
+    """The median of the quotients of two rates; None when no round has both.
 
     Each round is compared with itself: on a shared machine the speed of all contenders drifts together.
     """
     ratios = [rate / under[number] for number, rate in over.items() if number in under]
-    return Ratio(statistics.median(ratios), min(ratios), max(ratios)) if ratios else None
+    return statistics.median(ratios) if ratios else None
 
 
 @dataclass

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from statistics import mean, median
 
-from benchmarks.cells import spread
 from benchmarks.contenders.contender import ECHO, LIMITS
 from benchmarks.floor import floor
 from benchmarks.loads import Load
@@ -39,4 +38,7 @@ def _rows(results: Results, part: Part, load: Load) -> Iterator[list[str]]:
 def rate(rates: Iterable[float]) -> str:
     """The median, the lowest and the highest, with a digit after the point for what is below 100."""
     values = list(rates)
-    return spread(values, 0 if median(values) >= 100 else 1)
+    middle, least, most = (
+        f"{value:.{0 if median(values) >= 100 else 1}f}" for value in (median(values), min(values), max(values))
+    )
+    return f"{middle} ({least} to {most})"
