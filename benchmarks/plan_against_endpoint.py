@@ -151,7 +151,7 @@ def _metrics(local: LocalEndpoint, start: int, length: int) -> tuple[float, int,
         points = local.client("cloudwatch").get_metric_statistics(
             Namespace=METRICS[name].namespace,
             MetricName=name,
-            Dimensions=[{"Name": "EndpointName", "Value": NAME}, {"Name": "VariantName", "Value": "AllTraffic"}],
+            Dimensions=[{"Name": "EndpointName", "Value": NAME}, {"Name": "VariantName", "Value": NAME}],
             StartTime=datetime.fromtimestamp(start, UTC),
             EndTime=datetime.fromtimestamp(start + length, UTC),
             Period=length,

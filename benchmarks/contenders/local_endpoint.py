@@ -36,7 +36,7 @@ def running_endpoint(
         for path in archives:
             s3.upload_file(str(path), NAME, f"models/{path.name}")
         sagemaker.create_model(ModelName=NAME, ExecutionRoleArn=_ROLE, PrimaryContainer=container)
-        variant = dict(VariantName="AllTraffic", ModelName=NAME, InstanceType="ml.c5.xlarge", InitialInstanceCount=1)
+        variant = {"VariantName": NAME, "ModelName": NAME, "InstanceType": "ml.c5.xlarge", "InitialInstanceCount": 1}
         sagemaker.create_endpoint_config(EndpointConfigName=NAME, ProductionVariants=[variant])
         sagemaker.create_endpoint(EndpointName=NAME, EndpointConfigName=NAME)
         sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=NAME)
