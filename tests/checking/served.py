@@ -24,6 +24,7 @@ from triton_ensembles.triton.stubs import prepare_stubs
 
 TIMEOUT = 60.0  # seconds for one load; most take a tenth of one, and the slowest less than two on idle cores
 TRIES = 10  # of a load over which the server was lost
+MOST = 40  # models in one server: each Python model is a process that wakes up all the time, and keeps 20 MiB
 PATIENCE = 6.0  # seconds after which a load that takes a tenth of a second otherwise counts as hanging
 
 
@@ -40,7 +41,8 @@ class LoadResult:
 
 
 class ModelLoader:
-    """Loads models of one repository into a running server, one after the other; a lost server is replaced.
+    """Loads models of one repository into a running server, one after the other; a lost server is replaced, and so is
+    one that has loaded many.
 
     With ``completes`` it completes configs, as Triton does unless it is told not to, and has the python backend only.
     Nothing is unloaded, and no two models are loaded at the same time: on a busy machine the Python backend of 2.51.0
@@ -53,6 +55,7 @@ class ModelLoader:
         self._logs = logs
         self._completes = completes
         self._servers = 0
+        self._loaded = 0
         self._server: TritonServer | None = None
 
     @property
@@ -94,6 +97,9 @@ class ModelLoader:
         if verdicts.MODE == "read" and (verdict := verdicts.known(digest)):
             return LoadResult(verdict["loaded"], verdict["words"])
         result = self.load_surely(name)
+        self._loaded += 1
+        if self._loaded % MOST == 0:
+            self.kill()
         if result.survived:
             verdicts.note(digest, name, result.loaded, result.words, self._logs)
         return result
