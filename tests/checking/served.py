@@ -90,9 +90,10 @@ class ModelLoader:
 
     def load_all(self, names: Sequence[str]) -> dict[str, LoadResult]:
         """What the server says about each: what is on file about it (verdicts.py), or else by loading it."""
-        return {name: self._verdict(name) for name in names}
+        return {name: self.verdict(name) for name in names}
 
-    def _verdict(self, name: str) -> LoadResult:
+    def verdict(self, name: str) -> LoadResult:
+        """As :meth:`load_all`, about one model."""
         digest = verdicts.digest_of(self._repository, name, self._completes)
         if verdicts.MODE == "read" and (verdict := verdicts.known(digest)):
             return LoadResult(verdict["loaded"], verdict["words"])

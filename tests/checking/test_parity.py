@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.checking.packing import folder_faults
-from tests.checking.served import PATIENCE, LoadResult, ModelLoader, server_results
+from tests.checking.served import PATIENCE, ModelLoader
 from triton_ensembles.checking.explanation import explain
 from triton_ensembles.checking.registry import RULES
 from triton_ensembles.checking.rule import Rule, Server
@@ -19,34 +20,38 @@ DEADLY = [rule for rule in RULES if rule.server is Server.DIES]
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LoadResult]:
-    """What the server says about every example, by the name of its model."""
-    examples = {f"{rule.id}-bad": rule.bad for rule in TESTED if rule.bad}
-    examples |= {f"{rule.id}-good": rule.good for rule in [*TESTED, *DEADLY] if rule.good and rule.good_loads}
-    return server_results(examples, tmp_path_factory.mktemp("parity"))
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelLoader]:
+    """The server over all examples, by the names of their models."""
+    folder = tmp_path_factory.mktemp("parity")
+    for rule in [*TESTED, *DEADLY]:
+        for example, kind in ((rule.bad, "bad"), (rule.good, "good")):
+            if example and not (kind == "bad" and rule in DEADLY):
+                stage(example, folder / "models", f"{rule.id}-{kind}")
+    with ModelLoader(folder / "models", folder) as loader:
+        yield loader
 
 
 @pytest.mark.verdicts
 @pytest.mark.parametrize("rule", TESTED, ids=lambda rule: rule.id)
-def test_the_real_server_agrees(rule: Rule, results: dict[str, LoadResult]) -> None:
+def test_the_real_server_agrees(rule: Rule, server: ModelLoader) -> None:
     """Otherwise the checker refuses what Triton loads, or passes what Triton refuses."""
     if rule.bad:
-        bad = results[rule.bad.folder or f"{rule.id}-bad"]
+        bad = server.verdict(rule.bad.folder or f"{rule.id}-bad")
         assert bad.loaded == (rule.server is Server.ACCEPTS), bad.words
         assert re.search(".*".join(map(re.escape, rule.words.split("…"))), bad.words), (rule.words, bad.words)
     if rule.good and rule.good_loads:
-        good = results[rule.good.folder or f"{rule.id}-good"]
+        good = server.verdict(rule.good.folder or f"{rule.id}-good")
         assert good.loaded, good.words
 
 
 @pytest.mark.parametrize("rule", DEADLY, ids=lambda rule: rule.id)
-def test_the_real_server_hangs_or_dies(rule: Rule, results: dict[str, LoadResult], tmp_path: Path) -> None:
+def test_the_real_server_hangs_or_dies(rule: Rule, server: ModelLoader, tmp_path: Path) -> None:
     """Otherwise the checker warns of a danger that does not exist."""
     assert rule.bad and rule.good
     name = stage(rule.bad, tmp_path / "models", f"{rule.id}-bad")
-    with ModelLoader(tmp_path / "models", tmp_path) as server:
-        assert not server.load(name, PATIENCE).survived
-    assert results[f"{rule.id}-good"].loaded
+    with ModelLoader(tmp_path / "models", tmp_path) as mortal:
+        assert not mortal.load(name, PATIENCE).survived
+    assert server.verdict(f"{rule.id}-good").loaded
 
 
 def test_the_checker_finds_the_bad_one_and_nothing_in_the_good_one(tmp_path: Path) -> None:
