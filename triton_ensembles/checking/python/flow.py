@@ -18,6 +18,7 @@ from triton_ensembles.checking.python.nodes import (
     is_name,
     is_over,
     name_of,
+    own_nodes,
     requests_of,
 )
 from triton_ensembles.checking.python.source import PythonFile
@@ -71,6 +72,7 @@ class Flow:
         self._calls: dict[str, list[ast.Call]] = {}
         self._defined: dict[str, list[Function]] = {}
         self._changed: set[str] = set()  # attributes and names that are assigned to
+        self._parameters: set[str] = set()  # of functions and lambdas
         self._uses: dict[str, int] = {}  # of attributes and names
         self._texts: set[str] = set()
         # Answers that were given before.
@@ -84,6 +86,8 @@ class Flow:
         for node in file.nodes:
             if isinstance(node, Function):
                 self._defined.setdefault(node.name, []).append(node)
+            elif isinstance(node, ast.arg):
+                self._parameters.add(node.arg)
             elif isinstance(node, ast.Name | ast.Attribute):
                 name = name_of(node)
                 if is_changed(node):
@@ -100,8 +104,7 @@ class Flow:
     @cached_property
     def has_plain_bases(self) -> bool:
         """Whether there is the model's class, and it inherits from nothing but classes of this file."""
-        bases = self.lineage[-1].bases if self.lineage else []
-        return bool(self.lineage) and all(isinstance(base, ast.Name) and base.id in ("object", "ABC") for base in bases)
+        return bool(self.lineage) and not _bases(self.lineage[-1])
 
     def above(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         """The parents from the innermost, each with the child through which it was reached."""
@@ -184,7 +187,8 @@ class Flow:
 
     def is_builtin(self, node: ast.expr) -> bool:
         """Whether a name is Python's own: the file never binds it."""
-        return isinstance(node, ast.Name) and not self.binds(node.id, self.module)
+        is_free = isinstance(node, ast.Name) and node.id not in self._parameters
+        return is_free and not self.binds(node.id, self.module)
 
     def calls_of(self, function: Function) -> list[ast.Call] | None:
         """All calls of a helper; None when others may call it as well, or get it as a value."""
@@ -220,9 +224,11 @@ class Flow:
         if len(functions) > 1:
             return When.CALLED
         name = functions[0].name
+        when = None
         if in_class and (name == "execute" or name in _AT_LOAD) and functions[0] is self.method(name):
-            return When.REQUEST if name == "execute" else When.LOAD
-        return self._called(functions[0], depth)
+            when = When.REQUEST if name == "execute" else When.LOAD
+        when = when or self._called(functions[0], depth)
+        return When.PERHAPS if when is When.LOAD and may_end_before(functions[0], node) else when
 
     def method(self, name: str) -> Function | None:
         """The method of the model: its own, or that of the nearest class of the file that it inherits from."""
@@ -246,6 +252,8 @@ class Flow:
         name = name_of(call.func)
         functions = self._defined.get(name, [])
         if len(functions) != 1 or functions[0].decorator_list or name in self._changed:
+            return None
+        if not in_class and (name in self._parameters or len(self.binders(name, self.module)) > 1):
             return None
         parent = self.parents.get(functions[0])
         return functions[0] if (parent in self.lineage if in_class else isinstance(parent, ast.Module)) else None
@@ -277,7 +285,9 @@ class Flow:
             return child is not parent.iter
         if isinstance(parent, With):
             return self.suppresses(parent)
-        return isinstance(parent, Try | ast.ExceptHandler | ast.Match | ast.match_case)
+        if isinstance(parent, Try):
+            return bool(parent.handlers)
+        return isinstance(parent, ast.ExceptHandler | ast.Match | ast.match_case)
 
     def suppresses(self, node: With) -> bool:
         """Whether it expects an error: ``with suppress(…)``, ``with self.assertRaises(…)``."""
@@ -304,13 +314,27 @@ def lineage_of(file: PythonFile) -> tuple[ast.ClassDef, ...]:
     name = CLASS
     while len(classes.get(name, ())) == 1 and classes[name][0] not in lineage:
         lineage.append(classes[name][0])
-        bases = [base.value if isinstance(base, ast.Subscript) else base for base in lineage[-1].bases]
-        names = [base.id if isinstance(base, ast.Name) else "" for base in bases]
-        names = [base for base in names if base not in ("ABC", "object", "Generic", "Protocol")]
+        names = _bases(lineage[-1])
         if len(names) != 1:
             break
         name = names[0]
     return tuple(lineage)
+
+
+def _bases(node: ast.ClassDef) -> list[str]:
+    """The names of its base classes, "" for another module's, without those of Python that bring no methods."""
+    bases = [base.value if isinstance(base, ast.Subscript) else base for base in node.bases]
+    own = [base for base in bases if name_of(base) not in ("ABC", "object", "Generic", "Protocol")]
+    return [base.id if isinstance(base, ast.Name) else "" for base in own]
+
+
+def may_end_before(function: Function, node: ast.AST) -> bool:
+    """Whether the function may have returned before this node, or is a generator, whose body a call does not run."""
+    line = getattr(node, "lineno", 0)
+    return any(
+        isinstance(own, ast.Yield | ast.YieldFrom) or (isinstance(own, ast.Return) and (own.end_lineno or line) < line)
+        for own in own_nodes(function)
+    )
 
 
 flow_of = lru_cache(maxsize=128)(Flow)
