@@ -1,6 +1,7 @@
 """Where in a Python file a node stands: whether it certainly runs, and when."""
 
 import ast
+import sys
 from bisect import bisect_left
 from collections.abc import Iterator
 from enum import Enum
@@ -224,10 +225,10 @@ class Flow:
         if len(functions) > 1:
             return When.CALLED
         name = functions[0].name
-        when = None
         if in_class and (name == "execute" or name in _AT_LOAD) and functions[0] is self.method(name):
             when = When.REQUEST if name == "execute" else When.LOAD
-        when = when or self._called(functions[0], depth)
+        else:
+            when = self._called(functions[0], depth)
         return When.PERHAPS if when is When.LOAD and may_end_before(functions[0], node) else when
 
     def method(self, name: str) -> Function | None:
@@ -328,13 +329,19 @@ def _bases(node: ast.ClassDef) -> list[str]:
     return [base.id if isinstance(base, ast.Name) else "" for base in own]
 
 
-def may_end_before(function: Function, node: ast.AST) -> bool:
+def may_end_before(function: Function | None, node: ast.AST) -> bool:
     """Whether the function may have returned before this node, or is a generator, whose body a call does not run."""
-    line = getattr(node, "lineno", 0)
-    return any(
-        isinstance(own, ast.Yield | ast.YieldFrom) or (isinstance(own, ast.Return) and (own.end_lineno or line) < line)
-        for own in own_nodes(function)
-    )
+    return function is not None and _first_end(function) < getattr(node, "lineno", 0)
+
+
+@lru_cache(maxsize=256)
+def _first_end(function: Function) -> int:
+    """The line where the first return ends, 0 in a generator."""
+    nodes = own_nodes(function)
+    if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in nodes):
+        return 0
+    lines = (node.end_lineno or 0 for node in nodes if isinstance(node, ast.Return))
+    return min(lines, default=sys.maxsize)
 
 
 flow_of = lru_cache(maxsize=128)(Flow)
