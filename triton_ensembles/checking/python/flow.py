@@ -27,7 +27,6 @@ from triton_ensembles.checking.python.source import PythonFile
 CLASS = "TritonPythonModel"
 _SUPPRESSING = ("suppress", "raises", "Raises")  # in the names of context managers that expect an error
 _DEEPEST = 3  # helpers that call helpers
-_AT_LOAD = frozenset({"initialize", "__init__"})
 
 
 class When(Enum):
@@ -48,6 +47,9 @@ class When(Enum):
         if self is When.LOAD:
             return "Triton does not load the model"
         return "the model loads, and every request fails" if self is When.REQUEST else "it fails when this line runs"
+
+
+_OF_TRITON = {"__init__": When.LOAD, "initialize": When.LOAD, "execute": When.REQUEST}  # the methods that it calls
 
 
 class Misuse(NamedTuple):
@@ -189,7 +191,7 @@ class Flow:
     def is_builtin(self, node: ast.expr) -> bool:
         """Whether a name is Python's own: the file never binds it."""
         is_free = isinstance(node, ast.Name) and node.id not in self._parameters
-        return is_free and not self.binds(node.id, self.module)
+        return is_free and not self.binds(name_of(node), self.module)
 
     def calls_of(self, function: Function) -> list[ast.Call] | None:
         """All calls of a helper; None when others may call it as well, or get it as a value."""
@@ -225,10 +227,8 @@ class Flow:
         if len(functions) > 1:
             return When.CALLED
         name = functions[0].name
-        if in_class and (name == "execute" or name in _AT_LOAD) and functions[0] is self.method(name):
-            when = When.REQUEST if name == "execute" else When.LOAD
-        else:
-            when = self._called(functions[0], depth)
+        is_own = in_class and functions[0] is self.method(name)
+        when = (_OF_TRITON.get(name) if is_own else None) or self._called(functions[0], depth)
         return When.PERHAPS if when is When.LOAD and may_end_before(functions[0], node) else when
 
     def method(self, name: str) -> Function | None:
@@ -286,9 +286,8 @@ class Flow:
             return child is not parent.iter
         if isinstance(parent, With):
             return self.suppresses(parent)
-        if isinstance(parent, Try):
-            return bool(parent.handlers)
-        return isinstance(parent, ast.ExceptHandler | ast.Match | ast.match_case)
+        is_caught = isinstance(parent, Try) and bool(parent.handlers)
+        return is_caught or isinstance(parent, ast.ExceptHandler | ast.Match | ast.match_case)
 
     def suppresses(self, node: With) -> bool:
         """Whether it expects an error: ``with suppress(…)``, ``with self.assertRaises(…)``."""

@@ -224,9 +224,8 @@ def _uncallable(model: Model, name: str, argument: str, effect: str) -> Iterator
             takes = len(positional(method))
             arguments = f"{takes} argument" + ("s" if takes != 1 else "")
             passed = (["self"] if own else []) + ([argument] if argument else [])
-            message = (
-                f"{name} takes {arguments}, and Triton calls it with {len(passed)} ({' and '.join(passed) or 'none'})"
-            )
+            given = f"{len(passed)} ({' and '.join(passed) or 'none'})"
+            message = f"{name} takes {arguments}, and Triton calls it with {given}"
             yield Finding(file.place(method), message, effect, f"write def {name}({', '.join(passed)}):")
 
 
