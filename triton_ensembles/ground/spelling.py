@@ -16,6 +16,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     names = list(islice(known, _MOST + 1))
     if len(word) > _LONGEST or len(names) > _MOST:
         return None
+    names.sort(key=lambda name: (name.isupper() is word.isupper(), name))  # of two that differ in case, the last counts
     by_key = {_key(name): name for name in names if name != word}
     if exact := by_key.get(_key(word)):
         return exact

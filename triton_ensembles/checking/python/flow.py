@@ -1,6 +1,7 @@
 """Where in a Python file a node stands: whether it certainly runs, and when."""
 
 import ast
+import sys
 from bisect import bisect_left
 from collections.abc import Iterator
 from enum import Enum
@@ -18,6 +19,7 @@ from triton_ensembles.checking.python.nodes import (
     is_name,
     is_over,
     name_of,
+    own_nodes,
     requests_of,
 )
 from triton_ensembles.checking.python.source import PythonFile
@@ -25,7 +27,6 @@ from triton_ensembles.checking.python.source import PythonFile
 CLASS = "TritonPythonModel"
 _SUPPRESSING = ("suppress", "raises", "Raises")  # in the names of context managers that expect an error
 _DEEPEST = 3  # helpers that call helpers
-_AT_LOAD = frozenset({"initialize", "__init__"})
 
 
 class When(Enum):
@@ -46,6 +47,9 @@ class When(Enum):
         if self is When.LOAD:
             return "Triton does not load the model"
         return "the model loads, and every request fails" if self is When.REQUEST else "it fails when this line runs"
+
+
+_OF_TRITON = {"__init__": When.LOAD, "initialize": When.LOAD, "execute": When.REQUEST}  # the methods that it calls
 
 
 class Misuse(NamedTuple):
@@ -71,6 +75,7 @@ class Flow:
         self._calls: dict[str, list[ast.Call]] = {}
         self._defined: dict[str, list[Function]] = {}
         self._changed: set[str] = set()  # attributes and names that are assigned to
+        self._parameters: set[str] = set()  # of functions and lambdas
         self._uses: dict[str, int] = {}  # of attributes and names
         self._texts: set[str] = set()
         # Answers that were given before.
@@ -84,6 +89,8 @@ class Flow:
         for node in file.nodes:
             if isinstance(node, Function):
                 self._defined.setdefault(node.name, []).append(node)
+            elif isinstance(node, ast.arg):
+                self._parameters.add(node.arg)
             elif isinstance(node, ast.Name | ast.Attribute):
                 name = name_of(node)
                 if is_changed(node):
@@ -100,8 +107,7 @@ class Flow:
     @cached_property
     def has_plain_bases(self) -> bool:
         """Whether there is the model's class, and it inherits from nothing but classes of this file."""
-        bases = self.lineage[-1].bases if self.lineage else []
-        return bool(self.lineage) and all(isinstance(base, ast.Name) and base.id in ("object", "ABC") for base in bases)
+        return bool(self.lineage) and not _bases(self.lineage[-1])
 
     def above(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         """The parents from the innermost, each with the child through which it was reached."""
@@ -184,7 +190,8 @@ class Flow:
 
     def is_builtin(self, node: ast.expr) -> bool:
         """Whether a name is Python's own: the file never binds it."""
-        return isinstance(node, ast.Name) and not self.binds(node.id, self.module)
+        is_free = isinstance(node, ast.Name) and node.id not in self._parameters
+        return is_free and not self.binds(name_of(node), self.module)
 
     def calls_of(self, function: Function) -> list[ast.Call] | None:
         """All calls of a helper; None when others may call it as well, or get it as a value."""
@@ -220,9 +227,9 @@ class Flow:
         if len(functions) > 1:
             return When.CALLED
         name = functions[0].name
-        if in_class and (name == "execute" or name in _AT_LOAD) and functions[0] is self.method(name):
-            return When.REQUEST if name == "execute" else When.LOAD
-        return self._called(functions[0], depth)
+        is_own = in_class and functions[0] is self.method(name)
+        when = (_OF_TRITON.get(name) if is_own else None) or self._called(functions[0], depth)
+        return When.PERHAPS if when is When.LOAD and may_end_before(functions[0], node) else when
 
     def method(self, name: str) -> Function | None:
         """The method of the model: its own, or that of the nearest class of the file that it inherits from."""
@@ -246,6 +253,8 @@ class Flow:
         name = name_of(call.func)
         functions = self._defined.get(name, [])
         if len(functions) != 1 or functions[0].decorator_list or name in self._changed:
+            return None
+        if not in_class and (name in self._parameters or len(self.binders(name, self.module)) > 1):
             return None
         parent = self.parents.get(functions[0])
         return functions[0] if (parent in self.lineage if in_class else isinstance(parent, ast.Module)) else None
@@ -277,7 +286,8 @@ class Flow:
             return child is not parent.iter
         if isinstance(parent, With):
             return self.suppresses(parent)
-        return isinstance(parent, Try | ast.ExceptHandler | ast.Match | ast.match_case)
+        is_caught = isinstance(parent, Try) and bool(parent.handlers)
+        return is_caught or isinstance(parent, ast.ExceptHandler | ast.Match | ast.match_case)
 
     def suppresses(self, node: With) -> bool:
         """Whether it expects an error: ``with suppress(…)``, ``with self.assertRaises(…)``."""
@@ -304,13 +314,33 @@ def lineage_of(file: PythonFile) -> tuple[ast.ClassDef, ...]:
     name = CLASS
     while len(classes.get(name, ())) == 1 and classes[name][0] not in lineage:
         lineage.append(classes[name][0])
-        bases = [base.value if isinstance(base, ast.Subscript) else base for base in lineage[-1].bases]
-        names = [base.id if isinstance(base, ast.Name) else "" for base in bases]
-        names = [base for base in names if base not in ("ABC", "object", "Generic", "Protocol")]
+        names = _bases(lineage[-1])
         if len(names) != 1:
             break
         name = names[0]
     return tuple(lineage)
+
+
+def _bases(node: ast.ClassDef) -> list[str]:
+    """The names of its base classes, "" for another module's, without those of Python that bring no methods."""
+    bases = [base.value if isinstance(base, ast.Subscript) else base for base in node.bases]
+    own = [base for base in bases if name_of(base) not in ("ABC", "object", "Generic", "Protocol")]
+    return [base.id if isinstance(base, ast.Name) else "" for base in own]
+
+
+def may_end_before(function: Function | None, node: ast.AST) -> bool:
+    """Whether the function may have returned before this node, or is a generator, whose body a call does not run."""
+    return function is not None and _first_end(function) < getattr(node, "lineno", 0)
+
+
+@lru_cache(maxsize=256)
+def _first_end(function: Function) -> int:
+    """The line where the first return ends, 0 in a generator."""
+    nodes = own_nodes(function)
+    if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in nodes):
+        return 0
+    lines = (node.end_lineno or 0 for node in nodes if isinstance(node, ast.Return))
+    return min(lines, default=sys.maxsize)
 
 
 flow_of = lru_cache(maxsize=128)(Flow)

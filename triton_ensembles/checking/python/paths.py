@@ -195,7 +195,7 @@ def read_path(file: PythonFile, call: ast.Call, name: str, forgiving: bool = Fal
 
     With ``forgiving`` also of those that raise no error when the file is not there.
     """
-    if (name == "open" and "open" not in file.names) or name in _OPENING:
+    if (name == "open" and flow_of(file).is_builtin(call.func)) or name in _OPENING:
         return _first(call) if _only_reads(file, call, 1) else None
     if name in _READING or (forgiving and name in _FORGIVING):
         return _first(call)

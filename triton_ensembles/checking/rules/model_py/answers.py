@@ -8,7 +8,7 @@ from enum import Enum
 from triton_ensembles.checking.python.bindings import value_of
 from triton_ensembles.checking.python.examples import EXECUTE_LINE, LOOP, class_model
 from triton_ensembles.checking.python.execute import executes, gives_away, gives_none
-from triton_ensembles.checking.python.flow import When, flow_of
+from triton_ensembles.checking.python.flow import When, flow_of, may_end_before
 from triton_ensembles.checking.python.kinds import Kind
 from triton_ensembles.checking.python.nodes import Function, is_changed, is_none, method_of, own_nodes
 from triton_ensembles.checking.python.source import UTILS, PythonFile
@@ -95,6 +95,8 @@ def model_py_returns_no_list(model: Model, destination: Destination) -> Iterator
             returned = _returned_by(file, execute, node)
             if returned is None or returned.form is (Form.NONE if decoupled else Form.LIST):
                 continue
+            if returned is _EMPTY_LIST and may_end_before(execute, node):
+                continue  # it may be for no requests at all
             if decoupled:
                 message = f"execute returns {returned.words}, and the model is decoupled"
                 complaint = "the execute function must return None"

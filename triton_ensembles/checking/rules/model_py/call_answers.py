@@ -28,8 +28,6 @@ _EARLY = """\
         self.answer = call.exec()
 
 """
-
-
 GOOD = router()
 
 

@@ -164,13 +164,9 @@ def _passed_on(call: ModelCall, tensor: ast.expr) -> str | None:
     value: ast.expr | None = tensor
     if isinstance(value, ast.Call) and call.file.full_name(value.func) == _TENSOR:
         array = call.value(argument(value, 1, "numpy_array"))
-        if (
-            not isinstance(array, ast.Call)
-            or not isinstance(array.func, ast.Attribute)
-            or method_of(array) != "as_numpy"
-        ):
+        if not isinstance(array, ast.Call) or method_of(array) != "as_numpy":
             return None
-        value = call.value(array.func.value)
+        value = call.value(array.func.value)  # type: ignore[attr-defined]
     if not isinstance(value, ast.Call) or call.file.full_name(value.func) != _INPUT:
         return None
     return call.name_in(value, 1, "name")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from triton_ensembles.checking.python.examples import class_model, initializing
 from triton_ensembles.checking.python.expected import is_guarded
-from triton_ensembles.checking.python.flow import When, flow_of
+from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.kinds import ARGUMENTS, Kind
 from triton_ensembles.checking.python.nodes import argument, is_changed, name_of
 from triton_ensembles.checking.python.source import UTILS, PythonFile, every_call, every_file
@@ -49,7 +49,7 @@ def model_py_unknown_key(model: Model) -> Iterator[Finding]:
             known = _parameters(model) if holder is Kind.PARAMETERS else _KEYS.get(holder)
             if holder is None or known is None or key in known:
                 continue
-            when = _when(file, node)
+            when = flow_of(file).when(node, loops_run=True)
             if when.is_certain and not _is_filled(file, dictionary, key):
                 has = "have" if holder in (Kind.ARGS, Kind.PARAMETERS) else "has"
                 message = f"{holder} {has} no '{key}'"
@@ -109,10 +109,6 @@ def _is_filled(file: PythonFile, node: ast.expr, key: str) -> bool:
     return False
 
 
-def _when(file: PythonFile, node: ast.AST) -> When:
-    return flow_of(file).when(node, loops_run=True)
-
-
 @rule(
     "model.py asks for the configs of outputs that there are",
     source="python_backend r24.10 triton_python_backend_utils.py get_output_config_by_name; measured on 2.51.0",
@@ -131,7 +127,7 @@ def model_py_output_config(model: Model) -> Iterator[Finding]:
         for call, function in file.calls():
             if function != f"{UTILS}.get_output_config_by_name" or is_guarded(file):
                 continue
-            when = _when(file, call)
+            when = flow_of(file).when(call, loops_run=True)
             if not when.is_certain or not needs_result(file, call, False):
                 continue
             for name in texts_of(file, argument(call, 1, "name")) or ():
@@ -155,7 +151,7 @@ def model_py_type_name(model: Model) -> Iterator[Finding]:
         if name != f"{UTILS}.triton_string_to_numpy" or is_guarded(file):
             continue
         data_type = text_of(file, argument(call, 0, "triton_type_string"))
-        when = _when(file, call)
+        when = flow_of(file).when(call, loops_run=True)
         if data_type is None or data_type in _TYPES or not when.is_certain:
             continue
         usual = {"TYPE_BYTES": "TYPE_STRING", "BYTES": "TYPE_STRING"}.get(data_type)

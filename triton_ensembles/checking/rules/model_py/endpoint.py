@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from triton_ensembles.checking.python.examples import EXECUTE, EXECUTE_LINE, class_model, initializing
+from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.nodes import Function, With, argument, method_of
 from triton_ensembles.checking.python.source import PythonFile, every_call, every_file
 from triton_ensembles.checking.python.values import text_of
@@ -70,7 +71,7 @@ def _downloaded(file: PythonFile, call: ast.Call, name: str) -> str:
 def model_py_open_files(model: Model) -> Iterator[Finding]:
     for file in every_file(model):
         for execute in file.nodes:
-            if not isinstance(execute, Function) or execute.name != "execute" or "open" in file.names:
+            if not isinstance(execute, Function) or execute.name != "execute":
                 continue
             nodes = list(ast.walk(execute))
             managed = {item.context_expr for node in nodes if isinstance(node, With) for item in node.items}
@@ -78,7 +79,7 @@ def model_py_open_files(model: Model) -> Iterator[Finding]:
             if attributes & {"close", "enter_context", "closing"}:
                 continue
             for call, name in file.calls(execute):
-                if name == "open" and call not in managed:
+                if name == "open" and call not in managed and flow_of(file).is_builtin(call.func):
                     effect = "every request may leave a file open, until they fail with OSError: Too many open files"
                     cure = "read it once in initialize, write with pb_utils.Logger, or use: with open(…) as file:"
                     yield Finding(file.place(call), "execute opens a file here and never closes it", effect, cure)

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.python.examples import initializing_with_labels
-from triton_ensembles.checking.python.flow import flow_of
+from triton_ensembles.checking.python.flow import When, flow_of
 from triton_ensembles.checking.python.paths import read_path
 from triton_ensembles.checking.python.source import PythonFile, every_file, model_files
 from triton_ensembles.checking.python.values import text_of
@@ -53,17 +53,13 @@ def model_py_relative_import(model: Model) -> Iterator[Finding]:
                 continue
             if node.level > 1 and file.path in first:
                 message = f"{'.' * node.level} leads out of the version folder, which is the topmost package"
-                effect = (
-                    "Triton does not load the model: ImportError: attempted relative import beyond top-level package"
-                )
+                effect = f"{When.LOAD.effect}: ImportError: attempted relative import beyond top-level package"
                 cure = "write the import without the dots: the model's folder is in sys.path as well"
                 yield Finding(file.place(node), message, effect, cure)
             folder = file.path.rpartition("/")[0]
             for name in _missing(model, folder, node) if node.level == 1 else ():
                 message = f"there is no '{name}' in the folder '{folder}'"
-                effect = (
-                    f"{'ModuleNotFoundError' if node.module else 'ImportError'}, and Triton does not load the model"
-                )
+                effect = f"{When.LOAD.effect}: {'ModuleNotFoundError' if node.module else 'ImportError'}"
                 yield Finding(file.place(node), message, effect, f"add {name}.py to the folder, or correct the name")
 
 
@@ -78,9 +74,7 @@ def _missing(model: Model, folder: str, node: ast.ImportFrom) -> list[str]:
 
 
 def _finding(file: PythonFile, call: ast.Call, name: str) -> Finding:
-    effect = (
-        "Python looks for it in the folder that tritonserver was started in, not beside model.py: FileNotFoundError"
-    )
+    effect = "FileNotFoundError: Python looks in the folder that tritonserver was started in, not beside model.py"
     return Finding(file.place(call), f"'{name}' is a relative path", effect, f"open {_IN_VERSION.format(name=name)}")
 
 

@@ -7,6 +7,7 @@ from triton_ensembles.checking.python.examples import EXECUTE, class_model, init
 from triton_ensembles.checking.python.expected import is_expected
 from triton_ensembles.checking.python.flow import CLASS, When, flow_of
 from triton_ensembles.checking.python.nodes import Function, hides_arguments, is_changed, is_name, positional
+from triton_ensembles.checking.python.scope import may_bind
 from triton_ensembles.checking.python.source import PythonFile, every_file, model_files
 from triton_ensembles.checking.rule import Finding, Model, rule, warning
 from triton_ensembles.ground.spelling import nearest
@@ -34,7 +35,7 @@ def model_py_method_name(model: Model) -> Iterator[Finding]:
 def _misspelt(file: PythonFile) -> Iterator[tuple[Function, str]]:
     flow = flow_of(file)
     missing = [name for name in _CALLED if flow.method(name) is None]
-    for model_class in flow.lineage[:1]:
+    for model_class in flow.lineage[:1] if flow.has_plain_bases else ():  # other bases may call such methods
         for node in model_class.body:
             if not isinstance(node, Function) or node.decorator_list:
                 continue
@@ -114,16 +115,14 @@ def model_py_super(model: Model) -> Iterator[Finding]:
         flow = flow_of(file)
         if not flow.has_plain_bases:
             continue
-        members = (node for base in flow.lineage[1:] for node in base.body)
-        inherited = {node.name for node in members if isinstance(node, ast.FunctionDef)}
         for call, _ in file.calls(flow.lineage[0]):
             holder = call.func.value if isinstance(call.func, ast.Attribute) else None
             if not isinstance(call.func, ast.Attribute) or not isinstance(holder, ast.Call):
                 continue
             name, when = call.func.attr, flow.when(call, loops_run=True)
-            if not is_name(holder.func, "super") or name in inherited or hasattr(object, name):
+            if not is_name(holder.func, "super") or hasattr(object, name):
                 continue
-            if when.is_certain:
+            if when.is_certain and not any(may_bind(base, name) for base in flow.lineage[1:]):
                 message = f"no base class of {CLASS} has a method {name}"
                 effect = f"{when.effect}: AttributeError: 'super' object has no attribute '{name}'"
                 yield Finding(file.place(call), message, effect, "remove the line")

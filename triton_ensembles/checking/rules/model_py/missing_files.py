@@ -3,14 +3,12 @@
 import ast
 import posixpath
 import re
-import sys
 from collections.abc import Iterator
-from functools import lru_cache
 
 from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.checking.python.examples import initializing_with_labels
-from triton_ensembles.checking.python.flow import When, flow_of
-from triton_ensembles.checking.python.nodes import Comprehension, Function
+from triton_ensembles.checking.python.flow import When, flow_of, may_end_before
+from triton_ensembles.checking.python.nodes import Comprehension
 from triton_ensembles.checking.python.paths import REPOSITORY, Paths, opened, read_folder, read_path
 from triton_ensembles.checking.python.source import PythonFile, all_files, model_files
 from triton_ensembles.checking.rule import Finding, Model, rule
@@ -46,7 +44,7 @@ def model_py_missing_file(model: Model) -> Iterator[Finding]:
             if node is None:
                 continue
             when = flow_of(file).when(call, loops_run=_only_literal_loops(file, call))
-            if not when.is_certain or _first_end(flow_of(file).function(call)) < call.lineno:
+            if not when.is_certain or may_end_before(flow_of(file).function(call), call):
                 continue
             for path in map(_within_repository, paths.of(node) or ()):
                 if path and (call, path) not in seen and _is_missing(model, path):
@@ -100,16 +98,10 @@ def _only_literal_loops(file: PythonFile, call: ast.Call) -> bool:
     """Whether each loop around the call runs over elements that are written there, so that it certainly runs."""
     for parent, _ in flow_of(file).above(call):
         iterated = [parent.iter] if isinstance(parent, ast.For | ast.AsyncFor) else []
+        if iterated and any(isinstance(node, ast.Continue | ast.Break) for node in ast.walk(parent)):
+            return False
         if isinstance(parent, Comprehension):
             iterated = [generator.iter for generator in parent.generators]
         if any(not isinstance(elements, ast.List | ast.Tuple) or not elements.elts for elements in iterated):
             return False
     return True
-
-
-@lru_cache(maxsize=256)
-def _first_end(function: Function | None) -> int:
-    """The first line where a function, or a turn of a loop in it, may end without an error."""
-    nodes = ast.walk(function) if function else ()
-    lines = (node.lineno for node in nodes if isinstance(node, ast.Return | ast.Continue | ast.Break))
-    return min(lines, default=sys.maxsize)

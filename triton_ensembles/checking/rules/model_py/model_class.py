@@ -15,7 +15,7 @@ from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.execute import gives_none
 from triton_ensembles.checking.python.flow import CLASS, flow_of
 from triton_ensembles.checking.python.newer_syntax import syntax_since
-from triton_ensembles.checking.python.nodes import Function, is_name, positional
+from triton_ensembles.checking.python.nodes import Function, is_changed, name_of, positional
 from triton_ensembles.checking.python.scope import may_bind
 from triton_ensembles.checking.python.source import MODEL_PY, PythonFile, every_file, model_files, unread_files
 from triton_ensembles.checking.rule import (
@@ -134,11 +134,11 @@ def python_unread(repository: Repository) -> Iterator[Finding]:
 )
 def model_py_no_execute(model: Model) -> Iterator[Finding]:
     for file, node in _classes(model):
-        lineage = flow_of(file).lineage or (node,)
-        bases = [base for base in lineage[-1].bases if not is_name(base, "object")]
-        if bases or any(model_class.keywords or model_class.decorator_list for model_class in lineage):
+        lineage = flow_of(file).lineage
+        if not flow_of(file).has_plain_bases or any(base.keywords or base.decorator_list for base in lineage):
             continue  # they may bring execute
-        if any(may_bind(model_class, "execute") for model_class in lineage):
+        put = (is_changed(part) and name_of(part) == "execute" for part in file.nodes)
+        if any(may_bind(base, "execute") for base in lineage) or b"setattr" in file.data or any(put):
             continue
         methods = [method.name for method in node.body if isinstance(method, Function)]
         meant = nearest("execute", methods)
@@ -224,9 +224,8 @@ def _uncallable(model: Model, name: str, argument: str, effect: str) -> Iterator
             takes = len(positional(method))
             arguments = f"{takes} argument" + ("s" if takes != 1 else "")
             passed = (["self"] if own else []) + ([argument] if argument else [])
-            message = (
-                f"{name} takes {arguments}, and Triton calls it with {len(passed)} ({' and '.join(passed) or 'none'})"
-            )
+            given = f"{len(passed)} ({' and '.join(passed) or 'none'})"
+            message = f"{name} takes {arguments}, and Triton calls it with {given}"
             yield Finding(file.place(method), message, effect, f"write def {name}({', '.join(passed)}):")
 
 
@@ -282,7 +281,7 @@ def _is_abc(file: PythonFile, node: ast.ClassDef) -> bool:
     return "abc.ABC" in bases or any(file.full_name(keyword.value) == "abc.ABCMeta" for keyword in node.keywords)
 
 
-def _abstract(file: PythonFile, lineage: tuple[ast.ClassDef, ...]) -> dict[str, ast.FunctionDef]:
+def _abstract(file: PythonFile, lineage: tuple[ast.ClassDef, ...]) -> dict[str, Function]:
     """The abstract methods in the nearest class that has them; the last definition in a class counts."""
     nearest: dict[str, ast.stmt] = {}
     for model_class in lineage:
@@ -291,7 +290,7 @@ def _abstract(file: PythonFile, lineage: tuple[ast.ClassDef, ...]) -> dict[str, 
     return {
         name: method
         for name, method in nearest.items()
-        if isinstance(method, ast.FunctionDef)
+        if isinstance(method, Function)
         and any(file.full_name(decorator) in _ABSTRACT for decorator in method.decorator_list)
     }
 
@@ -299,6 +298,8 @@ def _abstract(file: PythonFile, lineage: tuple[ast.ClassDef, ...]) -> dict[str, 
 def _bound(statement: ast.stmt) -> list[str]:
     if isinstance(statement, Function | ast.ClassDef):
         return [statement.name]
+    if isinstance(statement, ast.AnnAssign) and statement.value is None:
+        return []
     nodes = list(ast.walk(statement))
     names = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
     return names + [node.name for node in nodes if isinstance(node, ast.FunctionDef)]

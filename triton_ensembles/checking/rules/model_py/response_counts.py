@@ -70,9 +70,8 @@ def model_py_response_after_branch(model: Model) -> Iterator[Finding]:
                 for block in (branch.body, branch.orelse) if isinstance(branch, ast.If) else ():
                     first = next((statement for statement in block if statement in appends), None)
                     if first and not _may_leave(block):
-                        message = (
-                            f"after this response, line {loop.body[last].lineno} appends one more for the same request"
-                        )
+                        line = loop.body[last].lineno
+                        message = f"after this response, line {line} appends one more for the same request"
                         effect = f"such a request fails, and all that Triton gives execute with it: {_COMPLAINT}"
                         yield Finding(file.place(first), message, effect, "end the branch with continue")
                 if _may_leave([branch]):

@@ -30,7 +30,7 @@ def model_py_raises(model: Model) -> Iterator[Finding]:
     for file in model_files(model):
         for node in file.nodes:
             error = _raised(file, node)
-            if error and flow_of(file).when(node) is When.LOAD and not _returns_before(file, node):
+            if error and flow_of(file).when(node) is When.LOAD:
                 message = f"this line raises {error} whenever the model is loaded"
                 cure = "remove the line, or put it under the condition that it reports"
                 yield Finding(file.place(node), message, f"{When.LOAD.effect}: {error}", cure)
@@ -45,18 +45,6 @@ def _raised(file: PythonFile, node: ast.AST) -> str:
         return ""
     name = file.full_name(node.exc.func if isinstance(node.exc, ast.Call) else node.exc) or "an exception"
     return "" if name == "SystemExit" else name
-
-
-def _returns_before(file: PythonFile, node: ast.AST) -> bool:
-    """Whether the function may have returned before this line, or is a generator, whose body does not run."""
-    function = flow_of(file).function(node)
-    if function is None:
-        return False
-    line = getattr(node, "lineno", 0)
-    return any(
-        isinstance(inner, ast.Yield | ast.YieldFrom) or (isinstance(inner, ast.Return) and inner.lineno < line)
-        for inner in ast.walk(function)
-    )
 
 
 @rule("model.py does not end its own process", bad=initializing("import sys", "", "sys.exit(0)"), words="SystemExit: 0")

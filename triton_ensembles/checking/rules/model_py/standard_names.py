@@ -7,7 +7,7 @@ from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.expected import is_expected
 from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.name_table import STANDARD, Version, taken_names
-from triton_ensembles.checking.python.source import all_files, has_own, model_files
+from triton_ensembles.checking.python.source import adds_folders, all_files, has_own, model_files
 from triton_ensembles.checking.rule import Destination, Finding, Model, rule
 from triton_ensembles.checking.step_python import step_python
 from triton_ensembles.ground.spelling import nearest
@@ -32,7 +32,9 @@ def model_py_standard_name(model: Model, destination: Destination) -> Iterator[F
     for first in model_files(model):
         for file in all_files(model, first):
             for node, module, name in taken_names(file, STANDARD.modules):
-                is_own = has_own(model, first, module.partition(".")[0])
+                # Python's own module comes before the step's, unless model.py changes that.
+                is_own = adds_folders(model, first) or not any(STANDARD.names(module, version))
+                is_own = is_own and has_own(model, first, module.partition(".")[0])
                 if is_own or STANDARD.has(module, name, version) or is_expected(file, node):
                     continue
                 when = flow_of(file).when(node, loops_run=True)
