@@ -110,8 +110,10 @@ def masked_word(model: BertForMaskedLM, mask: int) -> torch.nn.Module:
 
         def forward(self, token_ids: torch.Tensor, attn_mask: torch.Tensor) -> torch.Tensor:
             hidden = self.model.bert(token_ids.long(), attn_mask.long()).last_hidden_state
+            # The place is chosen before the head: behind it, OpenVINO answers int8 with one axis more, because its
+            # scales of each word keep the axis that is taken away.
             place = (token_ids == mask).int().argmax(1)[:, None, None].expand(-1, 1, hidden.shape[2])
-            logits: torch.Tensor = self.model.cls(hidden.gather(1, place))[:, 0]
+            logits: torch.Tensor = self.model.cls(hidden.gather(1, place)[:, 0])
             return logits
 
     return MaskedWord().eval()

@@ -1,6 +1,7 @@
 """Models in int8: made from real ones, as accurate as the recipe asks, the same bytes each time, or refused by name."""
 
 import json
+import shutil
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -55,6 +56,15 @@ def made(tmp_path: Path) -> Callable[..., dict[str, Any]]:
     return make
 
 
+def converted(folder: Path, *dims: str) -> None:
+    """Write OpenVINO's own format of model.int8.onnx, whose x has ``dims`` after its batch axis, into ir/."""
+    x, y = ({"name": name, "data_type": "TYPE_FP32", "dims": list(axes)} for name, axes in (("x", dims), ("y", ["16"])))
+    name, config = "model.int8.onnx", {"max_batch_size": 8, "input": [x], "output": [y]}
+    (folder / "1").mkdir(exist_ok=True)
+    shutil.copy(folder / name, folder / "1")
+    openvino_ir.make(Job(folder / "ir", {name: folder / "1" / name}, name, {"config": json.dumps(config)}))
+
+
 def test_it_answers_nearly_as_fp32_and_is_the_same_file_each_time(
     made: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -68,12 +78,7 @@ def test_it_answers_nearly_as_fp32_and_is_the_same_file_each_time(
     made(network())
     assert (tmp_path / "model.int8.onnx").read_bytes() == first
     # OpenVINO's own format of it, which archives have, answers as the file whose accuracy is measured.
-    tensors = {kind: [{"name": name, "data_type": "TYPE_FP32", "dims": ["16"]}] for kind, name in (("input", "x"),)}
-    config = {"max_batch_size": 8, **tensors, "output": [{"name": "y", "data_type": "TYPE_FP32", "dims": ["16"]}]}
-    (folder := tmp_path / "1").mkdir()
-    (folder / "model.int8.onnx").write_bytes(first)
-    name = "model.int8.onnx"
-    openvino_ir.make(Job(tmp_path / "ir", {name: folder / name}, name, {"config": json.dumps(config)}))
+    converted(tmp_path, "16")
     assert any(
         node.get_type_name() == "FakeQuantize"
         for node in ov.Core().read_model(tmp_path / "ir" / "model.int8.xml").get_ops()
@@ -163,6 +168,32 @@ def test_models_that_cannot_be_quantized_are_refused_by_name(
     with pytest.raises(EnsembleError, match=r"calibration with texts needs tokenizer.json"):
         (tmp_path / "texts.txt").write_text("A text.\n")
         made(network(), "texts.txt")
+
+
+def choosing() -> bytes:
+    """x FP32 [batch, 3, 16] -> y FP32 [batch, 16]: the network, and then the first of the three rows."""
+    model = onnx.load_from_string(network())
+    model.graph.node[-1].output[0] = "three"
+    model.graph.node.append(helper.make_node("Gather", ["three", "first_row"], ["y"], axis=1))
+    model.graph.initializer.append(numpy_helper.from_array(np.array(0), "first_row"))
+    model.graph.input[0].CopyFrom(helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 3, 16]))
+    content: bytes = model.SerializeToString()
+    return content
+
+
+def test_a_model_that_openvino_answers_in_another_rank_is_refused(
+    made: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    """Otherwise the server would send [1, batch, 16]: OpenVINO's scales of each channel keep the axis that Gather takes
+    away."""
+    np.savez(tmp_path / "rows.npz", x=rows(60).reshape(20, 3, 16))
+    made(choosing())
+    with pytest.raises(EnsembleError, match=r"OpenVINO answers y with \[1, \d+, 16\], and the file has") as refused:
+        converted(tmp_path, "3", "16")
+    assert "leave_out" in str(refused.value)
+    shutil.rmtree(tmp_path / "ir")
+    made(choosing(), leave_out=("second",))  # as it says
+    converted(tmp_path, "3", "16")
 
 
 RECIPE_TEXT = """description = "d"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +13,12 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from checkout import ENSEMBLES, ROOT
 from ensembles.bert_base import make_model
 from triton_ensembles.artifacts import Job
+from triton_ensembles.building.made.artifact_maker import MakerCall
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.project.recipe.places import RECIPE
 
 if TYPE_CHECKING:
     from transformers import BertForMaskedLM
@@ -60,3 +65,21 @@ def test_weights_without_the_head_are_refused(tmp_path: Path) -> None:
     _, job = checkpoint(tmp_path, drop="cls.predictions.transform.dense.weight")
     with pytest.raises(EnsembleError, match=r"the weights lack cls\.predictions\.transform\.dense\.weight"):
         make_model.make(job)
+
+
+def test_openvino_takes_it_in_int8(tmp_path: Path) -> None:
+    """By the recipe's own options. A head before the place is chosen would be answered in another rank, and refused."""
+    _, job = checkpoint(tmp_path)
+    make_model.make(job)
+    recipe = tomllib.loads((ENSEMBLES / "bert_base" / RECIPE).read_text())
+    (options,) = (entry["options"] for entry in recipe["artifacts"] if entry["maker"] == "int8_onnx")
+    int8, files = tmp_path / "1" / "model.int8.onnx", {**job.files, "model.onnx": job.output}
+    int8.parent.mkdir()
+    ids, mask, logits = (
+        {"name": name, "data_type": f"TYPE_{kind}", "dims": [size]}
+        for name, kind, size in (("token_ids", "INT32", "-1"), ("attn_mask", "INT32", "-1"), ("output", "FP32", "100"))
+    )
+    config = {"config": json.dumps({"max_batch_size": 32, "input": [ids, mask], "output": [logits]})}
+    MakerCall("int8_onnx", options).run(Job(int8, files, "model.onnx", options, root=ROOT), "model", print)
+    written = Job(tmp_path / "ir", {int8.name: int8}, int8.name, config)
+    assert MakerCall("openvino_ir", config).run(written, "model", print)["weights_bytes"]

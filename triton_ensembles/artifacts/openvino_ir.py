@@ -100,9 +100,10 @@ def _answer(core: ov.Core, graph: ov.Model, names: Names, known: Mapping[str, Kn
     outputs = [request.get_tensor(port.any_name).data for port in graph.outputs]
     for port, output in zip(graph.outputs, outputs, strict=True):
         rank = port.partial_shape.rank
-        if rank.is_static and output.ndim != rank.get_length():  # seen of BERT's head in int8, with 2026.4.1
-            message = (
-                f"OpenVINO answers {port.any_name} with {list(output.shape)}, and the file has {port.partial_shape}"
+        # Behind a layer in int8, its scales of each channel keep the axis that a scalar index takes away (2026.4.1).
+        if rank.is_static and output.ndim != rank.get_length():
+            raise EnsembleError(
+                f"OpenVINO answers {port.any_name} with {list(output.shape)}, and the file has {port.partial_shape}",
+                cure="index before the last layer, not its answer (x[:, 0]), or leave it out (leave_out of int8_onnx)",
             )
-            raise EnsembleError(message, cure="leave its last nodes out (options.leave_out of int8_onnx)")
     return sampled(map(str, range(len(outputs))), outputs)  # in their order: OpenVINO may give another of their names
