@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.checking.packing import folder_faults
+from tests.checking.pieces import read_table
 from tests.checking.served import LoadResult, server_results
 from triton_ensembles.checking.examples import python_model
 from triton_ensembles.checking.fault import Fault, Severity
@@ -62,7 +62,7 @@ def said(table: dict[str, Any], case: dict[str, Any], folder: Path) -> list[Faul
 
 def read(path: Path) -> dict[str, Any]:
     """A table, whose cases are all mappings."""
-    table: dict[str, Any] = {"files": {}, **yaml.safe_load(path.read_text())}
+    table: dict[str, Any] = {"files": {}, **read_table(path)}
     assert set(table) <= {"files", "beside", "parts", "rules", "to", "server", "cases"}, path
     for name, case in table["cases"].items():
         case = case if isinstance(case, dict) and "given" in case else {"given": case}
