@@ -1,8 +1,12 @@
-"""Parts of the tables of cases that are no plain text, as tags of YAML. A binary file is a text, in which "\\udce9" stands
-for the byte E9; a mapping is the files of a folder, or of an archive where its path ends in .tar.gz."""
+"""Parts of the tables of cases that are no plain text, as tags of YAML.
+
+A binary file is a text, in which "\\udce9" stands for the byte E9. A mapping is what is in a folder, or in an archive
+where its path ends in .tar.gz.
+"""
 
 from __future__ import annotations
 
+import gzip
 import io
 import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -46,9 +50,13 @@ def flat(files: Mapping[str, Any], below: str = "") -> Iterator[tuple[str, Any]]
         if not isinstance(content, Mapping):
             yield path, content
         elif path.endswith(".tar.gz"):
-            yield path, as_text(packed({inner: member(inner, part) for inner, part in flat(content)}))
+            yield path, _packed(content)
         else:
             yield from flat(content, path if path.endswith("!") or not path else f"{path}/")
+
+
+def _packed(files: Mapping[str, Any]) -> str:
+    return as_text(packed({path: member(path, part) for path, part in flat(files)}))
 
 
 def member(path: str, part: Any) -> Content:
@@ -82,12 +90,21 @@ def _environment(about: dict[str, Any]) -> dict[str, Any]:
     return environment_files(python, files | {f"lib/python{python}/site-packages/{path}": site[path] for path in site})
 
 
-def _torchscript(source: str) -> str:
+def torchscript(source: str) -> str:
     import torch
 
-    module, stream = torch.jit.ScriptModule(), io.BytesIO()
-    module.define(source)
+    module, stream = type("Given", (torch.jit.ScriptModule,), {})(), io.BytesIO()  # a class can be given one forward()
+    module.define(f"{source}\n")
     torch.jit.save(module, stream)
+    return as_text(stream.getvalue())
+
+
+def _weights(count: str) -> str:
+    """What torch.save writes of a layer."""
+    import torch
+
+    stream = io.BytesIO()
+    torch.save(torch.nn.Linear(int(count), 1).state_dict(), stream)
     return as_text(stream.getvalue())
 
 
@@ -148,15 +165,11 @@ _tag("ensemble", _ensemble)
 _tag("model", lambda more: {"config.pbtxt": python_step() + more, "1/model.py": MODEL_PY})
 _tag("environment", _environment)
 _tag("example", lambda name: getattr(examples, name))
-_tag("torchscript", _torchscript)
+_tag("torchscript", torchscript)
+_tag("weights", _weights)
 _tag("onnx", _onnx)
 _tag("graphdef", graphdef)
 _tag("zeros", lambda count: "\0" * int(count))
 _tag("first", lambda pair: pair[1].encode("utf-8", "surrogateescape")[: pair[0]].decode("utf-8", "surrogateescape"))
-_tag("uncompressed", lambda files: _tar(files))
-
-
-def _tar(files: Mapping[str, Any]) -> str:
-    import gzip
-
-    return as_text(gzip.decompress(packed({inner: member(inner, part) for inner, part in flat(files)})))
+_tag("packed", _packed)
+_tag("uncompressed", lambda files: as_text(gzip.decompress(_packed(files).encode("utf-8", "surrogateescape"))))
