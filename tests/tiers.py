@@ -85,7 +85,7 @@ LONGEST = (
     "building/made/test_environments_served.py",
     "artifacts/environment/test_wheels.py",
     "checking/rules/sagemaker/test_served.py",
-    "checking/test_archive_cases.py::test_sagemakers_front_end_does_what_the_case_says",
+    "checking/test_archive_cases.py",
     "checking/test_scale.py",
     "commands/test_deploy.py",
     "artifacts/tensorrt/test_plans.py",
