@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from triton_ensembles.archive.budget import ArchiveError, Budget
-from triton_ensembles.archive.gzip_stream import GzipStream, Source
+from triton_ensembles.archive.gzip_stream import GzipStream
 from triton_ensembles.archive.tar_stream import BadHeaderError, Member, TarStream
 from triton_ensembles.archive.tree import CONFIG_SUFFIX, Entry, Kind, Problem, Tree, is_archive, is_text
 
@@ -59,14 +59,13 @@ class _Reader:
     def __init__(self, budget: Budget, summarize: Summarize | None) -> None:
         self._budget, self._summarize = budget, summarize
 
-    def tree(self, source: Source, depth: int = 0, *, plain: bool = False) -> Tree:
+    def tree(self, source: io.BufferedReader, depth: int = 0, *, plain: bool = False) -> Tree:
         members: list[Entry] = []
         problems: list[Problem] = []
         inner: dict[str, Tree] = {}
         try:
-            begun = _Begun(source)
-            is_tar = plain and begun.head[257:262] == b"ustar"
-            data = begun if is_tar else GzipStream(begun, self._budget, inside=depth > 0)
+            is_tar = plain and source.peek(512)[257:262] == b"ustar"
+            data = source if is_tar else GzipStream(source, self._budget, inside=depth > 0)
             stream = TarStream(data, self._budget)
             self._read(stream, members, inner, depth)
             stream.drain()
@@ -92,7 +91,7 @@ class _Reader:
                     if is_config:
                         self._budget.take_config(data)
                 elif is_archive(path) and depth < _DEEPEST:
-                    inner[path] = self.tree(stream, depth + 1, plain=True)
+                    inner[path] = self.tree(io.BufferedReader(_Content(stream)), depth + 1, plain=True)
                 elif self._summarize and not depth:
                     summary = self._summarize(path, member.size, io.BufferedReader(_Content(stream)))
             members.append(_entry(path, member, data, summary))
@@ -103,18 +102,6 @@ class _Reader:
         while (path := path.rpartition("/")[0]) and path not in folders:
             folders.add(path)
             self._budget.take_entry(path)
-
-
-class _Begun:
-    """A source whose first bytes, ``head``, were looked at."""
-
-    def __init__(self, source: Source) -> None:
-        self.head = source.read(512)
-        self._source = source
-
-    def read(self, size: int) -> bytes:
-        data, self.head = self.head[:size], self.head[size:]
-        return data or self._source.read(size)
 
 
 class _Content(io.RawIOBase):
