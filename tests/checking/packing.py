@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from triton_ensembles.archive.folder import read_folder
@@ -58,10 +58,14 @@ def members(name: str = "one", environment: str = "", model_py: str = MODEL_PY) 
     }
 
 
-def environment(python: str = "3.11", extra: Mapping[str, Content] | None = None, without: Iterable[str] = ()) -> bytes:
+def environment(python: str = "3.11", extra: Mapping[str, Content] | None = None) -> bytes:
     """A .tar.gz with what the rules look at in an environment: no real one is packed for a test of names."""
+    return packed(environment_files(python, extra))
+
+
+def environment_files(python: str = "3.11", extra: Mapping[str, Content] | None = None) -> dict[str, Content]:
     library = f"lib/python{python}"
-    files: dict[str, Content] = {
+    return {
         "bin/activate": "export PATH",
         f"{library}/os.py": "",
         f"{library}/json/__init__.py": "",
@@ -70,7 +74,6 @@ def environment(python: str = "3.11", extra: Mapping[str, Content] | None = None
         f"{library}/site-packages/numpy-1.26.4.dist-info/WHEEL": "Tag: cp311-cp311-manylinux_2_17_x86_64\n",
         **(extra or {}),
     }
-    return packed({name: content for name, content in files.items() if name not in set(without)})
 
 
 def packed(files: Mapping[str, Content]) -> bytes:
@@ -79,7 +82,8 @@ def packed(files: Mapping[str, Content]) -> bytes:
     with tarfile.open(fileobj=target, mode="w:gz", compresslevel=1) as archive:
         for name, content in files.items():
             item = content if isinstance(content, tarfile.TarInfo) else tarfile.TarInfo(name)
-            data = content.encode() if isinstance(content, str) else content if isinstance(content, bytes) else b""
+            data = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
+            data = data if isinstance(data, bytes) else b""
             if content is None:
                 item.type = tarfile.DIRTYPE
             item.size = len(data)
@@ -112,7 +116,8 @@ def write(path: Path, files: Mapping[str, Content]) -> Path:
 def write_folder(folder: Path, files: Mapping[str, Content]) -> Path:
     """Write the files of a repository, or of its recipe, into ``folder``; None is a folder."""
     for name, content in files.items():
-        path, data = folder / name, content.encode() if isinstance(content, str) else content
+        path = folder / name
+        data = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
         (path if data is None else path.parent).mkdir(parents=True, exist_ok=True)
         if isinstance(data, bytes):
             path.write_bytes(data)

@@ -4,7 +4,8 @@
 text, for the word HERE in them (its lines are indented as HERE is); or a pair, a part of them and what stands there
 instead; or a mapping with ``given``, ``says`` (a rule, with ``:LINE``, or a list; by default what the file is called,
 or nothing for a case that is only given), the first fault's ``severity``, and words of its ``message`` and ``cure``.
-``parts`` are further such words as HERE, with a text for all cases that give none. ``rules`` are those that count, by
+``parts`` are further such words as HERE, with a text for all cases that give none; a text that nobody
+types is a tag of pieces.py (``!onnx``). ``rules`` are those that count, by
 default all but notes; ``to`` is the destination, of all or of one. With ``server: asked`` the server refuses the cases
 in which something is an error, with ``words`` of its own, and loads the others; ``completes``: one that completes.
 """
@@ -15,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.checking.packing import folder_faults
+from tests.checking.pieces import read_table
 from tests.checking.served import LoadResult, server_results
 from triton_ensembles.checking.examples import python_model
 from triton_ensembles.checking.fault import Fault, Severity
@@ -63,7 +64,7 @@ def said(table: dict[str, Any], case: dict[str, Any], folder: Path) -> list[Faul
 
 def read(path: Path) -> dict[str, Any]:
     """A table, whose cases are all mappings."""
-    table: dict[str, Any] = {"files": {}, **yaml.safe_load(path.read_text())}
+    table: dict[str, Any] = {"files": {}, **read_table(path)}
     assert set(table) <= {"files", "beside", "parts", "rules", "to", "server", "cases"}, path
     for name, case in table["cases"].items():
         case = case if isinstance(case, dict) and "given" in case else {"given": case}

@@ -50,7 +50,7 @@ def read_folder(root: Path) -> Tree:
 
     @cache
     def nested(path: str) -> Tree | None:
-        return read_archive(root / path) if is_archive(path) and (root / path).is_file() else None
+        return read_archive(root / path, plain=True) if is_archive(path) and (root / path).is_file() else None
 
     return Tree(members, problems, nested)
 

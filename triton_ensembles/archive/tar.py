@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from triton_ensembles.archive.budget import ArchiveError, Budget
-from triton_ensembles.archive.gzip_stream import GzipStream, Source
+from triton_ensembles.archive.gzip_stream import GzipStream
 from triton_ensembles.archive.tar_stream import BadHeaderError, Member, TarStream
 from triton_ensembles.archive.tree import CONFIG_SUFFIX, Entry, Kind, Problem, Tree, is_archive, is_text
 
@@ -21,14 +21,15 @@ Summarize = Callable[[str, int, IO[bytes]], object]
 """Is given the path of a file, its size in bytes, and its content, which it may read forward."""
 
 
-def read_archive(path: Path, summarize: Summarize | None = None) -> Tree:
+def read_archive(path: Path, summarize: Summarize | None = None, *, plain: bool = False) -> Tree:
     """The entries of the archive at ``path``; a part that cannot be read becomes a :class:`Problem`. ``summarize`` sees
-    each file that is not kept as text, once, while it passes by; what it returns is the entry's ``summary``."""
+    each file that is not kept as text, once, while it passes by; what it returns is the entry's ``summary``. ``plain``:
+    it need not be compressed, as libarchive takes an environment (measured on 2.51.0)."""
     try:
         if not path.is_file():  # nothing ever comes from a pipe, and /dev/zero never ends
             return Tree((), [Problem("archive-unreadable", "", "this is not a file")])
         with path.open("rb") as file:
-            return _Reader(Budget(), summarize).tree(file)
+            return _Reader(Budget(), summarize).tree(file, plain=plain)
     except OSError as error:
         return Tree((), [Problem("archive-unreadable", "", f"this cannot be read: {error.strerror or error}")])
 
@@ -58,12 +59,14 @@ class _Reader:
     def __init__(self, budget: Budget, summarize: Summarize | None) -> None:
         self._budget, self._summarize = budget, summarize
 
-    def tree(self, source: Source, depth: int = 0) -> Tree:
+    def tree(self, source: io.BufferedReader, depth: int = 0, *, plain: bool = False) -> Tree:
         members: list[Entry] = []
         problems: list[Problem] = []
         inner: dict[str, Tree] = {}
-        stream = TarStream(GzipStream(source, self._budget, inside=depth > 0), self._budget)
         try:
+            is_tar = plain and source.peek(512)[257:262] == b"ustar"
+            data = source if is_tar else GzipStream(source, self._budget, inside=depth > 0)
+            stream = TarStream(data, self._budget)
             self._read(stream, members, inner, depth)
             stream.drain()
         except BadHeaderError as error:
@@ -88,7 +91,7 @@ class _Reader:
                     if is_config:
                         self._budget.take_config(data)
                 elif is_archive(path) and depth < _DEEPEST:
-                    inner[path] = self.tree(stream, depth + 1)
+                    inner[path] = self.tree(io.BufferedReader(_Content(stream)), depth + 1, plain=True)
                 elif self._summarize and not depth:
                     summary = self._summarize(path, member.size, io.BufferedReader(_Content(stream)))
             members.append(_entry(path, member, data, summary))

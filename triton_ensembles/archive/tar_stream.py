@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from triton_ensembles.archive.budget import MOST_BYTES, ArchiveError, Budget
-from triton_ensembles.archive.gzip_stream import GzipStream
+from triton_ensembles.archive.gzip_stream import Source
 
 _BLOCK = 512
 _FIELDS = struct.Struct("100s8s16x12s12s8sc100s8s80x155s12x")
@@ -57,7 +57,7 @@ class TarStream:
     """Iterates over the members of ``stream``; what is not read of one is skipped. Everything here raises
     :class:`ArchiveError`: the data is damaged or breaks off, or is more than ``budget`` allows."""
 
-    def __init__(self, stream: GzipStream, budget: Budget) -> None:
+    def __init__(self, stream: Source, budget: Budget) -> None:
         self._stream = stream
         self._budget = budget
         self._buffer = b""

@@ -4,6 +4,7 @@ A step names its environment, a folder or a .tar.gz, with the parameter EXECUTIO
 python_be.cc, pb_env.cc). Packages may also lie beside model.py, unpacked from wheels: see :mod:`.packages`.
 """
 
+import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ from triton_ensembles.triton.home import STUB
 _NATIVE = KNOWN.keys() - {"python"} | {"dali", "fil", "identity", "repeat", "square"}
 PARAMETER = "EXECUTION_ENV_PATH"
 MODEL_FOLDER = "$$TRITON_MODEL_DIRECTORY"
-_PYTHON = re.compile(r"lib/python(3\.\d+)$")
+_PYTHON = re.compile(r"lib/python(3\.(?!1$)\d+)$")  # conda's python3.1 is another name of 3.10 and later
 _DIST = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._]*?)-(?P<version>[^-]+)\.(?:dist|egg)-info$")
 _CONDA = re.compile(r"(?P<name>.+)-(?P<version>[^-]+)-[^-]+\.json$")
 
@@ -105,7 +106,9 @@ class Environment:
         names: set[str] = set()
         for python in self.pythons:
             folder = f"lib/python{python}"
-            for place in (folder, f"{folder}/lib-dynload", f"{folder}/site-packages"):
+            site = f"{folder}/site-packages"
+            added = (posixpath.normpath(f"{site}/{line}") for line in self._lines_of_pth(site))
+            for place in (folder, f"{folder}/lib-dynload", site, *added):
                 names.update(name.partition(".")[0] for name in self.tree.children(place))
         return frozenset(names)
 
@@ -131,6 +134,12 @@ class Environment:
             entry = self.tree.get(join(folder, name))
             if entry and entry.kind is Kind.FILE and entry.data is not None:
                 yield entry
+
+    def _lines_of_pth(self, folder: str) -> Iterator[str]:
+        """Folders that .pth files add, such as the eggs of easy-install.pth, among other lines."""
+        for entry in self.texts(folder):
+            if entry.path.endswith(".pth"):
+                yield from (line.strip() for line in (entry.text or "").splitlines()[:1000])
 
     @cached_property
     def fingerprint(self) -> int:

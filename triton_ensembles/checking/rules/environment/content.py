@@ -16,7 +16,7 @@ from triton_ensembles.triton.releases import dotted, image_of, instance_of, rele
 
 GOOD = with_environment("3.10")
 SERVER = Server.UNTESTED
-_FOREIGN = re.compile(r"-(macosx_\w+|win32|win_\w+)$")
+_FOREIGN = re.compile(r"-(macosx_\w+|win32|win_\w+|musllinux_\w+)$")
 _CONDA_FOREIGN = ("osx-64", "osx-arm64", "win-64", "win-arm64")
 
 
@@ -58,7 +58,7 @@ def environment_python(repository: Repository, destination: Destination) -> Iter
 def environment_python_of_no_image(repository: Repository, destination: Destination) -> Iterator[Finding]:
     if destination.image:
         return
-    known = {release.python for release in releases().values()}
+    known = {release.python for release in releases().values() if release.python}
     for packed in used_environments(repository):
         models = _without_stub(repository, packed)
         if packed.pythons and models and not known & set(packed.pythons):
@@ -192,7 +192,10 @@ def environment_platform(repository: Repository, destination: Destination) -> It
     instance = instance_of(destination.instance)
     machine = instance.architecture if instance else "x86_64"
     for packed in (*used_environments(repository), *used_packages(repository)):
-        foreign = [(path, tag) for path, tag in tags_of(packed) if _is_foreign(tag, machine)]
+        tags: dict[str, list[str]] = defaultdict(list)  # one of a wheel for several platforms is enough
+        for path, tag in tags_of(packed):
+            tags[path].append(tag)
+        foreign = [(path, of[0]) for path, of in tags.items() if all(_is_foreign(tag, machine) for tag in of)]
         if foreign:
             path, tag = foreign[0]
             more = f" (and {len(foreign) - 1} more such packages)" if len(foreign) > 1 else ""

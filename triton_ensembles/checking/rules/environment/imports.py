@@ -82,7 +82,8 @@ def environment_import_unnamed(repository: Repository) -> Iterator[Finding]:
                     continue
                 provider = PROVIDERS.get(unnamed.package, unnamed.package)
                 names = {normal_name(unnamed.package), normal_name(provider)}
-                known = names & {*named, *(f"python-{name}" for name in named)}
+                # onnxruntime-gpu has onnxruntime, python-slugify slugify, and pytorch torch.
+                known = any(name in other or other in name for name in names for other in named)
                 if unnamed.package not in standard_library() and unnamed.package != "numpy" and not known:
                     message = f"{path} does not name '{unnamed.package}'"
                     effect = f"without it the step fails: ModuleNotFoundError: No module named '{unnamed.package}'"

@@ -16,6 +16,7 @@ _ONNX = python_model(backend='backend: "onnxruntime"')
 # Backends that certainly read the file that core looks for. Others may have a use of their own for it.
 _READING = frozenset({"onnxruntime", "pytorch", "tensorflow", "tensorrt", "openvino", "dali", "fil", "python"})
 _FOLDERS = frozenset({"onnxruntime", "openvino", "tensorflow", "fil"})  # those that also load a folder
+_SAVED_MODEL = ("saved_model.pb", "saved_model.pbtxt")  # in its folder
 _LARGEST_POINTER = 1024  # bytes, by the specification
 _MOST_SMALL_FILES = 1000  # of a model, in which pointers are looked for
 
@@ -50,7 +51,7 @@ def model_file_broken(model: Model) -> Iterator[Finding]:
 
 
 def _saved_model(model: Model, path: str, effect: str) -> Iterator[Finding]:
-    for name in ("saved_model.pb", "saved_model.pbtxt"):
+    for name in _SAVED_MODEL:
         inner = join(path, name)
         if entry := model.get(inner):
             file = file_of(model, inner)
@@ -69,6 +70,7 @@ def _saved_model(model: Model, path: str, effect: str) -> Iterator[Finding]:
 )
 def file_lfs_pointer(model: Model) -> Iterator[Finding]:
     loaded = {entry.path for _, entry in loaded_files(model)}
+    loaded |= {join(path, name) for path in loaded for name in _SAVED_MODEL}  # model-file-broken says it
     for path, _ in loaded_files(model):  # onnx-external-data is about its weights
         folder, file = path.rpartition("/")[0], file_of(model, path)
         loaded |= {join(model.root, join(folder, location)) for location in (file.external if file else ())}

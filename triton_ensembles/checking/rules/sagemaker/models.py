@@ -68,7 +68,7 @@ def sagemaker_decoupled(model: Model, destination: Destination) -> Iterator[Find
     if not for_sagemaker(repository, destination) or not is_served(model, destination):
         return
     inference = destination.single.inference if destination.single else "infer"
-    if inference != "infer" and (inference or is_known(INFERENCE_TYPE, destination.release)):
+    if inference != "infer" and is_known(INFERENCE_TYPE, destination.release):
         return
     steps = [model.repository.model(step.model_name) for step in model.config.ensemble_scheduling.step]
     for decoupled in (model, *(step for step in steps if step)):

@@ -1,0 +1,175 @@
+"""Parts of the tables of cases that are no plain text, as tags of YAML.
+
+A binary file is a text, in which "\\udce9" stands for the byte E9. A mapping is what is in a folder, or in an archive
+where its path ends in .tar.gz.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from onnx import TensorProto, helper, numpy_helper
+
+from tests.checking.packing import MODEL_PY, Content, ensemble_of, environment_files, members, packed, python_step
+from triton_ensembles.checking import examples
+
+GONE = object()  # a member that this case does not have
+Link = tuple[bytes, str]  # the type of a member without content, and what it points to
+
+
+class Loader(yaml.SafeLoader):
+    """YAML with the tags below."""
+
+
+def read_table(path: Path) -> Any:
+    return yaml.load(path.read_text(), Loader)
+
+
+def _tag(name: str, make: Callable[[Any], Any]) -> None:
+    def construct(loader: Loader, node: yaml.Node) -> Any:
+        if isinstance(node, yaml.MappingNode):
+            return make(loader.construct_mapping(node, deep=True))
+        if isinstance(node, yaml.SequenceNode):
+            return make(loader.construct_sequence(node, deep=True))
+        return make(loader.construct_scalar(node))
+
+    Loader.add_constructor(f"!{name}", construct)
+
+
+def flat(files: Mapping[str, Any], below: str = "") -> Iterator[tuple[str, Any]]:
+    """Path and content of each file; ``a.tar.gz!b`` is in the archive ``a.tar.gz``."""
+    for name, content in files.items():
+        path = f"{below}{name}"
+        if not isinstance(content, Mapping):
+            yield path, content
+        elif path.endswith(".tar.gz"):
+            yield path, _packed(content)
+        else:
+            yield from flat(content, path if path.endswith("!") or not path else f"{path}/")
+
+
+def _packed(files: Mapping[str, Any]) -> str:
+    return as_text(packed({path: member(path, part) for path, part in flat(files)}))
+
+
+def member(path: str, part: Any) -> Content:
+    """A file of an archive as packing.py takes it."""
+    if not isinstance(part, tuple):
+        return part  # type: ignore[no-any-return]
+    item = tarfile.TarInfo(path)
+    item.type, item.linkname = part
+    return item
+
+
+def as_text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _ensemble(of: str | dict[str, str]) -> dict[str, Any]:
+    """``name``, or a mapping with the ``name`` of the ensemble, of its only ``step``, and its ``environment``."""
+    about = of if isinstance(of, dict) else {"name": of}
+    name, environment = about["name"], about.get("environment", "")
+    made = members(name, environment)
+    if step := about.get("step"):
+        made = {path.replace(f"{name}.step", step): content for path, content in made.items()}
+        made[f"{name}/config.pbtxt"] = ensemble_of(step)
+    return made
+
+
+def _environment(about: dict[str, Any]) -> dict[str, Any]:
+    """The ``files`` of an environment of this ``python``, and those in its ``site``-packages."""
+    site, files = (dict(flat(about.get(key, {}))) for key in ("site", "files"))
+    python = about.get("python", "3.10")
+    return environment_files(python, files | {f"lib/python{python}/site-packages/{path}": site[path] for path in site})
+
+
+def torchscript(source: str) -> str:
+    import torch
+
+    module, stream = type("Given", (torch.jit.ScriptModule,), {})(), io.BytesIO()  # a class can be given one forward()
+    module.define(f"{source}\n")
+    torch.jit.save(module, stream)
+    return as_text(stream.getvalue())
+
+
+def _weights(count: str) -> str:
+    """What torch.save writes of a layer."""
+    import torch
+
+    stream = io.BytesIO()
+    torch.save(torch.nn.Linear(int(count), 1).state_dict(), stream)
+    return as_text(stream.getvalue())
+
+
+def _onnx(about: dict[str, Any]) -> str:
+    """A network of one node, X -> Y. W is an initializer, which a request may not name as an input.
+
+    ``operator``, ``domain``, ``opset`` and ``ir`` are as in ONNX, ``opsets`` of further domains; ``type`` and ``dims``
+    are those of X and Y; ``branches`` says in how many nested If the node stands. The model defines mine:Twice.
+    """
+    kind, dims = TensorProto.DataType.Value(about.get("type", "FLOAT")), about.get("dims", ["n", 4])
+    x, y = (helper.make_tensor_value_info(name, kind, dims) for name in "XY")
+    domain, opset = about.get("domain", ""), helper.make_opsetid("", about.get("opset", 17))
+    node = helper.make_node(about.get("operator", "Identity"), ["X"], ["Y"], domain=domain)
+    for _ in range(about.get("branches", 0)):
+        both = [helper.make_graph([one], "b", [], [y]) for one in (node, helper.make_node("Relu", ["X"], ["Y"]))]
+        node = helper.make_node("If", ["C"], ["Y"], then_branch=both[0], else_branch=both[1])
+    weights = [numpy_helper.from_array(np.zeros(4, np.float32), "W"), helper.make_tensor("C", 9, [], [True])]
+    others = about.get("opsets", {}) | ({domain: 1} if domain else {})
+    twice = helper.make_function("mine", "Twice", ["X"], ["Y"], [helper.make_node("Add", ["X", "X"], ["Y"])], [opset])
+    model = helper.make_model(
+        helper.make_graph([node], "g", [x], [y], weights),
+        opset_imports=[opset, *(helper.make_opsetid(*item) for item in others.items())],
+        ir_version=about.get("ir", 8),
+        functions=[twice] if domain == "mine" else [],
+    )
+    for key, value in about.get("metadata", {}).items():
+        model.metadata_props.add(key=key, value=value)
+    return as_text(model.SerializeToString())
+
+
+def graphdef(dims: Iterable[int]) -> str:
+    """A frozen TensorFlow graph with the placeholder X of this shape, and the node Y."""
+    sizes = b"".join(b"\x12" + _field(b"\x08" + varint(size % 2**64)) for size in dims)
+    shape = b"\x0a\x05shape\x12" + _field(b"\x3a" + _field(sizes))
+    node = b"\x0a\x01X\x12\x0bPlaceholder\x2a\x0b\x0a\x05dtype\x12\x02\x30\x01\x2a" + _field(shape)
+    rest = examples.GRAPH_IDENTITY[examples.GRAPH_IDENTITY.index("\n\x19\n\x01Y") :]
+    return as_text(b"\x0a" + _field(node)) + rest
+
+
+def _field(value: bytes) -> bytes:
+    return varint(len(value)) + value
+
+
+def varint(value: int) -> bytes:
+    found = b""
+    while value > 127:
+        found += bytes([value & 127 | 128])
+        value >>= 7
+    return found + bytes([value])
+
+
+_tag("gone", lambda _: GONE)
+_tag("link", lambda target: (tarfile.SYMTYPE, target))
+_tag("hardlink", lambda target: (tarfile.LNKTYPE, target))
+_tag("pipe", lambda _: (tarfile.FIFOTYPE, ""))
+_tag("device", lambda _: (tarfile.CHRTYPE, ""))
+_tag("ensemble", _ensemble)
+_tag("model", lambda more: {"config.pbtxt": python_step() + more, "1/model.py": MODEL_PY})
+_tag("environment", _environment)
+_tag("example", lambda name: getattr(examples, name))
+_tag("torchscript", torchscript)
+_tag("weights", _weights)
+_tag("onnx", _onnx)
+_tag("graphdef", graphdef)
+_tag("zeros", lambda count: "\0" * int(count))
+_tag("first", lambda pair: pair[1].encode("utf-8", "surrogateescape")[: pair[0]].decode("utf-8", "surrogateescape"))
+_tag("packed", _packed)
+_tag("uncompressed", lambda files: as_text(gzip.decompress(_packed(files).encode("utf-8", "surrogateescape"))))
