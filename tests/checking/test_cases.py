@@ -4,13 +4,14 @@
 text, for the word HERE in them (its lines are indented as HERE is); or a pair, a part of them and what stands there
 instead; or a mapping with ``given``, ``says`` (a rule, with ``:LINE``, or a list; by default what the file is called,
 or nothing for a case that is only given), the first fault's ``severity``, and words of its ``message`` and ``cure``.
-``parts`` are further such words as HERE, with a text for all cases that give none. ``rules`` are those that count, all
-by default; ``to`` is the destination, of all or of one. With ``server: asked`` the server refuses the cases in which
+``parts`` are further such words as HERE, with a text for all cases that give none. ``rules`` are those that count,
+notes among them, all but notes by default; ``to`` is the destination, of all or of one. With ``server: asked`` the server refuses the cases in which
 something is an error, with ``words`` of its own, and loads the others; ``completes``: one that completes.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,8 @@ def filled(text: str, parts: dict[str, str]) -> str:
         lines = []
         for line in text.split("\n"):
             indent = line[: len(line) - len(line.lstrip())] if line.strip() == place else ""
-            lines.append(line.replace(place, part.replace("\n", f"\n{indent}")))
+            given = part.replace("\n", f"\n{indent}")
+            lines.append(re.sub(rf"(?<!\w){re.escape(place)}(?!\w)", lambda _, given=given: given, line))
         text = "\n".join(lines)
     return text
 
@@ -56,8 +58,9 @@ def example(table: dict[str, Any], given: Any) -> Example:
 def said(table: dict[str, Any], case: dict[str, Any], folder: Path) -> list[Fault]:
     stage(example(table, case["given"]), folder, "model")
     destination = Destination(**table.get("to", {}) | case.get("to", {}))
-    found = [fault for fault in folder_faults(folder, destination) if fault.severity is not Severity.NOTE]
-    return sorted((fault for fault in found if fault.rule in table.get("rules", (fault.rule,))), key=Fault.sort_key)
+    found = folder_faults(folder, destination)
+    rules = table.get("rules", {fault.rule for fault in found if fault.severity is not Severity.NOTE})
+    return sorted((fault for fault in found if fault.rule in rules), key=Fault.sort_key)
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The inputs and outputs of a config, shapes and types as Triton compares them, and files of their raw data."""
 
 import math
+import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -76,7 +77,9 @@ def missing_or_short(
     model: Model, place: Place, folder: str, name: str, data_type: int, dims: Sequence[int]
 ) -> Iterator[Finding]:
     """The fault of a file of raw data that ``place`` names: shared by initial states and warm-up samples."""
-    path = f"{folder}/{name}"
+    path = posixpath.normpath(f"{folder}/{name}")
+    if path.startswith(".."):  # nothing is known of what is outside of the model's folder
+        return
     entry = model.get(path)
     # As triton/common counts them: text and unknown types as 4 bytes for each element.
     needed = ELEMENT_BYTES.get(type_name(data_type), 4) * element_count(dims)
