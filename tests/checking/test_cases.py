@@ -4,9 +4,9 @@
 text, for the word HERE in them (its lines are indented as HERE is); or a pair, a part of them and what stands there
 instead; or a mapping with ``given``, ``says`` (a rule, with ``:LINE``, or a list; by default what the file is called,
 or nothing for a case that is only given), the first fault's ``severity``, and words of its ``message`` and ``cure``.
-``parts`` are further such words as HERE, with a text for all cases that give none. ``rules`` are those that count,
-notes among them, all but notes by default; ``to`` is the destination, of all or of one. With ``server: asked`` the server refuses the cases in which
-something is an error, with ``words`` of its own, and loads the others; ``completes``: one that completes.
+``parts`` are further such words as HERE, with a text for all cases that give none. ``rules`` are those that count, by
+default all but notes; ``to`` is the destination, of all or of one. With ``server: asked`` the server refuses the cases
+in which something is an error, with ``words`` of its own, and loads the others; ``completes``: one that completes.
 """
 
 from __future__ import annotations
