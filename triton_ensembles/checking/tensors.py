@@ -1,7 +1,6 @@
 """The inputs and outputs of a config, shapes and types as Triton compares them, and files of their raw data."""
 
 import math
-import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -77,10 +76,8 @@ def missing_or_short(
     model: Model, place: Place, folder: str, name: str, data_type: int, dims: Sequence[int]
 ) -> Iterator[Finding]:
     """The fault of a file of raw data that ``place`` names: shared by initial states and warm-up samples."""
-    path = posixpath.normpath(f"{folder}/{name}")
-    if path.startswith(".."):  # nothing is known of what is outside of the model's folder
-        return
-    entry = model.get(path)
+    path = f"{folder}/{name}"
+    entry = model.named(path)
     # As triton/common counts them: text and unknown types as 4 bytes for each element.
     needed = ELEMENT_BYTES.get(type_name(data_type), 4) * element_count(dims)
     if entry is None or entry.is_folder:
