@@ -10,7 +10,7 @@ import pytest
 
 from triton_ensembles.archive.tree import LARGEST_CONFIG
 from triton_ensembles.checking.checker import check
-from triton_ensembles.checking.examples import IDENTITY, X, Y, ensemble, io_tensor, parameter, python_model, step
+from triton_ensembles.checking.examples import IDENTITY, X, Y, ensemble, io_tensor, python_model, step
 from triton_ensembles.checking.fault import Fault, Severity
 from triton_ensembles.checking.rule import Example
 from triton_ensembles.checking.staging_example import stage
@@ -20,24 +20,6 @@ TENSORS = f"input [ {X} ]\noutput [ {Y} ]\n"
 
 def faults(path: Path) -> list[Fault]:
     return [fault for fault in check([path]).faults if fault.severity is not Severity.NOTE]
-
-
-@pytest.mark.parametrize(
-    ("config", "file", "wrong"),
-    [
-        ('backend: "dali"\n', "dali.py", ""),
-        ('backend: "dali"\ndefault_model_filename: "pipeline.dali"\n', "dali.py", ""),
-        ('backend: "dali"\n', "pipeline.py", "model-file-missing"),
-        ('backend: "identity"\n', "notes", ""),
-        ('backend: "identity"\ndefault_model_filename: "none"\n', "notes", ""),
-        ('backend: "identity"\n' + parameter("EXECUTION_ENV_PATH", "$$TRITON_MODEL_DIRECTORY/no.tar.gz"), "notes", ""),
-        ('platform: "onnxruntime_onnx"\n', "notes", "model-file-missing"),
-    ],
-)
-def test_the_file_that_a_backend_loads(tmp_path: Path, config: str, file: str, wrong: str) -> None:
-    """Otherwise check asks for files that the backend never opens."""
-    stage(Example(config + TENSORS, {f"1/{file}": "x"}), tmp_path, "model")
-    assert [fault.rule for fault in faults(tmp_path)] == ([wrong] if wrong else [])
 
 
 def test_an_ensemble_given_on_its_own_knows_nothing_of_its_steps(tmp_path: Path) -> None:
