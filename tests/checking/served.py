@@ -24,6 +24,7 @@ from triton_ensembles.triton.stubs import prepare_stubs
 
 TIMEOUT = 60.0  # seconds for one load; most take a tenth of one, and the slowest less than two on idle cores
 TRIES = 10  # of a load over which the server was lost
+MOST = 100  # models that one server loads: the stub of each Python model takes 24 MB
 PATIENCE = 6.0  # seconds after which a load that takes a tenth of a second otherwise counts as hanging
 
 
@@ -43,16 +44,17 @@ class ModelLoader:
     """Loads models of one repository into a running server, one after the other; a lost server is replaced.
 
     With ``completes`` it completes configs, as Triton does unless it is told not to, and has the python backend only.
-    Nothing is unloaded, and no two models are loaded at the same time: on a busy machine the Python backend of 2.51.0
-    then sometimes crashes with a boost::interprocess::lock_exception. The core itself crashes, by signal 11, over a bad
-    warm-up: one of nine with one core busy, two of ten with both, five of six with three programs on two cores.
+    :meth:`load_all` takes another server after ``MOST`` models. None is unloaded, and no two are loaded at the same
+    time: on a busy machine the Python backend of 2.51.0 then sometimes crashes with a boost::interprocess::
+    lock_exception. The core itself crashes, by signal 11, over a bad warm-up: one of nine with one core busy, two of
+    ten with both, five of six with three programs on two cores.
     """
 
     def __init__(self, repository: Path, logs: Path, completes: bool = False) -> None:
         self._repository = repository
         self._logs = logs
         self._completes = completes
-        self._servers = 0
+        self._servers = self._asked = 0
         self._server: TritonServer | None = None
 
     @property
@@ -70,6 +72,7 @@ class ModelLoader:
 
     def load(self, name: str, timeout: float = TIMEOUT) -> LoadResult:
         server = self._server or self._start()
+        self._asked += 1
         try:
             with closing(HTTPConnection(server.http_url, timeout=timeout)) as connection:
                 connection.request("POST", f"/v2/repository/models/{quote(name)}/load", b"{}")
@@ -93,6 +96,8 @@ class ModelLoader:
         digest = verdicts.digest_of(self._repository, name, self._completes)
         if verdicts.MODE == "read" and (verdict := verdicts.known(digest)):
             return LoadResult(verdict["loaded"], verdict["words"])
+        if self._asked >= MOST:
+            self.kill()
         result = self.load_surely(name)
         if result.survived:
             verdicts.note(digest, name, result.loaded, result.words, self._logs)
@@ -135,6 +140,7 @@ class ModelLoader:
     def kill(self) -> None:
         """End a server that no longer answers; the next load starts another one."""
         server, self._server = self._server, None
+        self._asked = 0
         if server:
             server.stop(at_once=True)
 
