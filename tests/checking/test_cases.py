@@ -41,8 +41,8 @@ def filled(text: str, parts: dict[str, str]) -> str:
         lines = []
         for line in text.split("\n"):
             indent = line[: len(line) - len(line.lstrip())] if line.strip() == place else ""
-            given = part.replace("\n", f"\n{indent}")
-            lines.append(re.sub(rf"(?<!\w){re.escape(place)}(?!\w)", lambda _, given=given: given, line))
+            given = part.replace("\n", f"\n{indent}").replace("\\", r"\\")
+            lines.append(re.sub(rf"(?<!\w){re.escape(place)}(?!\w)", given, line))
         text = "\n".join(lines)
     return text
 
