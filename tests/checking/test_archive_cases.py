@@ -131,7 +131,7 @@ def test_files_in_archives_are_read_as_those_in_folders(path: Path, tmp_path: Pa
     """The same for the tables of models of test_cases.py."""
     table = read_models(path)
     for name, case in table["cases"].items():
-        stage(example(table, case["given"]), tmp_path / name, "model")
+        stage(example(table, case, "model"), tmp_path / name, "model")
         files = {
             str(file.relative_to(tmp_path / name)): file for file in (tmp_path / name).rglob("*") if file.is_file()
         }

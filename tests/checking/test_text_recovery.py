@@ -53,47 +53,6 @@ def test_the_intended_value_is_read() -> None:
     assert list(config.dynamic_batching.preferred_batch_size) == [4]
 
 
-@pytest.mark.parametrize(
-    ("text", "cure"),
-    [
-        ('bakend: "python"', "did you mean 'backend'?"),
-        ("max_batch_size: 8.0", "write max_batch_size: 8"),
-        ('instance_group { kind: "KIND_GPU" }', "write kind: KIND_GPU"),
-        ("instance_group { kind: GPU }", "did you mean kind: KIND_GPU?"),
-        ("input { optional: TRUE }", "write optional: true"),
-        ("backend: python", 'write backend: "python"'),
-        ("backend: “python”", 'write backend: "python"'),
-        ("// a comment", "a comment begins with #"),
-        ("input [ { }, ]", "delete it"),
-        ("\ufeffbackend: 'python'", "save the file as UTF-8 without a byte order mark"),
-        ("max_batch_size:\u00a08", "write an ordinary space"),
-        ('input { name: "X" max_batch_size: 8 }', "it is a field of ModelConfig: move it out of these brackets"),
-        ('backend: "python', 'write backend: "python"'),
-    ],
-)
-def test_the_fix_can_be_copied(text: str, cure: str) -> None:
-    """Otherwise the fix misleads people."""
-    (fault,) = ConfigFile("config.pbtxt", text).faults
-    assert fault.cure == cure
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "input [ { name: 'X' dims: [ 4 ] ]\noutput [ { name: 'Y' } ]",
-        "input [ { name: 'X' }\noutput [ { name: 'Y' } ]",
-        "input { name: 'X'\noutput { name: 'Y' }",
-        "output { name: 'Y' }\ninput { name: 'X'",
-        "output [ { name: 'Y' } ]\ninput [ { name: 'X' dims: [ 4 } ]",
-    ],
-)
-def test_a_missing_bracket_is_one_fault(text: str) -> None:
-    """Otherwise a forgotten bracket drowns in faults that only follow from it."""
-    file = ConfigFile("config.pbtxt", text)
-    assert [fault.rule for fault in file.faults] == ["config-unclosed"]
-    assert [tensor.name for tensor in (*file.config.input, *file.config.output)] == ["X", "Y"]
-
-
 def test_places_of_everything() -> None:
     """Otherwise faults are shown beside the wrong line."""
     file = ConfigFile(

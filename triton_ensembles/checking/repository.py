@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -101,6 +102,15 @@ class Model:
         """The entry at ``path`` within the model's folder. Raises UnknownValueError when it may not have been read."""
         entry = self.tree.get(join(self.root, path))
         if entry is None and not self.tree.complete:
+            raise UnknownValueError
+        return entry
+
+    def named(self, name: str) -> Entry | None:
+        """The entry that a config names; core joins the path to the model's folder also where it begins with /.
+        Raises UnknownValueError when it is not in the repository, or may not have been read."""
+        path = posixpath.normpath(join(self.root, name.lstrip("/")))
+        entry = self.tree.get(path)
+        if path.startswith("..") or (entry is None and not self.tree.complete):
             raise UnknownValueError
         return entry
 

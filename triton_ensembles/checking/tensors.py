@@ -77,7 +77,7 @@ def missing_or_short(
 ) -> Iterator[Finding]:
     """The fault of a file of raw data that ``place`` names: shared by initial states and warm-up samples."""
     path = f"{folder}/{name}"
-    entry = model.get(path)
+    entry = model.named(path)
     # As triton/common counts them: text and unknown types as 4 bytes for each element.
     needed = ELEMENT_BYTES.get(type_name(data_type), 4) * element_count(dims)
     if entry is None or entry.is_folder:

@@ -25,7 +25,7 @@ _FLOATS = (FieldDescriptor.CPPTYPE_FLOAT, FieldDescriptor.CPPTYPE_DOUBLE)
 NUMBERS = (*_RANGES, *_FLOATS)
 _BOOLS = {"true": True, "True": True, "t": True, "false": False, "False": False, "f": False}
 _NOT_FINITE = re.compile(r"(?:inf|infinity|nan)\Z", re.IGNORECASE)
-_ESCAPE = re.compile(r"\\(?:[abfnrtv\\?'\"]|[0-7]{1,3}|[xX][0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})")
+_ESCAPE = re.compile(r"\\(?:[abfnrtv\\?'\"]|[0-7]{1,3}|x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|U00[01][0-9a-fA-F]{5})")
 # Of other formats (KServe v2, ONNX, NumPy, TensorFlow, C) for the names of Triton.
 _SYNONYMS = {
     "BYTES": "STRING", "STR": "STRING", "TEXT": "STRING", "OBJECT": "STRING", "CHAR": "STRING", "UTF8": "STRING",

@@ -49,7 +49,11 @@ def batch_io_source_unknown(model: Model) -> Iterator[Finding]:
     words="unknown target output name '…'",
 )
 def batch_output_target_unknown(model: Model) -> Iterator[Finding]:
-    return _unknown(model, items("batch_output")(model), "target_name", "output")
+    for path, item in items("batch_output")(model):
+        if not item.target_name:
+            effect = "tritonserver crashes when it loads the model"
+            yield Finding(model.at(*path), "this batch_output has no target_name", effect, 'write target_name: "…"')
+    yield from _unknown(model, items("batch_output")(model), "target_name", "output")
 
 
 def _unknown(model: Model, messages: Iterable[tuple[Path, Any]], field: str, kind: str) -> Iterator[Finding]:

@@ -8,14 +8,13 @@ from google.protobuf.message import Message
 
 from triton_ensembles.checking.examples import python_model
 from triton_ensembles.checking.rule import Finding, Model, warning
+from triton_ensembles.checking.text.parsed import Path
 
 GOOD = python_model(inputs='{ name: "X", data_type: 11, dims: [ 4 ] }')
 # Triton refuses the model for these, and rules of their own report them.
 _REFUSED = frozenset({("instance_group", "kind"), ("batch_input", "kind"), ("batch_input", "data_type"),
                       ("batch_output", "kind"), ("model_warmup", "data_type"), ("state", "initial_state", "data_type"),
                       ("control_input", "data_type")})  # fmt: skip
-
-Path = tuple[str | int | bool, ...]
 
 
 @warning(

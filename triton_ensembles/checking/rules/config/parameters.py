@@ -4,8 +4,6 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator
 
-from triton_ensembles.archive.tar import safe_path
-from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.examples import IDENTITY, io_tensor, parameter, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule
 from triton_ensembles.checking.python.source import every_file
@@ -32,13 +30,11 @@ _WITH_LABELS = Example(python_model(outputs=_LABELLED), {"1/model.py": IDENTITY,
 )
 def label_file_missing(model: Model) -> Iterator[Finding]:
     for index, output in enumerate(model.config.output):
-        name = output.label_filename
-        path = safe_path(name.lstrip("/"))  # core joins it to the model's folder, also when it begins with /
-        if not name or model.get(path) or _is_elsewhere(model, name) or model.is_made(path):
-            continue
-        message = f"there is no file {path or name} in the folder of '{model.name}'"
-        cure = f"put it into {model.folder}/ (not into a version folder)"
-        yield Finding(model.at("output", index, "label_filename"), message, cure=cure)
+        name = output.label_filename.lstrip("/")
+        if name and not (model.named(name) or model.is_made(posixpath.normpath(name))):
+            message = f"there is no file {name} in the folder of '{model.name}'"
+            cure = f"put it into {model.folder}/ (not into a version folder)"
+            yield Finding(model.at("output", index, "label_filename"), message, cure=cure)
 
 
 @rule(
@@ -50,18 +46,11 @@ def label_file_missing(model: Model) -> Iterator[Finding]:
 )
 def label_file_is_folder(model: Model) -> Iterator[Finding]:
     for index, output in enumerate(model.config.output):
-        path = safe_path(output.label_filename.lstrip("/"))
-        entry = model.get(path) if path else None
-        if entry is not None and entry.is_folder:
-            message = f"{path} is a folder"
+        name = output.label_filename
+        if name and (entry := model.named(name)) and entry.is_folder:
+            message = f"{name} is a folder"
             effect = "tritonserver aborts when it loads the model"
             yield Finding(model.at("output", index, "label_filename"), message, effect, "name the file with the labels")
-
-
-def _is_elsewhere(model: Model, name: str) -> bool:
-    """Whether a path with .. leads to another file of the repository, or out of it, where nothing is known."""
-    path = posixpath.normpath(join(model.root, name.lstrip("/")))
-    return ".." in name and (path.startswith("..") or model.tree.get(path) is not None or not model.tree.complete)
 
 
 @rule(

@@ -122,7 +122,7 @@ field_rule("sequence-corrid-data-type", "The correlation ID is an integer or a s
 field_rule("sequence-slot-utilization", "minimum_slot_utilization is between 0 and 1",
            source="core r24.10 model_config_utils.cc ValidateModelConfig",
            at="sequence_batching.direct.minimum_slot_utilization",
-           when=lambda config: not 0 <= config.sequence_batching.direct.minimum_slot_utilization <= 1,
+           when=lambda config: (used := config.sequence_batching.direct.minimum_slot_utilization) < 0 or used > 1,
            says="minimum_slot_utilization is {item.sequence_batching.direct.minimum_slot_utilization:g}",
            cure="write a number from 0 to 1",
            bad=_sequence("direct { minimum_slot_utilization: 2 }"),

@@ -98,9 +98,7 @@ def config_template_in_string(model: Model) -> Iterator[Finding]:
     good=GOOD + "# café\n",
 )
 def config_not_utf8(model: Model) -> Iterator[Finding]:
-    effect = (
-        "Triton loads it, but a string that is not UTF-8 breaks every client that requests the model's configuration"
-    )
+    effect = "Triton loads it, but a string that is not UTF-8 breaks clients that request the model's configuration"
     yield from _text_faults(model, "config-not-utf8", effect)
     offset = model.file.text.find("\ufffd")
     entry = model.get("config.pbtxt")
