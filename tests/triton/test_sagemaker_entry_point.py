@@ -53,6 +53,7 @@ def test_a_multi_model_container_without_variables_gets_the_scripts_defaults() -
         ("LOG_VERBOSE", "0", ["--log-verbose=0"]),
         ("LOG_VERBOSE", "", ["--log-verbose=true"]),
         ("LOG_INFO", "false", ["--log-info=false"]),
+        ("LOG_INFO", "false --load-model=vae", ["--log-info=false", "--load-model=vae"]),  # AWS's BLS notebook
         ("LOG_WARNING", "false", ["--log-warning=false"]),
         ("LOG_ERROR", "false", ["--log-error=false"]),
         ("SHM_DEFAULT_BYTE_SIZE", "1", ["--backend-config=python,shm-default-byte-size=1"]),
