@@ -102,7 +102,7 @@ def test_a_single_model_container_loads_its_only_folder_or_the_named_one(tmp_pat
 
 
 RELEASES = json.loads(Path(__file__).with_name("entry_points.json").read_text())
-"""What the scripts of r22.07 to r26.05 gave to a tritonserver that prints its arguments: without variables, and besides
+"""What the scripts of r21.08 to r26.05 gave to a tritonserver that prints its arguments: without variables, and besides
 with each variable alone (its value, and the flags)."""
 
 
