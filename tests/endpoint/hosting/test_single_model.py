@@ -62,7 +62,7 @@ async def test_a_server_that_aborts_while_it_starts_on_a_busy_machine_is_started
         (PIPE, {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "pip"}, "pip does not exist; name one of .*: a, b, pipe"),
         ({"config.pbtxt": b""}, {}, "Incorrect directory structure"),
         ({"README": b""}, {}, "No model found"),
-        (FOR_A_GPU, {}, "KIND_GPU but no GPUs are available.*; this server has it not, the image may: pack a model"),
+        (FOR_A_GPU, {}, "KIND_GPU but no GPUs are available.*; pack a model and config for the CPU"),
         (model(initialize="raise ValueError('no such vocabulary')"), {}, "identity: Internal: ValueError: no such voc"),
         (model(), {"SAGEMAKER_TRITON_ADDITIONAL_ARGS": "--no-such-flag"}, "unrecognized option '--no-such-flag'"),
     ],

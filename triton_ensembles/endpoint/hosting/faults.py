@@ -19,10 +19,7 @@ ENDED_STUB_CURE = (
 )
 # Core r24.10 (model_lifecycle.cc, model_config_utils.cc), of an archive for a GPU instance.
 _NOT_HERE = ("unable to find backend library for backend", "has kind KIND_GPU but no GPUs are available")
-_HERE_CURE = (
-    "this server has it not, the image may: pack a model and config for the CPU (docs/targets.md), or start the endpoint "
-    "with --server of the image's Triton"
-)
+_HERE_CURE = "pack a model and config for the CPU (docs/targets.md), or start the endpoint with another --server"
 OUT_OF_RESOURCES = 507  # the container's status when memory runs out; the platform's own too, when a budget is used up
 
 
