@@ -53,6 +53,7 @@ def test_a_multi_model_container_without_variables_gets_the_scripts_defaults() -
         ("LOG_VERBOSE", "0", ["--log-verbose=0"]),
         ("LOG_VERBOSE", "", ["--log-verbose=true"]),
         ("LOG_INFO", "false", ["--log-info=false"]),
+        ("LOG_INFO", "false --load-model=vae", ["--log-info=false", "--load-model=vae"]),  # AWS's BLS notebook
         ("LOG_WARNING", "false", ["--log-warning=false"]),
         ("LOG_ERROR", "false", ["--log-error=false"]),
         ("SHM_DEFAULT_BYTE_SIZE", "1", ["--backend-config=python,shm-default-byte-size=1"]),
@@ -101,7 +102,7 @@ def test_a_single_model_container_loads_its_only_folder_or_the_named_one(tmp_pat
 
 
 RELEASES = json.loads(Path(__file__).with_name("entry_points.json").read_text())
-"""What the scripts of r22.07 to r26.05 gave to a tritonserver that prints its arguments: without variables, and besides
+"""What the scripts of r21.08 to r26.05 gave to a tritonserver that prints its arguments: without variables, and besides
 with each variable alone (its value, and the flags)."""
 
 

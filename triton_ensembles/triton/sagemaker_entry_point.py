@@ -36,11 +36,12 @@ def server_command(
     environment = {**honored(environment, release), **platform}
     arguments = ["--allow-sagemaker=true", "--allow-http=false", "--model-control-mode=explicit"]
     arguments.append(f"--model-repository={repository}")
+    # The shell splits all at spaces and treats quotes as ordinary characters: before ADDITIONAL_ARGS, AWS's notebooks
+    # gave further flags in the value of another variable.
     for variable in variables().values():
         value = variable.value(environment, release)
         if variable.flag and value:
-            arguments.append(variable.flag + value)
-    # The shell splits at spaces and treats quotes as ordinary characters.
+            arguments += (variable.flag + value).split()
     arguments += environment.get(ADDITIONAL_ARGS, "").split()
     inference = environment.get(INFERENCE_TYPE) or INFERENCE_TYPES[0]
     if inference not in INFERENCE_TYPES:

@@ -103,6 +103,14 @@ async def test_an_archive_without_a_model_says_so(shared: Host) -> None:
     assert "failed to poll from model repository" in error.original_message
 
 
+async def test_a_step_for_a_backend_that_only_the_image_has_says_what_to_do(shared: Host) -> None:
+    """AWS's notebooks pack TensorRT plans."""
+    plan = {name: text.replace(b'"python"', b'"tensorrt"') for name, text in model().items()}
+    shared.put("plan.tar.gz", plan | {"identity/1/model.plan": b""})
+    error = await shared.model_error("plan.tar.gz", "unable to find backend library for backend 'tensorrt'", 400)
+    assert "pack a model and config for the CPU" in error.cure
+
+
 async def test_of_two_ensembles_one_answers_and_a_warning_says_so(shared: Host) -> None:
     steps = model("two.step", execute="x = x + 1")
     shared.put("two.tar.gz", ensemble("left", "two.step") | ensemble("right", "two.step") | steps)

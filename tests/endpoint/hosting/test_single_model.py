@@ -14,6 +14,7 @@ from triton_ensembles.endpoint.hosting.errors import HostingError, InternalFailu
 pytestmark = pytest.mark.anyio
 
 ONE = {"mode": "SingleModel", "url": "s3://models/model.tar.gz"}
+FOR_A_GPU = {name: text.replace(b"KIND_CPU", b"KIND_GPU") for name, text in model().items()}
 PIPE = ensemble("pipe", "b", "a") | model("a", execute="x = x + 1") | model("b", execute="x = x * 2")
 
 
@@ -61,6 +62,7 @@ async def test_a_server_that_aborts_while_it_starts_on_a_busy_machine_is_started
         (PIPE, {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "pip"}, "pip does not exist; name one of .*: a, b, pipe"),
         ({"config.pbtxt": b""}, {}, "Incorrect directory structure"),
         ({"README": b""}, {}, "No model found"),
+        (FOR_A_GPU, {}, "KIND_GPU but no GPUs are available.*; pack a model and config for the CPU"),
         (model(initialize="raise ValueError('no such vocabulary')"), {}, "identity: Internal: ValueError: no such voc"),
         (model(), {"SAGEMAKER_TRITON_ADDITIONAL_ARGS": "--no-such-flag"}, "unrecognized option '--no-such-flag'"),
     ],

@@ -59,7 +59,7 @@ input [ { name: "MODEL" data_type: TYPE_STRING dims: [ 2 ] } ]
 output [ { name: "REASON" data_type: TYPE_STRING dims: [ 1 ] } ]
 instance_group [ { count: 1 kind: KIND_CPU } ]
 """
-_BACKENDS = {"pytorch_libtorch": "pytorch", "tensorflow_graphdef": "tensorflow"}
+_BACKENDS = {"pytorch_libtorch": "pytorch", "tensorflow_graphdef": "tensorflow", "tensorflow_savedmodel": "tensorflow"}
 _KSERVE_TYPES = {"float32": "FP32", "int32": "INT32", "int64": "INT64", "uint8": "UINT8", "object": "BYTES"}
 
 

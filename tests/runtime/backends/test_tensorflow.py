@@ -65,13 +65,68 @@ def test_answers_are_those_of_tensorflow(server: ModelServer, directly: Any) -> 
 def test_thread_counts_and_a_fixed_batch_axis_in_the_graph(server: ModelServer, directly: Any) -> None:
     """Otherwise a graph that was exported with batch size 1 could not be batched, as the native backend does."""
     text = on_cpu("inception_graphdef", "threads").replace('label_filename: "inception_labels.txt"', "")
-    for key in ("TF_NUM_INTRA_THREADS", "TF_NUM_INTER_THREADS", "TF_SIGNATURE_DEF"):
+    for key in ("TF_NUM_INTRA_THREADS", "TF_NUM_INTER_THREADS", "TF_USE_PER_SESSION_THREADS"):
         text += f'parameters {{ key: "{key}" value {{ string_value: "1" }} }}\n'
     server.load("threads", text, {"1/model.graphdef": frozen_graph(batch=1)})
     given = images(3, 2)
     np.testing.assert_allclose(server.infer("threads", [SOFTMAX], input=given)[SOFTMAX], directly(given), atol=1e-6)
-    warning = "parameter TF_SIGNATURE_DEF of the config is unknown to this backend"
+    warning = "parameter TF_USE_PER_SESSION_THREADS of the config is unknown to this backend"
     assert warning in server.server.log.read_text()
+
+
+@pytest.fixture(scope="module")
+def saved_model(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The files of a SavedModel that multiplies by a variable, as AWS's notebooks of TensorFlow have one of MNIST."""
+    import tensorflow as tf
+
+    class Triple(tf.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.factor = tf.Variable(3.0)
+
+        @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32, name="input_1")])  # type: ignore[untyped-decorator]
+        def __call__(self, input_1: Any) -> dict[str, Any]:
+            return {"output_1": input_1 * self.factor}
+
+    folder = tmp_path_factory.mktemp("saved")
+    module = Triple()
+    tf.saved_model.save(module, str(folder), signatures=module.__call__)
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {f"1/model.savedmodel/{path.relative_to(folder)}": path.read_bytes() for path in files}
+
+
+SAVED = """
+platform: "tensorflow_savedmodel"
+input [ { name: "input_1" data_type: TYPE_FP32 dims: [ -1, 2 ] } ]
+output [ { name: "output_1" data_type: TYPE_FP32 dims: [ -1, 2 ] } ]
+instance_group [ { kind: KIND_CPU } ]
+dynamic_batching { }
+"""
+
+
+def test_a_saved_model_answers_by_the_names_of_its_signature(
+    model_server: ModelServer, saved_model: dict[str, bytes]
+) -> None:
+    model_server.load("saved", SAVED, saved_model)
+    given = np.array([[1, 2], [3, 4]], np.float32)
+    np.testing.assert_array_equal(model_server.infer("saved", ["output_1"], input_1=given)["output_1"], given * 3)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("input_1", "input", 'has input "input", but the file has "input_1"'),
+        ("-1, 2", "-1, 3", r"is \[-1, 3\] in the config, but \[-1, 2\]"),
+        ("TF_", "TF_SIGNATURE_DEF", 'model.savedmodel has no signature "x" .*: it has .*serving_default'),
+        ("TF_", "TF_GRAPH_TAG", "cannot load model.savedmodel: MetaGraphDef associated with tags"),
+    ],
+)
+def test_a_config_that_does_not_match_the_saved_model_is_refused(
+    model_server: ModelServer, saved_model: dict[str, bytes], old: str, new: str, message: str
+) -> None:
+    text = SAVED + 'default_model_filename: "model.savedmodel" parameters { key: "TF_" value { string_value: "x" } }'
+    reason = model_server.refusal(text.replace(old, new), saved_model)
+    assert re.search(message, reason), reason
 
 
 @pytest.mark.parametrize(

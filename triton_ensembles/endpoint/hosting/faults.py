@@ -17,6 +17,9 @@ ENDED_STUB_CURE = (
     "see the endpoint's log for what ended it, and load the model again, here as on AWS: upload the archive under "
     "another name, or update the endpoint"
 )
+# Core r24.10 (model_lifecycle.cc, model_config_utils.cc), of an archive for a GPU instance.
+_NOT_HERE = ("unable to find backend library for backend", "has kind KIND_GPU but no GPUs are available")
+_HERE_CURE = "pack a model and config for the CPU (docs/targets.md), or start the endpoint with another --server"
 OUT_OF_RESOURCES = 507  # the container's status when memory runs out; the platform's own too, when a budget is used up
 
 
@@ -46,7 +49,7 @@ def not_loaded(
     # With namespaces the log calls a step '<folder>::<step>'.
     reasons = [reason.replace(f"{folder}::", "").replace(f"{folder}/", "") for reason in reasons]
     detail = "; ".join(dict.fromkeys(reasons)) or message
-    cure = "fix what Triton names, and upload the archive under a new name"
+    cure = cure_of(detail) or "fix what Triton names, and upload the archive under a new name"
     if not any(path.is_file() for path in folder.glob("**/config.pbtxt")):
         detail = "the archive does not have a model in it"
         cure = "put the models' folders, with config.pbtxt, at the archive's root"
@@ -56,6 +59,11 @@ def not_loaded(
             "build it for the image's Python (--image RELEASE, also with --target fused), or name an image of its own"
         )
     return _load_failed(target_model, detail, message, cure, status)
+
+
+def cure_of(reason: str) -> str:
+    """What to do where the server on this machine lacks what the model needs; "" if Triton's reason is another."""
+    return _HERE_CURE if any(words in reason for words in _NOT_HERE) else ""
 
 
 def _python_of(folder: Path) -> str:

@@ -61,7 +61,7 @@ class Instance:
             await self._container.start()
         except EnsembleError as error:
             message = f"The container did not pass the ping health check: {error.message}"
-            raise InternalFailure(message, cure=error.cure) from None
+            raise InternalFailure(message, cure=error.cure or faults.cure_of(message)) from None
         await self._models.count_environments()
         self._started()
 

@@ -32,7 +32,7 @@ from triton_ensembles.sagemaker.routing import rank
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.home import Installation, find_home, server_python
 from triton_ensembles.triton.ports import is_free
-from triton_ensembles.triton.releases import image_of
+from triton_ensembles.triton.releases import image_of, releases
 from triton_ensembles.triton.sagemaker_server import PORT_VARIABLES
 from triton_ensembles.triton.sagemaker_variables import (
     ALLOW_METRICS,
@@ -283,7 +283,10 @@ def _python_for(image: str, server: Installation | None = None) -> tuple[str, En
 
     Where the image names no release of Triton, it is the one that runs this.
     """
-    release, own = image_of(Destination(image=image)), server.python if server else server_python()
+    target, oldest = Destination(image=image), next(iter(releases().values()))
+    # AWS has images that are older than the table: 21.08, 22.05. They have the Python of its first row.
+    release = oldest if target.image_names_release and target.release_name < oldest.release else image_of(target)
+    own = server.python if server else server_python()
     if release is None or release.python in ("", own):
         return own, None
     try:

@@ -17,7 +17,7 @@ appends them to ``sys.path``."""
 
 ENGINES = {
     "onnxruntime": ("model.onnx", "onnxruntime.onnx_session", "OnnxSession"),
-    "tensorflow": ("model.graphdef", "tensorflow.frozen_graph", "FrozenGraph"),
+    "tensorflow": ("model.graphdef", "tensorflow.graph_session", "GraphSession"),
     "openvino": ("model.xml", "openvino.compiled_model", "CompiledModel"),
     "pytorch": ("model.pt", "pytorch.torch_engine", "TorchEngine"),
     "dali": ("model.dali", "dali.dali_engine", "DaliEngine"),

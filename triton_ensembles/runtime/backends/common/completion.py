@@ -2,7 +2,8 @@
 
 Sources: onnxruntime_backend onnxruntime.cc (AutoCompleteConfig, AutoCompleteMaxBatch, AutoCompleteIO) and
 openvino_backend openvino.cc (AutoCompleteConfig, AutoCompleteBatching, AutoCompleteInputOrOutput). DALI's own is in
-dali/completion.py; TensorFlow completes nothing for a frozen graph (tensorflow.cc), and PyTorch nothing at all.
+dali/completion.py; TensorFlow completes nothing for a frozen graph (tensorflow.cc; for a SavedModel it does, and ours
+does not), and PyTorch nothing at all.
 """
 
 from collections.abc import Sequence

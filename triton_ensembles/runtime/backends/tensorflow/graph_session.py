@@ -1,4 +1,5 @@
-"""Runs a frozen TensorFlow GraphDef (variables folded into constants), as the platform tensorflow_graphdef does.
+"""Runs a frozen TensorFlow GraphDef (variables folded into constants) or a SavedModel, as the platforms
+tensorflow_graphdef and tensorflow_savedmodel do.
 
 Source of the parameters: README of triton-inference-server/tensorflow_backend, "Parameters".
 """
@@ -20,17 +21,27 @@ from triton_ensembles.runtime.backends.common.model_instance import (
 )
 
 
-class FrozenGraph:
+class GraphSession:
     """A session over the graph, for one model instance."""
 
-    parameters: ClassVar[frozenset[str]] = frozenset({"TF_NUM_INTRA_THREADS", "TF_NUM_INTER_THREADS"})
+    parameters: ClassVar[frozenset[str]] = frozenset(
+        {"TF_NUM_INTRA_THREADS", "TF_NUM_INTER_THREADS", "TF_GRAPH_TAG", "TF_SIGNATURE_DEF"}
+    )
 
     def __init__(self, model: ModelInstance) -> None:
         self._batched = model.batched
         self._feeds = tuple(tensor.name for tensor in model.inputs)
-        self._graph = _import(model)
-        _check(model, self._graph)
+        self._graph = tf.Graph()
         self._session = tf.compat.v1.Session(graph=self._graph, config=_config(model))
+        if model.gpu is not None and len(tf.config.list_physical_devices("GPU")) <= model.gpu:
+            raise LoadError("the config asks for KIND_GPU, but the installed TensorFlow finds no such GPU")
+        with self._graph.as_default(), tf.device("/CPU:0" if model.gpu is None else f"/GPU:{model.gpu}"):
+            try:
+                self._names = (_signature if model.file.is_dir() else _import)(model, self._session)
+            except LoadError:
+                raise
+            except Exception as error:  # OSError, ValueError, NotFoundError (an op this TensorFlow lacks) …
+                raise LoadError(f"TensorFlow {tf.__version__} cannot load {model.file.name}: {error}") from error
         self._calls: dict[tuple[str, ...], Callable[..., Sequence[Array]]] = {}
         self._call_for(tuple(tensor.name for tensor in model.outputs))
 
@@ -50,13 +61,31 @@ class FrozenGraph:
         """The part of the graph that these outputs need, prepared once; Session.run() would look it up each time."""
         if outputs not in self._calls:
             self._calls[outputs] = self._session.make_callable(
-                [_tensor(self._graph, name) for name in outputs],
-                feed_list=[_tensor(self._graph, name) for name in self._feeds],
+                [_tensor(self._graph, self._names.get(name, name)) for name in outputs],
+                feed_list=[_tensor(self._graph, self._names.get(name, name)) for name in self._feeds],
             )
         return self._calls[outputs]
 
 
-def _import(model: ModelInstance) -> tf.Graph:
+def _signature(model: ModelInstance, session: tf.compat.v1.Session) -> dict[str, str]:
+    """Load a SavedModel into the session; the names in the graph of the tensors of its signature."""
+    tag = model.parameters.get("TF_GRAPH_TAG", "serve")
+    key = model.parameters.get("TF_SIGNATURE_DEF", "serving_default")
+    signatures = tf.compat.v1.saved_model.load(session, [tag], str(model.file)).signature_def
+    if key not in signatures:
+        have = ", ".join(signatures) or "none"
+        raise LoadError(f'{model.file.name} has no signature "{key}" (TF_SIGNATURE_DEF): it has {have}')
+    names: dict[str, str] = {}
+    sides = ("input", model.inputs, signatures[key].inputs), ("output", model.outputs, signatures[key].outputs)
+    for kind, declared, infos in sides:
+        names |= {name: info.name for name, info in infos.items()}
+        there = [_described(_tensor(session.graph, info.name), name) for name, info in infos.items()]
+        check_tensors(kind, declared, there, batched=model.batched, all_needed=kind == "input")
+    return names
+
+
+def _import(model: ModelInstance, session: tf.compat.v1.Session) -> dict[str, str]:
+    """Load a frozen graph into the session, whose names are those of the config."""
     definition = tf.compat.v1.GraphDef()
     try:
         definition.ParseFromString(model.file.read_bytes())
@@ -64,15 +93,9 @@ def _import(model: ModelInstance) -> tf.Graph:
         raise LoadError(f"{model.file.name} is not a TensorFlow GraphDef") from error
     if model.batched:
         _free_batch_axis(definition, {tensor.name for tensor in model.inputs})
-    if model.gpu is not None and len(tf.config.list_physical_devices("GPU")) <= model.gpu:
-        raise LoadError("the config asks for KIND_GPU, but the installed TensorFlow finds no such GPU")
-    graph = tf.Graph()
-    with graph.as_default(), tf.device("/CPU:0" if model.gpu is None else f"/GPU:{model.gpu}"):
-        try:
-            tf.import_graph_def(definition, name="")
-        except Exception as error:  # ValueError, NotFoundError (an op this TensorFlow lacks), InvalidArgumentError …
-            raise LoadError(f"TensorFlow {tf.__version__} cannot load {model.file.name}: {error}") from error
-    return graph
+    tf.import_graph_def(definition, name="")
+    _check(model, session.graph)
+    return {}
 
 
 def _free_batch_axis(definition: Any, inputs: set[str]) -> None:
