@@ -24,7 +24,7 @@ GONE = object()  # a member that this case does not have
 Link = tuple[bytes, str]  # the type of a member without content, and what it points to
 
 
-class Loader(yaml.CSafeLoader):
+class Loader(yaml.SafeLoader):
     """YAML with the tags below."""
 
 
