@@ -125,8 +125,9 @@ def faults(*paths: Path, **target: str) -> list[Fault]:
 
 
 def folder_faults(folder: Path, destination: Destination) -> list[Fault]:
-    """The faults of a folder that is a repository, also where no model is found in it."""
-    return list(check_repositories([Repository(folder, folder.name, Form.FOLDER, read_folder(folder))], destination))
+    """The faults of a folder that is a repository, also where no model is found in it, or one with a recipe."""
+    form = Form.SOURCE if (folder / "ensemble.toml").is_file() else Form.FOLDER
+    return list(check_repositories([Repository(folder, folder.name, form, read_folder(folder))], destination))
 
 
 def code_faults(folder: Path, model_py: str | bytes, **target: str) -> list[Fault]:

@@ -1,12 +1,16 @@
 """Rules' tests as data, cases/*.yaml: what is given, what the checker says, and what the real server does.
 
-``files`` are those of a model (by default a Python model that answers), ``beside`` those of others. A case gives a
-text, for the word HERE in them (its lines are indented as HERE is); or a pair, a part of them and what stands there
-instead; or a mapping with ``given``, ``says`` (a rule, with ``:LINE``, or a list; by default what the file is called,
-or nothing for a case that is only given), the first fault's ``severity``, and words of its ``message`` and ``cure``.
-``parts`` are further such words as HERE, with a text for all cases that give none. ``rules`` are those that count, all
-by default; ``to`` is the destination, of all or of one. With ``server: asked`` the server refuses the cases in which
-something is an error, with ``words`` of its own, and loads the others; ``completes``: one that completes.
+``files`` are those of a model (by default a Python model that answers), ``beside`` those of others, by their paths from
+the repository; null is an empty folder. The steps ``scale``, ``join`` and more of checking/examples.py come by
+themselves; with ``ensemble.toml`` beside, the repository is ``ensembles/mine`` of a project. A case gives a text, for
+the word HERE in them (its lines are indented as HERE is); or pairs, a part of them and what stands there instead; or a
+mapping with ``given``, ``says`` (a rule, with ``:LINE``, or a list; by default what the file is called, or nothing for
+a case that is only given), the first fault's ``severity``, and words of its ``message`` and ``cure``. A case may have
+further ``files`` and files ``beside``, and a ``folder``, the model's name. ``parts`` are further such words as HERE,
+with a text for all cases that give none; the word MODEL is the model's name, in the paths, too. ``rules`` are those
+that count, all by default, notes if they are named; ``to`` is the destination, of all or of one. With ``server: asked``
+the server refuses the cases in which something is an error, with ``words`` of its own, and loads the others, unless a
+case says ``loads`` otherwise; ``completes``: one that completes.
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ from triton_ensembles.checking.rule import Example
 from triton_ensembles.checking.staging_example import stage
 from triton_ensembles.triton.destination import Destination
 
+GIVEN = {"given", "files", "beside", "folder"}
 TABLES = sorted(Path(__file__).with_name("cases").glob("*.yaml"))
 
 
@@ -40,24 +45,31 @@ def filled(text: str, parts: dict[str, str]) -> str:
     return text
 
 
-def example(table: dict[str, Any], given: Any) -> Example:
+def example(table: dict[str, Any], case: dict[str, Any], name: str) -> Example:
+    """The model of a case, which is called ``name`` unless the case has a folder."""
+    given, folder = case.get("given", {}), case.get("folder", "")
+    files, beside = table["files"] | case.get("files", {}), table.get("beside", {}) | case.get("beside", {})
     if isinstance(given, list):
-        old, new = given
-        files = dict(table["files"])
-        changed = next(path for path, text in files.items() if old in text)
-        files[changed] = files[changed].replace(old, new, 1)
-    else:
-        own = given if isinstance(given, dict) else {"HERE": given}
-        parts = own | {place: part for place, part in table.get("parts", {}).items() if place not in own}
-        files = {path: filled(text, parts) for path, text in table["files"].items()}
-    return Example(files.pop("config.pbtxt", python_model()), files or None, table.get("beside", {}))
+        for old, new in zip(given[::2], given[1::2], strict=True):
+            where = ((group, path) for group in (files, beside) for path, text in group.items() if text and old in text)
+            group, path = next(where)
+            group[path] = group[path].replace(old, new, 1)
+        given = {}
+    own = given if isinstance(given, dict) else {"HERE": given}
+    others = {"MODEL": folder or name} | table.get("parts", {})
+    parts = own | {place: part for place, part in others.items() if place not in own}
+    files, beside = (
+        {filled(str(path), parts): text and filled(text, parts) for path, text in group.items()}
+        for group in (files, beside)
+    )
+    return Example(files.pop("config.pbtxt", python_model()), files or None, beside, folder)
 
 
 def said(table: dict[str, Any], case: dict[str, Any], folder: Path) -> list[Fault]:
-    stage(example(table, case["given"]), folder, "model")
-    destination = Destination(**table.get("to", {}) | case.get("to", {}))
-    found = [fault for fault in folder_faults(folder, destination) if fault.severity is not Severity.NOTE]
-    return sorted((fault for fault in found if fault.rule in table.get("rules", (fault.rule,))), key=Fault.sort_key)
+    stage(example(table, case, "model"), folder, "model")
+    found = folder_faults(folder, Destination(**table.get("to", {}) | case.get("to", {})))
+    counted = [fault for fault in found if fault.severity is not Severity.NOTE or fault.rule in table.get("rules", ())]
+    return sorted((fault for fault in counted if fault.rule in table.get("rules", (fault.rule,))), key=Fault.sort_key)
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -65,9 +77,9 @@ def read(path: Path) -> dict[str, Any]:
     table: dict[str, Any] = {"files": {}, **yaml.safe_load(path.read_text())}
     assert set(table) <= {"files", "beside", "parts", "rules", "to", "server", "cases"}, path
     for name, case in table["cases"].items():
-        case = case if isinstance(case, dict) and "given" in case else {"given": case}
-        assert set(case) <= {"given", "says", "severity", "message", "cure", "words", "to"}, (path, name)
-        table["cases"][name] = {"says": path.stem if len(case) > 1 else [], **case}
+        case = case if isinstance(case, dict) and set(case) & GIVEN else {"given": case}
+        assert set(case) <= GIVEN | {"says", "severity", "message", "cure", "words", "loads", "to"}, (path, name)
+        table["cases"][name] = {"says": path.stem if set(case) - GIVEN else [], **case}
     return table
 
 
@@ -80,9 +92,10 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LoadResult]:
         given: dict[str, Example] = {}
         beside: dict[str, str | None] = {}
         for stem, table in tables.items():
-            given |= {f"{stem}-{name}": example(table, case["given"]) for name, case in table["cases"].items()}
-            for path, text in table.get("beside", {}).items():
-                assert beside.setdefault(path, text) == text, f"{path} of {stem}.yaml is another one in another table"
+            given |= {f"{stem}-{name}": example(table, case, f"{stem}-{name}") for name, case in table["cases"].items()}
+        for name, item in given.items():
+            for path, text in item.beside.items():
+                assert beside.setdefault(path, text) == text, f"{path} of {name} is another one in another case"
         answers |= server_results(given, tmp_path_factory.mktemp(kind), completes=kind == "completes")
     return answers
 
@@ -94,7 +107,7 @@ def test_checker_and_server_do_what_the_case_says(path: Path, results: dict[str,
     table = read(path)
     for name, case in table["cases"].items():
         says = case["says"] if isinstance(case["says"], list) else [case["says"]]
-        found = said(table, case, tmp_path / f"alone-{name}")
+        found = said(table, case, tmp_path / name / "ensembles" / "mine")
         lines = [f"{fault.rule}:{fault.place.line}" for fault in found]
         rules = [line if ":" in rule else line.partition(":")[0] for line, rule in zip(lines, says, strict=False)]
         assert rules == says and len(found) == len(says), (name, lines)
@@ -105,6 +118,6 @@ def test_checker_and_server_do_what_the_case_says(path: Path, results: dict[str,
         )
         if "server" in table:
             refused = any(fault.severity is Severity.ERROR for fault in found)
-            result = results[f"{path.stem}-{name}"]
-            assert result.loaded is not refused, (name, result.words)
+            result = results[case.get("folder") or f"{path.stem}-{name}"]
+            assert result.loaded is case.get("loads", not refused), (name, result.words)
             assert case.get("words", "") in result.words, (name, result.words)
