@@ -15,6 +15,8 @@ case says ``loads`` otherwise; ``completes``: one that completes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ import pytest
 import yaml
 
 from tests.checking.packing import folder_faults
-from tests.checking.served import LoadResult, server_results
+from tests.checking.served import LoadResult, ModelLoader
 from triton_ensembles.checking.examples import python_model
 from triton_ensembles.checking.fault import Fault, Severity
 from triton_ensembles.checking.registry import RULES_BY_ID
@@ -84,27 +86,37 @@ def read(path: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LoadResult]:
-    """What the server says about the cases of all tables that ask it, by table and name."""
-    answers: dict[str, LoadResult] = {}
-    for kind in ("asked", "completes"):
-        tables = {path.stem: table for path in TABLES if (table := read(path)).get("server") == kind}
-        given: dict[str, Example] = {}
-        beside: dict[str, str | None] = {}
-        for stem, table in tables.items():
-            given |= {f"{stem}-{name}": example(table, case, f"{stem}-{name}") for name, case in table["cases"].items()}
-        for name, item in given.items():
-            for path, text in item.beside.items():
-                assert beside.setdefault(path, text) == text, f"{path} of {name} is another one in another case"
-        answers |= server_results(given, tmp_path_factory.mktemp(kind), completes=kind == "completes")
-    return answers
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[Path, ModelLoader]]]:
+    """The repositories and servers of all tables: one that is asked, and one that completes."""
+    with ExitStack() as stack:
+        folders = {kind: tmp_path_factory.mktemp(kind) for kind in ("asked", "completes")}
+        yield {
+            kind: (at / "models", stack.enter_context(ModelLoader(at / "models", at, kind == "completes")))
+            for kind, at in folders.items()
+        }
+
+
+def answers(table: dict[str, Any], stem: str, models: Path, server: ModelLoader) -> dict[str, LoadResult]:
+    """What the server says about the cases of a table, by their models' names."""
+    names = []
+    for name, case in table["cases"].items():
+        given = example(table, case, f"{stem}-{name}")
+        for path in (path for path, text in given.beside.items() if text is not None and (models / path).exists()):
+            assert (models / path).read_text() == given.beside[path], (
+                f"{path} of {stem}-{name} is another one elsewhere"
+            )
+        names.append(stage(given, models, f"{stem}-{name}"))
+    return server.load_all(names)
 
 
 @pytest.mark.verdicts
 @pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
-def test_checker_and_server_do_what_the_case_says(path: Path, results: dict[str, LoadResult], tmp_path: Path) -> None:
+def test_checker_and_server_do_what_the_case_says(
+    path: Path, servers: dict[str, tuple[Path, ModelLoader]], tmp_path: Path
+) -> None:
     """Otherwise a model that is wrong is deployed, or one that is right is refused."""
     table = read(path)
+    results = answers(table, path.stem, *servers[table["server"]]) if "server" in table else {}
     for name, case in table["cases"].items():
         says = case["says"] if isinstance(case["says"], list) else [case["says"]]
         found = said(table, case, tmp_path / name / "ensembles" / "mine")
