@@ -18,7 +18,7 @@ from triton_ensembles.triton.model_config import DataType, ModelConfig
 # Backends of r24.10 that complete nothing: pytorch_backend libtorch.cc AutoCompleteConfig ("skipping model
 # configuration auto-complete"), tensorflow.cc for a graphdef, and identity, repeat and square, which have no such code.
 _NEVER = ("pytorch", "identity", "repeat", "square")
-_METHOD = b"auto_complete_config"
+_METHOD, _SIZE = b"auto_complete_config", b"set_max_batch_size"
 
 
 @dataclass(frozen=True)
@@ -79,16 +79,16 @@ def completes(config: ModelConfig, backend: Backend, tree: Tree, root: str) -> b
     if backend.platform == "tensorflow_graphdef":
         return False
     if backend.name == "python" or config.runtime == "model.py":
-        return _has_method(tree, root)
+        return _names(_METHOD, tree, root)
     # onnxruntime.cc AutoCompleteConfig: "inputs and outputs already specified"
     has_tensors = (len(config.input) or len(config.batch_input)) and len(config.output)
     return backend.name not in _NEVER and not (backend.name == "onnxruntime" and has_tensors)
 
 
-def left_out(config: ModelConfig, backend: Backend) -> Iterator[Path]:
+def left_out(config: ModelConfig, backend: Backend, tree: Tree, root: str) -> Iterator[Path]:
     """The paths of the config that are not given and that Triton may complete, of a model whose backend it calls for
-    them; also a max_batch_size of 0, which Triton may set to its default of 4."""
-    if config.max_batch_size == 0:
+    them; also a max_batch_size of 0, which Triton may set to its default of 4, or one that its model.py may raise."""
+    if config.max_batch_size == 0 or (backend.name == "python" and _names(_SIZE, tree, root)):
         yield ("max_batch_size",)
     partly = backend.name != "onnxruntime"  # which completes whole lists only
     for kind in ("input", "output"):
@@ -102,11 +102,11 @@ def left_out(config: ModelConfig, backend: Backend) -> Iterator[Path]:
                 yield (kind, index, "data_type")
 
 
-def _has_method(tree: Tree, root: str) -> bool:
-    """Whether a model.py may have auto_complete_config: its own text, or that of a module beside it."""
+def _names(method: bytes, tree: Tree, root: str) -> bool:
+    """Whether a model.py may have or call ``method``: its own text, or that of a module beside it."""
     for folder in (root, *(join(root, name) for name in tree.folders(root))):
         for name in tree.children(folder):
             entry = tree.get(join(folder, name)) if name.endswith(".py") else None
-            if entry is not None and (entry.data is None or _METHOD in entry.data):
+            if entry is not None and (entry.data is None or method in entry.data):
                 return True
     return False

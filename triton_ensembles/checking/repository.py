@@ -57,7 +57,7 @@ class Model:
     @cached_property
     def left_out(self) -> tuple[FieldPath, ...]:
         """The paths of the config that are not given and that Triton may complete."""
-        return tuple(left_out(self.file.config, self.backend)) if self.is_completed else ()
+        return tuple(left_out(self.file.config, self.backend, self.tree, self.root)) if self.is_completed else ()
 
     @property
     def tree(self) -> Tree:

@@ -7,7 +7,7 @@ from pathlib import Path
 RECIPE = "ensemble.toml"
 LOCKS = "locks"
 """The folder beside the recipe with the locks of its environments."""
-_PART = re.compile(r"[\w-]")  # a letter of a longer name
+_PART, _PART_OF_PATH = re.compile(r"[\w-]"), re.compile(r"[\w./-]")  # a letter of a longer name, or of a path
 
 
 def find_ensembles(root: Path) -> Iterator[Path]:
@@ -17,12 +17,13 @@ def find_ensembles(root: Path) -> Iterator[Path]:
 
 
 def line_naming(text: str, names: list[str]) -> int | None:
-    """The first line that contains the last of ``names`` that the text contains; TOML parsers keep no positions."""
-    for name in reversed(names):
+    """The first line that contains the last of ``names`` that the text contains, best where no path goes on with it;
+    TOML parsers keep no positions."""
+    for name, part in ((name, part) for name in reversed(names) for part in (_PART_OF_PATH, _PART)):
         at = text.find(name)
         while name and at >= 0:
             end = at + len(name)
-            if not (_PART.match(text[at - 1 : at]) or _PART.match(text[end : end + 1])):
+            if not (_PART.match(text[at - 1 : at]) or part.match(text[end : end + 1])):
                 return text.count("\n", 0, at) + 1
             at = text.find(name, end)
     return None

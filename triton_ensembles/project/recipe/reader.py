@@ -112,8 +112,19 @@ def _fault(error: ErrorDetails, text: str, path: Path) -> EnsembleError:
         message, cure = f"{str(error['input'])[:100]!r} does not have the form that is wanted here", _description(names)
     elif isinstance(unknown := error.get("ctx", {}).get("error"), UnknownNameError):
         cure = unknown.cure
-    line = line_naming(text, names or re.findall(r"'([^']+)'", message))
+    line = _line(error, text, names or re.findall(r"'([^']+)'", message))
     return EnsembleError(f"{'.'.join(names)}: {message}".removeprefix(": "), path=path, line=line, cure=cure)
+
+
+def _line(error: ErrorDetails, text: str, names: list[str]) -> int | None:
+    """The line with the last of ``names`` in the table that the fault is in, such as the second ``[[artifacts]]``."""
+    table, item = (*error["loc"], "", "")[:2]
+    number = item if isinstance(item, int) else 0
+    header = rf"\[\[ *{table} *\]\]" if item == number else rf"\[ *{table} *\. *[\"']?{re.escape(str(item))}(?![\w-])"
+    starts = [match.start() for match in re.finditer(header, text)] if item != "" else []
+    start = starts[number] if number < len(starts) else 0
+    line = line_naming(text[start:], names)
+    return line and line + text.count("\n", 0, start)
 
 
 def _keys_to(error: ErrorDetails) -> list[str]:

@@ -80,26 +80,6 @@ def test_so_is_a_file_of_openvinos_own(wrong: dict[str, str], rules: list[str], 
             assert sorted(server.loaded(0)) == ["ensemble", "net"]
 
 
-@pytest.mark.parametrize("size", ["4", "0"])
-@pytest.mark.parametrize(
-    ("old", "new", "rules"),
-    [
-        ('key: "X"', 'key: "X"', []),
-        ('key: "X"', 'key: "XX"', ["step-input-not-mapped", "step-input-unknown"]),
-        ('key: "Y"', 'key: "YY"', ["step-output-unknown"]),
-    ],
-)
-def test_a_plan_whose_tensors_are_written_is_compared_by_them(
-    size: str, old: str, new: str, rules: list[str], tmp_path: Path
-) -> None:
-    """Otherwise a misspelt output of a TensorRT step passes: Triton adds no tensors to those of a config."""
-    x, y = (f'{{ name: "{name}" data_type: TYPE_FP32 dims: 2 }}' for name in "XY")
-    whole = f'platform: "tensorrt_plan"\nmax_batch_size: {size}\ninput {x}\noutput {y}\n'
-    written(tmp_path, "net", b"plan", whole, "model.plan")
-    written(tmp_path, "ensemble", b"", (ENSEMBLE % (RIGHT | {"size": size})).replace(old, new))
-    assert [fault.rule for fault in check([tmp_path]).faults] == rules
-
-
 @pytest.mark.parametrize(
     "text", ['<!DOCTYPE net [<!ENTITY a "aa">]><net>&a;</net>', "<net>" + "<a>" * 500_000, "<net>", "<net/>"]
 )

@@ -21,27 +21,14 @@ def _forbidden(id: str, field: str, example: str, words: str, cure: str) -> None
             yield Finding(model.at(field), f"an ensemble cannot have {field}", cure=cure)
 
 
-_forbidden(
-    "ensemble-instance-group",
-    "instance_group",
-    "instance_group [ { count: 1, kind: KIND_CPU } ]",
-    "instance group should not be specified for ensemble",
-    "delete it; the steps have their own instance groups",
-)
-_forbidden(
-    "ensemble-optimization",
-    "optimization",
-    "optimization { input_pinned_memory { enable: true } }",
-    "optimization should not be specified for ensemble",
-    "delete it; the steps have their own optimizations",
-)
-_forbidden(
-    "ensemble-warmup",
-    "model_warmup",
-    'model_warmup [ { name: "first", batch_size: 1 } ]',
-    "model_warmup can not be specified for ensemble",
-    "delete it, and warm the steps up",
-)
+# fmt: off
+_forbidden("ensemble-instance-group", "instance_group", "instance_group [ { count: 1, kind: KIND_CPU } ]",
+           "instance group should not be specified for ensemble", "delete it; the steps have their own instance groups")
+_forbidden("ensemble-optimization", "optimization", "optimization { input_pinned_memory { enable: true } }",
+           "optimization should not be specified for ensemble", "delete it; the steps have their own optimizations")
+_forbidden("ensemble-warmup", "model_warmup", 'model_warmup [ { name: "first", batch_size: 1 } ]',
+           "model_warmup can not be specified for ensemble", "delete it, and warm the steps up")
+# fmt: on
 
 
 def _missing(field: str, bad: str, cure: str) -> None:

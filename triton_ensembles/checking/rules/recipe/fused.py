@@ -6,6 +6,7 @@ These rules look at ensembles that are meant for the fused target. Triton serves
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import combinations
 
 from packaging.requirements import Requirement
@@ -21,6 +22,7 @@ from triton_ensembles.checking.python.source import UTILS, every_call
 from triton_ensembles.checking.recipe_files import environment_files
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Place, Repository, Server, rule
 from triton_ensembles.checking.staging_example import default_files
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.spelling import nearest
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.runtime.backends import ENGINES
@@ -146,11 +148,11 @@ def fused_environments(repository: Repository, destination: Destination) -> Iter
         return
     needs: dict[str, list[tuple[str, str]]] = defaultdict(list)  # of each package: the pin, and who needs it
     for path, spec, steps in environment_files(repository):
-        for pin in spec.pip_requirements:
-            if "==" in pin:
-                needs[canonicalize_name(Requirement(pin).name)].append(
-                    (pin, f"{' and '.join(steps)} need {pin} ({path})")
-                )
+        with suppress(EnsembleError):  # recipe-environment-file reports it
+            for pin in spec.pip_requirements:
+                if "==" in pin:
+                    use = (pin, f"{' and '.join(steps)} need {pin} ({path})")
+                    needs[canonicalize_name(Requirement(pin).name)].append(use)
     for name, users in sorted(needs.items()):
         for (pin, first), (other_pin, second) in combinations(users, 2):
             if pin != other_pin:

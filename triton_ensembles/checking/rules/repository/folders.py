@@ -40,7 +40,7 @@ def config_misnamed(model: Model) -> Iterator[Finding]:
 @rule(
     "Every folder of a repository is a model",
     bad=Example(GOOD, beside={"bad_docs/README.md": "Our models.\n"}),
-    server=Server.UNTESTED,  # here: the tests load single models; test_folders_served.py loads the whole repository
+    server=Server.UNTESTED,  # here: the tests load single models; test_folders.py loads the whole repository
 )
 def folder_not_a_model(model: Model, destination: Destination) -> Iterator[Finding]:
     if model.repository.form is not Form.FOLDER or is_packed(model.repository, destination) or not _is_stray(model):
