@@ -22,34 +22,19 @@ from triton_ensembles.project.recipe.places import RECIPE, find_ensembles
 from triton_ensembles.triton.destination import UNDECIDED, Destination
 from triton_ensembles.triton.dockerfile import dockerfile_of
 from triton_ensembles.triton.home import Installation
-from triton_ensembles.triton.targets import NAMES
 
 _OF_RUNS = frozenset(rule.id for rule in RULES if rule.scope is Scope.PROBE)
 
 
 @click.command("check")
 @click.argument("paths", nargs=-1, metavar="[PATH|ENSEMBLE]...")
-@click.option(
-    "--target",
-    cls=options.Setting,
-    type=click.Choice(NAMES),
-    help=f"Where the models will run.  {options.IN_PROJECT.format('target', '')}",
-)
-@click.option(
-    "--instance",
-    cls=options.Setting,
-    metavar="TYPE",
-    type=options.INSTANCE,
-    help=f"The SageMaker instance type, such as ml.g5.xlarge.  {options.IN_PROJECT.format('instance', '')}",
-)
-@click.option(
-    "--image",
-    cls=options.Setting,
-    metavar="RELEASE",
-    type=options.IMAGE,
-    help="The Triton release or image, such as 24.09. An image of your own that names no release, such as name:tag, "
-    "gets a warning: what it holds is unknown.  "
-    + options.IN_PROJECT.format("image", ", or that of a Dockerfile FROM …tritonserver… beside the PATH or above it"),
+@options.setting("target", "Where the models will run.")
+@options.setting("instance", "The SageMaker instance type, such as ml.g5.xlarge.")
+@options.setting(
+    "image",
+    "The Triton release or image, such as 24.09. An image of your own that names no release, such as name:tag, gets a "
+    "warning: what it holds is unknown.",
+    ", or that of a Dockerfile FROM …tritonserver… beside the PATH or above it",
 )
 @click.option(
     "--run",

@@ -42,14 +42,7 @@ from triton_ensembles.measuring.planning.transients import deploy as simulate_de
     metavar="24 NUMBERS|FILE",
     help="The course of a day: in proportion to the requests of each hour, from midnight, with commas between them.",
 )
-@click.option(
-    "--instance",
-    "instances",
-    cls=options.Setting,
-    metavar="TYPE",
-    multiple=True,
-    help=f"An instance type, such as ml.c7i.2xlarge; may be repeated.  {options.IN_PROJECT.format('instance', '')}",
-)
+@options.setting("instance", "An instance type, such as ml.c7i.2xlarge; may be repeated.", type=str, multiple=True)
 @option_values.option(
     "--count",
     "counts",
@@ -98,7 +91,7 @@ def plan(
     traffic: str,
     rate: float | None,
     day: str | None,
-    instances: tuple[str, ...],
+    instance: tuple[str, ...],
     counts: tuple[int, ...],
     p99: float | None,
     cold: float | None,
@@ -133,11 +126,11 @@ def plan(
     if from_endpoint is not None:
         _from_endpoint(from_endpoint, profiles, hours, counts, price)
         return
-    if not instances:
+    if not instance:
         raise click.UsageError("--instance is missing: give a type such as ml.c7i.2xlarge")
     spread = _traffic(traffic, models, rate, day)
     archives = chosen_profiles(profiles, options.profiles_folder())
-    hosts = [host_of(name) for name in dict.fromkeys(instances)]
+    hosts = [host_of(name) for name in dict.fromkeys(instance)]
     goal = Goal(p99, cold)
     result = make_plan(archives, spread, hosts, counts, goal, price, requests, batch or 0, timed_progress("plan"))
     deployed = simulate_deploy(result.best, spread, requests) if result.best else None
