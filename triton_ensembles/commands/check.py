@@ -16,9 +16,10 @@ from triton_ensembles.checking.registry import RULES
 from triton_ensembles.checking.report import Report
 from triton_ensembles.checking.rule import Scope
 from triton_ensembles.commands.common import options, output
+from triton_ensembles.commands.common.arguments import path_of
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.ground.errors import EnsembleError, shown
-from triton_ensembles.project.recipe.places import RECIPE, find_ensembles
+from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.triton.destination import UNDECIDED, Destination
 from triton_ensembles.triton.dockerfile import dockerfile_of
 from triton_ensembles.triton.home import Installation
@@ -212,19 +213,6 @@ def _with_dockerfile(destination: Destination, paths: list[Path]) -> Destination
     image = destination.image or file.image
     click.echo(f"image: {image}, packages of {file.path}:{file.line}; --image chooses another", err=True)
     return replace(destination, image=image, dockerfile=file)
-
-
-def path_of(text: str) -> Path:
-    if Path(text).exists():
-        return Path(text)
-    places = options.places_if_any()
-    if places is None:
-        raise click.UsageError(f"there is no path '{text}', and no project whose ensemble it could be")
-    known = {folder.name: folder for folder in find_ensembles(places.ensembles)}
-    if text not in known:
-        names = ", ".join(known) or "none"
-        raise click.UsageError(f"there is no path and no ensemble '{text}'; the ensembles of this project: {names}")
-    return known[text]
 
 
 def _explanation(id: str) -> str:
