@@ -123,15 +123,7 @@ def test_a_day_is_in_proportion_to_its_average(tmp_path: Path) -> None:
     assert read_day(str(tmp_path / "day")) == read_day(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("1,2,3", "a day's curve has 24 numbers, and this has 3"),
-        (",".join(["0"] * 24), "no hour of this day has any requests"),
-        (",".join(["1"] * 23 + ["-1"]), "'-1' is not a share of a day's requests"),
-        (",".join(["1"] * 23 + ["nan"]), "'nan' is not a share of a day's requests"),
-    ],
-)
-def test_a_day_that_is_none_is_refused(text: str, message: str) -> None:
-    with pytest.raises(EnsembleError, match=message):
+@pytest.mark.parametrize("text", ["1,2,3", ",".join(["0"] * 24), ",".join(["1"] * 23 + ["-1"]), "a few"])
+def test_a_day_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(EnsembleError, match="a day's curve is 24 numbers, and this is '"):
         read_day(text)

@@ -91,20 +91,13 @@ def read_day(text: str) -> tuple[float, ...]:
     if "," not in text and Path(text).exists():
         path = Path(text)
         text = read_text(path, _LONGEST)
-    words = text.replace(",", " ").split()
-    cure = "give 24 numbers in proportion to the requests of each hour, from midnight"
-    if len(words) != _HOURS:
-        raise EnsembleError(f"a day's curve has {_HOURS} numbers, and this has {len(words)}", path=path, cure=cure)
-    numbers = []
-    for word in words:
-        try:
-            number = float(word)
-        except ValueError:
-            number = math.nan
-        if not (math.isfinite(number) and number >= 0):
-            raise EnsembleError(f"'{word}' is not a share of a day's requests", path=path, cure=cure)
-        numbers.append(number)
+    try:
+        numbers = [float(word) for word in text.replace(",", " ").split()]
+    except ValueError:
+        numbers = []
     total = sum(numbers)
-    if total <= 0:
-        raise EnsembleError("no hour of this day has any requests", path=path, cure=cure)
+    if len(numbers) != _HOURS or min(numbers) < 0 or not 0 < total < math.inf:
+        message = f"a day's curve is {_HOURS} numbers, and this is {' '.join(text.split())[:80]!r}"
+        cure = "give 24 in proportion to the requests of each hour, from midnight"
+        raise EnsembleError(message, path=path, cure=cure)
     return tuple(number * _HOURS / total for number in numbers)
