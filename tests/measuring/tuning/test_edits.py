@@ -138,24 +138,6 @@ def test_a_file_that_changed_meanwhile_is_not_overwritten(chain: tuple[Path, Fil
     assert configs(folder) == before
 
 
-def test_an_error_in_the_middle_leaves_both_as_they_were(
-    chain: tuple[Path, Files, Candidate], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Otherwise a full disk leaves one file of two changed."""
-    folder, files, changed = chain
-    before, replace = configs(folder), Path.replace
-
-    def fail(self: Path, target: Path) -> Path:
-        if Path(target) == folder / "first" / "config.pbtxt" and "count: 2" in self.read_text():
-            raise OSError(28, "No space left on device")
-        return replace(self, target)
-
-    monkeypatch.setattr(Path, "replace", fail)
-    with pytest.raises((OSError, EnsembleError)):
-        files.write(changed)
-    assert configs(folder) == before
-
-
 def test_a_step_without_instance_group_gets_one_and_one_with_several_keeps_them(folder: Path, tmp_path: Path) -> None:
     """Otherwise the instances of most Python steps are never tried, or one group gets a count measured for all."""
     config = folder / "first" / "config.pbtxt"

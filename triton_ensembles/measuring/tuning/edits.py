@@ -71,17 +71,13 @@ class Files:
                 raise EnsembleError("this file cannot be written", path=path, cure="change its rights, or omit --write")
 
     def write(self, candidate: Candidate) -> list[Path]:
-        """Write the candidate's settings: into all files, or after an error into none.
+        """Write the candidate's settings: into all files, or where one cannot be written into none.
         Raises :class:`EnsembleError`: a file has changed since the search began, or an edit cannot be made."""
         edited = self.edited(candidate)
         for path, text in self._texts.items():
             if read_text(path, _LONGEST) != text:
                 raise EnsembleError("this file has changed since tune began", path=path, cure="run tune once more")
-        try:
-            replace_all(edited)
-        except OSError:
-            replace_all({path: self._texts[path] for path in edited if read_text(path, _LONGEST) != self._texts[path]})
-            raise
+        replace_all(edited)
         return list(edited)
 
     def _edits(self, setting: Setting, value: Value, candidate: Candidate) -> Iterator[_Edit]:
