@@ -116,11 +116,9 @@ def test_archives_stand_for_their_profiles(folder: Path) -> None:
     """And the profile of another archive is never taken for it."""
     archive = folder / "bert.tar.gz"
     archive.write_bytes(b"an archive")
+    write_profile(profile(name="bert"), profile_file(folder / "build" / "profiles", archive, "0" * 64))
     missing = plan(str(archive), OF_300)
     assert "error: bert.tar.gz: it was not profiled; measure it first: " in missing.output
-    write_profile(profile(name="bert"), profile_file(folder / "build" / "profiles", archive, "0" * 64))
-    other = plan(str(archive), OF_300)
-    assert "there are only profiles of other archives of this name, such as bert-000000000000.json" in other.output
     assert plan(OF_300, "--count 6 --requests 1000").exit_code == 0  # all of the project's
 
 

@@ -15,7 +15,7 @@ from triton_ensembles.checking.formats import printed
 from triton_ensembles.checking.formats.text import summary
 from triton_ensembles.checking.repository import Repository
 from triton_ensembles.deploy.keys import SUFFIX, archive_key
-from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError, UsageError
 from triton_ensembles.ground.files import file_digest, parse_json
 from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.triton.destination import Destination
@@ -64,7 +64,8 @@ def read_archive(path: Path) -> Archive:
     if path.exists() and not path.is_file():
         raise EnsembleError("this is not an archive", path=path, cure=f"name a file *{SUFFIX}, which build writes")
     if not path.is_file():
-        raise EnsembleError("this archive does not exist", path=path, cure=f"run: {COMMAND} build")
+        cure = f"name a {SUFFIX}, or run: {COMMAND} build"
+        raise UsageError("there is no such archive", path=path, cure=cure)
     if not path.name.endswith(SUFFIX):
         raise EnsembleError(f"SageMaker's multi-model endpoints serve archives named *{SUFFIX}", path=path)
     manifest = _manifest(path)
