@@ -11,14 +11,14 @@ from tests.chain import NAME, write_chain
 from triton_ensembles.building.planned.plan import plan_build
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.tuning.edits import Files
-from triton_ensembles.measuring.tuning.knobs import Knobs, knobs_of
+from triton_ensembles.measuring.tuning.knobs import Knobs
 from triton_ensembles.measuring.tuning.space import PRESENT, Candidate, Value
 from triton_ensembles.triton.targets import CPU, fused
 
 
 def of_project(name: str, target: str = "cpu", cores: int = 4, p99_ms: float | None = None) -> tuple[Files, Knobs]:
     plan = plan_build(ENSEMBLES / name, CPU if target == "cpu" else fused(), ROOT)
-    knobs = knobs_of(plan, cores, p99_ms, lower_precision=True)
+    knobs = Knobs(plan, cores, p99_ms, lower_precision=True)
     return Files(plan, knobs.settings), knobs
 
 
@@ -60,7 +60,7 @@ def test_the_space_follows_from_the_ensemble() -> None:
 def test_bf16_needs_answers_to_compare() -> None:
     """Otherwise a precision is chosen that nobody has compared with anything."""
     plan = plan_build(ENSEMBLES / "bert_trt", CPU, ROOT)
-    values = values_of(knobs_of(plan, 2, None, lower_precision=False))
+    values = values_of(Knobs(plan, 2, None, lower_precision=False))
     assert values["bert-trt.engine"] == ("onnxruntime fp32", "openvino fp32")
 
 
@@ -92,7 +92,7 @@ def test_each_setting_is_written_where_it_belongs(ensemble: str, changes: dict[s
 
 def of_chain(project: Path) -> tuple[Files, Knobs]:
     plan = plan_build(project / "ensembles" / NAME, CPU, project)
-    knobs = knobs_of(plan, 2, None, lower_precision=False)
+    knobs = Knobs(plan, 2, None, lower_precision=False)
     return Files(plan, knobs.settings), knobs
 
 
