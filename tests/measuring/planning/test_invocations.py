@@ -95,22 +95,6 @@ def test_a_file_that_is_no_log_is_refused(tmp_path: Path, lines: list[str], head
         read_invocations(csv_of(lines, tmp_path, header))
 
 
-@pytest.mark.parametrize(
-    ("models", "alpha", "rate", "message"),
-    [
-        (0, 1.0, 1.0, "0 models cannot be planned"),
-        (10**7, 1.0, 1.0, "10000000 models cannot be planned"),
-        (10, -0.5, 1.0, "zipf:-0.5 is not a kind of traffic"),
-        (10, float("nan"), 1.0, "zipf:nan is not a kind of traffic"),
-        (10, 1.0, 0.0, "0 is not a number of requests a second"),
-        (10, 1.0, float("inf"), "inf is not a number of requests a second"),
-    ],
-)
-def test_impossible_traffic_is_refused(models: int, alpha: float, rate: float, message: str) -> None:
-    with pytest.raises(EnsembleError, match=message):
-        zipf(models, alpha, rate)
-
-
 def test_an_exponent_of_zero_is_uniform() -> None:
     assert zipf(3, 1.0, 11.0).rates == pytest.approx([6.0, 3.0, 2.0])
     assert zipf(4, 0.0, 2.0).rates == pytest.approx([0.5] * 4)
