@@ -30,7 +30,7 @@ _CALL = """\
         (lambda: build(f"ensembles/{NAME}", target="gpu"), "--target gpu needs an image"),
         (lambda: measure(f"ensembles/{NAME}", target="gpu"), "--target gpu needs an image"),
         (lambda: diff(f"ensembles/{NAME}", "cpu", "tpu"), "there is no target 'tpu'"),
-        (lambda: graph("ensembles/nothing"), "there is no path 'ensembles/nothing'"),
+        (lambda: graph("ensembles/nothing"), "ensembles/nothing: there is no such file or folder"),
         (lambda: clone("ensemble.toml", ["a"]), "this is not a gzip file"),
         (lambda: read_recipe("nothing"), "nothing/ensemble.toml: this file cannot be read: No such file"),
     ],

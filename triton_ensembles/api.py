@@ -163,7 +163,7 @@ def graph(path: StrPath) -> str:
     from triton_ensembles.graphs.mermaid import mermaid
     from triton_ensembles.graphs.read import read_graph
 
-    return mermaid(read_graph(os.fspath(path), None))
+    return mermaid(read_graph(Path(path)))
 
 
 def measure(

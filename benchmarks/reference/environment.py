@@ -12,6 +12,7 @@ from pathlib import Path
 
 from triton_ensembles.artifacts.environment import read_environment_file
 from triton_ensembles.artifacts.environment.packed import install
+from triton_ensembles.artifacts.environment.pins import Pins
 from triton_ensembles.building.made.store import Store
 from triton_ensembles.ground.files import digest, file_digest
 from triton_ensembles.ground.programs import ProgramError, output_of, run_step
@@ -33,7 +34,7 @@ def packed_environment(store: Store, progress: Progress) -> Path:
     def make(output: Path) -> dict[str, str]:
         with tempfile.TemporaryDirectory(prefix="reference-environment-", ignore_cleanup_errors=True) as scratch:
             prefix = Path(scratch).resolve() / "prefix"
-            provider = install(read_environment_file(FILE), prefix, progress, None)
+            provider = install(read_environment_file(FILE), prefix, progress, Pins())
             progress("compiling and packing the reference's environment")
             (prefix / "conda-meta" / "history").touch()  # conda-pack gives every file this one's time
             _compile(prefix)

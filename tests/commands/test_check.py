@@ -150,4 +150,4 @@ def test_an_ensemble_is_checked_by_its_name_and_a_path_wins(tmp_path: Path, monk
     assert run_in(tmp_path, "check", "doubler").exit_code == 0
     unknown = run_in(tmp_path, "check", "tripler")
     assert unknown.exit_code == 2
-    assert "there is no path and no ensemble 'tripler'; the ensembles of this project: doubler" in unknown.stderr
+    assert "there is no ensemble 'tripler', and no such path; there are doubler" in unknown.stderr

@@ -18,7 +18,7 @@ from triton_ensembles.deploy.archives import Archive, read_archive
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.stored import delete_uploaded, stored_archives
-from triton_ensembles.deploy.uploads import Uploaded, upload_archives
+from triton_ensembles.deploy.uploads import upload_archives
 from triton_ensembles.endpoint.announcement import environment
 from triton_ensembles.endpoint.local import LocalEndpoint
 
@@ -128,7 +128,8 @@ class Bucket:
     place: S3Prefix
     lines: list[str]
 
-    def upload(self, *archives: Archive) -> Uploaded:
+    def upload(self, *archives: Archive) -> tuple[int, int]:
+        """How many were uploaded, and the bytes that were sent."""
         return upload_archives(self.aws, self.place, archives, self.lines.append)
 
     def delete(self) -> int:

@@ -61,7 +61,6 @@ _TEXT_OF_NO_UTF_8 = b'{"outputs": [{"name": "\xff", "datatype": "BYTES", "shape"
         *((body, "") for body in (b'{"outputs": [{}]}', _TEXT_OF_NO_UTF_8)),
         *((_output(shape=shape), "") for shape in ([10**12], [10**30], "abc")),
         *((_output(**fields), "") for fields in ({"data": ["x"]}, {"datatype": "INT32", "data": [10**30]})),
-        (_output(name=["a"]), ""),
         (b"{}", "x"),
         (b"{}", "-5"),
         (_output(parameters={"binary_data_size": 10**15}) + b"ab", "99"),

@@ -28,7 +28,7 @@ from triton_ensembles.triton.model_config import parse_config
 
 @pytest.fixture(scope="module")
 def bert() -> Graph:
-    return read_graph("bert_trt", ENSEMBLES)
+    return read_graph(ENSEMBLES / "bert_trt")
 
 
 def test_the_tensors_have_types_and_shapes(bert: Graph) -> None:
@@ -104,18 +104,12 @@ def test_any_repository_can_be_drawn(tmp_path: Path) -> None:
 def test_models_that_a_step_calls_hang_on_dashed_arrows(tmp_path: Path) -> None:
     """Otherwise a router is drawn as if it were alone."""
     stage(router(), tmp_path, "router")
-    drawn = read_graph(str(tmp_path), None)
+    drawn = read_graph(tmp_path)
     assert [(drawn.steps[caller].model, drawn.steps[callee].model) for caller, callee in drawn.calls] == [
         ("router", "scaler")
     ]
     assert "  s0 -.->|calls| s1\n" in mermaid(drawn)
     assert picture(drawn, "svg").count(b">calls<") == 1
-
-
-def test_an_unknown_name_lists_the_known_ones() -> None:
-    """Otherwise users have to look up the names of their ensembles."""
-    with pytest.raises(EnsembleError, match="bert_trt"):
-        read_graph("bert", ENSEMBLES)
 
 
 def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:

@@ -16,40 +16,26 @@ from triton_ensembles.checking.registry import RULES
 from triton_ensembles.checking.report import Report
 from triton_ensembles.checking.rule import Scope
 from triton_ensembles.commands.common import options, output
+from triton_ensembles.commands.common.arguments import path_of
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.ground.errors import EnsembleError, shown
-from triton_ensembles.project.recipe.places import RECIPE, find_ensembles
+from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.triton.destination import UNDECIDED, Destination
 from triton_ensembles.triton.dockerfile import dockerfile_of
 from triton_ensembles.triton.home import Installation
-from triton_ensembles.triton.targets import NAMES
 
 _OF_RUNS = frozenset(rule.id for rule in RULES if rule.scope is Scope.PROBE)
 
 
 @click.command("check")
 @click.argument("paths", nargs=-1, metavar="[PATH|ENSEMBLE]...")
-@click.option(
-    "--target",
-    cls=options.Setting,
-    type=click.Choice(NAMES),
-    help=f"Where the models will run.  {options.IN_PROJECT.format('target', '')}",
-)
-@click.option(
-    "--instance",
-    cls=options.Setting,
-    metavar="TYPE",
-    type=options.INSTANCE,
-    help=f"The SageMaker instance type, such as ml.g5.xlarge.  {options.IN_PROJECT.format('instance', '')}",
-)
-@click.option(
-    "--image",
-    cls=options.Setting,
-    metavar="RELEASE",
-    type=options.IMAGE,
-    help="The Triton release or image, such as 24.09. An image of your own that names no release, such as name:tag, "
-    "gets a warning: what it holds is unknown.  "
-    + options.IN_PROJECT.format("image", ", or that of a Dockerfile FROM …tritonserver… beside the PATH or above it"),
+@options.setting("target", "Where the models will run.")
+@options.setting("instance", "The SageMaker instance type, such as ml.g5.xlarge.")
+@options.setting(
+    "image",
+    "The Triton release or image, such as 24.09. An image of your own that names no release, such as name:tag, gets a "
+    "warning: what it holds is unknown.",
+    ", or that of a Dockerfile FROM …tritonserver… beside the PATH or above it",
 )
 @click.option(
     "--run",
@@ -227,19 +213,6 @@ def _with_dockerfile(destination: Destination, paths: list[Path]) -> Destination
     image = destination.image or file.image
     click.echo(f"image: {image}, packages of {file.path}:{file.line}; --image chooses another", err=True)
     return replace(destination, image=image, dockerfile=file)
-
-
-def path_of(text: str) -> Path:
-    if Path(text).exists():
-        return Path(text)
-    places = options.places_if_any()
-    if places is None:
-        raise click.UsageError(f"there is no path '{text}', and no project whose ensemble it could be")
-    known = {folder.name: folder for folder in find_ensembles(places.ensembles)}
-    if text not in known:
-        names = ", ".join(known) or "none"
-        raise click.UsageError(f"there is no path and no ensemble '{text}'; the ensembles of this project: {names}")
-    return known[text]
 
 
 def _explanation(id: str) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from triton_ensembles.commands.common import options
+from triton_ensembles.commands.common.arguments import path_of
 from triton_ensembles.graphs.mermaid import mermaid
 from triton_ensembles.graphs.read import read_graph
 from triton_ensembles.ground.errors import shown
@@ -29,8 +30,7 @@ def graph(name: str, style: str | None, file: Path | None) -> None:
       graph dist/gpu/bert_trt.tar.gz   what is in an archive, a fused one too
     """
     style = style or _format_of(file)
-    places = options.places_if_any()
-    drawn = read_graph(name, places.ensembles if places else None)
+    drawn = read_graph(path_of(name))
     if style == "mermaid":
         data = mermaid(drawn).encode()
     else:

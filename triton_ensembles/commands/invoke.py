@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import tritonclient.http as http
 
 from triton_ensembles.commands.common import options
 from triton_ensembles.commands.common import output as output_of
@@ -88,12 +89,15 @@ def invoke(
             requests = [(payload_of(request), request) for request in _examples(places.ensembles, name, texts, photo)]
         for payload, example in requests:
             answer = invoke_model(aws, endpoint, "" if alone else key, payload, say, patience)
-            records.append(_record(key, example, answer))
+            is_tritons = answer.content_type.startswith("application/")
+            read = read_answer(answer.body, answer.content_type) if is_tritons else None
+            records.append(_record(key, example, answer, read))
             tries = "" if answer.tries == 1 else f", {answer.tries} tries"
             output_of.result(f"  {example.label if example else 'answered'} in {answer.seconds * 1000:.0f} ms{tries}")
             if output:
                 write_file(output, answer.body)
-            for line in _lines(answer, example):
+            size = f"{answer.content_type}, {len(answer.body)} bytes"
+            for line in answer_lines(read, example) if read else [size]:
                 output_of.result(f"  {line}")
 
     for name in names:
@@ -127,16 +131,12 @@ def _examples(ensembles: Path, name: str, texts: tuple[str, ...], photo: Path | 
     return (examples.requests[0].with_texts(texts),) if texts else examples.requests
 
 
-def _record(model: str, example: Request | None, answer: Answer) -> dict[str, Any]:
-    """``outputs`` is None for an answer that is not Triton's."""
-    outputs = None
-    if answer.content_type.startswith("application/"):
-        read = read_answer(answer.body, answer.content_type)
-        outputs = [
-            {key: output[key] for key in ("name", "datatype", "shape")}
-            | {"data": _values(read.as_numpy(output["name"]))}
-            for output in read.get_response().get("outputs", [])
-        ]
+def _record(model: str, example: Request | None, answer: Answer, read: http.InferResult | None) -> dict[str, Any]:
+    """``read`` and ``outputs`` are None for an answer that is not Triton's."""
+    outputs = read and [
+        {key: output[key] for key in ("name", "datatype", "shape")} | {"data": _values(read.as_numpy(output["name"]))}
+        for output in read.get_response().get("outputs", [])
+    ]
     facts = {"model": model, "request": example.label if example else None, "seconds": answer.seconds}
     return facts | {"tries": answer.tries, "content_type": answer.content_type, "outputs": outputs}
 
@@ -145,9 +145,3 @@ def _values(values: Any) -> list[Any]:
     return [
         value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in values.reshape(-1).tolist()
     ]
-
-
-def _lines(answer: Answer, example: Request | None) -> list[str]:
-    if not answer.content_type.startswith("application/"):
-        return [f"{answer.content_type}, {len(answer.body)} bytes"]
-    return answer_lines(read_answer(answer.body, answer.content_type), example)

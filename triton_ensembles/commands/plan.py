@@ -1,6 +1,7 @@
 """``plan``"""
 
 import contextlib
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -28,7 +29,11 @@ from triton_ensembles.measuring.planning.transients import deploy as simulate_de
 
 @click.command()
 @click.argument("profiles", nargs=-1, metavar="[PROFILE|ARCHIVE[:SHARE]]...")
-@click.option("--models", type=int, help="How many models there are, copies of the archives in their shares.")
+@click.option(
+    "--models",
+    type=click.IntRange(1, 1_000_000),
+    help="How many models there are, copies of the archives in their shares.",
+)
 @click.option(
     "--traffic",
     metavar="zipf:ALPHA|uniform|FILE",
@@ -36,20 +41,18 @@ from triton_ensembles.measuring.planning.transients import deploy as simulate_de
     help="How requests are spread over the models. FILE: a request log (CSV or JSON lines), which also sets models and "
     "rate.",
 )
-@click.option("--rate", type=float, help="Requests a second, for all models.")
+@click.option(
+    "--rate",
+    type=click.FloatRange(0, 1e6, min_open=True),
+    callback=option_values.finite,
+    help="Requests a second, for all models.",
+)
 @click.option(
     "--day",
     metavar="24 NUMBERS|FILE",
     help="The course of a day: in proportion to the requests of each hour, from midnight, with commas between them.",
 )
-@click.option(
-    "--instance",
-    "instances",
-    cls=options.Setting,
-    metavar="TYPE",
-    multiple=True,
-    help=f"An instance type, such as ml.c7i.2xlarge; may be repeated.  {options.IN_PROJECT.format('instance', '')}",
-)
+@options.setting("instance", "An instance type, such as ml.c7i.2xlarge; may be repeated.", type=str, multiple=True)
 @option_values.option(
     "--count",
     "counts",
@@ -98,7 +101,7 @@ def plan(
     traffic: str,
     rate: float | None,
     day: str | None,
-    instances: tuple[str, ...],
+    instance: tuple[str, ...],
     counts: tuple[int, ...],
     p99: float | None,
     cold: float | None,
@@ -133,11 +136,11 @@ def plan(
     if from_endpoint is not None:
         _from_endpoint(from_endpoint, profiles, hours, counts, price)
         return
-    if not instances:
+    if not instance:
         raise click.UsageError("--instance is missing: give a type such as ml.c7i.2xlarge")
     spread = _traffic(traffic, models, rate, day)
     archives = chosen_profiles(profiles, options.profiles_folder())
-    hosts = [host_of(name) for name in dict.fromkeys(instances)]
+    hosts = [host_of(name) for name in dict.fromkeys(instance)]
     goal = Goal(p99, cold)
     result = make_plan(archives, spread, hosts, counts, goal, price, requests, batch or 0, timed_progress("plan"))
     deployed = simulate_deploy(result.best, spread, requests) if result.best else None
@@ -147,19 +150,13 @@ def plan(
 
 
 def _traffic(text: str, models: int | None, rate: float | None, day: str | None) -> Traffic:
-    unknown = click.UsageError(f"'{text}' is not a kind of traffic: write zipf:1.1, uniform or the name of a file")
-    kind, colon, exponent = text.partition(":")
-    if text == "uniform" or (kind == "zipf" and colon):
+    if known := re.fullmatch(r"uniform|zipf:(\d+(?:\.\d+)?)", text):
         if models is None or rate is None:
             raise click.UsageError(f"--traffic {text} needs --models and --rate")
-        try:
-            alpha = 0.0 if kind == "uniform" else float(exponent)
-        except ValueError:
-            raise unknown from None
-        return zipf(models, alpha, rate).over(read_day(day) if day else ())
+        return zipf(models, float(known[1] or 0), rate).over(read_day(day) if day else ())
     path = Path(text)
     if not path.is_file():
-        raise unknown
+        raise click.UsageError(f"'{text}' is not a kind of traffic: write zipf:1.1, uniform or the name of a file")
     if models is not None or rate is not None or day is not None:
         raise click.UsageError(f"{text} already defines models, rate and times: leave out --models, --rate and --day")
     return read_invocations(path)

@@ -11,8 +11,8 @@ from triton_ensembles.checking.fault import Fault
 from triton_ensembles.checking.formats import FORMATS, printed
 from triton_ensembles.checking.places import FilePlaces
 from triton_ensembles.checking.registry import RULES_BY_ID
-from triton_ensembles.commands.check import path_of
 from triton_ensembles.commands.common import options
+from triton_ensembles.commands.common.arguments import path_of
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.targets import NAMES

@@ -62,8 +62,7 @@ def upload(
         count, size = len(uploads.missing), uploads.bytes_to_send
         line = f"archives to upload: {count}, {total:.1f} MB, of which {size / 1e6:.1f} MB are sent"
     else:
-        uploaded = upload_archives(aws, place, chosen, say)
-        count, size = uploaded.archives, uploaded.sent
+        count, size = upload_archives(aws, place, chosen, say)
         line = f"archives uploaded: {count}, {size / 1e6:.1f} MB sent"
     keys = ("name", "key", "size", "sha256", "weights")
     records = [{key: getattr(archive, key) for key in keys} for archive in chosen]

@@ -38,15 +38,15 @@ class Change:
     lines: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass
 class Comparison:
     """The differences between two repositories of one ``name``; ``identical`` counts the weights that are equal, and
     ``identical_bytes`` what they take. ``client`` has a line for each difference that a client notices. ``sizes``
     are the bytes of all files, before they are packed."""
 
     name: str
-    changes: tuple[Change, ...] = ()
-    client: tuple[str, ...] = ()
+    changes: list[Change] = field(default_factory=list)
+    client: list[str] = field(default_factory=list)
     identical: int = 0
     identical_bytes: int = 0
     sizes: tuple[int, int] = (0, 0)
@@ -65,7 +65,7 @@ def one_sided(name: str, *, is_new: bool) -> Comparison:
     """Of a repository that only one side has."""
     words = ("", "there") if is_new else ("there", "")
     client = f"{name} is {'new' if is_new else 'gone'}"
-    return Comparison(name, (Change("", "model", name, *words),), (client,))
+    return Comparison(name, [Change("", "model", name, *words)], [client])
 
 
 def compare(old: Content, new: Content) -> Comparison:
@@ -73,14 +73,10 @@ def compare(old: Content, new: Content) -> Comparison:
     return _Comparing(old, new).result()
 
 
-@dataclass
 class _Comparing:
-    old: Content
-    new: Content
-    changes: list[Change] = field(default_factory=list)
-    client: list[str] = field(default_factory=list)
-    identical: int = 0
-    identical_bytes: int = 0
+    def __init__(self, old: Content, new: Content) -> None:
+        self.old, self.new = old, new
+        self.found = Comparison(new.name, sizes=(old.size, new.size))
 
     def result(self) -> Comparison:
         if self.old.facts and self.new.facts:  # else one of them does not say it
@@ -95,9 +91,7 @@ class _Comparing:
         self._pairs("", "package", self.old.packages, self.new.packages)
         if self.old.packages == self.new.packages:
             self._pairs("", "package", self.old.package_digests, self.new.package_digests)
-        changes, client = tuple(self.changes), tuple(self.client)
-        sizes = self.old.size, self.new.size
-        return Comparison(self.new.name, changes, client, self.identical, self.identical_bytes, sizes)
+        return self.found
 
     def _missing(self, earlier: Model | None, later: Model | None) -> None:
         model, content, across = (later, self.new, self.old) if later else (earlier, self.old, self.new)
@@ -105,13 +99,13 @@ class _Comparing:
         if across.fuses:  # its steps are in the one model
             return
         gone = one_sided(model.folder, is_new=later is not None)
-        self.changes.append(replace(gone.changes[0], model=model.folder))
-        self.client += gone.client if model.folder in content.tops else ()
+        self.found.changes.append(replace(gone.changes[0], model=model.folder))
+        self.found.client += gone.client if model.folder in content.tops else ()
 
     def _models(self, earlier: Model, later: Model) -> None:
         before, after = ("fused" if Content.is_fused(model) else "as drawn" for model in (earlier, later))
         if before != after:  # nothing in it is comparable, but clients see the same tensors
-            self.changes.append(Change(later.folder, "model", "form", before, after))
+            self.found.changes.append(Change(later.folder, "model", "form", before, after))
             self._client(earlier, later)
             return
         if earlier.file.faults or later.file.faults:
@@ -127,21 +121,21 @@ class _Comparing:
         names = self.old.shown(earlier), self.new.shown(later)
         name = names[1]
         if names[0] != name:
-            self.client.append(f"{names[0]} is now called {name}")
-            self.changes.append(Change(later.folder, "model", "name", *names))
+            self.found.client.append(f"{names[0]} is now called {name}")
+            self.found.changes.append(Change(later.folder, "model", "name", *names))
         if (earlier.folder in self.old.tops) != (is_called := later.folder in self.new.tops):
-            self.client.append(f"{name} is {'' if is_called else 'no longer '}called by clients")
-        self.client += [f"{name}: {notice}" for notice in notices(config_of(earlier), config_of(later))]
+            self.found.client.append(f"{name} is {'' if is_called else 'no longer '}called by clients")
+        self.found.client += [f"{name}: {notice}" for notice in notices(config_of(earlier), config_of(later))]
         before, after = self.old.versions(earlier), self.new.versions(later)
         if before != after:
             earlier_words, words = (", ".join(map(str, versions)) or "none" for versions in (before, after))
-            self.client.append(f"{name}: it has the versions {words} instead of {earlier_words}")
-            self.changes.append(Change(later.folder, "model", "versions", earlier_words, words))
+            self.found.client.append(f"{name}: it has the versions {words} instead of {earlier_words}")
+            self.found.changes.append(Change(later.folder, "model", "versions", earlier_words, words))
 
     def _pairs(self, model: str, kind: str, before: dict[str, str], after: dict[str, str]) -> None:
         for name in sorted(before.keys() | after.keys()):
             if before.get(name) != after.get(name):
-                self.changes.append(Change(model, kind, name, before.get(name, ""), after.get(name, "")))
+                self.found.changes.append(Change(model, kind, name, before.get(name, ""), after.get(name, "")))
 
     def _accuracy(self) -> None:
         """Of artifacts that differ: another processor measures the same file a little differently."""
@@ -149,7 +143,7 @@ class _Comparing:
         for path in sorted(before.keys() | after.keys()):
             (digest, text), (new_digest, new_text) = before.get(path, ("", "")), after.get(path, ("", ""))
             if digest != new_digest and text != new_text:
-                self.changes.append(Change("", "accuracy", path, text, new_text))
+                self.found.changes.append(Change("", "accuracy", path, text, new_text))
 
     def _files(self, folder: str, earlier: Model | None, later: Model | None) -> None:
         before = self.old.files(earlier) if earlier or not folder else {}
@@ -164,11 +158,11 @@ class _Comparing:
                 kind = "code" if path.endswith(_CODE) else "file"
                 self._text(folder, kind, path, *((entry and entry.text) or "" for entry in (first, second)))
             elif is_equal and not is_text and second:
-                self.identical += second.size > 0
-                self.identical_bytes += second.size
+                self.found.identical += second.size > 0
+                self.found.identical_bytes += second.size
             elif not is_equal:
                 lines = tuple(_signatures(path, earlier, later))
-                self.changes.append(Change(folder, "weights", path, _size(first), _size(second), lines))
+                self.found.changes.append(Change(folder, "weights", path, _size(first), _size(second), lines))
 
     def _equal(self, first: Entry, second: Entry) -> bool:
         return first.size == second.size and self.old.digest(first) == self.new.digest(second)
@@ -177,7 +171,7 @@ class _Comparing:
         lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm="", n=2)
         diff = list(lines)[2:]
         gone, added = (f"{sum(line.startswith(sign) for line in diff)} lines" for sign in "-+")
-        self.changes.append(Change(model, kind, path, gone, added, tuple(diff) if before and after else ()))
+        self.found.changes.append(Change(model, kind, path, gone, added, tuple(diff) if before and after else ()))
 
 
 def _size(entry: Entry | None) -> str:

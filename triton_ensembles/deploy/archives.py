@@ -1,7 +1,7 @@
 """Archives to deploy: what their manifests say, and which of them are refused."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +10,10 @@ from triton_ensembles.archive.gzip_stream import GzipStream
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.archive.tar_stream import TarStream
 from triton_ensembles.checking.checker import report_on, repositories_at
-from triton_ensembles.checking.fault import Severity
-from triton_ensembles.checking.formats import printed
-from triton_ensembles.checking.formats.text import summary
+from triton_ensembles.checking.formats.text import error_lines, summary
 from triton_ensembles.checking.repository import Repository
 from triton_ensembles.deploy.keys import SUFFIX, archive_key
-from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError, UsageError
 from triton_ensembles.ground.files import file_digest, parse_json
 from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.triton.destination import Destination
@@ -64,7 +62,8 @@ def read_archive(path: Path) -> Archive:
     if path.exists() and not path.is_file():
         raise EnsembleError("this is not an archive", path=path, cure=f"name a file *{SUFFIX}, which build writes")
     if not path.is_file():
-        raise EnsembleError("this archive does not exist", path=path, cure=f"run: {COMMAND} build")
+        cure = f"name a {SUFFIX}, or run: {COMMAND} build"
+        raise UsageError("there is no such archive", path=path, cure=cure)
     if not path.name.endswith(SUFFIX):
         raise EnsembleError(f"SageMaker's multi-model endpoints serve archives named *{SUFFIX}", path=path)
     manifest = _manifest(path)
@@ -112,11 +111,9 @@ def refuse_faulty(archives: Sequence[Archive], target: Destination) -> tuple[str
     paths = [archive.path for archive in archives]
     repositories = repositories_at(paths)
     report = report_on(repositories, paths, target)
-    errors = tuple(fault for fault in report.faults if fault.severity is Severity.ERROR)
-    if errors:
-        shown = printed("text", replace(report, faults=errors), 0).rsplit("\n", 1)[0]
+    if report.errors:
         where = " on ".join(part for part in (target.image, target.instance) if part) or "SageMaker"
-        raise EnsembleError(f"check refuses these archives for {where}\n{shown}\n")
+        raise EnsembleError(f"check refuses these archives for {where}\n{error_lines(report)}\n")
     return summary(report), repositories
 
 

@@ -33,18 +33,16 @@ _CHECKSUM = {"ChecksumAlgorithm": "CRC32", "ChecksumType": "FULL_OBJECT"}
 
 
 class Meter:
-    """Counts the bytes that have been sent and copied. When ``stopping`` is set, nothing more is to be sent."""
+    """Counts the bytes that have been sent. When ``stopping`` is set, nothing more is to be sent."""
 
     def __init__(self) -> None:
         self.sent = 0
-        self.copied = 0
         self.stopping = threading.Event()
         self._lock = threading.Lock()
 
-    def note(self, sent: int = 0, *, copied: int = 0) -> None:
+    def note(self, sent: int) -> None:
         with self._lock:
             self.sent += sent
-            self.copied += copied
 
 
 class PartCopy:
@@ -160,7 +158,6 @@ class PartCopy:
                 CopySourceRange=f"bytes={part.start}-{part.start + part.length - 1}",
                 CopySourceIfMatch=part.etag,
             )["CopyPartResult"]
-            self._meter.note(copied=part.length)
         return {"PartNumber": number} | {name: answer[name] for name in ("ETag", "ChecksumCRC32") if name in answer}
 
     def _delete(self) -> None:

@@ -4,7 +4,6 @@ Two forms: JSON (KServe v2), and JSON followed by the tensors' bytes, whose cont
 second is smaller and faster; AWS's limit of 6 MiB is soon reached by an image written as JSON numbers.
 """
 
-import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,10 +54,7 @@ def read_answer(body: bytes, content_type: str) -> http.InferResult:
         length = int(content_type[len(BINARY) :].split(";")[0]) if binary_form else None
         result = http.InferenceServerClient.parse_response_body(body, header_length=length)
         for output in result.get_response().get("outputs", []):
-            if not all(isinstance(output[key], str) for key in ("name", "datatype")):
-                raise ValueError("a name or datatype is not a text")
-            if result.as_numpy(output["name"]).size != math.prod(output["shape"]):
-                raise ValueError(f"{output['name']} does not have the shape {output['shape']}")
+            result.as_numpy(output["name"])
     except (*_UNREADABLE, InferenceServerException) as error:
         message = f"the answer is not one of KServe v2 ({f'{type(error).__name__}: {error}'[:200]}): {body[:100]!r}"
         raise EnsembleError(message, cure="look at the model's log") from None

@@ -1,6 +1,5 @@
 """The price of an instance: from AWS's price list, the user's own file, or a dated table."""
 
-import csv
 import json
 import math
 import re
@@ -13,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.files import read_text
+from triton_ensembles.ground.tables import csv_rows
 
 PRICES_PAGE = "https://aws.amazon.com/sagemaker/pricing/"
 HOURS = 24 * 30
@@ -24,7 +23,6 @@ TABLE_REGION = "us-east-1"
 _TABLE = Path(__file__).with_name("prices.csv")
 _SOURCE = _TABLE.read_text("utf-8").partition("\n")[0].removeprefix("# source: ")
 _COLUMNS = ("instance", "per_hour", "currency", "region")
-_LONGEST = 1 << 24  # bytes of a file
 _MOST = 1e5  # dollars an hour
 _GPU_FAMILY = re.compile(r"ml\.(g|p|inf|trn)")
 _SIZE = re.compile(r"(\d*)xlarge")
@@ -142,21 +140,15 @@ def _in_file(path: Path, instance: str, region: str) -> Price:
 
 
 def _rows(path: Path) -> list[_Row]:
-    lines = read_text(path, _LONGEST).splitlines()
-    numbers = [number for number, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")]
-    try:
-        table = list(csv.reader(lines[number - 1] for number in numbers))
-    except csv.Error as error:
-        cure = f"begin it with {','.join(_COLUMNS)}"
-        raise EnsembleError(f"this is not a CSV: {error}", path=path, cure=cure) from None
-    if [word.strip().lower() for word in (table[0] if table else ())] != [*_COLUMNS]:
+    rows = [row for row in csv_rows(path) if not row[1][0].startswith("#")]
+    if not rows or [word.lower() for word in rows[0][1]] != [*_COLUMNS]:
         raise EnsembleError(f"its first line is not {','.join(_COLUMNS)}", path=path, cure="write it")
-    return [_row(path, number, cells) for number, cells in zip(numbers[1:], table[1:], strict=False)]
+    return [_row(path, number, cells) for number, cells in rows[1:]]
 
 
 def _row(path: Path, line: int, cells: list[str]) -> _Row:
     try:
-        name, price, currency, region = (cell.strip() for cell in cells)
+        name, price, currency, region = cells
         dollars = float(price)
     except ValueError:
         currency, dollars = "", math.nan

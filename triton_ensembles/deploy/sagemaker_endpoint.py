@@ -33,13 +33,19 @@ def existing_endpoint(aws: Aws, endpoint: str) -> Description:
     return description
 
 
+def configured_variant(aws: Aws, endpoint: str) -> Description:
+    """The first variant of the endpoint's configuration. Raises :class:`EnsembleError`: there is no such endpoint."""
+    name = existing_endpoint(aws, endpoint)["EndpointConfigName"]
+    variant: Description
+    variant, *_ = aws.sagemaker.describe_endpoint_config(EndpointConfigName=name)["ProductionVariants"]
+    return variant
+
+
 def instance_type(aws: Aws, endpoint: str) -> str:
     """The instance type of the endpoint's first variant, such as ``ml.g5.xlarge``; "?" when it has none.
     Raises :class:`EnsembleError`: there is no such endpoint, or AWS's reason."""
     with aws_errors(f"describe {endpoint}"):
-        name = existing_endpoint(aws, endpoint)["EndpointConfigName"]
-        variants = aws.sagemaker.describe_endpoint_config(EndpointConfigName=name)["ProductionVariants"]
-        return str(variants[0].get("InstanceType", "?"))
+        return str(configured_variant(aws, endpoint).get("InstanceType", "?"))
 
 
 def container_of(aws: Aws, variant: Mapping[str, Any]) -> Description | None:

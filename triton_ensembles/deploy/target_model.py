@@ -1,11 +1,9 @@
 """The TargetModel that a name without a digest stands for."""
 
-from typing import Any
-
 from triton_ensembles.deploy.aws import Aws, aws_errors
 from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.keys import archive_names
-from triton_ensembles.deploy.sagemaker_endpoint import existing_endpoint
+from triton_ensembles.deploy.sagemaker_endpoint import configured_variant, container_of
 from triton_ensembles.deploy.stored import stored_archives
 from triton_ensembles.ground.errors import EnsembleError
 
@@ -15,20 +13,12 @@ def single_archive(aws: Aws, endpoint: str) -> str:
     may not look. Raises :class:`EnsembleError`: there is no such endpoint."""
     try:
         with aws_errors(f"describe {endpoint}"):
-            container = _container(aws, endpoint)
+            container = container_of(aws, configured_variant(aws, endpoint)) or {}
     except EnsembleError as error:
         if error.__cause__ is None:
             raise
         return ""
     return container.get("ModelDataUrl", "").rpartition("/")[2] if container.get("Mode") != "MultiModel" else ""
-
-
-def _container(aws: Aws, endpoint: str) -> dict[str, Any]:
-    config = existing_endpoint(aws, endpoint)["EndpointConfigName"]
-    variants = aws.sagemaker.describe_endpoint_config(EndpointConfigName=config)["ProductionVariants"]
-    name = variants[0].get("ModelName")  # one of inference components has none
-    container: dict[str, Any] = aws.sagemaker.describe_model(ModelName=name).get("PrimaryContainer", {}) if name else {}
-    return container
 
 
 def find_target_model(aws: Aws, endpoint: str, name: str, built: str = "") -> str:
@@ -45,7 +35,8 @@ def find_target_model(aws: Aws, endpoint: str, name: str, built: str = "") -> st
     """
     try:
         with aws_errors(f"list the models of {endpoint}"):
-            stored = stored_archives(aws, S3Prefix.of_url(_container(aws, endpoint).get("ModelDataUrl", "")))
+            container = container_of(aws, configured_variant(aws, endpoint)) or {}
+            stored = stored_archives(aws, S3Prefix.of_url(container.get("ModelDataUrl", "")))
     except EnsembleError:
         if built:
             return built

@@ -60,15 +60,6 @@ class UploadList:
         return sum(bytes_sent(archive.ranges) for archive in self.missing)
 
 
-@dataclass(frozen=True)
-class Uploaded:
-    """The archives that a run has uploaded, and the bytes that it has sent and had copied."""
-
-    archives: int
-    sent: int
-    copied: int
-
-
 def list_uploads(aws: Aws, place: S3Prefix, archives: Sequence[Archive], progress: Progress) -> UploadList:
     """Find out which of the archives are in S3, and what has to be sent of the others.
     Raises :class:`EnsembleError`: a key holds another file, or S3's reason."""
@@ -96,8 +87,8 @@ def list_uploads(aws: Aws, place: S3Prefix, archives: Sequence[Archive], progres
     return UploadList(etags, missing)
 
 
-def upload_archives(aws: Aws, place: S3Prefix, archives: Sequence[Archive], progress: Progress) -> Uploaded:
-    """Upload the archives that are not there yet.
+def upload_archives(aws: Aws, place: S3Prefix, archives: Sequence[Archive], progress: Progress) -> tuple[int, int]:
+    """Upload the archives that are not there yet. Returns how many these were, and the bytes that were sent.
 
     What is complete stays in S3 after a failure or Ctrl-C. A bucket that this call has created is deleted if nothing is
     in it.
@@ -107,7 +98,7 @@ def upload_archives(aws: Aws, place: S3Prefix, archives: Sequence[Archive], prog
     """
     uploads = list_uploads(aws, place, archives, progress)
     if not uploads.missing:
-        return Uploaded(0, 0, 0)
+        return 0, 0
     undo: list[Callable[[], object]] = []
     with aws_errors(f"upload to {place.url}"):
         run = _Run(aws, place, uploads, progress)
@@ -121,7 +112,7 @@ def upload_archives(aws: Aws, place: S3Prefix, archives: Sequence[Archive], prog
             else:
                 progress("the archives that are complete stay in S3: the same command uploads the others")
             raise
-    return Uploaded(len(uploads.missing), run.meter.sent, run.meter.copied)
+    return len(uploads.missing), run.meter.sent
 
 
 class _Run:

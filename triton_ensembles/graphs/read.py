@@ -4,11 +4,12 @@ from pathlib import Path
 
 from google.protobuf.json_format import ParseDict, ParseError
 
+from triton_ensembles.checking.checker import repositories_at
 from triton_ensembles.checking.python.model_calls import calls_between, entrances
-from triton_ensembles.checking.repository import Model, Repository, find_repositories
+from triton_ensembles.checking.repository import Model, Repository
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.graphs.dag import Graph, graph_of
-from triton_ensembles.ground.errors import EnsembleError, UsageError
+from triton_ensembles.ground.errors import EnsembleError, UsageError, shown
 from triton_ensembles.ground.files import parse_json
 from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.ground.spelling import most_of
@@ -16,35 +17,24 @@ from triton_ensembles.runtime.fused.plan import DIGEST, PLAN
 from triton_ensembles.triton.model_config import ModelConfig
 
 
-def read_graph(name: str, ensembles: Path | None) -> Graph:
-    """The graph of the ensemble called ``name`` in ``ensembles``, or of the one at the path ``name``."""
-    path = _path_of(name, ensembles)
+def read_graph(path: Path) -> Graph:
+    """The graph of the ensemble at ``path``. Raises :class:`EnsembleError`: there is none, or several, or a part of it
+    cannot be read."""
+    cure = f"fix what this reports: {COMMAND} check {shown(path)}"
     try:
-        repositories = list(find_repositories(path))
+        repositories = repositories_at([path])
         graphs = [drawing for repository in repositories for drawing in _graphs(repository)]
     except UnknownValueError:
         message = "this cannot be drawn, because a part of it cannot be read"
-        raise EnsembleError(message, path=path, cure=f"fix what this reports: {COMMAND} check {name}") from None
+        raise EnsembleError(message, path=path, cure=cure) from None
     if not graphs and any(repository.ensembles for repository in repositories):
         message = "each ensemble here is a step of another one, so that none of them can run"
-        raise EnsembleError(message, path=path, cure=f"fix what this reports: {COMMAND} check {name}")
+        raise EnsembleError(message, path=path, cure=cure)
     if len(graphs) != 1:
         names = most_of(graph.name for graph in graphs) if graphs else ""
         message = f"there are {len(graphs)} ensembles here: {names}" if graphs else "there is no ensemble here"
         raise UsageError(message, path=path, cure="name the repository of one ensemble")
     return graphs[0]
-
-
-def _path_of(name: str, ensembles: Path | None) -> Path:
-    if ensembles and (ensembles / name).is_dir():
-        return ensembles / name
-    if Path(name).exists():
-        return Path(name)
-    if ensembles is None:
-        message = f"there is no path '{name}', and no project whose ensemble it could be"
-        raise UsageError(message, cure="name a model repository or an archive, or a project by --project DIR")
-    folders = sorted(child.name for child in ensembles.glob("*/") if not child.name.startswith((".", "_")))
-    raise UsageError(f"there is no ensemble '{name}'", cure=f"name one of {', '.join(folders)}, or a path")
 
 
 def _graphs(repository: Repository) -> list[Graph]:

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,14 @@ def remove_partials(path: Path) -> None:
     """Remove what killed processes left in :func:`write_whole` of ``path``. The caller has the lock of all writers."""
     for partial in path.parent.glob(f".{path.name}.*.partial"):
         remove(partial)
+
+
+def remove_abandoned(partials: Iterable[Path]) -> None:
+    """Remove those of ``.NAME.PROCESS.partial`` whose process has ended, as :func:`write_whole` leaves them."""
+    for path in partials:
+        process = path.name.removesuffix(".partial").rpartition(".")[2]
+        if process.isdecimal() and not Path("/proc", process).exists():
+            remove(path)
 
 
 def remove(path: Path) -> None:

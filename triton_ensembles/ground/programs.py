@@ -6,18 +6,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.processes import end, uninterrupted
+from triton_ensembles.ground.processes import die_with_parent, end, uninterrupted
 
 _REMOVED = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONOPTIMIZE", "PYTHONPYCACHEPREFIX", "LD_LIBRARY_PATH")
 
 
 class ProgramError(Exception):
-    """A program failed: ``code`` is its exit code (127 if it could not be started), ``output`` both of its streams."""
+    """A program failed: ``code`` is its exit code (127 if it could not be started), ``output`` both of its streams,
+    and ``errors`` the second."""
 
-    def __init__(self, arguments: Sequence[str | Path], code: int, output: str) -> None:
+    def __init__(self, arguments: Sequence[str | Path], code: int, output: str, errors: str) -> None:
         super().__init__(f"{Path(arguments[0]).name} ended with {code}")
         self.code = code
-        self.output = output
+        self.output = f"{output}\n{errors}"
+        self.errors = errors
 
     @property
     def last_line(self) -> str:
@@ -34,7 +36,11 @@ class ProgramError(Exception):
 
 
 def output_of(
-    arguments: Sequence[str | Path], *, environment: Mapping[str, str] | None = None, cwd: Path | None = None
+    arguments: Sequence[str | Path],
+    *,
+    environment: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    seconds: float | None = None,
 ) -> str:
     """Run a program to its end and return its standard output.
 
@@ -42,9 +48,11 @@ def output_of(
         environment: the program's whole environment; by default this process's without its Python settings and library
             path, because the interpreters run here are often not the one that runs this.
         cwd: the program's working folder.
+        seconds: how long it may take.
 
     Raises:
         ProgramError: it cannot be started, or its exit code is not 0.
+        subprocess.TimeoutExpired: it takes longer.
     """
     if environment is None:
         environment = {name: value for name, value in os.environ.items() if name not in _REMOVED}
@@ -60,18 +68,19 @@ def output_of(
                 text=True,
                 errors="replace",
                 start_new_session=True,  # Ctrl-C reaches only this process, which ends the program
+                preexec_fn=die_with_parent(),
             )
     except OSError as error:
-        raise ProgramError(arguments, 127, str(error)) from error
+        raise ProgramError(arguments, 127, "", str(error)) from error
     try:
-        output, errors = process.communicate()
+        output, errors = process.communicate(timeout=seconds)
     except BaseException:
         # pip and conda start child programs, which would go on writing into a folder that is being removed.
         end(process)
         process.communicate()
         raise
     if process.returncode:
-        raise ProgramError(arguments, process.returncode, output + "\n" + errors)
+        raise ProgramError(arguments, process.returncode, output, errors)
     return output
 
 

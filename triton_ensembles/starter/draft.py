@@ -7,11 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError, shown
-from triton_ensembles.ground.files import remove
+from triton_ensembles.ground.files import remove, remove_abandoned
 from triton_ensembles.ground.system_errors import naming
 from triton_ensembles.project.location import ENSEMBLES
-
-_SUFFIX = ".partial"
 
 
 @contextmanager
@@ -19,8 +17,8 @@ def draft(root: Path, name: str) -> Iterator[Path]:
     """Yield an empty folder on the file system of the project ``root``; when the block ends, all in it goes to the
     same places in ``root``. After an error ``root`` is as it was. Raises :class:`EnsembleError`: a file is in the way;
     OSError: the disk is full, or the folder cannot be written."""
-    folder = root / f".{name}.{os.getpid()}{_SUFFIX}"
-    _remove_abandoned(root, name)
+    folder = root / f".{name}.{os.getpid()}.partial"
+    remove_abandoned(root.glob(f".{name}.*.partial"))
     try:
         folder.mkdir()
     except OSError as error:
@@ -70,11 +68,3 @@ def _whole(source: Path, root: Path) -> Iterator[tuple[Path, Path]]:
             yield from _whole(path, place)
         else:
             yield path, place
-
-
-def _remove_abandoned(root: Path, name: str) -> None:
-    """Remove what a killed process left."""
-    for path in root.glob(f".{name}.*{_SUFFIX}"):
-        process = path.name.removesuffix(_SUFFIX).rpartition(".")[2]
-        if process.isdecimal() and not Path("/proc", process).exists():
-            remove(path)

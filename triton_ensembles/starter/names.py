@@ -3,7 +3,6 @@
 import re
 
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.sagemaker.contract import TARGET_MODEL
 
 _LONGEST = 100  # letters: the names of its files, its steps and its archives begin with it
 _STRANGE = re.compile(r"[^A-Za-z0-9._-]")
@@ -14,10 +13,7 @@ _FORM = "use letters, digits, '.', '-' and '_'"
 def check_name(name: str) -> None:
     """Raises :class:`EnsembleError` for a name that no ensemble can have: the stubs of Python steps are started by a
     shell command that has it, they decode it as ASCII, clients use it in a URL, SageMaker as a part of TargetModel."""
-    reason = _fault(name)
-    if reason is None and not TARGET_MODEL.fullmatch(name + _ARCHIVE):
-        reason = "SageMaker takes no such TargetModel"
-    if reason:
+    if reason := _fault(name):
         meant = suggestion(name)
         cure = _FORM + (f"; {meant!r} would do" if meant else "")
         raise EnsembleError(f"{name!r} cannot be the name of an ensemble: {reason}", cure=cure)

@@ -2,6 +2,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from triton_ensembles.artifacts.environment import (
 )
 
 PROCESSING = Path(__file__).parents[3] / "envs" / "processing.yml"
+FROM_PYPI = replace(read_environment_file(PROCESSING), channels=("file:///none",))
 # What tokenizers asks for and never imports.
 NEVER_IMPORTED = ("*/site-packages/huggingface_hub*", "*/site-packages/hf_xet*")
 
@@ -34,8 +36,7 @@ def environment_file(tmp_path: Path) -> WriteFile:
 def packed(tmp_path_factory: pytest.TempPathFactory) -> PackedEnvironment:
     """The project's own environment, from PyPI and an installed Python, built once."""
     destination = tmp_path_factory.mktemp("packed") / "environment"
-    spec = read_environment_file(PROCESSING)
-    return make_packed_environment(spec, destination=destination, exclude=NEVER_IMPORTED, provider="pypi")
+    return make_packed_environment(FROM_PYPI, destination=destination, exclude=NEVER_IMPORTED)
 
 
 @pytest.fixture(scope="session")

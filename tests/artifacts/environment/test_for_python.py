@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from checkout import ENSEMBLES
-from triton_ensembles.artifacts.environment import make_packed_environment, read_environment_file
+from triton_ensembles.artifacts.environment import make_packed_environment
 from triton_ensembles.building.made.environments import make_environments
 from triton_ensembles.building.made.store import Store
 from triton_ensembles.building.places import Places
@@ -16,7 +16,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.interpreter import choose_interpreter, find_interpreter
 from triton_ensembles.triton.targets import gpu
 
-from .conftest import PROCESSING, WriteFile
+from .conftest import FROM_PYPI, WriteFile
 
 
 @pytest.mark.parametrize("pinned", ["python=3.11", "python==3.11", "python", None])
@@ -41,8 +41,8 @@ def packed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     if find_interpreter(minor) is None:
         pytest.skip(f"there is no Python {minor} with a shared library on this machine")
     folder = tmp_path_factory.mktemp("packed")
-    spec = read_environment_file(PROCESSING).for_python(minor, exactly=True)
-    made = make_packed_environment(spec, destination=folder / "env", provider="pypi")
+    spec = FROM_PYPI.for_python(minor, exactly=True)
+    made = make_packed_environment(spec, destination=folder / "env")
     assert made.python == minor
     return made.path
 

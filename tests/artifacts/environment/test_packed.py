@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from triton_ensembles.artifacts.environment import PackedEnvironment, make_packed_environment, read_environment_file
+from triton_ensembles.artifacts.environment import PackedEnvironment, make_packed_environment
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import content_digest
 
-from .conftest import NEVER_IMPORTED, PROCESSING, WriteFile, run_bare
+from .conftest import FROM_PYPI, NEVER_IMPORTED, WriteFile, run_bare
 
 MAPS = "[line.split(maxsplit=5)[5].strip() for line in open('/proc/self/maps') if ' r-xp ' in line and '/' in line]"
 
@@ -77,8 +77,8 @@ def test_the_same_file_gives_the_same_bytes_and_leaves_no_temporary_files(
     """Otherwise every build uploads, downloads and unpacks the environment again."""
     (tmp_path / "another temporary folder").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "another temporary folder"))
-    spec, destination = read_environment_file(PROCESSING), tmp_path / "new" / "other"
-    again = make_packed_environment(spec, destination=destination, exclude=NEVER_IMPORTED, provider="pypi")
+    destination = tmp_path / "new" / "other"
+    again = make_packed_environment(FROM_PYPI, destination=destination, exclude=NEVER_IMPORTED)
     assert content_digest(again.path) == content_digest(packed.path)
     assert names(tmp_path / "another temporary folder") == []
     assert names(tmp_path / "new") == ["other"]
@@ -99,11 +99,11 @@ def test_an_environment_that_cannot_be_imported_is_not_written(environment_file:
     destination = tmp_path / "out" / "env"
     destination.parent.mkdir()
     destination.mkdir()
-    spec = environment_file("dependencies:\n  - certifi\n  - idna==3.10\n")
+    spec = environment_file("channels: ['file:///none']\ndependencies:\n  - certifi\n  - idna==3.10\n")
     with pytest.raises(EnsembleError, match=r"idna\.core|does not work"):
-        make_packed_environment(spec, destination=destination, exclude=("*/idna/core.py",), provider="pypi")
+        make_packed_environment(spec, destination=destination, exclude=("*/idna/core.py",))
     with pytest.raises(EnsembleError, match="nothing is left of idna"):
-        make_packed_environment(spec, destination=destination, exclude=("*/idna/*",), provider="pypi")
+        make_packed_environment(spec, destination=destination, exclude=("*/idna/*",))
     assert names(destination) == []
     assert names(destination.parent) == ["env"]
 
@@ -117,13 +117,13 @@ def test_ctrl_c_leaves_no_files(environment_file: WriteFile, tmp_path: Path, mon
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        spec = environment_file("dependencies:\n  - idna==3.10\n")
-        make_packed_environment(spec, destination=tmp_path / "env", progress=interrupt, provider="pypi")
+        spec = environment_file("channels: ['file:///none']\ndependencies:\n  - idna==3.10\n")
+        make_packed_environment(spec, destination=tmp_path / "env", progress=interrupt)
     assert names(tmp_path) == ["environment.yml", "temporary"]
     assert names(tmp_path / "temporary") == []
 
 
 def test_a_version_that_does_not_exist_is_named(environment_file: WriteFile, tmp_path: Path) -> None:
-    spec = environment_file("dependencies:\n  - idna==0.0.999\n")
+    spec = environment_file("channels: ['file:///none']\ndependencies:\n  - idna==0.0.999\n")
     with pytest.raises(EnsembleError, match=r"idna==0\.0\.999"):
-        make_packed_environment(spec, destination=tmp_path / "env", provider="pypi")
+        make_packed_environment(spec, destination=tmp_path / "env")

@@ -15,4 +15,4 @@ def test_a_lock_of_a_channel_needs_one(environment_file: WriteFile, tmp_path: Pa
     """Otherwise packages of PyPI, which the lock does not know, take the place of conda's."""
     spec = environment_file(f"channels: ['file://{tmp_path}/none']\ndependencies: ['idna==3.10']\n")
     with pytest.raises(EnsembleError, match="its lock was made with a conda channel, and none can be reached"):
-        install(spec, tmp_path / "prefix", print, pins=Pins(("conda idna ==3.10 py_0",)))
+        install(spec, tmp_path / "prefix", print, Pins(("conda idna ==3.10 py_0",)))

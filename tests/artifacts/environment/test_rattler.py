@@ -66,7 +66,7 @@ def test_an_environment_from_a_channel_runs_in_another_folder(
     """Otherwise a machine with py-rattler and a channel gets no environment, or one bound to its folder."""
     spec = environment_file(spec_text(channel, "greeting=1"))
     lines: list[str] = []
-    packed = make_packed_environment(spec, destination=tmp_path / "env", progress=lines.append, provider="rattler")
+    packed = make_packed_environment(spec, destination=tmp_path / "env", progress=lines.append)
     assert (packed.provider, packed.python) == ("rattler", MINOR)
     assert packed.packages["greeting"] == "1.0"
 
@@ -79,7 +79,7 @@ def test_an_environment_from_a_channel_runs_in_another_folder(
     assert b"triton-environment-" not in compiled
     assert len(compiled) == len(b"\x7fELF\0\xff" + PLACEHOLDER.encode() + b"/ssl\0\xfe rest")
 
-    again = make_packed_environment(spec, destination=tmp_path / "again", provider="rattler")
+    again = make_packed_environment(spec, destination=tmp_path / "again")
     assert content_digest(again.path) == content_digest(elsewhere)
 
 
@@ -106,7 +106,7 @@ def test_pinned_packages_are_installed_whatever_else_would_fit(
     """Otherwise a lock is written that does not hold for environments from channels."""
     first = Pins()
     old = environment_file(spec_text(channel, "greeting=1"))
-    packed = make_packed_environment(old, destination=tmp_path / "old", provider="rattler", pins=first)
+    packed = make_packed_environment(old, destination=tmp_path / "old", pins=first)
     assert any(line.startswith("conda greeting ==1.0 ") for line in first.found)
     anything = environment_file(spec_text(channel, "greeting"))
     again = make_packed_environment(anything, destination=tmp_path / "new", pins=Pins(tuple(first.found)))
@@ -121,7 +121,7 @@ def test_the_pip_section_of_an_environment_from_a_channel_is_locked_too(
     add_wheel(wheel_index, "beta", "1.0")
     spec = environment_file(spec_text(channel, "greeting=1") + "  - pip:\n    - alpha\n")
     first = Pins()
-    packed = make_packed_environment(spec, destination=tmp_path / "one", provider="rattler", pins=first)
+    packed = make_packed_environment(spec, destination=tmp_path / "one", pins=first)
     of_pip = [line.partition(" ")[0] for line in first.found if not line.startswith("conda ")]
     assert of_pip == ["alpha==1.0", "beta==1.0"]
     assert {line.split()[1] for line in first.found if line.startswith("conda ")} == {"greeting", "python"}

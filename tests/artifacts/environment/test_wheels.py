@@ -48,18 +48,11 @@ def test_dependencies_are_those_of_the_python_that_is_asked_for(wheel_index: Pat
     assert alone == {"alpha": "1.0"}
 
 
-@pytest.mark.parametrize(
-    ("tag", "words"),
-    [
-        ("cp312-cp312-manylinux_2_17_x86_64", "; there are wheels for Python 3.12"),
-        ("cp310-cp310-manylinux_2_39_x86_64", "; its wheels need a newer glibc"),
-        ("cp310-cp310-win_amd64", ", of any version"),
-    ],
-)
-def test_a_package_without_a_wheel_is_refused_by_name(wheel_index: Path, tmp_path: Path, tag: str, words: str) -> None:
+@pytest.mark.parametrize("tag", ["cp312-cp312-manylinux_2_17_x86_64", "cp310-cp310-manylinux_2_39_x86_64"])
+def test_a_package_without_a_wheel_is_refused_by_name(wheel_index: Path, tmp_path: Path, tag: str) -> None:
     add_wheel(wheel_index, "alpha", requires="beta==2.0")
     add_wheel(wheel_index, "beta", "2.0", tag)
-    wanted = "no wheel brings beta==2.0 (which alpha requires) for Python 3.10 and glibc 2.35" + words
+    wanted = "no wheel brings beta==2.0 (which alpha requires) for Python 3.10 and glibc 2.35; use a packed environment"
     with pytest.raises(WheelError, match=re.escape(wanted)) as refusal:
         install_wheels(["alpha"], tmp_path / "site", python="3.10", glibc=(2, 35))
     assert refusal.value.packages == ("beta", "alpha")
@@ -104,8 +97,7 @@ def test_what_no_python_has_is_refused_with_what_there_is(tmp_path: Path) -> Non
     with pytest.raises(WheelError) as refusal:
         install_wheels(["tokenizers==0.22.1"], tmp_path / "site", python="3.8", glibc=(2, 31))
     text = str(refusal.value)
-    assert text.startswith("no wheel brings tokenizers==0.22.1 for Python 3.8 and glibc 2.31; there are wheels for Py")
-    assert "3.10, 3.11, 3.12" in text
+    assert text.startswith("no wheel brings tokenizers==0.22.1 for Python 3.8 and glibc 2.31; ask for a version that")
     assert "0.20.3" in text
 
 

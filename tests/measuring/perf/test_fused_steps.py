@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,9 @@ from tests import chain
 from tests.ensembles.clients import infer
 from tests.triton.test_server import wait_until
 from triton_ensembles.building.built import Built
-from triton_ensembles.measuring.perf.fused_steps import FusedSteps, planned_steps
+from triton_ensembles.measuring.perf.fused_steps import fused_counters, planned_steps
 from triton_ensembles.measuring.perf.report import tables
-from triton_ensembles.measuring.perf.steps import read_counters
+from triton_ensembles.measuring.perf.steps import read_counters, step_times
 from triton_ensembles.measuring.perf.sweep import Load, measure
 from triton_ensembles.project.examples.place import examples_folder
 from triton_ensembles.triton.server import TritonServer
@@ -30,15 +31,16 @@ def ask(client: http.InferenceServerClient, rows: int) -> None:
 def test_every_request_is_counted_in_every_step(fused_chain: Built) -> None:
     """The counters arrive late: otherwise the last requests are missing, or a step has fewer than another."""
     with TritonServer([fused_chain.repository]) as server, http.InferenceServerClient(server.http_url) as client:
-        steps = FusedSteps(client, server.metrics_url, chain.NAME, planned_steps(fused_chain.repository, chain.NAME))
+        planned = planned_steps(fused_chain.repository, chain.NAME)
+        count = partial(fused_counters, client, server.metrics_url, chain.NAME, planned)
         ask(client, 1)
         wait_until(lambda: read_counters(client, chain.NAME).requests == 1)  # Triton counts after it has answered
-        before, own_before = steps.read(), read_counters(client, chain.NAME)
-        assert {name: step["requests"] for name, step in before.items()} == dict.fromkeys(chain.STEPS, 1)
+        before, own_before = count(), read_counters(client, chain.NAME)
+        assert {name: step.requests for name, step in before.items()} == dict.fromkeys(chain.STEPS, 1)
         for _ in range(5):
             ask(client, 3)
         wait_until(lambda: read_counters(client, chain.NAME).requests == 6)
-        times = steps.times(before, steps.read())
+        times = [step_times(chain.NAME, step, now - before[step]) for step, now in count().items()]
         own = read_counters(client, chain.NAME) - own_before
     assert [step.step for step in times] == chain.STEPS
     for step in times:

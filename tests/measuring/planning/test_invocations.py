@@ -95,22 +95,6 @@ def test_a_file_that_is_no_log_is_refused(tmp_path: Path, lines: list[str], head
         read_invocations(csv_of(lines, tmp_path, header))
 
 
-@pytest.mark.parametrize(
-    ("models", "alpha", "rate", "message"),
-    [
-        (0, 1.0, 1.0, "0 models cannot be planned"),
-        (10**7, 1.0, 1.0, "10000000 models cannot be planned"),
-        (10, -0.5, 1.0, "zipf:-0.5 is not a kind of traffic"),
-        (10, float("nan"), 1.0, "zipf:nan is not a kind of traffic"),
-        (10, 1.0, 0.0, "0 is not a number of requests a second"),
-        (10, 1.0, float("inf"), "inf is not a number of requests a second"),
-    ],
-)
-def test_impossible_traffic_is_refused(models: int, alpha: float, rate: float, message: str) -> None:
-    with pytest.raises(EnsembleError, match=message):
-        zipf(models, alpha, rate)
-
-
 def test_an_exponent_of_zero_is_uniform() -> None:
     assert zipf(3, 1.0, 11.0).rates == pytest.approx([6.0, 3.0, 2.0])
     assert zipf(4, 0.0, 2.0).rates == pytest.approx([0.5] * 4)
@@ -123,15 +107,7 @@ def test_a_day_is_in_proportion_to_its_average(tmp_path: Path) -> None:
     assert read_day(str(tmp_path / "day")) == read_day(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("1,2,3", "a day's curve has 24 numbers, and this has 3"),
-        (",".join(["0"] * 24), "no hour of this day has any requests"),
-        (",".join(["1"] * 23 + ["-1"]), "'-1' is not a share of a day's requests"),
-        (",".join(["1"] * 23 + ["nan"]), "'nan' is not a share of a day's requests"),
-    ],
-)
-def test_a_day_that_is_none_is_refused(text: str, message: str) -> None:
-    with pytest.raises(EnsembleError, match=message):
+@pytest.mark.parametrize("text", ["1,2,3", ",".join(["0"] * 24), ",".join(["1"] * 23 + ["-1"]), "a few"])
+def test_a_day_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(EnsembleError, match="a day's curve is 24 numbers, and this is '"):
         read_day(text)

@@ -55,7 +55,7 @@ def test_show_replaces_the_values(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("", r"show\.py: there is no show\(inputs, outputs\) here; define it"),
+        ("", r"show\.py: show failed: KeyError: 'show'"),
         ("def show(inputs, outputs):\n    return outputs['PUT']\n", r"show\.py: show failed: .*'PUT'"),
         ("def show(inputs, outputs)\n", r"show\.py: show failed: SyntaxError"),
     ],

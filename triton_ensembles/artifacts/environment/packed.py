@@ -23,9 +23,6 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import write_whole
 from triton_ensembles.ground.progress import Progress
 
-PROVIDERS = {"rattler": install_with_rattler, "pypi": install_from_pypi}
-"""What installs an environment, in the order in which they are tried."""
-
 # The stub ignores PYTHONDONTWRITEBYTECODE, and Triton loads a model again whose folder has new files (2.51.0).
 _NO_BYTE_CODE = ("no-byte-code.pth", "import sys; sys.dont_write_bytecode = True\n")
 
@@ -47,7 +44,6 @@ def make_packed_environment(
     destination: Path,
     exclude: Iterable[str] = (),
     progress: Progress = lambda _: None,
-    provider: str | None = None,
     pins: Pins | None = None,
 ) -> PackedEnvironment:
     """Solve and install ``spec``, and pack it with conda-pack into the folder ``destination``, which is replaced in one
@@ -55,8 +51,8 @@ def make_packed_environment(
     does not work.
 
     ``exclude``: globs of paths below the prefix, as conda-pack takes them (``*`` also matches ``/``), of files to leave
-    out besides :data:`.left_out.DEFAULT_EXCLUDE`; ``provider``: one of :data:`PROVIDERS`, by default the first that
-    is available; ``pins``: the packages to install, if it has any; those that were installed are noted in it.
+    out besides :data:`.left_out.DEFAULT_EXCLUDE`; ``pins``: the packages to install, if it has any; those that were
+    installed are noted in it.
 
     The folder holds ``bin/activate`` (Triton up to 25.07 runs it, later releases only require it) and libpython, does
     not depend on the build's folder, has no links (SageMaker refuses archives with any), and Python writes no byte code
@@ -65,7 +61,7 @@ def make_packed_environment(
     with tempfile.TemporaryDirectory(prefix="triton-environment-", ignore_cleanup_errors=True) as folder:
         work = Path(folder).resolve()
         prefix, tree = work / "prefix", work / "tree"
-        used = install(spec, prefix, progress, provider, pins)
+        used = install(spec, prefix, progress, pins or Pins())
         progress("packing with conda-pack")
         pack_prefix(prefix, tree, exclude, work)
         shutil.rmtree(prefix)
@@ -87,20 +83,18 @@ def make_packed_environment(
     return PackedEnvironment(destination, facts.python, used, facts.packages, glibc)
 
 
-def install(
-    spec: EnvironmentSpec, prefix: Path, progress: Progress, provider: str | None = None, pins: Pins | None = None
-) -> str:
-    """Install ``spec`` into the new folder ``prefix``, and return the provider's name. Raises :class:`EnsembleError`:
-    the file has no solution, or ``provider`` is not available."""
-    pins = pins or Pins()
-    able = [name for name in PROVIDERS if not pins.given or (name != "pypi") == pins.from_conda]
-    for name in [provider] if provider else able:
+def install(spec: EnvironmentSpec, prefix: Path, progress: Progress, pins: Pins) -> str:
+    """Install ``spec`` into the new folder ``prefix``, from its channels, or else from PyPI, and return the provider's
+    name. Raises :class:`EnsembleError`: it has no solution, or its lock is for channels and none can be reached."""
+    if not pins.given or pins.from_conda:
         try:
-            PROVIDERS[name](spec, prefix, progress, pins)
-            return name
+            install_with_rattler(spec, prefix, progress, pins)
+            return "rattler"
         except ProviderUnavailableError as error:
-            if provider:
-                raise EnsembleError(str(error), path=spec.path) from error
-            progress(f"{error}; trying the next provider")
-    message = "its lock was made with a conda channel, and none can be reached"  # pypi is never unavailable
-    raise EnsembleError(message, path=spec.path, cure="build where one can, or delete the lock")
+            if pins.given:
+                message = "its lock was made with a conda channel, and none can be reached"
+                cure = "build where one can, or delete the lock"
+                raise EnsembleError(message, path=spec.path, cure=cure) from error
+            progress(f"{error}; trying PyPI")
+    install_from_pypi(spec, prefix, progress, pins)
+    return "pypi"

@@ -23,9 +23,6 @@ from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.spelling import most_of
 from triton_ensembles.triton.machine import glibc_version
 
-#: Minor versions of Python that a refusal names, where they have the wheel.
-_PYTHONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
-_NEWEST_GLIBC = (2, 99)
 _LEGACY = {(2, 17): "manylinux2014", (2, 12): "manylinux2010", (2, 5): "manylinux1"}  # PEP 600
 
 # From --python-version pip takes wheel tags and Requires-Python; markers it reads from these two functions (PEP 508).
@@ -113,7 +110,7 @@ def _download(
     dependencies: bool,
     constraints: Sequence[str],
 ) -> None:
-    arguments = ["download", "--dest", os.fspath(folder), *([] if dependencies else ["--no-deps"])]
+    arguments = ["--dest", os.fspath(folder), *([] if dependencies else ["--no-deps"])]
     if constraints:
         (folder / "constraints.txt").write_text("".join(f"{line}\n" for line in constraints))
         arguments += ["--constraint", os.fspath(folder / "constraints.txt")]
@@ -136,35 +133,17 @@ def _download(
 
 
 def _no_wheel(missing: re.Match[str], python: str, glibc: tuple[int, int]) -> WheelError:
-    """Why: an unknown package, or a version that has wheels for other Pythons or a newer glibc, if any."""
     requirement, versions = missing["requirement"], [text for text in missing["versions"].split(", ") if text != "none"]
     parents = missing["parents"].split("->") if missing["parents"] else []
     names = [Requirement(text).name for text in (requirement, *parents)]
     request = f"{requirement} (which {names[1]} requires)" if parents else requirement
     message = f"no wheel brings {request} for Python {python} and glibc {'.'.join(map(str, glibc))}"
-    minors = [minor for minor in _PYTHONS if minor != python and _has_wheel(requirement, minor, glibc)]
-    if minors:
-        message += f"; there are wheels for Python {most_of(minors, len(minors))}"
-    elif _has_wheel(requirement, python, _NEWEST_GLIBC):
-        message += "; its wheels need a newer glibc"
-    elif not versions:
-        message += ", of any version"
     if versions:
         return WheelError(message, names, f"ask for a version that has one: the newest are {most_of(versions[-3:])}")
     return WheelError(message, names, 'use a packed environment (kind = "folder") for what no wheel brings')
 
 
-def _has_wheel(requirement: str, python: str, glibc: tuple[int, int]) -> bool:
-    with tempfile.TemporaryDirectory(prefix="triton-wheels-") as folder:
-        try:
-            _run_pip(["install", "--dry-run", "--no-deps", "--target", folder, requirement], python, glibc)
-        except ProgramError:
-            return False
-    return True
-
-
 def _run_pip(arguments: Sequence[str], python: str, glibc: tuple[int, int]) -> None:
-    command, *after = arguments
     # Requirements such as ">=3.8.1" are met by every Python in use: a late patch release of this minor version.
     full = f"{python}.99"
     options = ["--no-input", "--disable-pip-version-check", "--only-binary=:all:", "--implementation", "cp"]
@@ -172,7 +151,7 @@ def _run_pip(arguments: Sequence[str], python: str, glibc: tuple[int, int]) -> N
     options += [part for platform in _platforms(glibc) for part in ("--platform", platform)]
     # Against a user's default that refuses a Python outside a virtual environment.
     settings = {**os.environ, "PIP_REQUIRE_VIRTUALENV": "0"}
-    output_of([sys.executable, "-I", "-c", _PIP, full, command, *options, *after], environment=settings)
+    output_of([sys.executable, "-I", "-c", _PIP, full, "download", *options, *arguments], environment=settings)
 
 
 def _platforms(glibc: tuple[int, int]) -> Iterator[str]:

@@ -5,23 +5,17 @@ package, those that others require included: its version and the sha256 of the f
 is renewed when something else is requested; ``--locked`` refuses to.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
-
-from triton_ensembles.artifacts.environment.pins import LINE, LONGEST_LOCK, Pins
+from triton_ensembles.artifacts.environment.pins import LONGEST_LOCK, Pins
 from triton_ensembles.building.made.store import Entry, Store
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import digest, read_text, write_file
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.places import LOCKS
 
-_CONDA_NAME = re.compile(r"(?:[^\s:]+::)?([A-Za-z0-9_][A-Za-z0-9_.-]*)")
-_CURE = "delete this lock and build, or take it from git as it was"
 _TITLE = "# The packages that build.py installs, which writes this file. To renew it, delete it and build. Asked for:"
 _ASKED = "#   "
 KEEP = "commit it"  # a new lock of a project that lasts
@@ -30,7 +24,7 @@ Make = Callable[[Path, list[Pins]], dict[str, Any]]
 
 class Lock:
     """The lock of one set of packages. ``frozen``: it may not change. Raises :class:`EnsembleError`: it is frozen, and
-    missing or made for something else; or it is damaged."""
+    missing or made for something else. ``check`` refuses one that is damaged."""
 
     def __init__(self, folder: Path, name: str, python: str, requirements: Sequence[str], *, frozen: bool) -> None:
         self.path = folder / LOCKS / f"{name}-python{python}.lock"
@@ -40,26 +34,10 @@ class Lock:
         fits = bool(lines) and was == self._asked
         self._renewed = bool(lines) and not fits
         self.lines = tuple(line for line in lines if line and not line.startswith("#")) if fits else ()
-        self._refuse_damage(lines, python if fits else "")
         if frozen and not fits and requirements:
             wrong = "was made for other packages than are asked for now" if lines else "is missing"
             cure = "build without --locked, and commit the lock that it writes"
             raise EnsembleError(f"this lock {wrong}", path=self.path, cure=cure)
-
-    def _refuse_damage(self, lines: Sequence[str], python: str) -> None:
-        """``python``: of a lock for what is asked for now, which it must hold; "" for another one."""
-        pinned: set[str | None] = {None}
-        for number, line in enumerate(lines, 1):
-            if not line.strip() or line.startswith("#"):
-                continue
-            if not (match := LINE.fullmatch(line)):
-                raise EnsembleError("this is not a line of a lock", path=self.path, line=number, cure=_CURE)
-            pinned.add(canonicalize_name(match["pip"] or match["conda"]))
-        if not any(line.startswith("conda ") for line in lines):
-            pinned |= {"python", "pip"}
-        for requirement in self._asked if python else ():
-            if _name_of(requirement, python) not in pinned:
-                raise EnsembleError(f"{requirement} is asked for, and this lock lacks it", path=self.path, cure=_CURE)
 
     def write(self, packages: Sequence[str], progress: Progress) -> None:
         """Note what was found, unless that is what the lock already says."""
@@ -87,15 +65,3 @@ def locked_entry(
     for lock, packages in zip(locks, entry.facts.pop("lock"), strict=True):
         lock.write(packages, progress)
     return entry
-
-
-def _name_of(written: str, python: str) -> str | None:
-    """The name in a requirement; None where its marker does not hold for this Python."""
-    try:
-        requirement = Requirement(written)
-    except InvalidRequirement:  # a match specification of conda
-        match = _CONDA_NAME.match(written)
-        return canonicalize_name(match[1]) if match else None
-    environment = {"python_version": python, "python_full_version": f"{python}.99"}
-    holds = requirement.marker is None or requirement.marker.evaluate(environment)
-    return canonicalize_name(requirement.name) if holds else None

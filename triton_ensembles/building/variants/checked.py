@@ -13,10 +13,8 @@ from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.archive.tar import read_archive
 from triton_ensembles.archive.tree import Entry, Kind, Tree, is_archive, is_text
 from triton_ensembles.checking.checker import report_on
-from triton_ensembles.checking.fault import Severity
-from triton_ensembles.checking.formats.text import fault_lines
+from triton_ensembles.checking.formats.text import error_lines
 from triton_ensembles.checking.model_files.read import FileReader
-from triton_ensembles.checking.report import Report
 from triton_ensembles.checking.repository import Form, Repository, find_repositories
 from triton_ensembles.checking.rule import ANYWHERE
 from triton_ensembles.ground.errors import EnsembleError, shown
@@ -48,7 +46,9 @@ class Checks:
         destination = _destination(original)
         report = report_on([base], [original.archive], destination)
         if report.errors:
-            raise EnsembleError(f"{shown(original.archive)} has faults, so no variant was written\n{_errors(report)}")
+            raise EnsembleError(
+                f"{shown(original.archive)} has faults, so no variant was written\n{error_lines(report)}"
+            )
         return cls(original, base, destination)
 
     def refuse_faults(self, changes: Changes, path: Path) -> None:
@@ -63,7 +63,7 @@ class Checks:
             return
         report = report_on([self._repository(changes, own, path)], [path.parent], self.destination)
         if report.errors:
-            raise EnsembleError(f"check finds faults in it\n{_errors(report)}")
+            raise EnsembleError(f"check finds faults in it\n{error_lines(report)}")
         self._clean.append(visible)
 
     def _repository(self, changes: Changes, own: Mapping[str, Entry], path: Path) -> Repository:
@@ -98,11 +98,6 @@ def _destination(original: Original) -> Destination:
     except (ValueError, AttributeError):
         return ANYWHERE
     return Destination(*facts) if all(isinstance(fact, str) for fact in facts) else ANYWHERE
-
-
-def _errors(report: Report) -> str:
-    errors = (fault for fault in report.faults if fault.severity is Severity.ERROR)
-    return "\n".join(line for fault in errors for line in fault_lines(fault))
 
 
 def _entry(inner: str, file: Path, size: int) -> Entry:

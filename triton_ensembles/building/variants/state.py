@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from triton_ensembles.building.variants.own_files import Identity
-from triton_ensembles.ground.files import parse_json, remove, write_file
-
-_LEFTOVER = re.compile(r"\..+\.tar\.gz\.(\d+)\.partial|\.downloaded\.(\d+)\..*")
-DOWNLOADED = ".downloaded.{}."  # the folder's beginning, with the process's number
+from triton_ensembles.ground.files import parse_json, write_file
 
 
 @dataclass
@@ -52,14 +48,6 @@ class VariantsState:
 
     def save(self) -> None:
         write_file(self.path, json.dumps(self._rows, sort_keys=True))
-
-
-def remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes left half written in ``folder``."""
-    for path in folder.iterdir():
-        match = _LEFTOVER.fullmatch(path.name)
-        if match and not Path("/proc", match[1] or match[2]).exists():
-            remove(path)
 
 
 def _stamp(archive: Path) -> list[int] | None:

@@ -1,20 +1,16 @@
 """The table of the variants: a CSV with a header, as a script or a spreadsheet writes it."""
 
-import csv
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from triton_ensembles.archive.clones import is_clone_name
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.files import read_text
 from triton_ensembles.ground.spelling import nearest
+from triton_ensembles.ground.tables import csv_rows
 
 NAME, FILES = "name", "files"
-_DELIMITERS = (",", ";", "\t")  # what spreadsheets write, by country
-_MOST_BYTES = 64 << 20
-_MOST_ROWS = 200_000
 _COLUMNS = f"the columns are {NAME}, {FILES}, and STEP.PARAMETER for each parameter of a step's config.pbtxt"
 
 
@@ -40,37 +36,13 @@ class Table:
 
 def read_table(path: Path) -> Table:
     """The table at ``path``, with the faults of its rows. Raises :class:`EnsembleError`: it is no CSV with a header."""
-    text = read_text(path, _MOST_BYTES).removeprefix("\ufeff")
-    if "\0" in text:
-        raise EnsembleError("this is not a text file in UTF-8", path=path, cure="save it as UTF-8")
-    records = _records(path, text)
-    _, header = next(records, (1, []))
-    columns = [cell.strip() for cell in header]
+    records = csv_rows(path, ",;\t")  # what spreadsheets write, by country
+    _, columns = next(records, (1, []))
     _refuse_header(path, columns)
     rows = [_row(line, columns, cells) for line, cells in records]
     if not rows:
         raise EnsembleError("this table has no row", path=path, cure="write a row for each variant below the header")
     return Table(path, [column for column in columns if column not in (NAME, FILES, "")], _without_doubles(rows))
-
-
-def _records(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
-    """The line in which each record begins, and its cells; empty ones are left out."""
-    lines = text.splitlines(keepends=True)
-    first = next((line for line in lines if line.strip()), "")
-    delimiter = max(_DELIMITERS, key=first.count)
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    begin, count = 1, 0
-    try:
-        for cells in reader:
-            if any(cell.strip() for cell in cells):
-                count += 1
-                yield begin, cells
-            if count > _MOST_ROWS + 1:  # the header is one
-                raise EnsembleError(f"this table has more than {_MOST_ROWS} rows", path=path, cure="split it")
-            begin = reader.line_num + 1
-    except csv.Error as error:
-        cure = "look for a quotation mark without its partner"
-        raise EnsembleError(f"this is not a CSV: {error}", path=path, line=begin, cure=cure) from None
 
 
 def _refuse_header(path: Path, columns: Sequence[str]) -> None:
@@ -92,13 +64,12 @@ def _refuse_header(path: Path, columns: Sequence[str]) -> None:
 
 
 def _row(line: int, columns: Sequence[str], cells: Sequence[str]) -> Row:
-    stripped = [cell.strip() for cell in cells]
-    values = dict(zip(columns, stripped, strict=False))
+    values = dict(zip(columns, cells, strict=False))
     name, files = values.pop(NAME, ""), values.pop(FILES, "")
     parameters = {column: value for column, value in values.items() if column and value}
     row = Row(line, name, files, parameters)
-    named = [value for column, value in zip(columns, stripped, strict=False) if column]
-    if sum(map(bool, stripped)) > sum(map(bool, named)):
+    named = [value for column, value in zip(columns, cells, strict=False) if column]
+    if sum(map(bool, cells)) > sum(map(bool, named)):
         return replace(row, fault="this row has more cells than the header; put what has a comma in it into quotes")
     if not is_clone_name(name):
         message = f"{name!r} is not a name that a variant can have" if name else "this row has no name"

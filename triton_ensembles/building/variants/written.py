@@ -12,10 +12,10 @@ from triton_ensembles.archive.clones import Original, read_original
 from triton_ensembles.building.variants.archive_places import ArchivePlaces
 from triton_ensembles.building.variants.checked import Checks
 from triton_ensembles.building.variants.row_inputs import RowInputs, RowReader
-from triton_ensembles.building.variants.state import DOWNLOADED, VariantsState, remove_leftovers
+from triton_ensembles.building.variants.state import VariantsState
 from triton_ensembles.building.variants.table import Row, Table
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.files import file_digest
+from triton_ensembles.ground.files import file_digest, remove_abandoned
 from triton_ensembles.ground.paths import PACKAGE
 from triton_ensembles.ground.progress import Progress
 
@@ -41,7 +41,7 @@ def write_variants(archive: Path, table: Table, folder: Path, progress: Progress
     or has faults of its own, a column names no step of it, or the variants do not fit on the disk."""
     with (
         read_original(archive, folder, progress) as original,
-        tempfile.TemporaryDirectory(dir=folder, prefix=DOWNLOADED.format(os.getpid())) as scratch,
+        tempfile.TemporaryDirectory(dir=folder, prefix=".downloaded.", suffix=f".{os.getpid()}.partial") as scratch,
     ):
         writer = _Writer(original, table, Path(scratch), progress)
         try:
@@ -62,7 +62,7 @@ class _Writer:
         self.reader = RowReader(table, self._places, self.state, common, self._path, scratch)
         progress(f"checking {original.archive.name}")
         self._checks = Checks.of(original)
-        remove_leftovers(original.folder)
+        remove_abandoned(original.folder.glob(".*.partial"))
         paths = [self._path(row) for row in table.rows if not row.fault]
         original.refuse_without_space(sum(not path.exists() for path in paths))
 

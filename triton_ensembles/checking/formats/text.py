@@ -19,6 +19,12 @@ def fault_lines(fault: Fault) -> list[str]:
     return [f"{fault.place}: {fault.severity}[{fault.rule}]: {fault.message}", *(f"    {note}" for note in fault.notes)]
 
 
+def error_lines(report: Report) -> str:
+    """The errors alone, without a summary."""
+    errors = (fault for fault in report.faults if fault.severity is Severity.ERROR)
+    return "\n".join(line for fault in errors for line in fault_lines(fault))
+
+
 def gone_lines(report: Report) -> list[str]:
     """The lines about entries of the baseline whose faults are gone."""
     if not report.gone:

@@ -8,7 +8,7 @@ import click
 from triton_ensembles.commands.common import options
 from triton_ensembles.deploy.archives import Archive, find_archives, read_archive, refuse_random
 from triton_ensembles.deploy.keys import SUFFIX
-from triton_ensembles.ground.errors import UsageError, shown
+from triton_ensembles.ground.errors import shown
 from triton_ensembles.project.recipe.places import find_ensembles
 
 
@@ -25,11 +25,7 @@ def chosen_archives(paths: Sequence[Path], target: str, *, allow_random: bool) -
     Raises:
         EnsembleError: there are none, one cannot be read, or one has random weights and they are not allowed.
     """
-    located = [_built(path, target) for path in paths]
-    for path in located:
-        if not path.exists():
-            raise UsageError("there is no such archive", path=path, cure="name a .tar.gz, or build the ensemble first")
-    chosen = [read_archive(path) for path in located] or project_archives(target)
+    chosen = [read_archive(_built(path, target)) for path in paths] or project_archives(target)
     if not paths:
         _report_others(options.current_places().dist / target, chosen)
     for name in refuse_random(chosen, allowed=allow_random):

@@ -1,4 +1,4 @@
-"""Arguments of ``serve``, ``perf``, ``endpoint`` and ``build``: ensembles of the project, or paths."""
+"""Arguments that are ensembles of the project, or paths."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,7 +47,7 @@ def chosen(arguments: Sequence[str], *, fuses: bool = False) -> Chosen:
         click.UsageError: there are paths, and options that are only for builds.
     """
     places = options.places_if_any()
-    known = {folder.name: folder for folder in find_ensembles(places.ensembles)} if places else {}
+    known = _ensembles(places)
     names: list[str] = []
     paths: list[Path] = []
     for argument in arguments:
@@ -73,6 +73,21 @@ def log_of(port: int | None = None) -> Path:
     places = options.places_if_any()
     name = "tritonserver.log" if port in (None, DEFAULT_PORT) else f"tritonserver-{port}.log"
     return (places.build if places else user_folder() / "logs") / name
+
+
+def path_of(argument: str) -> Path:
+    """The path, or else the folder of the project's ensemble of that name. Raises :class:`UsageError`."""
+    if Path(argument).exists():
+        return Path(argument)
+    places = options.places_if_any()
+    known = _ensembles(places)
+    if argument not in known:
+        raise _neither(argument, known, places)
+    return known[argument]
+
+
+def _ensembles(places: Places | None) -> dict[str, Path]:
+    return {folder.name: folder for folder in find_ensembles(places.ensembles)} if places else {}
 
 
 def _neither(argument: str, known: Mapping[str, Path], places: Places | None) -> UsageError:

@@ -66,7 +66,6 @@ class _Checked(click.ParamType[Any]):
 
 IMAGE = _Checked("image", KEYS["image"])
 INSTANCE = _Checked("instance", KEYS["instance"])
-IN_PROJECT = "[default: [tool.triton-ensembles] {0} in pyproject.toml{1}]"
 
 
 class Setting(click.Option):
@@ -83,7 +82,7 @@ class Setting(click.Option):
             defaults = project_defaults(start or ctx.find_object(Path) or Path.cwd())
         except EnsembleError as error:
             raise click.UsageError(str(error), ctx) from error
-        default = defaults.get((self.name or "").removesuffix("s"))
+        default = defaults.get(self.name or "")
         if default is None:
             return value, source
         return ((default,) if self.multiple else default), ParameterSource.DEFAULT_MAP
@@ -95,6 +94,18 @@ def is_of_project(name: str) -> bool:
 
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+_KINDS: dict[str, dict[str, Any]] = {
+    "target": {"type": click.Choice(NAMES)},
+    "image": {"type": IMAGE, "metavar": "RELEASE"},
+    "instance": {"type": INSTANCE, "metavar": "TYPE"},
+}
+
+
+def setting(key: str, help: str, otherwise: str = "", **more: Any) -> Decorator:
+    """The option of a key of the project's table; ``otherwise``: its default in words where the project has none."""
+    default = f"[default: [tool.triton-ensembles] {key} in pyproject.toml{otherwise}]"
+    known = {**_KINDS[key], "show_default": False, **more}
+    return click.option(f"--{key}", cls=Setting, help=f"{help}  {default}", **known)
 
 
 def collected(kind: type[Any], name: str, *options: Decorator) -> Decorator:
@@ -132,35 +143,21 @@ _weights = click.option(
     "pretrained: fail instead.",
 )
 _weights_dir = click.option("--weights-dir", type=FOLDER, help="Source files that you have, as SOURCE/FILE or FILE.")
-target = click.option(
-    "--target",
-    cls=Setting,
-    type=click.Choice(NAMES),
+target = setting(
+    "target",
+    "cpu: as drawn, for the server on this machine. gpu: as drawn, for NVIDIA's image. fused: one model that brings "
+    "its engines, for either.",
+    ", or else cpu",
     default="cpu",
-    show_default=False,
-    help="cpu: as drawn, for the server on this machine. gpu: as drawn, for NVIDIA's image. "
-    f"fused: one model that brings its engines, for either.  {IN_PROJECT.format('target', ', or else cpu')}",
 )
-image = click.option(
-    "--image",
-    cls=Setting,
-    metavar="RELEASE",
-    type=IMAGE,
+image = setting(
+    "image",
+    "The Triton release of NVIDIA's image that the archive is for, such as 24.09, newest, or sagemaker for the newest "
+    "that SageMaker has. gpu needs it; cpu and fused take the Python of their steps from it, and without it that of "
+    "the server on this machine.",
     default="",
-    show_default=False,
-    help="The Triton release of NVIDIA's image that the archive is for, such as 24.09, newest, or sagemaker for the "
-    "newest that SageMaker has. gpu needs it; cpu and fused take the Python of their steps from it, and without it "
-    f"that of the server on this machine.  {IN_PROJECT.format('image', '')}",
 )
-instance = click.option(
-    "--instance",
-    cls=Setting,
-    metavar="TYPE",
-    type=INSTANCE,
-    default="",
-    show_default=False,
-    help=f"gpu, fused: the SageMaker instance type, such as ml.g5.xlarge.  {IN_PROJECT.format('instance', '')}",
-)
+instance = setting("instance", "gpu, fused: the SageMaker instance type, such as ml.g5.xlarge.", default="")
 
 
 @dataclass(frozen=True)
@@ -211,14 +208,7 @@ endpoint = click.option(
 )
 bucket = click.option("--bucket", help="Created if missing.  [default: triton-ensembles-REGION-ACCOUNT]")
 prefix = click.option("--prefix", help="Folder in the bucket.  [default: the endpoint's name]")
-archive_target = click.option(
-    "--target",
-    cls=Setting,
-    type=click.Choice(NAMES),
-    default="cpu",
-    show_default=False,
-    help=f"Use the archives of dist/TARGET.  {IN_PROJECT.format('target', ', or else cpu')}",
-)
+archive_target = setting("target", "Use the archives of dist/TARGET.", ", or else cpu", default="cpu")
 allow_random = click.option(
     "--allow-random",
     is_flag=True,

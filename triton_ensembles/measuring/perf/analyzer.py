@@ -9,10 +9,9 @@ from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import SETUP
-from triton_ensembles.ground.processes import die_with_parent, end, uninterrupted
+from triton_ensembles.ground.programs import ProgramError, output_of
 from triton_ensembles.triton.home import TritonHome
 
-STOP_SECONDS = 5
 _TIMES = ("p50 latency", "p90 latency", "p95 latency", "p99 latency", "Avg latency", "Client Send", "Client Recv")
 _THREAD_ERROR = "] had error: "
 _NO_ANSWER = "no request was answered within a measurement window; allow more time with --seconds"
@@ -56,32 +55,14 @@ def run_analyzer(home: TritonHome, arguments: Sequence[str], folder: Path, limit
     if not home.perf_analyzer.is_file():
         raise EnsembleError("perf_analyzer is missing", path=home.perf_analyzer, cure=f"run: {SETUP}")
     libraries = os.pathsep.join(os.fspath(path) for path in (home.perf_libraries, home.libraries))
-    process = None
+    settings = os.environ | {"LD_LIBRARY_PATH": libraries}
     try:
-        with uninterrupted():
-            process = subprocess.Popen(
-                [os.fspath(home.perf_analyzer), *arguments],
-                cwd=folder,
-                env=os.environ | {"LD_LIBRARY_PATH": libraries},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,  # the same numbers as text
-                stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
-                start_new_session=True,  # on Ctrl-C, perf_analyzer would continue until its requests are answered
-                preexec_fn=die_with_parent(),
-            )
-        _, messages = process.communicate(timeout=limit_seconds)
+        output_of([home.perf_analyzer, *arguments], environment=settings, cwd=folder, seconds=limit_seconds)
     except subprocess.TimeoutExpired:
         raise EnsembleError(f"perf_analyzer did not end within {limit_seconds:.0f} s") from None
-    finally:
-        if process is not None:
-            end(process, STOP_SECONDS)
-            if process.stderr is not None:
-                process.stderr.close()
-    if process.returncode:
-        why = reason(messages) or f"exit code {process.returncode}"
-        raise (NoAnswerError if why == _NO_ANSWER else EnsembleError)(f"perf_analyzer failed: {why}")
+    except ProgramError as error:
+        why = reason(error.errors) or f"exit code {error.code}"
+        raise (NoAnswerError if why == _NO_ANSWER else EnsembleError)(f"perf_analyzer failed: {why}") from None
 
 
 def reason(messages: str) -> str:
@@ -101,15 +82,9 @@ def read_csv(path: Path) -> ClientTimes:
 
     Its columns about the server are not used: for an ensemble they are sums over the steps, except for the queue, which
     is that of the ensemble itself and always near 0; the time in the steps' queues is counted as network.
-
-    Raises:
-        EnsembleError: the file is not such a CSV file.
     """
-    try:
-        with path.open(newline="", encoding="utf-8") as stream:
-            (row,) = csv.DictReader(stream)
-        times = [float(row[column]) / 1000 for column in _TIMES]
-        concurrency = 0 if "Request Rate" in row else int(row["Concurrency"])
-        return ClientTimes(concurrency, float(row["Inferences/Second"]), *times)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise EnsembleError(f"this is not a report of perf_analyzer with one row: {error!r}", path=path) from error
+    with path.open(newline="", encoding="utf-8") as stream:
+        (row,) = csv.DictReader(stream)
+    times = [float(row[column]) / 1000 for column in _TIMES]
+    concurrency = 0 if "Request Rate" in row else int(row["Concurrency"])
+    return ClientTimes(concurrency, float(row["Inferences/Second"]), *times)

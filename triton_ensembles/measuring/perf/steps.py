@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import tritonclient.http as http
 
@@ -34,7 +33,7 @@ class Counters:
         failures: requests answered with an error.
         rows: inferences.
         executions: runs of the backend.
-        ns: nanoseconds by phase; "success" is the whole request.
+        ns: nanoseconds by phase; "success" is the whole request. A step of a fused ensemble has compute_infer only.
     """
 
     requests: int
@@ -49,7 +48,7 @@ class Counters:
             self.failures - earlier.failures,
             self.rows - earlier.rows,
             self.executions - earlier.executions,
-            {phase: self.ns[phase] - earlier.ns[phase] for phase in _PHASES},
+            {phase: ns - earlier.ns[phase] for phase, ns in self.ns.items()},
         )
 
     def average_ms(self, phase: str) -> float:
@@ -83,30 +82,6 @@ class StepTimes:
     def compute_ms(self) -> float:
         """The sum of the compute phases."""
         return (self.compute_input_ms or 0.0) + self.compute_infer_ms + (self.compute_output_ms or 0.0)
-
-
-class Steps(Protocol):
-    """Reads the counters of an ensemble's steps from a server."""
-
-    def read(self) -> Any:
-        """The present counters."""
-
-    def times(self, before: Any, after: Any) -> tuple[StepTimes, ...]:
-        """The times between two readings, in the order of the steps."""
-
-
-class DrawnSteps:
-    """The steps of the ensemble ``name``, each a model of its own."""
-
-    def __init__(self, client: http.InferenceServerClient, name: str) -> None:
-        self._client, self._name, self._models = client, name, composing_models(client, name)
-
-    def read(self) -> dict[str, Counters]:
-        """By model."""
-        return {model: read_counters(self._client, model) for model in self._models}
-
-    def times(self, before: Mapping[str, Counters], after: Mapping[str, Counters]) -> tuple[StepTimes, ...]:
-        return tuple(step_times(self._name, model, after[model] - before[model]) for model in self._models)
 
 
 def composing_models(client: http.InferenceServerClient, name: str) -> list[str]:
@@ -143,12 +118,15 @@ def read_counters(client: http.InferenceServerClient, model: str) -> Counters:
 
 def step_times(ensemble: str, model: str, spent: Counters) -> StepTimes:
     """The times of a step from ``spent``, a difference of counters. Its name loses the prefix that the build added."""
+    queue, gathering, distributing = (
+        spent.average_ms(phase) if phase in spent.ns else None for phase in ("queue", "compute_input", "compute_output")
+    )
     return StepTimes(
         step=model.removeprefix(f"{ensemble}."),
-        queue_ms=spent.average_ms("queue"),
-        compute_input_ms=spent.average_ms("compute_input"),
+        queue_ms=queue,
+        compute_input_ms=gathering,
         compute_infer_ms=spent.average_ms("compute_infer"),
-        compute_output_ms=spent.average_ms("compute_output"),
+        compute_output_ms=distributing,
         batch=spent.rows / spent.executions if spent.executions else 0.0,
         executions=spent.executions,
     )

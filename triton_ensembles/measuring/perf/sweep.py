@@ -18,12 +18,12 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.measuring.perf.analyzer import ClientTimes
 from triton_ensembles.measuring.perf.facts import machine, versions
-from triton_ensembles.measuring.perf.fused_steps import FusedSteps, planned_steps
+from triton_ensembles.measuring.perf.fused_steps import fused_counters, planned_steps
 from triton_ensembles.measuring.perf.inputs import Inputs, UserInputs, inputs_for
 from triton_ensembles.measuring.perf.load_generator import LIMIT_SECONDS, LoadGenerator, in_windows
 from triton_ensembles.measuring.perf.report import Point, Report, csv_rows, write_report
 from triton_ensembles.measuring.perf.slowest import Slowest, Window, slowest
-from triton_ensembles.measuring.perf.steps import Counters, DrawnSteps, Steps, StepTimes, read_counters
+from triton_ensembles.measuring.perf.steps import Counters, StepTimes, composing_models, read_counters, step_times
 from triton_ensembles.project.examples.folder import examples_of
 from triton_ensembles.runtime.fused.plan import BATCHES
 from triton_ensembles.triton.home import find_home
@@ -91,10 +91,11 @@ def measure(
         for name, (repository, source) in models.items():
             try:
                 generator, inputs = _generator(client, server, name, source, Path(folder), load)
-                steps: Steps = DrawnSteps(client, name)
                 if planned := planned_steps(repository, name):
-                    steps = FusedSteps(client, server.metrics_url, name, planned)
-                report = _sweep(generator, client, steps, inputs, read_manifest(repository), load, progress)
+                    count = partial(fused_counters, client, server.metrics_url, name, planned)
+                else:
+                    count = partial(_counters, client, composing_models(client, name))
+                report = _sweep(generator, client, count, inputs, read_manifest(repository), load, progress)
             except (EnsembleError, InferenceServerException, OSError) as error:
                 if not server.alive():
                     raise EnsembleError(f"tritonserver ended on its own under load of {name}") from error
@@ -146,10 +147,14 @@ def _generator(
     return LoadGenerator(find_home(), server, folder, name, load.protocol, load.batch, inputs.arguments), inputs
 
 
+def _counters(client: http.InferenceServerClient, models: Sequence[str]) -> dict[str, Counters]:
+    return {model: read_counters(client, model) for model in models}
+
+
 def _sweep(
     generator: LoadGenerator,
     client: http.InferenceServerClient,
-    steps: Steps,
+    count: Callable[[], dict[str, Counters]],
     inputs: Inputs,
     manifest: Mapping[str, Any],
     load: Load,
@@ -159,12 +164,12 @@ def _sweep(
     concurrencies = sorted(set(load.concurrencies))
     progress(f"[{name}] sending {inputs.about}")
     most = concurrencies[-1]
-    count = max(2 * most, inputs.entries)
-    generator.warm_up(most, count, LIMIT_SECONDS * math.ceil(count / most))
+    first = max(2 * most, inputs.entries)
+    generator.warm_up(most, first, LIMIT_SECONDS * math.ceil(first / most))
     points: list[Point] = []
     needed = load.seconds
     for concurrency in concurrencies:
-        points.append(_point(generator, client, steps, concurrency, needed, progress))
+        points.append(_point(generator, client, count, concurrency, needed, progress))
         needed = points[-1].seconds  # the next concurrency is not faster
         progress(f"[{name}] {points[-1].summary()}")
     return Report(
@@ -185,7 +190,7 @@ def _sweep(
 def _point(
     generator: LoadGenerator,
     client: http.InferenceServerClient,
-    steps: Steps,
+    count: Callable[[], dict[str, Counters]],
     concurrency: int,
     seconds: float,
     progress: Progress,
@@ -193,9 +198,10 @@ def _point(
     name = generator.model
 
     def measure(seconds: float) -> tuple[ClientTimes, Counters, tuple[StepTimes, ...]]:
-        before, steps_before = read_counters(client, name), steps.read()
+        before, steps_before = read_counters(client, name), count()
         times = generator.measure(concurrency, seconds)
-        return times, read_counters(client, name) - before, steps.times(steps_before, steps.read())
+        spent = read_counters(client, name) - before
+        return times, spent, tuple(step_times(name, step, now - steps_before[step]) for step, now in count().items())
 
     (times, spent, times_by_step), seconds = in_windows(
         measure, seconds, lambda line: progress(f"[{name}] concurrency {concurrency}: {line}")

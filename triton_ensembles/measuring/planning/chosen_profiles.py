@@ -61,9 +61,6 @@ def _of_archive(archive: Path, folder: Path) -> Profile:
     path = profile_file(folder, archive, sha256)
     if path.is_file():
         return read_profile(path, sha256)
-    if namesakes := sorted(folder.glob(f"{path.name.rpartition('-')[0]}-*{_PROFILE}")):
-        message = f"there are only profiles of other archives of this name, such as {namesakes[0].name}"
-        raise EnsembleError(message, path=archive, cure=f"measure this one: {COMMAND} profile {archive}")
     raise EnsembleError("it was not profiled", path=archive, cure=f"measure it first: {COMMAND} profile {archive}")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.spelling import nearest
+from triton_ensembles.ground.spelling import choices
 
 
 @dataclass(frozen=True)
@@ -72,15 +72,10 @@ def _known(name: str) -> dict[str, Any]:
     types = _types()
     if known := types.get(name.removeprefix("ml.")):
         return known
-    family, _, size = name.removeprefix("ml.").partition(".")
-    families = {full.partition(".")[0] for full in types}
-    near = family if family in families else nearest(family, sorted(families)) or ""
-    meant = f"{near}.{size}"
-    if meant not in types:
-        meant = nearest(meant, [full for full in types if full.startswith(f"{near}.")]) or ""
-    hint = f" (did you mean ml.{meant}?)" if meant else ""
-    cure = "give one as SageMaker writes it, such as ml.c7i.2xlarge"
-    raise EnsembleError(f"'{name}' is not an instance type{hint}", cure=cure)
+    family = name.removeprefix("ml.").partition(".")[0]
+    sizes = [f"ml.{full}" for full in types if full.startswith(f"{family}.")]
+    cure = f"write {choices(sizes)}" if sizes else "give one as SageMaker writes it, such as ml.c7i.2xlarge"
+    raise EnsembleError(f"'{name}' is not an instance type", cure=cure)
 
 
 @cache

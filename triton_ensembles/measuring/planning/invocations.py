@@ -4,9 +4,7 @@ AWS keeps no such log: CloudWatch has no metric by model, and CloudTrail does no
 InvokeEndpoint has to write it.
 """
 
-import csv
 import json
-import re
 from array import array
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -15,15 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.files import read_text
+from triton_ensembles.ground.tables import csv_rows, lines_of
 from triton_ensembles.measuring.planning.demand import Floats
 from triton_ensembles.measuring.planning.traffic import Recorded, Traffic
 
 TIMES = ("time", "timestamp", "@timestamp")
 MODELS = ("model", "target_model", "TargetModel")
 
-_LONGEST = 64 << 20  # bytes of a file: some million requests
-_LINE = re.compile(r"[^\n]+")
 _LEAST = 10  # requests
 _GAP_SHARE = 0.05  # of the time: a pause that long may be a hole
 _GAP_REQUESTS = 50  # that would have come in it
@@ -40,9 +36,9 @@ def read_invocations(path: Path) -> Traffic:
     Raises:
         EnsembleError: with the line that has no time or no model.
     """
-    text = read_text(path, _LONGEST).replace("\r\n", "\n").replace("\r", "\n")
+    is_json = next(filter(str.strip, lines_of(path)), "").lstrip().startswith("{")
     seconds, indices, known = array("d"), array("q"), dict[str, int]()
-    for time, name in _json_rows(path, text) if text.lstrip().startswith("{") else _csv_rows(path, text):
+    for time, name in (_json_rows if is_json else _csv_rows)(path):
         seconds.append(time)
         indices.append(known.setdefault(name, len(known)))
     if len(indices) < _LEAST:
@@ -71,49 +67,30 @@ def read_invocations(path: Path) -> Traffic:
     )
 
 
-class _Lines:
-    """The lines that are not empty, one at a time: a list of them would be several times the text."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self.number = 1  # of the latest line
-
-    def __iter__(self) -> Iterator[str]:
-        end = 0
-        for line in _LINE.finditer(self._text):
-            self.number += self._text.count("\n", end, line.start())
-            end = line.start()
-            if not line[0].isspace():
-                yield line[0]
+def _csv_rows(path: Path) -> Iterator[tuple[float, str]]:
+    rows = csv_rows(path)
+    line, header = next(rows, (1, []))
+    columns = [next((header.index(name) for name in names if name in header), -1) for names in (TIMES, MODELS)]
+    if min(columns) < 0:
+        message = "its first line does not name the columns time and model"
+        raise EnsembleError(message, path=path, line=line, cure="write time,model above the values")
+    for line, cells in rows:
+        time, model = (cells[column] if column < len(cells) else "" for column in columns)
+        yield _row(path, line, time, model)
 
 
-def _csv_rows(path: Path, text: str) -> Iterator[tuple[float, str]]:
-    lines = _Lines(text)
-    table = csv.reader(lines)
-    try:
-        header = [word.strip().lstrip("\ufeff") for word in next(table, [])]
-        columns = [next((header.index(name) for name in names if name in header), -1) for names in (TIMES, MODELS)]
-        if min(columns) < 0:
-            message = "its first line does not name the columns time and model"
-            raise EnsembleError(message, path=path, line=lines.number, cure="write time,model above the values")
-        for row in table:
-            time, model = (row[column].strip() if column < len(row) else "" for column in columns)
-            yield _row(path, lines.number, time, model)
-    except csv.Error as error:
-        raise EnsembleError(f"this is not a CSV: {error}", path=path, line=lines.number) from None
-
-
-def _json_rows(path: Path, text: str) -> Iterator[tuple[float, str]]:
-    lines = _Lines(text)
-    for line in lines:
+def _json_rows(path: Path) -> Iterator[tuple[float, str]]:
+    for number, line in enumerate(lines_of(path), 1):
+        if line.isspace():
+            continue
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
-            raise EnsembleError("it is not a JSON object", path=path, line=lines.number, cure="write one object a line")
+            raise EnsembleError("it is not a JSON object", path=path, line=number, cure="write one object a line")
         time, model = (next((value[key] for key in keys if key in value), "") for keys in (TIMES, MODELS))
-        yield _row(path, lines.number, time, model if isinstance(model, str) else "")
+        yield _row(path, number, time, model if isinstance(model, str) else "")
 
 
 def _row(path: Path, line: int, time: object, model: str) -> tuple[float, str]:

@@ -116,7 +116,7 @@ def _saving(best: Choice | None, dedicated: Dedicated) -> str:
     if best is None or dedicated.month <= 0:
         return ""
     share = best.month / dedicated.month
-    return f"; the cheapest above costs {_percent(share)} of it" if share < 1 else ""
+    return f"; the cheapest above costs {_range(100 * share, 100 * share)} % of it" if share < 1 else ""
 
 
 def _grouped(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, list[str]]]:
@@ -128,11 +128,6 @@ def _grouped(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, list[str]]
 
 def _name(choice: Choice) -> str:
     return f"{choice.count} x {choice.host.name} {choice.form}".rstrip()
-
-
-def _percent(share: float) -> str:
-    value = share * 100
-    return f"{value:.0f} %" if value >= 10 or value == 0 else f"{value:.1f} %" if value >= 0.1 else f"{value:.1g} %"
 
 
 def _dollars(value: float) -> str:

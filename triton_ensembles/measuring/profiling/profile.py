@@ -3,23 +3,21 @@
     profile = read_profile(Path("build/profiles/fused/digits.json"))
     profile.loaded[-1].memory.bytes        16 copies of it, beside the empty server
 
-All times are in seconds, all sizes in bytes. A value that was not measured is not there: a profile that is read has
-every field, finite and not negative, or it is refused.
+All times are in seconds, all sizes in bytes. A profile that is read has every field, finite and not negative, or it is
+refused.
 """
 
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import datetime
-from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.files import parse_json, read_bytes, write_file
+from triton_ensembles.ground.files import read_json, write_file
 from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.ground.progress import Progress
 
@@ -33,12 +31,6 @@ _LONGEST = 1 << 20  # bytes of a file
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 _MOST_BYTES = 1 << 60
 _MOST_SECONDS = 1e6
-
-
-def _is_date(text: str) -> str:
-    if datetime.fromisoformat(text).tzinfo is None:
-        raise ValueError("it has no time zone")
-    return text
 
 
 Bytes = Annotated[int, Field(ge=0, le=_MOST_BYTES)]
@@ -100,12 +92,6 @@ class Answers:
     p99_seconds: SomeSeconds
     core_seconds: Seconds
 
-    @model_validator(mode="after")
-    def _percentiles_ascend(self) -> Self:
-        if not self.p50_seconds <= self.p95_seconds <= self.p99_seconds:
-            raise ValueError("its percentiles do not ascend from p50_seconds to p99_seconds")
-        return self
-
 
 @dataclass(frozen=True, config=_STRICT)
 class Machine:
@@ -158,7 +144,7 @@ class Profile:
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     ensemble: Name
     form: Literal["drawn", "fused"]
-    created: Annotated[str, AfterValidator(_is_date)]
+    created: Name
     packed_bytes: SomeBytes
     unpacked_bytes: SomeBytes
     temporary_bytes: Bytes
@@ -177,16 +163,6 @@ class Profile:
     kept_bytes: Bytes | None = None
     beside: Answers | None = None
 
-    @model_validator(mode="after")
-    def _is_complete(self) -> Self:
-        counts = [entry.models for entry in self.loaded]
-        if counts[0] != 1 or any(fewer >= more for fewer, more in pairwise(counts)):
-            raise ValueError("'loaded' does not begin with 1 copy and ascend")
-        kinds = [(entry.concurrency, entry.batch) for entry in self.answers]
-        if len(set(kinds)) < len(kinds):
-            raise ValueError("'answers' has the same concurrency and batch twice")
-        return self
-
 
 def read_profile(path: Path, sha256: str = "") -> Profile:
     """The profile in the JSON file at ``path``.
@@ -195,19 +171,15 @@ def read_profile(path: Path, sha256: str = "") -> Profile:
         sha256: of the archive that it has to be of.
 
     Raises:
-        EnsembleError: it cannot be read, is of another schema, has a key too many, too few or with an impossible value,
-            or is the profile of another archive.
+        EnsembleError: it is of another schema, has a key too many, too few or with an impossible value, or is the
+            profile of another archive.
     """
     try:
-        value = parse_json(read_bytes(path, _LONGEST))
-    except OSError as error:
-        raise _unusable(f"this profile cannot be read: {error.strerror}", path) from error
+        value = read_json(path, _LONGEST)
     except ValueError as error:
         raise _unusable(f"this is not a profile, but no JSON: {error}", path) from error
-    if not isinstance(value, dict) or "schema" not in value:
-        raise _unusable("this is not a profile of an archive: it has no 'schema'", path)
-    if (schema := value.pop("schema")) != SCHEMA or not isinstance(schema, int) or isinstance(schema, bool):
-        raise _unusable(f"this profile has schema {_short(schema)}, and {SCHEMA} is known here", path)
+    if not isinstance(value, dict) or value.pop("schema", None) != SCHEMA:
+        raise _unusable(f"this is not a profile of schema {SCHEMA}, which is known here", path)
     try:
         # From text once more: a strict tuple is a list there, and a float may be written as 1.
         profile = _PROFILE.validate_json(json.dumps(value))
@@ -229,8 +201,6 @@ def document(profile: Profile) -> dict[str, Any]:
 
 
 _PROFILE = TypeAdapter(Profile)
-_MISSING_KEY = ("missing", "missing_argument")  # pydantic's names of faults, of JSON and of arguments
-_UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")
 
 
 def _unusable(message: str, path: Path) -> EnsembleError:
@@ -238,23 +208,8 @@ def _unusable(message: str, path: Path) -> EnsembleError:
 
 
 def _first_fault(error: ValidationError) -> str:
-    """The place of the first fault and its kind. An unknown key is the cause where another is missing."""
-    fault = min(error.errors(include_url=False), key=lambda fault: fault["type"] not in _UNKNOWN_KEY)
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"])
-    place = "".join(parts).removeprefix(".")
-    kind, message = fault["type"], fault["msg"].removeprefix("Value error, ")
-    if kind in _MISSING_KEY:
-        return f"it has no '{place}'"
-    if kind in _UNKNOWN_KEY:
-        return f"it has an unknown key '{place}'"
-    if kind == "value_error":
-        return f"'{place}': {message}" if place else message
-    return f"'{place}' is {_short(fault['input'])}: {message[:1].lower()}{message[1:]}"
-
-
-def _short(value: object) -> str:
-    text = json.dumps(value, default=str)
-    return text if len(text) <= 40 else f"{text[:37]}…"
+    fault = error.errors(include_url=False)[0]
+    return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
 
 
 _SUFFIX = ".tar.gz"

@@ -12,7 +12,6 @@ They follow from the ensemble: its steps, their backends and their files. What e
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from triton_ensembles.building.planned.model_selection import written_backend
 from triton_ensembles.building.planned.plan import BuildPlan, find_ensemble, read_models
@@ -36,26 +35,19 @@ _DELAYS_US = (0, 100, 250, 500, 1000, 2000, 5000, 10000)
 _MOST_DELAY = 0.5  # of the bound of the latency
 
 
-@dataclass(frozen=True)
 class Knobs:
-    """The settings in the order in which they are tried, and what is left as it is, with the reason."""
-
-    settings: tuple[Setting, ...]
-    notes: tuple[str, ...]
-
-
-def knobs_of(plan: BuildPlan, cores: int, p99_ms: float | None, *, lower_precision: bool) -> Knobs:
     """The settings of the ensemble that ``plan`` builds, for a machine with this many cores.
 
     Args:
         p99_ms: the bound of the latency, if there is one.
         lower_precision: whether bf16 may be tried: there are requests whose answers can be compared.
+
+    Attributes:
+        settings: in the order in which they are tried.
+        notes: what is left as it is, with the reason.
     """
-    return _Steps(plan, cores, p99_ms, lower_precision).knobs()
 
-
-class _Steps:
-    def __init__(self, plan: BuildPlan, cores: int, p99_ms: float | None, lower_precision: bool) -> None:
+    def __init__(self, plan: BuildPlan, cores: int, p99_ms: float | None, *, lower_precision: bool) -> None:
         self._plan, self._cores, self._lower_precision = plan, cores, lower_precision
         self._written = read_models(plan.folder)
         self._ensemble = find_ensemble(plan.folder, self._written)
@@ -64,9 +56,10 @@ class _Steps:
         self._steps = sorted(steps, key=lambda step: (step not in plan.selected, step))
         longest = None if p99_ms is None else p99_ms * 1000 * _MOST_DELAY
         self._delays = tuple(delay for delay in _DELAYS_US if longest is None or delay <= longest)
-        self._notes: list[str] = []
+        self.notes: list[str] = []
+        self.settings = tuple(setting for setting in self._every() if len(setting.values) > 1)
 
-    def knobs(self) -> Knobs:
+    def _every(self) -> list[Setting]:
         settings = [
             *(setting for step in self._steps for setting in self._engine(step)),
             *self._carried(self._instances(), "instances"),
@@ -75,7 +68,7 @@ class _Steps:
         ]
         if not self._plan.target.fuses:
             settings += [setting for step in self._steps for setting in (*self._preferred(step), *self._rows(step))]
-        return Knobs(tuple(setting for setting in settings if len(setting.values) > 1), tuple(self._notes))
+        return settings
 
     def _carried(self, settings: Iterator[Setting], key: str) -> list[Setting]:
         """A fused ensemble has as many instances, and as long a delay, as the step with most: one setting for all."""
@@ -86,7 +79,7 @@ class _Steps:
         least = max((_number(setting.present) for setting in by_step if setting is not first), default=0)
         values = tuple(value for value in first.values if _number(value) >= least)
         if len(by_step) > 1:
-            self._notes.append(f"{key}: the fused model has the most of its steps; {first.step} sets it for all")
+            self.notes.append(f"{key}: the fused model has the most of its steps; {first.step} sets it for all")
         return [Setting(first.step, key, values, first.present)]
 
     def _engine(self, step: str) -> Iterator[Setting]:
@@ -102,7 +95,7 @@ class _Steps:
             if self._can_run(recipe, step, backend, precision)
         ]
         if not any(self._groups(step)):
-            self._notes.append(f"{step}: its engine is not tried, because its config.pbtxt has no instance_group")
+            self.notes.append(f"{step}: its engine is not tried, because its config.pbtxt has no instance_group")
             return
         yield Setting(step, "engine", tuple(dict.fromkeys([present, *values])), present, scale=False)
 
@@ -121,10 +114,10 @@ class _Steps:
             selected = self._plan.selected.get(step)
             from_recipe = selected is not None and step in self._plan.recipe.engines
             if not from_recipe and any(group.kind == ModelInstanceGroup.KIND_GPU for group in groups):
-                self._notes.append(f"{step}: its instances are those of the gpu target (KIND_GPU), and are not tried")
+                self.notes.append(f"{step}: its instances are those of the gpu target (KIND_GPU), and are not tried")
                 continue
             if len(groups) > 1 or (from_recipe and not groups):
-                self._notes.append(f"{step}: its instances are not tried: it has {len(groups)} groups of them")
+                self.notes.append(f"{step}: its instances are not tried: it has {len(groups)} groups of them")
                 continue
             counts: set[Value] = {count for count in _COUNTS if count <= self._cores}
             yield Setting(step, "instances", _scale({*counts, present or 1}), present or 1)
@@ -166,7 +159,7 @@ class _Steps:
             return
         sizes = list(config.dynamic_batching.preferred_batch_size)
         if len(sizes) > 1:
-            self._notes.append(f"{step}: its preferred batch sizes {sizes} stay as they are")
+            self.notes.append(f"{step}: its preferred batch sizes {sizes} stay as they are")
             return
         present: Value = sizes[0] if sizes else None
         powers: set[Value] = {size for size in (4, 8, 16, 32, 64) if size < config.max_batch_size}
@@ -179,7 +172,7 @@ class _Steps:
         if not present or not least or not self._plan.configs[step].HasField("dynamic_batching"):
             return
         if any(model.path.endswith(".plan") for model in self._plan.recipe.models_of(step)):
-            self._notes.append(f"{step}: its max_batch_size stays, because the profiles of its TensorRT plan end there")
+            self.notes.append(f"{step}: its max_batch_size stays, because the profiles of its TensorRT plan end there")
             return
         values: set[Value] = {least, present}
         if written_backend(self._plan.configs[step]) != "dali":  # whose batches of decoded images are large

@@ -15,6 +15,7 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import InlineTable, Table
 
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import parse_toml
 
 Keys = tuple[str, ...]
 
@@ -25,10 +26,7 @@ def edit_recipe(text: str, path: Path, values: Mapping[Keys, str | int]) -> str:
     Raises:
         EnsembleError: the text is not TOML, or says it in a way that cannot be edited; it names the file.
     """
-    try:
-        recipe = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise EnsembleError(f"this is not TOML: {error}", path=path) from error
+    recipe = parse_toml(text, path)
     for keys, value in values.items():
         edited = copy.deepcopy(recipe)
         table = edited

@@ -20,7 +20,7 @@ from triton_ensembles.measuring.perf.facts import machine, versions
 from triton_ensembles.measuring.tuning.bench import Load, ServedBench
 from triton_ensembles.measuring.tuning.edits import Files
 from triton_ensembles.measuring.tuning.goal import Goal
-from triton_ensembles.measuring.tuning.knobs import Knobs, knobs_of
+from triton_ensembles.measuring.tuning.knobs import Knobs
 from triton_ensembles.measuring.tuning.report import TuningReport
 from triton_ensembles.measuring.tuning.search import Budget, RejectedError, Search
 from triton_ensembles.measuring.tuning.space import Setting
@@ -58,9 +58,9 @@ def read_subject(folder: Path, target: Target, places: Places, goal: Goal, keep:
     """
     plan, examples = plan_build(folder, target, places.root), read_examples(folder)
     cores = len(os.sched_getaffinity(0))
-    knobs = knobs_of(plan, cores, goal.p99_ms, lower_precision=bool(list(examples.rows())))
+    knobs = Knobs(plan, cores, goal.p99_ms, lower_precision=bool(list(examples.rows())))
     settings = _without(keep, knobs, folder)
-    return Subject(plan, examples, settings, knobs.notes, Files(plan, settings))
+    return Subject(plan, examples, settings, tuple(knobs.notes), Files(plan, settings))
 
 
 def tune(

@@ -34,10 +34,6 @@ def answer_lines(result: http.InferResult, request: Request | None = None) -> li
 def _shown(show: Path, request: Request, outputs: dict[str, Array]) -> list[str]:
     try:
         return [str(line) for line in runpy.run_path(str(show))["show"](request.inputs, outputs)]
-    except KeyError as error:
-        if error.args == ("show",):
-            raise EnsembleError("there is no show(inputs, outputs) here", path=show, cure="define it") from error
-        raise EnsembleError(f"show failed: there is no {error}", path=show) from error
     except Exception as error:
         raise EnsembleError(f"show failed: {type(error).__name__}: {error}", path=show) from error
 

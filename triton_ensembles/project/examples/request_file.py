@@ -1,6 +1,5 @@
 """Read a request: JSON as KServe v2 has it, held against the ensemble's config.pbtxt."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -45,12 +44,6 @@ def read_request(path: Path, config: ModelConfig, file: Path | None = None) -> R
 def _parse(path: Path) -> Body:
     try:
         return Body.model_validate(read_json(path, _LARGEST))
-    except OSError as error:
-        raise EnsembleError(f"this cannot be read: {error.strerror}") from error
-    except json.JSONDecodeError as error:
-        raise EnsembleError(f"this is not JSON: {error.msg}", line=error.lineno, cure=_FORM) from error
-    except UnicodeDecodeError as error:
-        raise EnsembleError("this is not JSON: it is not text in UTF-8", cure=_FORM) from error
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the request"
