@@ -216,7 +216,7 @@ def test_values_are_published_once_by_the_minute_in_which_they_came(monkeypatch:
     for now, values in ((59.9, [1.0]), (130.0, [7.0, 0.0, 3.0, 7.0]), (400.0, [1000.0])):
         monkeypatch.setattr("triton_ensembles.endpoint.metrics.minutes.time.time", lambda now=now: now)
         for value in values:
-            minutes.record("ModelLatency", value, "e", "v")
+            minutes.add("AWS/SageMaker", "ModelLatency", "Microseconds", value, ())
     data = minutes.take()["AWS/SageMaker"]
     assert {datum["Timestamp"].timestamp(): datum["StatisticValues"]["Sum"] for datum in data} == {
         0: 1,
@@ -237,7 +237,7 @@ def test_a_recorded_value_is_in_all_three_places() -> None:
     assert one(found, "sagemaker_ModelLatency_microseconds_count", target_model="m") == 2501
     assert one(found, "sagemaker_ModelLatency_microseconds_sum", target_model="m") == 2501 * 2502 / 2
     assert one(found, "sagemaker_ModelLatency_microseconds_bucket", target_model="m", le="1000.0") == 1000
-    last = metrics.latencies.of("e", "v", "m", "ModelLatency")
+    last = metrics.latency("e", "v", "m", "ModelLatency")
     assert last is not None
     assert (last.count, last.p50) == (1000, 2.0015)  # milliseconds, of the last thousand
     data = metrics.minutes.take()["AWS/SageMaker"]

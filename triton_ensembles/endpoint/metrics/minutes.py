@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from triton_ensembles.sagemaker.metric_names import METRICS
-
 _MOST = 50_000  # statistics: with 20 metrics of 20 variants, two hours without a call
 
 Dimensions = tuple[tuple[str, str], ...]  # names and values
@@ -34,14 +32,8 @@ class MinuteStatistics:
     def __init__(self) -> None:
         self._sets: dict[tuple[str, str, str, Dimensions, int], StatisticSet] = {}
 
-    def record(self, name: str, value: float, endpoint: str, variant: str) -> None:
-        """Add a value of one of METRICS to those of the present minute."""
-        metric = METRICS[name]
-        dimensions = (("EndpointName", endpoint), ("VariantName", variant))
-        self.add(metric.namespace, name, metric.unit, value, dimensions)
-
     def add(self, namespace: str, name: str, unit: str, value: float, dimensions: Dimensions) -> None:
-        """Add a value of any metric to those of the present minute."""
+        """Add a value of a metric to those of the present minute."""
         key = (namespace, name, unit, dimensions, int(time.time()) // 60)
         if statistics := self._sets.get(key):
             statistics.add(value)

@@ -37,26 +37,6 @@ class Percentiles:
     p99: float
 
 
-class Latencies:
-    """Recent values (microseconds) by endpoint, variant, target model and metric."""
-
-    def __init__(self) -> None:
-        self._values: dict[tuple[str, str, str, str], deque[float]] = {}
-
-    def record(self, endpoint: str, variant: str, target_model: str, name: str, microseconds: float) -> None:
-        values = self._values.setdefault((endpoint, variant, target_model, name), deque(maxlen=_KEPT))
-        values.append(microseconds)
-
-    def of(self, endpoint: str, variant: str, target_model: str, name: str) -> Percentiles | None:
-        """None where there is no value yet."""
-        values = self._values.get((endpoint, variant, target_model, name))
-        return percentiles(values) if values else None
-
-    def forget(self, endpoint: str) -> None:
-        for key in [key for key in self._values if key[0] == endpoint]:
-            del self._values[key]
-
-
 def percentiles(microseconds: Iterable[float]) -> Percentiles:
     """Percentiles of one value or more, interpolated between neighbors."""
     values = list(microseconds)
@@ -70,7 +50,7 @@ class Metrics:
     def __init__(self) -> None:
         self.prometheus = Prometheus()
         self.minutes = MinuteStatistics()
-        self.latencies = Latencies()
+        self._latest: dict[tuple[str, str, str, str], deque[float]] = {}  # microseconds
 
     def invocation(self, call: Call, seconds: float) -> None:
         """Record a call of InvokeEndpoint that took ``seconds``."""
@@ -92,12 +72,19 @@ class Metrics:
     ) -> None:
         """One value of a metric of names.METRICS, in its unit; "" where a label does not apply."""
         self.prometheus.record(name, value, endpoint, variant, target_model, instance)
-        if METRICS[name].namespace != LOCAL:
-            self.minutes.record(name, value, endpoint, variant)
+        metric = METRICS[name]
+        if metric.namespace != LOCAL:
+            dimensions = (("EndpointName", endpoint), ("VariantName", variant))
+            self.minutes.add(metric.namespace, name, metric.unit, value, dimensions)
         if name in _TIMED:
-            self.latencies.record(endpoint, variant, target_model, name, value)
+            self._latest.setdefault((endpoint, variant, target_model, name), deque(maxlen=_KEPT)).append(value)
+
+    def latency(self, endpoint: str, variant: str, target_model: str, name: str) -> Percentiles | None:
+        """Of the latest values of a time; None where there is none yet."""
+        values = self._latest.get((endpoint, variant, target_model, name))
+        return percentiles(values) if values else None
 
     def forget_endpoint(self, endpoint: str) -> None:
         """Drop what is known of an endpoint that is deleted, but for CloudWatch's minutes."""
         self.prometheus.keep(endpoint, (), ())
-        self.latencies.forget(endpoint)
+        self._latest = {key: values for key, values in self._latest.items() if key[0] != endpoint}

@@ -70,10 +70,10 @@ def latencies(endpoint: str, view: VariantView, metrics: Metrics, steps: Iterabl
     variant, steps = view.plan.name, list(steps)
     orders = {row.model.target_model: row.model.order for row in view.rows}
     for model in view.timed:
-        if metrics.latencies.of(endpoint, variant, model, "ModelLatency") is None:
+        if metrics.latency(endpoint, variant, model, "ModelLatency") is None:
             continue  # it has not answered yet
         for metric, step in _LATENCIES.items():
-            if recent := metrics.latencies.of(endpoint, variant, model, metric):
+            if recent := metrics.latency(endpoint, variant, model, metric):
                 yield StepTimes(model, step, recent.count, p50=recent.p50, p90=recent.p90, p99=recent.p99)
         order = (model, *orders[model])
         own = sorted((time for time in steps if time.target_model == model), key=lambda time: time.step)
