@@ -10,7 +10,6 @@ from triton_ensembles.endpoint.hosting import errors
 from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.objects import DownloadFailed, ObjectMissing, split_url
 from triton_ensembles.endpoint.hosting.report import Report
-from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.sagemaker.extraction import ExtractionError
 
 ENDED_STUB_CURE = (
@@ -50,20 +49,12 @@ def not_loaded(
     if not any(path.is_file() for path in folder.glob("**/config.pbtxt")):
         detail = "the archive does not have a model in it"
         cure = "put the models' folders, with config.pbtxt, at the archive's root"
-    elif (built_for := _python_of(folder)) not in ("", python):
+    elif (built_for := python_of({"": folder})) not in ("", python):
         detail += f"; the archive was built for Python {built_for}, and this container's steps run Python {python}"
         cure = (
             "build it for the image's Python (--image RELEASE, also with --target fused), or name an image of its own"
         )
     return _load_failed(target_model, detail, message, cure, status)
-
-
-def _python_of(folder: Path) -> str:
-    """The Python that an archive of this project was built for, such as "3.10"; "" if that does not matter."""
-    try:
-        return python_of({"": folder})
-    except EnsembleError:  # somebody else's manifest.json
-        return ""
 
 
 def _load_failed(target_model: str, detail: str, message: str, cure: str, status: int = 0) -> errors.ModelError:
