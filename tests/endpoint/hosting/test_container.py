@@ -72,12 +72,6 @@ async def test_a_port_that_is_not_a_number_is_named(host: Host) -> None:
         await host.start(environment={"SAGEMAKER_TRITON_METRICS_PORT": "many"})
 
 
-async def test_a_folder_that_a_shell_would_split_is_refused(host: Host, tmp_path: Path) -> None:
-    host.root = tmp_path / "my folder"
-    with pytest.raises(HostingError, match="may only have letters, digits"):
-        await host.start()
-
-
 def test_a_log_that_has_grown_too_large_is_emptied_in_place(tmp_path: Path) -> None:
     log = tmp_path / "endpoint.log"
     with log.open("ab") as server:
