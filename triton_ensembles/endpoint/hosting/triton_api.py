@@ -19,6 +19,7 @@ from yarl import URL
 from triton_ensembles.endpoint.hosting.call_order import CallOrder
 from triton_ensembles.endpoint.hosting.request import Invocation, Pieces, Reply
 from triton_ensembles.triton.log import read_log
+from triton_ensembles.triton.repository_api import error_in
 
 TARGET_MODEL = "X-Amzn-SageMaker-Target-Model"
 _WHOLE = 64 << 10  # bytes; replies up to this size are read at once
@@ -92,7 +93,7 @@ class TritonApi:
                 session = self._new_connections if self._busy else self._session
                 answer = await self._request(session, "POST", path, _headers(request), body)
                 if answer.status >= 400:
-                    raise ContainerAnswered(answer.status, _message(await answer.read()))
+                    raise ContainerAnswered(answer.status, error_in(await answer.read()))
                 length = answer.content_length
                 small = length is not None and length <= _WHOLE
                 reply = await answer.read() if small else Pieces(answer, seconds)
@@ -125,7 +126,7 @@ class TritonApi:
             try:
                 with _died_if_broken():
                     answer = await self._request(self._new_connections, method, path, headers, body.encode())
-                    message = _message(await answer.read())
+                    message = error_in(await answer.read())
                 self._busy -= 1  # not of a load that is given up: its thread stays busy, and so do its connections
             finally:
                 watch.cancel()
@@ -198,10 +199,3 @@ def _headers(request: Invocation) -> dict[str, str]:
         "Content-Length": None if request.content_length is None else str(request.content_length),
     }
     return {name: value for name, value in headers.items() if value is not None}
-
-
-def _message(body: bytes) -> str:
-    """The text of ``{"error": "…"}``, or the body as it is."""
-    with contextlib.suppress(ValueError, KeyError, TypeError):
-        return str(json.loads(body)["error"])
-    return body.decode(errors="replace")
