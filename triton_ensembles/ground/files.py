@@ -1,5 +1,6 @@
 """Atomic writes, digests of files and values, and locks between processes."""
 
+import csv
 import fcntl
 import hashlib
 import json
@@ -185,6 +186,12 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
         raise EnsembleError("this TOML is nested too deeply", path=path) from None
     except ValueError as error:  # a number of thousands of digits
         raise EnsembleError(f"this TOML cannot be read: {error}", path=path) from error
+
+
+def table_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a table of this package: CSV, with lines of comments that begin with #."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
 
 
 def digest(value: Any) -> str:
