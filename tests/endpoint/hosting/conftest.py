@@ -142,7 +142,7 @@ class Host:
         return archives.values(await self.send(target, archives.body(*(numbers or (1.0,)))))
 
     async def send(self, target: str | None, body: bytes, content_type: str = "application/json") -> bytes:
-        reply = await self.variant.invoke(Invocation(body, target, content_type))
+        reply = await self.variant.invoke(Invocation(body, target, {"Content-Type": content_type}))
         return await whole(reply)
 
     async def model_error(self, target: str | None, message: str, status: int, *numbers: float) -> ModelError:

@@ -107,7 +107,7 @@ async def test_this_projects_archives_are_served_and_leave_no_environment_behind
 async def answer(host: Host, target: str, request: Request) -> http.InferResult:
     body, length = http.InferenceServerClient.generate_request_body(request.infer_inputs())
     content_type = f"application/vnd.sagemaker-triton.binary+json;json-header-size={length}"
-    reply = await host.variant.invoke(Invocation(body, target, content_type))
+    reply = await host.variant.invoke(Invocation(body, target, {"Content-Type": content_type}))
     assert isinstance(reply.body, bytes)
     header = int(reply.headers["Content-Type"].rpartition("=")[2])
     return http.InferenceServerClient.parse_response_body(reply.body, header_length=header)

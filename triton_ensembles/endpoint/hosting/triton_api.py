@@ -83,6 +83,11 @@ class TritonApi:
         head) within ``seconds``.
         """
         started = time.perf_counter()
+        headers = dict(request.headers)
+        if request.target_model is not None:
+            headers[TARGET_MODEL] = request.target_model
+        if request.content_length is not None:
+            headers["Content-Length"] = str(request.content_length)
         async with asyncio.timeout(seconds):
             with self._order.request() as begin, _died_if_broken():
                 body = request.body
@@ -91,14 +96,14 @@ class TritonApi:
                 else:
                     body = _before_the_last(body, begin)
                 session = self._new_connections if self._busy else self._session
-                answer = await self._request(session, "POST", path, _headers(request), body)
+                answer = await self._request(session, "POST", path, headers, body)
                 if answer.status >= 400:
                     raise ContainerAnswered(answer.status, error_in(await answer.read()))
                 length = answer.content_length
                 small = length is not None and length <= _WHOLE
                 reply = await answer.read() if small else Pieces(answer, seconds)
-        headers = {"Content-Type": content_type} if (content_type := answer.headers.get("Content-Type")) else {}
-        return Reply(answer.status, headers, reply, length, time.perf_counter() - started)
+        kept = {"Content-Type": content_type} if (content_type := answer.headers.get("Content-Type")) else {}
+        return Reply(answer.status, kept, reply, length, time.perf_counter() - started)
 
     async def has_ended(self) -> bool:
         """Whether the server has ended, or does so in a moment: its connections close a little earlier."""
@@ -186,16 +191,3 @@ async def _before_the_last(pieces: AsyncIterator[bytes], begin: Callable[[], Awa
         last = piece
     await begin()
     yield last
-
-
-def _headers(request: Invocation) -> dict[str, str]:
-    """InvokeEndpoint's headers as the container sees them on SageMaker; only those that the client sent."""
-    headers = {
-        "Content-Type": request.content_type,
-        "Accept": request.accept,
-        TARGET_MODEL: request.target_model,
-        "X-Amzn-SageMaker-Custom-Attributes": request.custom_attributes,
-        "X-Amzn-SageMaker-Inference-Id": request.inference_id,
-        "Content-Length": None if request.content_length is None else str(request.content_length),
-    }
-    return {name: value for name, value in headers.items() if value is not None}
