@@ -15,8 +15,9 @@ import pytest
 
 from tests.endpoint.hosting import archives
 from triton_ensembles.endpoint.hosting.errors import ModelError
+from triton_ensembles.endpoint.hosting.faults import object_missing
 from triton_ensembles.endpoint.hosting.model import Model
-from triton_ensembles.endpoint.hosting.objects import ObjectMissing, S3Objects
+from triton_ensembles.endpoint.hosting.objects import S3Objects
 from triton_ensembles.endpoint.hosting.request import Invocation, Reply
 from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec, VariantPlan
 from triton_ensembles.endpoint.hosting.variant import Variant
@@ -49,7 +50,7 @@ class FolderBucket(S3Objects):
     def _file(self, url: str) -> Path:
         file = (self._folder / url.removeprefix("s3://models/")).resolve()
         if not (file.is_relative_to(self._folder.resolve()) and file.is_file()):
-            raise ObjectMissing(f"the object '{url}' does not exist")
+            raise object_missing("models", url)
         return file
 
 

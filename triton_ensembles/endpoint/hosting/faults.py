@@ -8,7 +8,6 @@ from pathlib import Path
 from triton_ensembles.archive.manifest import python_of
 from triton_ensembles.endpoint.hosting import errors
 from triton_ensembles.endpoint.hosting.model import Model
-from triton_ensembles.endpoint.hosting.objects import DownloadFailed, ObjectMissing, split_url
 from triton_ensembles.endpoint.hosting.report import Report
 from triton_ensembles.sagemaker.extraction import ExtractionError
 
@@ -19,16 +18,20 @@ ENDED_STUB_CURE = (
 OUT_OF_RESOURCES = 507  # the container's status when memory runs out; the platform's own too, when a budget is used up
 
 
+def object_missing(bucket: str, key: str) -> errors.ValidationError:
+    place = f"bucket: {bucket}, key: {key}"
+    message = f"Failed to download model data({place}). Please ensure that there is an object located at the URL"
+    cure = "upload the archive, or correct TargetModel (it is added to ModelDataUrl)"
+    return errors.ValidationError(message, cure=cure)
+
+
+def not_downloaded(reason: str, cure: str = "try again") -> errors.ServiceUnavailable:
+    """For an object that exists, but could not be downloaded completely."""
+    return errors.ServiceUnavailable(f"Failed to download model data: {reason}", cure=cure)
+
+
 def not_on_disk(url: str, error: BaseException) -> errors.HostingError | None:
-    """For a download or an extraction that failed; None for an unexpected error."""
-    if isinstance(error, ObjectMissing):
-        place = "bucket: {}, key: {}".format(*split_url(url))
-        message = f"Failed to download model data({place}). Please ensure that there is an object located at the URL"
-        cure = "upload the archive, or correct TargetModel (it is added to ModelDataUrl)"
-        return errors.ValidationError(message, cure=cure)
-    if isinstance(error, DownloadFailed):
-        message = f"Failed to download model data: {error.message}"
-        return errors.ServiceUnavailable(message, cure=error.cure or "try again")
+    """For a damaged archive, or a download that took too long; None for any other error."""
     if isinstance(error, ExtractionError):
         message = f'Failed to extract model data archive from URL "{url}": {error.message} ({error.rule})'
         return errors.ValidationError(message, cure=error.cure)
