@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-import requests
 import tritonclient.http as http
 
 from checkout import ENSEMBLES
@@ -21,10 +20,6 @@ from triton_ensembles.project.examples.folder import read_examples
 from triton_ensembles.project.examples.request import Request
 
 pytestmark = pytest.mark.anyio
-
-
-def metrics(url: str) -> str:
-    return requests.get(f"http://{url}/metrics", timeout=60).text
 
 
 async def test_a_port_in_the_environment_is_not_used_and_an_event_says_so(host: Host) -> None:
