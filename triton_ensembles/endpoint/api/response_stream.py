@@ -59,4 +59,5 @@ def _message(kind: str, name: str, content_type: str, payload: bytes | bytearray
     from moto.core.eventstream import EventStreamEncoder  # 10 MiB, for the few who ask for a stream
 
     headers = {f":{kind}-type": name, ":content-type": content_type, ":message-type": kind}
-    return EventStreamEncoder().encode_message(headers, bytes(payload))
+    message: bytes = EventStreamEncoder().encode_message(headers, bytes(payload))
+    return message
