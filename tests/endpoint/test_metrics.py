@@ -149,7 +149,7 @@ def test_an_unpacked_environment_is_shown_wherever_the_disk_is(
 
     wait_until(left)
     assert 32 << 20 <= one(samples(local, "leaks"), "sagemaker_UnpackedEnvironments_bytes", instance="0") < 33 << 20
-    assert "32 MiB of it in /tmp" in page(local)
+    assert "32.0 MiB of it in /tmp" in page(local)
     names = {each["MetricName"] for each in local.client("cloudwatch").list_metrics()["Metrics"]}
     assert "DiskUtilization" in names and "UnpackedEnvironments" not in names
 
