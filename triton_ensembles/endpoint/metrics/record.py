@@ -1,7 +1,7 @@
 """Records everything that happens on the platform, for Prometheus, CloudWatch and the status page."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from statistics import quantiles
 
@@ -27,21 +27,11 @@ class Call:
     failed: bool = False  # the container gave no answer
 
 
-@dataclass(frozen=True)
-class Percentiles:
-    """Milliseconds, of the last ``count`` values."""
-
-    count: int
-    p50: float
-    p90: float
-    p99: float
-
-
-def percentiles(microseconds: Iterable[float]) -> Percentiles:
-    """Percentiles of one value or more, interpolated between neighbors."""
+def percentiles(microseconds: Iterable[float]) -> tuple[float, float, float]:
+    """The 50th, 90th and 99th of one value or more, in milliseconds, interpolated between neighbors."""
     values = list(microseconds)
     cuts = quantiles(values, n=100, method="inclusive") if len(values) > 1 else values * 99
-    return Percentiles(len(values), cuts[49] / 1000, cuts[89] / 1000, cuts[98] / 1000)
+    return cuts[49] / 1000, cuts[89] / 1000, cuts[98] / 1000
 
 
 class Metrics:
@@ -79,10 +69,9 @@ class Metrics:
         if name in _TIMED:
             self._latest.setdefault((endpoint, variant, target_model, name), deque(maxlen=_KEPT)).append(value)
 
-    def latency(self, endpoint: str, variant: str, target_model: str, name: str) -> Percentiles | None:
-        """Of the latest values of a time; None where there is none yet."""
-        values = self._latest.get((endpoint, variant, target_model, name))
-        return percentiles(values) if values else None
+    def latest(self, endpoint: str, variant: str, target_model: str, name: str) -> Collection[float]:
+        """The latest values of a time, in microseconds."""
+        return self._latest.get((endpoint, variant, target_model, name), ())
 
     def forget_endpoint(self, endpoint: str) -> None:
         """Drop what is known of an endpoint that is deleted, but for CloudWatch's minutes."""
