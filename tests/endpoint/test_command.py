@@ -27,7 +27,7 @@ from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.processes import children, descendants
+from triton_ensembles.ground.processes import descendants
 from triton_ensembles.pytest_plugin.running_server import RunningServer
 
 
@@ -86,7 +86,7 @@ def test_a_signal_lets_running_requests_end_and_leaves_nothing_but_logs(
         answer = pool.submit(ask, runtime, "e", "slow.tar.gz", 2)
         wait_until(gate.reached)
         processes = [local.pid, *descendants(local.pid)]
-        regions = list(Path("/dev/shm").glob(f"triton_ensembles_{children(local.pid)[0]}_*"))
+        regions = list(Path("/dev/shm").glob(f"triton_ensembles_{descendants(local.pid)[0]}_*"))
         private = [*regions, tmp_path / "root" / "logs", tmp_path / "root" / "run"]
         assert regions and not [path for path in private if path.stat().st_mode & 0o077], "another user may read it"
         assert len(processes) >= 4  # the server, S3, tritonserver, the model's Python
@@ -120,7 +120,7 @@ def test_kill_9_leaves_no_process(tmp_path: Path, tmp_path_factory: pytest.TempP
         serve_slow_model(local, f"{start}open({str(note)!r}, 'w').write(str(p.pid))")
         processes = [local.pid, *descendants(local.pid)]
         assert int(note.read_text()) in processes
-        (server,) = children(local.pid)
+        server = descendants(local.pid)[0]
         assert list(Path("/dev/shm").glob(f"triton_ensembles_{server}_*"))
         os.kill(server if killed == "the endpoint" else local.pid, signal.SIGKILL)
         assert wait_for_end(processes) == []

@@ -15,7 +15,7 @@ import requests
 from tests.gateway.client import named, send
 from tests.gateway.repository import write
 from tests.triton.test_server import wait_until
-from triton_ensembles.ground.processes import children, descendants
+from triton_ensembles.ground.processes import descendants
 from triton_ensembles.triton.gateway_server import GatewayServer
 
 
@@ -35,7 +35,7 @@ def test_requests_under_way_are_answered_at_sigterm(tmp_path: Path) -> None:
 def test_the_container_ends_when_triton_does_and_says_so(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with GatewayServer(write(tmp_path / "models"), log=log) as server:
-        os.kill(children(server.pid)[0], signal.SIGKILL)
+        os.kill(descendants(server.pid)[0], signal.SIGKILL)
         wait_until(lambda: not server.alive())
     assert "tritonserver ended on its own with signal 9, so the container ends" in log.read_text()
 

@@ -132,11 +132,6 @@ def has_ended(pid: int) -> bool:
         return True
 
 
-def children(pid: int) -> list[int]:
-    """The process ids of the children of ``pid``; empty when it has ended."""
-    return [family[0].id for family in families(pid)]
-
-
 def descendants(pid: int) -> list[int]:
     """The process ids of all children of ``pid`` and of their children; empty when it has ended."""
     return [process.id for family in families(pid) for process in family]
