@@ -105,6 +105,8 @@ def _put(folder: Path, files: Mapping[str, Path]) -> None:
 
     Triton refuses links that lead out of a backend's folder, so its own files are copies.
     """
+    if folder.is_symlink():  # to this package's own folder: the Python that runs it was this one before
+        folder.unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
     for name, source in files.items():
         path, ours = folder / name, name not in (*Installation.PYTHON_BACKEND, STUB)
