@@ -48,9 +48,10 @@ class FolderBucket(S3Objects):
         await asyncio.to_thread(shutil.copyfile, self._file(url), destination)
 
     def _file(self, url: str) -> Path:
-        file = (self._folder / url.removeprefix("s3://models/")).resolve()
+        key = url.removeprefix("s3://models/")
+        file = (self._folder / key).resolve()
         if not (file.is_relative_to(self._folder.resolve()) and file.is_file()):
-            raise object_missing("models", url)
+            raise object_missing("models", key)
         return file
 
 
