@@ -3,10 +3,7 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from triton_ensembles.archive.manifest import MANIFEST, python_of
-from triton_ensembles.ground.errors import EnsembleError
 
 
 def unpacked(folder: Path, name: str, **manifest: str) -> Path:
@@ -21,9 +18,3 @@ def test_one_python_serves_what_does_not_matter_too(tmp_path: Path) -> None:
     repositories["old"] = unpacked(tmp_path, "old")
     assert python_of(repositories) == "3.10"
     assert python_of({"any": repositories["any"], "no manifest": tmp_path}) == ""
-
-
-def test_a_damaged_manifest_is_named(tmp_path: Path) -> None:
-    (tmp_path / MANIFEST).write_text("[]")
-    with pytest.raises(EnsembleError, match="this is not a manifest; build the archive again"):
-        python_of({"a": tmp_path})

@@ -163,7 +163,6 @@ def test_the_nearest_pyproject_counts_within_the_git_repository(tmp_path: Path) 
     ("table", "words"),
     [
         ('ignore = ["max-batch-size-negativ"]', "pyproject.toml:2: [tool.triton-ensembles.check] names a rule"),
-        ('ignore = ["environment-import-later"]', "it is a part of 'environment-import-missing' now"),
         ('ignores = ["version-missing"]', "names a key 'ignores', which does not exist; did you mean 'ignore'?"),
         ('ignore = "version-missing"', 'write ignore = ["rule-id"]'),
         ("per-file-ignores = []", "per-file-ignores is not a table"),

@@ -74,7 +74,6 @@ def test_explain_without_a_name_lists_all_rules() -> None:
         ("max-batch-size", "did you mean 'max-batch-size-negative'?"),
         ("step_model_mising", "did you mean 'step-model-missing'?"),
         ("xyz", "check --explain lists the rules"),
-        ("environment-import-later", "it is a part of 'environment-import-missing' now"),
     ],
 )
 def test_an_unknown_rule_is_refused(name: str, words: str) -> None:

@@ -25,12 +25,10 @@ from tests.triton.test_server import listening, wait_for_end, wait_until
 from triton_ensembles.commands.endpoint import endpoint
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.endpoint.server import run_endpoint
 from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.processes import children, descendants
+from triton_ensembles.ground.processes import descendants
 from triton_ensembles.pytest_plugin.running_server import RunningServer
-from triton_ensembles.triton.ports import Ports
 
 
 def serve_slow_model(local: LocalEndpoint, execute: str) -> Any:
@@ -88,7 +86,7 @@ def test_a_signal_lets_running_requests_end_and_leaves_nothing_but_logs(
         answer = pool.submit(ask, runtime, "e", "slow.tar.gz", 2)
         wait_until(gate.reached)
         processes = [local.pid, *descendants(local.pid)]
-        regions = list(Path("/dev/shm").glob(f"triton_ensembles_{children(local.pid)[0]}_*"))
+        regions = list(Path("/dev/shm").glob(f"triton_ensembles_{descendants(local.pid)[0]}_*"))
         private = [*regions, tmp_path / "root" / "logs", tmp_path / "root" / "run"]
         assert regions and not [path for path in private if path.stat().st_mode & 0o077], "another user may read it"
         assert len(processes) >= 4  # the server, S3, tritonserver, the model's Python
@@ -122,7 +120,7 @@ def test_kill_9_leaves_no_process(tmp_path: Path, tmp_path_factory: pytest.TempP
         serve_slow_model(local, f"{start}open({str(note)!r}, 'w').write(str(p.pid))")
         processes = [local.pid, *descendants(local.pid)]
         assert int(note.read_text()) in processes
-        (server,) = children(local.pid)
+        server = descendants(local.pid)[0]
         assert list(Path("/dev/shm").glob(f"triton_ensembles_{server}_*"))
         os.kill(server if killed == "the endpoint" else local.pid, signal.SIGKILL)
         assert wait_for_end(processes) == []
@@ -194,11 +192,7 @@ def test_a_url_whose_port_is_too_large_or_that_is_none_is_refused(
         _ = Aws("us-east-1").s3
 
 
-def test_a_port_that_is_too_large_is_no_port(tmp_path: Path) -> None:
-    with pytest.raises(EnsembleError, match=r"70000 of 127.0.0.1 cannot be used: ports are numbers from 0 to 65535"):
-        run_endpoint(Settings(tmp_path, 70000), print, print)
-    with pytest.raises(EnsembleError, match=r"70000 \(http\) is not a port; choose a port from 1 to 65535"):
-        Ports(http=70000).refuse_busy(["http"])
+def test_a_port_that_is_too_large_is_no_port() -> None:
     with pytest.raises(EnsembleError, match=r"no tritonserver answers at 127.0.0.1:70000"):
         RunningServer("127.0.0.1:70000", "", "").answers("/")
 

@@ -19,7 +19,7 @@ from tests.endpoint.test_metrics import samples
 from tests.gateway.repository import files
 from tests.triton.test_server import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.ground.processes import children, descendants
+from triton_ensembles.ground.processes import descendants
 
 IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/triton-ensembles-gateway:1"
 NAME = "by-name"
@@ -107,7 +107,7 @@ def test_a_container_that_is_killed_is_replaced_and_only_what_was_under_way_fail
     with ThreadPoolExecutor() as pool:
         slow = pool.submit(ask, "waits", {"path": str(gate)}, TargetVariant="old")
         wait_until(gate.with_name("gate.reached").exists)
-        os.kill(children(first)[0] if killed == "tritonserver" else first, signal.SIGKILL)
+        os.kill(descendants(first)[0] if killed == "tritonserver" else first, signal.SIGKILL)
         with pytest.raises(ClientError, match=r"InternalFailure.*the container ended while it worked on the request"):
             slow.result()
     # These wait for the next container; the other variant's is untouched.

@@ -15,7 +15,7 @@ import requests
 from tests.gateway.client import named, send
 from tests.gateway.repository import write
 from tests.triton.test_server import wait_until
-from triton_ensembles.ground.processes import children, descendants, wait_for_end
+from triton_ensembles.ground.processes import descendants
 from triton_ensembles.triton.gateway_server import GatewayServer
 
 
@@ -29,16 +29,14 @@ def test_requests_under_way_are_answered_at_sigterm(tmp_path: Path) -> None:
         assert server.alive()
         gate.touch()
         assert slow.result()[:2] == (200, {"modelname": "waits", "version": "1", "result": [str(gate)]})
-        wait_for_end(server.pid, 100)
-        assert not server.alive()
+        wait_until(lambda: not server.alive())
 
 
 def test_the_container_ends_when_triton_does_and_says_so(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with GatewayServer(write(tmp_path / "models"), log=log) as server:
-        os.kill(children(server.pid)[0], signal.SIGKILL)
-        wait_for_end(server.pid, 100)
-        assert not server.alive()
+        os.kill(descendants(server.pid)[0], signal.SIGKILL)
+        wait_until(lambda: not server.alive())
     assert "tritonserver ended on its own with signal 9, so the container ends" in log.read_text()
 
 
@@ -58,8 +56,8 @@ def test_a_model_that_triton_lacks_ends_the_container_by_its_name(tmp_path: Path
     server = GatewayServer(folder, log=log)
     server.launch()
     try:
-        wait_for_end(server.pid, 100)
-        assert not server.alive() and "error: the table names 'size version 1', and Triton has no" in log.read_text()
+        wait_until(lambda: not server.alive())
+        assert "error: the table names 'size version 1', and Triton has no" in log.read_text()
     finally:
         server.stop()
 

@@ -23,7 +23,7 @@ def read_manifest(repository: Path) -> dict[str, Any]:
 
 def python_of(repositories: Mapping[str, Path]) -> str:
     """The Python of a server for these unpacked archives (by name), as their manifests say; see :func:`one_python`."""
-    return one_python({name: _python_of(folder) for name, folder in repositories.items()})
+    return one_python({name: str(read_manifest(folder).get("python", "")) for name, folder in repositories.items()})
 
 
 def one_python(pythons: Mapping[str, str]) -> str:
@@ -34,13 +34,3 @@ def one_python(pythons: Mapping[str, str]) -> str:
         named = ", ".join(f"{name} for Python {python}" for name, python in sorted(chosen.items()))
         raise EnsembleError(f"one server runs one Python, but {named}", cure="name those of one Python")
     return next(iter(chosen.values()), "")
-
-
-def _python_of(repository: Path) -> str:
-    try:
-        return str(read_json(repository / MANIFEST).get("python", ""))
-    except FileNotFoundError:
-        return ""
-    except (ValueError, AttributeError):
-        message = "this is not a manifest"
-        raise EnsembleError(message, path=repository / MANIFEST, cure="build the archive again") from None

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_ensembles.ground.files import shared
+from triton_ensembles.ground.files import locked
+from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.location import ENSEMBLES
 from triton_ensembles.project.settings import project_defaults
@@ -64,7 +65,8 @@ class Places:
     @contextmanager
     def building(self, waiting: Progress, *, alone: bool = False) -> Iterator[None]:
         """Keep what is in the store and the downloads from being removed; ``alone``: keep all others from building."""
-        with shared(self.build / ".building.lock", waiting, alone=alone):
+        others = "builds that are running" if alone else f"{COMMAND} prune"
+        with locked(self.build / ".building.lock", waiting, shared=not alone, others=others):
             yield
 
     def form(self, target: str, image: str) -> str:

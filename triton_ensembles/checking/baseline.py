@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles.checking.fault import Fault
+from triton_ensembles.checking.fault import Fault, is_in
 from triton_ensembles.checking.fingerprint import Fingerprint, fingerprint
 from triton_ensembles.checking.places import FilePlaces
 from triton_ensembles.ground.errors import EnsembleError, escaped
@@ -102,7 +102,8 @@ class Baseline:
             return []
         looked_at = [escaped(places.relative(root)) for root in roots]
         missing = Counter(self.counts) - Counter(_entry(fault, places) for fault in faults)
-        return sorted(entry for entry in missing.elements() if any(_is_in(entry.path, root) for root in looked_at))
+        whole = "." in looked_at
+        return sorted(entry for entry in missing.elements() if whole or any(is_in(entry.path, r) for r in looked_at))
 
 
 def _may_replace(path: Path) -> bool:
@@ -117,10 +118,6 @@ def _may_replace(path: Path) -> bool:
 def _entry(fault: Fault, places: FilePlaces) -> Entry:
     place = places.of(fault)
     return Entry(escaped(f"{place.path}!{place.member}" if place.member else place.path), fingerprint(fault))
-
-
-def _is_in(path: str, root: str) -> bool:
-    return root == "." or path == root or path.startswith((f"{root}/", f"{root}!"))
 
 
 def _record(entry: Entry) -> dict[str, Any]:

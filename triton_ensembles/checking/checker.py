@@ -11,7 +11,7 @@ from triton_ensembles.checking.config_file import is_near_config
 from triton_ensembles.checking.fault import Fault, Place, Severity
 from triton_ensembles.checking.probe import Probe
 from triton_ensembles.checking.python.flow import When
-from triton_ensembles.checking.registry import RULES, RULES_BY_ID
+from triton_ensembles.checking.registry import RULES
 from triton_ensembles.checking.report import Report
 from triton_ensembles.checking.repository import Form, Model, Repository, find_repositories
 from triton_ensembles.checking.rule import ANYWHERE, Rule, Scope, Server
@@ -65,11 +65,11 @@ def report_on(
     """
     found = set(_found(repositories, destination, RULES))
     faults, accepted = _split(repositories, destination, found, RULES)
-    faults, ignored = split_ignored(faults, paths, RULES_BY_ID)
+    faults, ignored = split_ignored(faults, paths)
     if run:
         found.update(_found_in_probes(run(repositories, faults), destination))
         faults, accepted = _split(repositories, destination, found, RULES)
-        faults, ignored = split_ignored(faults, paths, RULES_BY_ID)
+        faults, ignored = split_ignored(faults, paths)
     sources = Sources(repositories)
 
     def with_line(fault: Fault) -> Fault:

@@ -109,11 +109,6 @@ class ConfigFile:
         token = tokens.take()
         return None if token.kind is Kind.STRING is tokens.now.kind else token
 
-    def line_text(self, place: Place) -> str:
-        """The line that ``place`` is on, without its indentation."""
-        lines = self.text.splitlines()
-        return lines[place.line - 1].strip() if 0 < place.line <= len(lines) else ""
-
     @cached_property
     def _parsed(self) -> Parsed:
         if self.content is None:

@@ -28,6 +28,11 @@ class Place:
         return ":".join([escaped(self.path), *(str(number) for number in (self.line, self.column) if number)])
 
 
+def is_in(path: str, folder: str) -> bool:
+    """Whether a place's path is that of a folder or an archive, or of something in it."""
+    return path == folder or path.startswith((f"{folder}/", f"{folder}!"))
+
+
 class Edit(NamedTuple):
     """A part of a file's text, as offsets of characters, and what to write instead of it."""
 

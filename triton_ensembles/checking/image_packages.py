@@ -1,13 +1,13 @@
 """The modules that an image has beyond those of NVIDIA's plain one, as its tag or its Dockerfile says them:
 image_packages.csv, whose head names its sources."""
 
-import csv
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from triton_ensembles.checking.imported_packages import PROVIDERS
+from triton_ensembles.ground.files import table_rows
 from triton_ensembles.triton.destination import Destination
 
 _TABLE = Path(__file__).parent / "image_packages.csv"
@@ -72,6 +72,5 @@ def _likely(name: str) -> set[str]:
 
 @cache
 def _table() -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
-    with _TABLE.open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(line for line in file if not line.startswith("#"))
-        return {row["distribution"]: (tuple(row["modules"].split()), tuple(row["brings"].split())) for row in rows}
+    rows = table_rows(_TABLE)
+    return {row["distribution"]: (tuple(row["modules"].split()), tuple(row["brings"].split())) for row in rows}

@@ -335,9 +335,10 @@ def is_repository(folder: Path) -> bool:
     if (folder / RECIPE).is_file() or (folder / CONFIG).is_file() or any(folder.glob("[0-9]*/model.*")):
         return True
     with os.scandir(folder) as children:
-        return any(_is_model(child.path) for child in children if child.is_dir())
+        return any(is_model(child.path) for child in children if child.is_dir())
 
 
-def _is_model(folder: str) -> bool:
+def is_model(folder: str | Path) -> bool:
+    """Whether ``folder`` has a config.pbtxt or a version folder."""
     with os.scandir(folder) as children:
         return any(child.name == CONFIG or (child.name.isdecimal() and child.is_dir()) for child in children)

@@ -22,14 +22,6 @@ __all__ = [
     "Scope", "Server", "Severity", "note", "rule", "warning",
 ]  # fmt: skip
 ANYWHERE = Destination()
-# Rules that became part of another one, which gives such findings a lower severity.
-_MERGED = {
-    "environment-import-later": "environment-import-missing",
-    "model-py-call-arguments-later": "model-py-call-arguments",
-    "model-py-logger": "model-py-unknown-attribute",
-    "model-py-object-use-later": "model-py-object-use",
-    "model-py-undefined-name-later": "model-py-undefined-name",
-}
 Finder = Callable[..., Iterator[Finding]]
 
 
@@ -189,8 +181,6 @@ def _example(value: str | Example | None) -> Example | None:
 
 def cure_for(name: str) -> str:
     """The advice to somebody who wrote ``name``, which no rule has, in a comment, in pyproject.toml or a command."""
-    if name in _MERGED:
-        return f"it is a part of '{_MERGED[name]}' now"
     begins = next((id for id in REGISTERED if len(name) > 3 and id.startswith(name)), None)
     meant = begins or nearest(name, [id for id in REGISTERED if abs(len(id) - len(name)) < 6])
     return f"did you mean '{meant}'?" if meant else "check --explain lists the rules"

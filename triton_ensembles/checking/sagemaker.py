@@ -80,10 +80,8 @@ def _alone(repository: Repository, destination: Destination) -> list[Model]:
 
 def is_served(model: Model, destination: Destination = ANYWHERE) -> bool:
     """Whether ``model`` is one of :func:`served_models`."""
-    if destination.single:
-        return model in served_models(model.repository, destination)
-    names = (served.folder for served in served_models(model.repository))
-    return model.folder in model.repository.once("names of served models", lambda: set(names))
+    names = (served.folder for served in served_models(model.repository, destination))
+    return model.folder in model.repository.once(f"names of served models {destination.single}", lambda: set(names))
 
 
 def inner_models(repository: Repository) -> list[Model]:

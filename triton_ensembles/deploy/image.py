@@ -1,10 +1,10 @@
 """The container image of a SageMaker model, by release and region: accounts.csv, with its sources."""
 
-import csv
 import re
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import table_rows
 from triton_ensembles.triton.home import VERSION
 from triton_ensembles.triton.releases import instance_of, tag_of
 
@@ -31,8 +31,7 @@ def image_uri(tag: str, region: str, instance: str) -> str:
         message = f"'{tag}' is not a tag of SageMaker's Triton image"
         raise EnsembleError(message, cure="use a release, as --image 24.09, or give the complete --image-uri")
     release = match["release"]
-    with _TABLE.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+    rows = table_rows(_TABLE)
     owners = {row["region"]: row["account"] for row in rows if release in row["releases"].split()}
     if region not in owners:
         known = sorted({name for row in rows if row["region"] == region for name in row["releases"].split()})

@@ -23,7 +23,7 @@ from triton_ensembles.endpoint.settings import ACCOUNT
 from triton_ensembles.ground.errors import EnsembleError
 
 _REASON_LENGTH = 1024  # of FailureReason in the service model
-MakeVariant = Callable[[VariantPlan, int], Variant]  # from the plan and the number of the deployment
+MakeVariant = Callable[[VariantPlan], Variant]
 
 
 class Status(StrEnum):
@@ -52,9 +52,8 @@ class Share:
 class Deployment:
     """All variants of an endpoint at one time. An update makes another deployment beside the present one."""
 
-    def __init__(self, config_name: str, plans: Sequence[VariantPlan], number: int, make: MakeVariant) -> None:
-        self.config_name = config_name
-        self.variants = {plan.name: make(plan, number) for plan in plans}
+    def __init__(self, plans: Sequence[VariantPlan], make: MakeVariant) -> None:
+        self.variants = {plan.name: make(plan) for plan in plans}
 
     async def start(self) -> None:
         """Start all variants. When one fails, stop the others and raise its error."""
@@ -92,7 +91,6 @@ class Endpoint:
         self.shutting_down = False  # it is deleted because the server is shutting down
         self._make = make
         self._changed = changed
-        self._deployments = 0
         self._work: asyncio.Task[None] | None = None
         self._retiring: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()
@@ -110,12 +108,12 @@ class Endpoint:
     def create(self, config_name: str, plans: tuple[VariantPlan, ...]) -> None:
         """Begin to start, in the background."""
         self.config_name = config_name
-        self._deploy(config_name, plans)
+        self._work = asyncio.create_task(self._change_to(config_name, plans))
 
     def update(self, config_name: str, plans: tuple[VariantPlan, ...]) -> None:
         """Begin to change to another configuration, in the background; for an endpoint that is not ``in_progress``."""
         self._enter(Status.UPDATING)
-        self._deploy(config_name, plans)
+        self._work = asyncio.create_task(self._change_to(config_name, plans))
 
     def rescale(self, shares: Mapping[str, Share]) -> None:
         """Begin to change weights and instance counts of variants, as ``update``."""
@@ -148,11 +146,6 @@ class Endpoint:
             raise ValidationError(f"Endpoint {self.name} of account {ACCOUNT} not found. It is {self.status}")
         return self.deployment.choose(target_variant, self.name)
 
-    def _deploy(self, config_name: str, plans: tuple[VariantPlan, ...]) -> None:
-        self._deployments += 1
-        deployment = Deployment(config_name, plans, self._deployments, self._make)
-        self._work = asyncio.create_task(self._change_to(deployment))
-
     async def _change_shares(self, shares: Mapping[str, Share]) -> None:
         reason = ""
         try:
@@ -168,7 +161,8 @@ class Endpoint:
             self.desired = {}
             self._enter(Status.IN_SERVICE, reason)
 
-    async def _change_to(self, deployment: Deployment) -> None:
+    async def _change_to(self, config_name: str, plans: tuple[VariantPlan, ...]) -> None:
+        deployment = Deployment(plans, self._make)
         try:
             await deployment.start()
         except Exception as error:
@@ -177,7 +171,7 @@ class Endpoint:
             self._enter(Status.IN_SERVICE if self.deployment else Status.FAILED, _reason(error))
             return
         old, self.deployment = self.deployment, deployment
-        self.config_name = deployment.config_name
+        self.config_name = config_name
         try:
             if old is not None:  # in a separate task, so that a deletion does not interrupt it
                 self._retiring = asyncio.create_task(old.stop())

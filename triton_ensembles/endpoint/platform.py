@@ -74,11 +74,11 @@ class Platform:
             await self.endpoints.stop()
 
     def _make_endpoint(self, name: str, arn: str) -> Endpoint:
-        def make_variant(plan: VariantPlan, number: int) -> Variant:
+        def make_variant(plan: VariantPlan) -> Variant:
             return Variant(
                 plan,
                 objects=self._objects,
-                root=self._settings.scratch / "endpoints" / f"{next(self._numbers)}.{name}.{number}" / plan.name,
+                root=self._settings.scratch / "endpoints" / f"{next(self._numbers)}.{name}" / plan.name,
                 log=self._settings.log(name),
                 endpoint=name,
                 metrics=self._metrics,

@@ -12,11 +12,12 @@ from urllib.parse import parse_qs
 from aiohttp import web
 
 from triton_ensembles.endpoint.api.autoscaling import AutoscalingApi
-from triton_ensembles.endpoint.api.errors import NotSupportedLocally
+from triton_ensembles.endpoint.api.errors import ApiError, NotSupportedLocally
 from triton_ensembles.endpoint.api.operations import ControlPlane
 from triton_ensembles.endpoint.api.refusal import refusal
 from triton_ensembles.endpoint.api.runtime import Runtime
 from triton_ensembles.endpoint.api.signature import signed_service
+from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable
 from triton_ensembles.endpoint.page.pages import Pages
 from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
 
@@ -46,8 +47,8 @@ class Router:
             return refusal(request, service, "InvalidRequest", message)
         try:
             return await self._handler(request, service)(request)
-        except NotSupportedLocally as error:
-            return refusal(request, service, error.code, error.message)
+        except (ApiError, ServiceUnavailable) as error:
+            return refusal(request, service, error.code, error.message, error.status)
         except BodyTooLarge:
             return refusal(request, service, "RequestEntityTooLarge", "the request is too large", 413)
         except Exception as error:

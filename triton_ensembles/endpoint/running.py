@@ -7,14 +7,13 @@ itself is out of reach.
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
 import boto3
 from botocore.config import Config
+from botocore.session import Session
 
 from triton_ensembles.endpoint.announcement import environment
 from triton_ensembles.triton.ports import LOOPBACK
@@ -24,7 +23,6 @@ _NOTHING_ELSE = {
     "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
     "AWS_EC2_METADATA_DISABLED": "true",
 }
-_CHANGING = threading.RLock()
 
 
 class RunningEndpoint:
@@ -40,20 +38,23 @@ class RunningEndpoint:
 
     def client(self, service: str, **config: Any) -> Any:
         """A boto3 client; ``config`` is botocore's."""
-        with environment_is(self.environment()):  # boto3 reads it while a client is made, not later
-            return self._session.client(
-                service,
-                endpoint_url=self.url,
-                region_name=self.region,
-                aws_access_key_id="local",
-                aws_secret_access_key="local",
-                config=Config(**{"proxies": {}} | config),
-            )
+        return self._session.client(
+            service,
+            endpoint_url=self.url,
+            region_name=self.region,
+            aws_access_key_id="local",
+            aws_secret_access_key="local",
+            config=Config(**{"proxies": {}} | config),
+        )
 
     @cached_property
     def _session(self) -> Any:
-        """The session of all clients, which keeps the models of services."""
-        return boto3.Session()
+        """The session of all clients, which keeps the models of services. It reads no variables and no files."""
+        settings = {
+            name: (None, None, default, cast) for name, (*_, default, cast) in Session.SESSION_VARIABLES.items()
+        }
+        files = dict.fromkeys(("config_file", "credentials_file"), (None, None, os.devnull, None))
+        return boto3.Session(botocore_session=Session(session_vars=settings | files))
 
 
 def without_aws(variables: Mapping[str, str]) -> dict[str, str]:
@@ -63,22 +64,3 @@ def without_aws(variables: Mapping[str, str]) -> dict[str, str]:
     if direct != "*" and LOOPBACK not in direct.split(","):
         direct = ",".join(filter(None, (direct, LOOPBACK)))
     return kept | {"no_proxy": direct, "NO_PROXY": direct}
-
-
-@contextmanager
-def environment_is(variables: Mapping[str, str]) -> Iterator[None]:
-    """Change ``os.environ`` to these variables until the block ends."""
-    with _CHANGING:
-        before = dict(os.environ)
-        _change(variables)
-        try:
-            yield
-        finally:
-            _change(before)
-
-
-def _change(variables: Mapping[str, str]) -> None:
-    """Only what differs: other threads may be reading the rest."""
-    for name in os.environ.keys() - variables.keys():
-        del os.environ[name]
-    os.environ.update({name: value for name, value in variables.items() if os.environ.get(name) != value})

@@ -11,12 +11,12 @@ from collections.abc import AsyncIterator, Callable
 import aiohttp
 import uvloop
 from aiohttp import web
-from filelock import FileLock, Timeout
 
 from triton_ensembles.endpoint.aws_services.process import s3_process
 from triton_ensembles.endpoint.platform import Platform
 from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import locked
 from triton_ensembles.triton.ports import LOOPBACK
 
 _BACKLOG = 1024
@@ -80,33 +80,30 @@ async def _serve(settings: Settings, ready: Callable[[str], None], stopping: Cal
 def _listen(port: int) -> socket.socket:
     try:
         return socket.create_server((LOOPBACK, port), backlog=_BACKLOG)
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         cure = "stop the program that listens there, or choose another port with --port"
-        reason = error.strerror if isinstance(error, OSError) else "ports are numbers from 0 to 65535"
-        raise EnsembleError(f"port {port} of {LOOPBACK} cannot be used: {reason}", cure=cure) from error
+        raise EnsembleError(f"port {port} of {LOOPBACK} cannot be used: {error.strerror}", cure=cure) from error
 
 
 @contextlib.asynccontextmanager
 async def _folders(settings: Settings) -> AsyncIterator[None]:
     """Lock the working folder. At the end its logs are kept and the rest is removed."""
-    settings.root.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(settings.root / ".lock")
-    try:
-        lock.acquire(blocking=False)
-    except Timeout as error:
+
+    def refuse(_: str) -> None:
         cure = "stop it, or choose another with --root"
-        raise EnsembleError("another endpoint server uses this folder", path=settings.root, cure=cure) from error
-    try:
-        shutil.rmtree(settings.scratch, ignore_errors=True)  # left behind by a server that was killed
-        for folder in (settings.scratch, settings.logs):  # for the owner alone: requests and models are in them
-            folder.mkdir(mode=0o700, exist_ok=True)
-            folder.chmod(0o700)
-        (settings.scratch / "s3").mkdir(exist_ok=True)
-        logging.basicConfig(
-            filename=settings.logs / "platform.log", format="%(asctime)s %(levelname)s %(name)s %(message)s"
-        )
-        yield
-    finally:
-        await asyncio.to_thread(shutil.rmtree, settings.scratch, ignore_errors=True)
-        lock.release()
-        (settings.root / ".lock").unlink(missing_ok=True)
+        raise EnsembleError("another endpoint server uses this folder", path=settings.root, cure=cure)
+
+    with locked(settings.root / ".lock", refuse):
+        try:
+            shutil.rmtree(settings.scratch, ignore_errors=True)  # left behind by a server that was killed
+            for folder in (settings.scratch, settings.logs):  # for the owner alone: requests and models are in them
+                folder.mkdir(mode=0o700, exist_ok=True)
+                folder.chmod(0o700)
+            (settings.scratch / "s3").mkdir(exist_ok=True)
+            logging.basicConfig(
+                filename=settings.logs / "platform.log", format="%(asctime)s %(levelname)s %(name)s %(message)s"
+            )
+            yield
+        finally:
+            await asyncio.to_thread(shutil.rmtree, settings.scratch, ignore_errors=True)
+            (settings.root / ".lock").unlink(missing_ok=True)

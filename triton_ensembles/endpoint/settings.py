@@ -26,7 +26,7 @@ class Settings:
     server: Installation | None = None  # the Triton of every container; None for the one that setup has installed
 
     def __post_init__(self) -> None:
-        if not _SAFE.fullmatch(str(self.root.absolute())):
+        if not _SAFE.fullmatch(str(self.root.resolve())):
             message = "this path may only have letters, digits and . _ - in it: Triton passes it to a shell"
             raise EnsembleError(message, path=self.root, cure="choose another with --root")
         try:

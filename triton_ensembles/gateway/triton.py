@@ -7,7 +7,6 @@ computes on for a client that has gone. Bodies of KServe v2 pass through over HT
 import asyncio
 
 import aiohttp
-from pydantic_core import from_json
 from tritonclient.grpc import InferInput, InferRequestedOutput, InferResult
 from tritonclient.grpc.aio import InferenceServerClient
 from tritonclient.utils import InferenceServerException
@@ -16,6 +15,7 @@ from triton_ensembles.gateway.errors import Refused
 from triton_ensembles.gateway.invocation import BINARY, KServe
 from triton_ensembles.gateway.table import Model
 from triton_ensembles.gateway.tensors import Signature, Tensor, misfit
+from triton_ensembles.triton.repository_api import error_in
 
 _HEADER_LENGTH = "Inference-Header-Content-Length"
 _LOST_SECONDS = 5.0  # that a request waits when Triton is gone: the container ends meanwhile, and another one answers
@@ -115,7 +115,7 @@ class Triton:
             await asyncio.sleep(_LOST_SECONDS)
             raise Refused(503, f"{model}: Triton cannot be reached: {error}") from None
         if not response.ok:
-            raise Refused(response.status, _message(content))
+            raise Refused(response.status, error_in(content))
         if size := response.headers.get(_HEADER_LENGTH):
             return content, f"{BINARY};json-header-size={size}"
         return content, response.headers.get("Content-Type", "application/json")
@@ -140,11 +140,3 @@ class Triton:
 def _path(model: Model) -> str:
     version = f"/versions/{model.model_version}" if model.model_version else ""
     return f"/v2/models/{model.served}{version}"
-
-
-def _message(content: bytes) -> str:
-    """The text of Triton's ``{"error": "…"}``."""
-    try:
-        return str(from_json(content)["error"])
-    except (ValueError, KeyError, TypeError):
-        return content.decode(errors="replace")

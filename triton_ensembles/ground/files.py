@@ -1,5 +1,6 @@
 """Atomic writes, digests of files and values, and locks between processes."""
 
+import csv
 import fcntl
 import hashlib
 import json
@@ -12,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.system_errors import naming
 
@@ -70,43 +70,22 @@ def remove(path: Path) -> None:
 
 
 @contextmanager
-def locked(path: Path, waiting: Progress | None = None) -> Iterator[None]:
+def locked(
+    path: Path, waiting: Progress = lambda _: None, *, shared: bool = False, others: str = "another process"
+) -> Iterator[None]:
     """Hold an advisory lock, which the kernel releases when this process ends, however it ends.
 
-    ``waiting`` is called with a line if another process holds the lock.
-    """
-    from filelock import FileLock, Timeout  # imports asyncio, and most commands lock nothing
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(path)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        if waiting:
-            waiting(f"waiting for another process that holds {path.name}")
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-@contextmanager
-def shared(path: Path, waiting: Progress, *, alone: bool = False) -> Iterator[None]:
-    """Hold a lock that any number of processes share, or that this one has ``alone``.
-
-    The kernel releases it when a process is killed.
-
     Args:
-        waiting: called with a line if another process keeps this one from having the lock.
+        waiting: called with a line if ``others`` keep this process from having the lock; it may raise.
+        shared: whether any number of processes may have it that share it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    kind = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     with path.open("wb") as lock:
         try:
             fcntl.flock(lock, kind | fcntl.LOCK_NB)
         except BlockingIOError:
-            waiting(f"waiting for {'builds that are running' if alone else f'{COMMAND} prune'}, by the lock {path}")
+            waiting(f"waiting for {others}, by the lock {path}")
             fcntl.flock(lock, kind)
         yield
 
@@ -215,6 +194,12 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
         raise EnsembleError("this TOML is nested too deeply", path=path) from None
     except ValueError as error:  # a number of thousands of digits
         raise EnsembleError(f"this TOML cannot be read: {error}", path=path) from error
+
+
+def table_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a table of this package: CSV, with lines of comments that begin with #."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
 
 
 def digest(value: Any) -> str:

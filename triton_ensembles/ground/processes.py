@@ -20,7 +20,7 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _START = 19  # of the fields of /proc/PID/stat after the name; the state is field 0, the parent field 1
 _ENDED = (b"Z", b"X")
-_PSS = re.compile(rb"^Pss: +(\d+) kB$", re.MULTILINE)
+_PSS = re.compile(rb"^(Pss|Pss_Anon): +(\d+) kB$", re.MULTILINE)
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _LIBC = ctypes.CDLL(None)  # looked up here: a forked child should not import anything
 
@@ -130,20 +130,6 @@ def has_ended(pid: int) -> bool:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:  # it has been reaped
         return True
-
-
-def wait_for_end(pid: int, seconds: float) -> None:
-    """Wait until the process has ended (it is not reaped), but no longer than ``seconds``."""
-    handle = os.pidfd_open(pid)
-    try:
-        wait_for_handles([handle], seconds)
-    finally:
-        os.close(handle)
-
-
-def children(pid: int) -> list[int]:
-    """The process ids of the children of ``pid``; empty when it has ended."""
-    return [family[0].id for family in families(pid)]
 
 
 def descendants(pid: int) -> list[int]:
@@ -261,24 +247,18 @@ def proportional_set_size(pids: Iterable[int]) -> int:
 
     Processes that have ended count as 0.
     """
-    kilobytes = 0
-    for pid in pids:
-        with contextlib.suppress(OSError):
-            kilobytes += sum(map(int, _PSS.findall(short_file(pid, "smaps_rollup"))))
-    return kilobytes * 1024
+    return sum(memory_parts(pids))
 
 
 def memory_parts(pids: Iterable[int]) -> tuple[int, int]:
     """Of :func:`proportional_set_size`, the bytes that no file backs, and those of files and shared memory."""
-    kilobytes = {"Pss": 0, "Pss_Anon": 0}
+    whole = anonymous = 0
     for pid in pids:
         with contextlib.suppress(OSError):  # it has ended
-            for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-                name, _, value = line.partition(":")
-                if name in kilobytes:
-                    kilobytes[name] += int(value.split()[0])
-    anonymous = kilobytes["Pss_Anon"] * 1024
-    return anonymous, max(0, kilobytes["Pss"] * 1024 - anonymous)
+            kilobytes = dict(_PSS.findall(short_file(pid, "smaps_rollup")))
+            whole += int(kilobytes.get(b"Pss", 0))
+            anonymous += int(kilobytes.get(b"Pss_Anon", 0))
+    return anonymous * 1024, max(0, whole - anonymous) * 1024
 
 
 def command_line(pid: int) -> str:

@@ -12,11 +12,11 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
-from filelock import FileLock
 
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.endpoint.running import RunningEndpoint
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import locked
 from triton_ensembles.pytest_plugin.contents import Contents
 
 _HOSTS = ("127.0.0.1", "localhost", "::1")  # the only ones that a local endpoint answers
@@ -90,14 +90,14 @@ class SharedEndpoint(RunningEndpoint):
             raise EnsembleError(message, cure=cure)
         super().__init__(url.rstrip("/"), region)
         name = hashlib.sha256(self.url.encode()).hexdigest()[:16]
-        self._lock = FileLock(Path(tempfile.gettempdir()) / f"triton-ensembles-pytest-{name}.lock")
+        self._lock = Path(tempfile.gettempdir()) / f"triton-ensembles-pytest-{name}.lock"
 
     @contextmanager
     def emptied(self) -> Iterator[None]:
         """Remove, at the end of this block, what was created in it; what was there before stays. Raises
         :class:`EnsembleError`: no endpoint answers."""
         __tracebackhide__ = True
-        with self._lock:
+        with locked(self._lock):
             contents = Contents(self)
             try:
                 before = contents.listed()

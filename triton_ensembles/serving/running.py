@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triton_ensembles.checking.checker import check_repositories
-from triton_ensembles.checking.fault import Fault, Severity
+from triton_ensembles.checking.fault import Fault, Severity, is_in
 from triton_ensembles.checking.probe import Probe, ProbedModel
 from triton_ensembles.checking.registry import RULES
 from triton_ensembles.checking.repository import Form, Model, Repository
@@ -48,13 +48,13 @@ class Running:
     def _probe(self, repository: Repository, errors: set[str], scratch: Path) -> Probe:
         is_source = repository.form is Form.SOURCE
         models = {model.folder: model for model in repository.models_read if not is_source or model.has_config}
-        broken = {name: "" for name, model in models.items() if any(_is_in(path, model) for path in errors)}
+        broken = {name: "" for name, model in models.items() if any(is_in(path, model.shown) for path in errors)}
         foreign = {name: reason for name, reason in self._foreign(models, repository) if name not in broken}
         for reasons in (broken, foreign):
             _add_ensembles(reasons, models)
         foreign = {name: reason for name, reason in foreign.items() if name not in broken}
-        in_models = {path for path in errors if any(_is_in(path, model) for model in models.values())}
-        of_whole = any(_is_below(path, repository.shown) for path in errors - in_models)
+        in_models = {path for path in errors if any(is_in(path, model.shown) for model in models.values())}
+        of_whole = any(is_in(path, repository.shown) for path in errors - in_models)
         if of_whole or (is_source and broken):  # it cannot be unpacked, or built
             broken, foreign = dict.fromkeys(models, ""), {}
         elif is_source and foreign:
@@ -91,7 +91,7 @@ class Running:
         destination = replace(here(self.server), single=self.target.destination.single)
         for fault in check_repositories([repository], destination, rules):
             for name, model in models.items():
-                if fault.severity is Severity.ERROR and _is_in(fault.place.path, model):
+                if fault.severity is Severity.ERROR and is_in(fault.place.path, model.shown):
                     yield name, fault.message
         own = ("python", *ENGINES, *(self.server.backends if self.server else ()))
         for name, model in models.items() if not repository.builds else ():  # the build chooses other backends
@@ -121,11 +121,3 @@ def _model_of(name: str, served: Served, models: Mapping[str, Model]) -> Model |
         return next((model for model in models.values() if model.is_ensemble or len(models) == 1), None)
     by_name = {model.name: model for model in models.values()}
     return models.get(name) or models.get(name.removeprefix(f"{served.name}.")) or by_name.get(name)
-
-
-def _is_in(path: str, model: Model) -> bool:
-    return _is_below(path, model.shown)
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith((f"{folder}/", f"{folder}!"))

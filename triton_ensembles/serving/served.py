@@ -13,7 +13,6 @@ the server on this machine, would refuse is refused before with the faults that 
 """
 
 import contextlib
-import os
 import re
 import tempfile
 from collections.abc import Callable, Sequence
@@ -28,7 +27,7 @@ from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.refusal import refuse_faults
 from triton_ensembles.checking.built_for import manifest
 from triton_ensembles.checking.environments import environment_of, has_stub
-from triton_ensembles.checking.repository import Repository, find_repositories, is_repository
+from triton_ensembles.checking.repository import Repository, find_repositories, is_model, is_repository
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.errors import EnsembleError, UsageError, shown
 from triton_ensembles.ground.extras import require_engines
@@ -243,7 +242,7 @@ def _steps(config: ModelConfig) -> list[str]:
 
 def _served(name: str, path: Path, repository: Path, read: Sequence[Repository]) -> Served:
     """``read``: the repository as ``check`` reads it."""
-    folders = [repository / folder for folder in _folders(repository) if _is_model(repository / folder)]
+    folders = [folder for folder in sorted(repository.iterdir()) if folder.is_dir() and is_model(folder)]
     configs = (config_of(folder) for folder in folders)
     steps = {step.model_name for config in configs for step in config.ensemble_scheduling.step}
     models = tuple(folder.name for folder in folders)
@@ -277,15 +276,6 @@ def refuse_missing(repositories: Sequence[Repository], server: Installation | No
     if missing:
         cures = (error.cure for error in missing)
         raise EnsembleError(", and ".join(error.message for error in missing), cure=", and ".join(cures))
-
-
-def _folders(path: Path) -> list[str]:
-    with os.scandir(path) as children:
-        return sorted(child.name for child in children if child.is_dir())
-
-
-def _is_model(folder: Path) -> bool:
-    return (folder / CONFIG).is_file() or any(name.isdecimal() for name in _folders(folder))
 
 
 def _python_of(repositories: Sequence[Repository]) -> str:

@@ -15,6 +15,7 @@ import zipfile
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import locked
 from triton_ensembles.ground.programs import output_of
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.triton.interpreter import Interpreter
@@ -42,9 +43,7 @@ def bare_python(interpreter: Interpreter, root: Path, progress: Progress) -> Pat
         raise EnsembleError(message, cure="use Python {}.{} or an older one".format(*_NEWEST))
     folder = root / f"python-{interpreter.minor}"
     if not _is_whole(folder, interpreter):
-        from filelock import FileLock
-
-        with FileLock(root / ".lock"):
+        with locked(root / ".lock"):
             if not _is_whole(folder, interpreter):
                 progress(f"making a Python {interpreter.minor} with numpy alone in {root.name}/{folder.name}/")
                 _make(folder, interpreter)

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.files import file_digest, files_in, remove
+from triton_ensembles.ground.files import file_digest, files_in, locked, remove
 from triton_ensembles.ground.paths import HOME_VARIABLE, SETUP, user_folder
 from triton_ensembles.triton.loopback import bind_sagemaker_to_loopback
 from triton_ensembles.triton.machine import check_machine
@@ -118,8 +118,6 @@ def install_home(root: Path | None = None, progress: Callable[[str], None] = pri
 
     A home in which a file is missing, or is not as it was unpacked, is made again.
     """
-    from filelock import FileLock
-
     check_machine()
     root = root or user_folder()
     if _is_whole(root / VERSION):  # which another user may have made, for all
@@ -131,7 +129,7 @@ def install_home(root: Path | None = None, progress: Callable[[str], None] = pri
         message = f"tritonserver cannot be installed here: {error.strerror}"
         cure = f"set {HOME_VARIABLE} to a folder that can be written, and run it again"
         raise EnsembleError(message, path=root, cure=cure) from error
-    with FileLock(root / ".lock"):
+    with locked(root / ".lock"):
         target = root / VERSION
         if _is_whole(target):
             return find_home(root)

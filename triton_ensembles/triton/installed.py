@@ -4,7 +4,6 @@ What is made for it lies in the user's folder, because its own may be read-only:
 """
 
 import os
-import platform
 import re
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from triton_ensembles.ground.programs import ProgramError, output_of
 from triton_ensembles.triton.home import VERSION, Installation
 from triton_ensembles.triton.releases import releases
 
-_PROCESSORS = {62: "x86_64", 183: "aarch64"}  # e_machine of an ELF header: elf.h, EM_X86_64 and EM_AARCH64
 _CURE = "name the folder of an installed Triton, such as /opt/tritonserver in NVIDIA's image"
 
 
@@ -23,14 +21,13 @@ def server_at(folder: Path) -> Installation:
     """The Triton in ``folder``: /opt/tritonserver, the same folder of nvidia-pytriton's wheel, or what holds that.
 
     Its version is what it says when it is told to serve a folder that does not exist. Raises :class:`EnsembleError`:
-    there is no server in it, or one without a Python backend, for another machine, or that does not start.
+    there is no server in it, or one without a Python backend, or that does not start.
     """
     wheel = folder / "pytriton" / "tritonserver"
     server = (wheel if wheel.is_dir() else folder).resolve()
     own = Installation(server, user_folder() / f"server-{digest(os.fspath(server))[:8]}", "")
     if not own.tritonserver.is_file():
         raise EnsembleError("there is no bin/tritonserver in this folder", path=folder, cure=_CURE)
-    _refuse_other_platform(own.tritonserver)
     missing = [name for name in own.PYTHON_BACKEND if not (own.python_backend / name).is_file()]
     if missing or not own.stubs:
         lacks = f"backends/python/{missing[0]}" if missing else "triton_python_backend_stub, linked to a libpython,"
@@ -43,16 +40,6 @@ def image_of_server(server: Installation | None) -> str:
     if server is None or (server.version == VERSION and len(server.stubs) > 1):
         return ""
     return next((row.release for row in releases().values() if row.triton == server.version), "")
-
-
-def _refuse_other_platform(tritonserver: Path) -> None:
-    with tritonserver.open("rb") as file:
-        head = file.read(20)
-    processor = _PROCESSORS.get(int.from_bytes(head[18:20], "little"), "another processor")
-    if head[:5] != b"\x7fELF\x02" or processor != platform.machine():
-        kind = f"is for {processor}" if head[:4] == b"\x7fELF" else "is no Linux program"
-        message = f"this tritonserver {kind}, and this machine is {platform.system()} on {platform.machine()}"
-        raise EnsembleError(message, path=tritonserver, cure=_CURE)
 
 
 def _version(server: Installation) -> str:

@@ -90,6 +90,21 @@ def find_interpreter(minor: str) -> Interpreter | None:
     return None
 
 
+def running_interpreter() -> Interpreter:
+    """The Python that runs this. Raises :class:`EnsembleError`: it is none that Triton's stub can load."""
+    running = inspect_interpreter(sys.executable)
+    if running is None:
+        cure = "use Python 3.11 or 3.12"
+        raise EnsembleError("this is not a CPython with a GIL, and Triton's stub needs one", cure=cure)
+    if running.shared_library is None:
+        raise EnsembleError(
+            f"{running.executable} was built without libpython{running.minor}.so.1.0, which Triton's stub loads",
+            cure=f"install the package libpython{running.minor} of your distribution, or a Python built "
+            "with --enable-shared (pyenv: PYTHON_CONFIGURE_OPTS=--enable-shared)",
+        )
+    return running
+
+
 def choose_interpreter(minor: str | None, *, exactly: bool = False) -> tuple[Interpreter, str]:
     """The interpreter to build with, and a warning for the user if its version is not ``minor`` (otherwise ``""``).
 
@@ -99,11 +114,7 @@ def choose_interpreter(minor: str | None, *, exactly: bool = False) -> tuple[Int
     Raises:
         EnsembleError: there is none of that version, or none that was built with a shared library.
     """
-    running = inspect_interpreter(sys.executable)
-    if running is None:
-        cure = "use Python 3.11 or 3.12"
-        raise EnsembleError("this is not a CPython with a GIL, and Triton's stub needs one", cure=cure)
-    minor = minor or running.minor
+    minor = minor or "{}.{}".format(*sys.version_info)
     if interpreter := find_interpreter(minor):
         return interpreter, ""
     if exactly:
@@ -112,15 +123,10 @@ def choose_interpreter(minor: str | None, *, exactly: bool = False) -> tuple[Int
             cure=f"install it (PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install {minor}), or make a conda channel "
             "reachable",
         )
-    if running.shared_library:
-        return running, (
-            f"WARNING: there is no Python {minor} with a shared library here; "
-            f"the environment gets the running Python {running.version} instead"
-        )
-    raise EnsembleError(
-        f"{running.executable} was built without libpython{running.minor}.so.1.0, which Triton's stub loads",
-        cure=f"install the package libpython{running.minor} of your distribution, or a Python built "
-        "with --enable-shared (pyenv: PYTHON_CONFIGURE_OPTS=--enable-shared)",
+    running = running_interpreter()
+    return running, (
+        f"WARNING: there is no Python {minor} with a shared library here; "
+        f"the environment gets the running Python {running.version} instead"
     )
 
 

@@ -9,12 +9,11 @@ stubs load ``libpython3.X.so.1.0`` from the system, so the interpreter must have
 
 import platform
 import sys
-import sysconfig
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import IS_CHECKOUT
-from triton_ensembles.triton.interpreter import find_interpreter, install_interpreter
+from triton_ensembles.triton.interpreter import find_interpreter, install_interpreter, running_interpreter
 
 OLDEST_GLIBC = (2, 35)
 PYTHONS = ((3, 11), (3, 12))  # numpy 1.26, which Triton 2.51.0 needs, has no wheel for 3.13
@@ -29,7 +28,7 @@ def check_machine() -> None:
             cure = "remove .venv, and run: make setup, which finds one of them, or gets one with uv"
         version = f"{platform.python_version()} ({sys.executable})"
         raise EnsembleError(f"Python 3.11 or 3.12 is needed, but this is {version}", cure=cure)
-    libpython()
+    running_interpreter()
 
 
 def python_to_use() -> Path:
@@ -37,7 +36,7 @@ def python_to_use() -> Path:
     library, which uv installs where there is none. Raises :class:`EnsembleError` as :func:`check_machine`."""
     _check_platform()
     if sys.version_info[:2] in PYTHONS:
-        libpython()
+        running_interpreter()
         return Path(sys.executable)
     newest_first = [".".join(map(str, minor)) for minor in reversed(PYTHONS)]
     for minor in newest_first:
@@ -64,21 +63,6 @@ def glibc_version() -> tuple[int, ...]:
     """(2, 36) on Debian 12; empty when the C library is not glibc."""
     name, version = platform.libc_ver()
     return tuple(int(part) for part in version.split(".")[:2]) if name == "glibc" else ()
-
-
-def libpython() -> Path:
-    """The shared library of the running interpreter, which Triton's Python stub loads."""
-    name = sysconfig.get_config_var("INSTSONAME") or ""
-    folders = [sysconfig.get_config_var("LIBDIR"), f"{sys.base_prefix}/lib", "/usr/lib/x86_64-linux-gnu"]
-    for folder in folders:
-        if folder and ".so" in name and (Path(folder) / name).is_file():
-            return Path(folder) / name
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    raise EnsembleError(
-        f"{sys.executable} has no shared library (libpython{version}.so.1.0), which Triton's Python backend loads",
-        cure=f"apt-get install libpython{version}, or build Python with --enable-shared "
-        f'(pyenv: PYTHON_CONFIGURE_OPTS="--enable-shared" pyenv install {version})',
-    )
 
 
 if __name__ == "__main__":

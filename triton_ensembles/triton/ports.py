@@ -48,22 +48,10 @@ class Ports:
             with _reusing_socket() as probe:
                 try:
                     probe.bind((LOOPBACK, port))
-                except OverflowError:
-                    cure = f"choose a port from 1 to 65535 with --{name}-port"
-                    raise EnsembleError(f"{port} ({name}) is not a port", cure=cure) from None
                 except OSError as error:
                     message = f"port {port} ({name}) of {LOOPBACK} cannot be used: {error.strerror}"
                     cure = f"stop the program that uses it, or choose another port with --{name}-port"
                     raise EnsembleError(message, cure=cure) from error
-
-
-def is_free(port: int) -> bool:
-    """Whether a server may listen on this port of the loopback interface now, by all that can be known before."""
-    try:
-        Ports(http=port).refuse_busy(["http"])
-    except EnsembleError:
-        return port > 65535  # refused with its reason when the server starts
-    return True
 
 
 def _reusing_socket() -> socket.socket:

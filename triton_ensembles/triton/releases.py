@@ -4,7 +4,6 @@ onnxruntime.csv, which name their sources.
 An empty cell or a missing row means unknown. Rules do not guess it.
 """
 
-import csv
 import re
 from dataclasses import dataclass, replace
 from functools import cache
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import table_rows
 from triton_ensembles.ground.spelling import nearest
 from triton_ensembles.triton.destination import Destination
 
@@ -98,7 +98,7 @@ class Instance:
 @cache
 def releases() -> dict[str, Release]:
     """All known releases by name (``24.09``), the oldest first."""
-    return {row["release"]: Release(**row) for row in _rows("releases.csv")}
+    return {row["release"]: Release(**row) for row in table_rows(_FOLDER / "releases.csv")}
 
 
 def release_of(target: Destination) -> Release | None:
@@ -164,7 +164,7 @@ def check_instance(name: str) -> None:
 @cache
 def onnx_limits(onnxruntime: str) -> OnnxLimits | None:
     """Limits of a version of ONNX Runtime; None if they are unknown."""
-    for row in _rows("onnxruntime.csv"):
+    for row in table_rows(_FOLDER / "onnxruntime.csv"):
         if version(onnxruntime)[:2] == version(row["onnxruntime"]):
             return OnnxLimits(int(row["ir"]), int(row["onnx"]), int(row["ml"]))
     return None
@@ -174,7 +174,7 @@ def onnx_limits(onnxruntime: str) -> OnnxLimits | None:
 def instance_of(name: str) -> Instance | None:
     """The instance type ``ml.g5.xlarge`` (``ml.`` is optional); None if the table does not tell its GPUs."""
     family, _, size = name.removeprefix("ml.").partition(".")
-    for row in _rows("instances.csv"):
+    for row in table_rows(_FOLDER / "instances.csv"):
         if row["family"] == family and row["gpus"]:
             gpu = "" if row["gpu"] == "none" else row["gpu"]
             facts = (row["compute_capability"], row["architecture"], _count(row["gpus"], size), row["int8"])
@@ -210,13 +210,13 @@ def backends_of(target: Destination) -> frozenset[str] | None:
 @cache
 def changes() -> list[dict[str, str]]:
     """The rows of behavior.csv, whose head explains the columns."""
-    return _rows("behavior.csv")
+    return table_rows(_FOLDER / "behavior.csv")
 
 
 @cache
 def families() -> tuple[str, ...]:
     """The instance families of the table, such as ``g5``."""
-    return tuple(row["family"] for row in _rows("instances.csv"))
+    return tuple(row["family"] for row in table_rows(_FOLDER / "instances.csv"))
 
 
 def version(text: str) -> tuple[int, ...]:
@@ -244,8 +244,3 @@ def _count(written: str, size: str) -> int:
     """The number of GPUs of a size in a cell such as ``1 12xlarge=4``."""
     counts = dict(part.rpartition("=")[::2] for part in written.split())
     return int(counts.get(size) or counts.get("") or 1)
-
-
-def _rows(name: str) -> list[dict[str, str]]:
-    with (_FOLDER / name).open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(line for line in file if not line.startswith("#")))

@@ -42,12 +42,9 @@ class RepositoryApi:
         status, answer = self._post(f"models/{quote(model, safe='')}/{verb}")
         if status == http.HTTPStatus.OK:
             return ""
-        try:
-            return str(json.loads(answer)["error"])
-        except (ValueError, LookupError, TypeError):
-            return answer or f"the server answered with status {status}"
+        return error_in(answer) or f"the server answered with status {status}"
 
-    def _post(self, path: str) -> tuple[int, str]:
+    def _post(self, path: str) -> tuple[int, bytes]:
         """Waits as long as a load takes. Raises :class:`EnsembleError` when the server ends before it answers."""
         connection = http.client.HTTPConnection(self.url)
         try:
@@ -55,8 +52,16 @@ class RepositoryApi:
             if self.wait:
                 self.wait(connection)
             answer = connection.getresponse()
-            return answer.status, answer.read().decode(errors="replace")
+            return answer.status, answer.read()
         except (OSError, http.client.HTTPException) as error:
             raise EnsembleError(f"the server ended while it answered ({error})") from error
         finally:
             connection.close()
+
+
+def error_in(answer: bytes) -> str:
+    """The text of Triton's ``{"error": "…"}``, or the answer as it is."""
+    try:
+        return str(json.loads(answer)["error"])
+    except (ValueError, LookupError, TypeError):
+        return answer.decode(errors="replace")

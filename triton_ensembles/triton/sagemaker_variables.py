@@ -1,6 +1,5 @@
 """The variables that configure SageMaker's container of Triton, by release: sagemaker_variables.csv."""
 
-import csv
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import table_rows
 from triton_ensembles.ground.spelling import nearest
 from triton_ensembles.triton.releases import version
 
@@ -54,9 +54,7 @@ class Variable:
 @cache
 def variables() -> dict[str, Variable]:
     """All variables by name, in the order of the script."""
-    with _TABLE.open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(line for line in file if not line.startswith("#"))
-        return {row["variable"]: Variable(**row) for row in rows}
+    return {row["variable"]: Variable(**row) for row in table_rows(_TABLE)}
 
 
 def is_known(name: str, release: Release) -> bool:

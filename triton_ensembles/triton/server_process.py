@@ -21,7 +21,6 @@ from triton_ensembles.ground.processes import (
     has_ended,
     send,
     uninterrupted,
-    wait_for_end,
     wait_for_handles,
     with_variable,
 )
@@ -281,10 +280,10 @@ class ServerProcess:
         process = self._process
         if process is not None and process.returncode is None:
             self.note_environments()
-            with handles(descendants(process.pid)) as family:
+            with handles([process.pid]) as own, handles(descendants(process.pid)) as family:
                 with contextlib.suppress(ProcessLookupError):  # where SIGCHLD is ignored, the kernel itself reaps
                     os.kill(process.pid, signal.SIGTERM)  # not process.terminate(), which may reap it
-                    wait_for_end(process.pid, 0 if at_once else EXIT_SECONDS + 10)
+                    wait_for_handles(own, 0 if at_once else EXIT_SECONDS + 10)
                 # Until it is reaped, its id is that of its session, which the Python stubs belong to.
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)

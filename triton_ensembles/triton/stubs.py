@@ -105,7 +105,7 @@ def _put(folder: Path, files: Mapping[str, Path]) -> None:
 
     Triton refuses links that lead out of a backend's folder, so its own files are copies.
     """
-    if folder.is_symlink():  # as an older version of this package left it
+    if folder.is_symlink():  # to this package's own folder: the Python that runs it was this one before
         folder.unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
     for name, source in files.items():

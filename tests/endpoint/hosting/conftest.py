@@ -15,8 +15,9 @@ import pytest
 
 from tests.endpoint.hosting import archives
 from triton_ensembles.endpoint.hosting.errors import ModelError
+from triton_ensembles.endpoint.hosting.faults import object_missing
 from triton_ensembles.endpoint.hosting.model import Model
-from triton_ensembles.endpoint.hosting.objects import ObjectMissing, S3Objects
+from triton_ensembles.endpoint.hosting.objects import S3Objects
 from triton_ensembles.endpoint.hosting.request import Invocation, Reply
 from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec, VariantPlan
 from triton_ensembles.endpoint.hosting.variant import Variant
@@ -47,9 +48,10 @@ class FolderBucket(S3Objects):
         await asyncio.to_thread(shutil.copyfile, self._file(url), destination)
 
     def _file(self, url: str) -> Path:
-        file = (self._folder / url.removeprefix("s3://models/")).resolve()
+        key = url.removeprefix("s3://models/")
+        file = (self._folder / key).resolve()
         if not (file.is_relative_to(self._folder.resolve()) and file.is_file()):
-            raise ObjectMissing(f"the object '{url}' does not exist")
+            raise object_missing("models", key)
         return file
 
 
@@ -142,7 +144,7 @@ class Host:
         return archives.values(await self.send(target, archives.body(*(numbers or (1.0,)))))
 
     async def send(self, target: str | None, body: bytes, content_type: str = "application/json") -> bytes:
-        reply = await self.variant.invoke(Invocation(body, target, content_type))
+        reply = await self.variant.invoke(Invocation(body, target, {"Content-Type": content_type}))
         return await whole(reply)
 
     async def model_error(self, target: str | None, message: str, status: int, *numbers: float) -> ModelError:

@@ -44,9 +44,8 @@ async def test_no_request_fails_because_another_model_is_loaded(anyio_backend: o
 
         async def ask(value: float) -> None:
             while not loading.done():
-                reply = await api.invoke(
-                    "/models/asked/invoke", Invocation(body(value), "asked", "application/json"), 60
-                )
+                invocation = Invocation(body(value), "asked", {"Content-Type": "application/json"})
+                reply = await api.invoke("/models/asked/invoke", invocation, 60)
                 assert isinstance(reply.body, bytes) and values(reply.body) == [value]
 
         await asyncio.gather(loading, *(ask(number) for number in range(8)))

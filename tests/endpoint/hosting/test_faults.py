@@ -163,7 +163,7 @@ async def test_a_body_in_pieces_and_a_long_answer_in_pieces_arrive_whole(shared:
             yield content[start : start + 100_000]
 
     assert len(content) > 2 << 20
-    reply = await shared.variant.invoke(Invocation(pieces(), GOOD, "application/json", content_length=len(content)))
+    reply = await shared.variant.invoke(Invocation(pieces(), GOOD, {"Content-Type": "application/json"}, len(content)))
     assert not isinstance(reply.body, bytes)
     assert shared.variant.snapshot().instances[0].in_flight == 1  # until the answer is read
     assert values(await whole(reply)) == numbers
@@ -185,7 +185,7 @@ async def test_a_client_that_hangs_up_harms_nobody(shared: Host, tmp_path: Path)
         for task in working:
             task.cancel()
     assert await shared.ask("slow.tar.gz", 8) == [8]
-    reply = await shared.variant.invoke(Invocation(body(*range(300_000)), GOOD, "application/json"))
+    reply = await shared.variant.invoke(Invocation(body(*range(300_000)), GOOD, {"Content-Type": "application/json"}))
     assert isinstance(reply.body, Pieces)
     await reply.body.aclose()
 

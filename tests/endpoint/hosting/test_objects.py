@@ -18,9 +18,9 @@ from moto.server import ThreadedMotoServer
 from tests.endpoint.hosting.archives import model, packed
 from tests.endpoint.hosting.conftest import FolderBucket, Host
 from triton_ensembles.endpoint.hosting.disk import Disk
-from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable
+from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable, ValidationError
 from triton_ensembles.endpoint.hosting.model import Model
-from triton_ensembles.endpoint.hosting.objects import DownloadFailed, ObjectMissing, S3Objects
+from triton_ensembles.endpoint.hosting.objects import S3Objects
 
 pytestmark = pytest.mark.anyio
 LARGE = os.urandom(20 << 20)  # s3transfer fetches more than 8 MB in several ranges
@@ -98,9 +98,9 @@ async def test_an_object_of_s3_arrives_whole(s3: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("url", ["s3://models/none", "s3://nowhere/none", "s3://models", "models/none", "s3:///x"])
 async def test_an_object_that_does_not_exist_is_missing(s3: Any, tmp_path: Path, url: str) -> None:
     objects = S3Objects(s3)
-    with pytest.raises(ObjectMissing):
+    with pytest.raises(ValidationError):
         await objects.size(url)
-    with pytest.raises(ObjectMissing):
+    with pytest.raises(ValidationError):
         await objects.fetch(url, tmp_path / "x")
 
 
@@ -111,7 +111,7 @@ async def test_an_object_that_is_replaced_during_its_download_is_an_error_of_its
     s3.put_object(Bucket="models", Key="new.tar.gz", Body=LARGE)
     downloading = client(s3.meta.endpoint_url)
     downloading.meta.events.register_last("after-call.s3.HeadObject", replace)
-    with pytest.raises(DownloadFailed, match=r"new.tar.gz' was replaced by another object.*; try again"):
+    with pytest.raises(ServiceUnavailable, match=r"new.tar.gz' was replaced by another object.*; try again"):
         await S3Objects(downloading).fetch("s3://models/new.tar.gz", tmp_path / "x")
 
 
@@ -125,7 +125,7 @@ async def test_a_download_that_breaks_off_is_tried_again(tmp_path: Path) -> None
 async def test_a_download_that_always_breaks_off_leaves_nothing_and_the_next_one_works(host: Host) -> None:
     with HalfS3(packed(model()), breaks=1000) as server:
         host.objects = S3Objects(client(server.url))
-        with pytest.raises(DownloadFailed):
+        with pytest.raises(ServiceUnavailable):
             await host.objects.fetch("s3://models/a.tar.gz", host.bucket / "x")
         await host.start()
         with pytest.raises(ServiceUnavailable, match=r"Failed to download model data: .*a\.tar\.gz"):

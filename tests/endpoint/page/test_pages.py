@@ -67,7 +67,7 @@ def html(shown: tuple[Model, ...], query: str = "", errors: tuple[RecentError, .
 
     async def get() -> str:
         endpoint = Endpoint("e", "arn", cast(Any, None), lambda _: None)
-        endpoint.deployment = Deployment("c", [PLAN], 1, lambda plan, _: cast(Any, Recorded(plan, shown, errors)))
+        endpoint.deployment = Deployment([PLAN], lambda plan: cast(Any, Recorded(plan, shown, errors)))
         async with aiohttp.ClientSession() as session:
             pages = Pages("http://127.0.0.1:1", [endpoint], Metrics(), RecentEvents(), session)
             handler = pages.find("GET", "/")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from triton_ensembles.endpoint.scaling.policy import Metric, Proposal, TargetTracking, chosen, read_policy
+from triton_ensembles.endpoint.scaling.policy import Proposal, TargetTracking, chosen, read_policy
 
 NONE: list[float | None] = [None] * 15
 
 
 def tracking(*, may_scale_in: bool = True) -> TargetTracking:
-    return TargetTracking("p", Metric("n", "m", (), "Sum"), 100.0, 300, 300, may_scale_in)
+    return TargetTracking("p", {}, 100.0, 300, 300, may_scale_in)
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,9 @@ def test_the_predefined_metric_is_invocations_per_instance() -> None:
     }
     policy = {"PolicyName": "p", "TargetTrackingScalingPolicyConfiguration": settings}
     found = read_policy(policy, "e", "v")
-    dimensions = (("EndpointName", "e"), ("VariantName", "v"))
-    assert found.metric == Metric("AWS/SageMaker", "InvocationsPerInstance", dimensions, "Sum")
+    assert (found.metric["Namespace"], found.metric["MetricName"]) == ("AWS/SageMaker", "InvocationsPerInstance")
+    assert [dimension["Value"] for dimension in found.metric["Dimensions"]] == ["e", "v"]
+    assert found.metric["Statistic"] == "Sum"
     assert (found.target, found.in_cooldown, found.out_cooldown, found.may_scale_in) == (70, 10, 300, True)
 
 

@@ -8,7 +8,7 @@ without tests for a mistake.
 from collections import Counter
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from triton_ensembles.checking.fault import Fault
+from triton_ensembles.checking.fault import Fault, is_in
 from triton_ensembles.checking.formats.text import gone_lines, summary
 from triton_ensembles.checking.places import FilePlaces
 from triton_ensembles.checking.report import Report
@@ -31,7 +31,7 @@ def printed(report: Report, seconds: float) -> str:
         suite.add(accepted.fault, "skipped", message=f"suppressed: {escaped(accepted.reason)}")
     failed = [fault.place.path for fault in report.faults if report.fails(fault)]
     for root in report.roots:
-        if not any(path == root or path.startswith((f"{root}/", f"{root}!")) for path in failed):
+        if not any(is_in(path, root) for path in failed):
             suite.add_passed(root)
     return suite.text(seconds)
 

@@ -21,7 +21,6 @@ from triton_ensembles.version import __version__
 
 MOST_RESULTS = 25_000  # in one run
 _ROOT = "%SRCROOT%"
-_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
 _GITHUB_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "recommendation"}
 _FINGERPRINT = "tritonEnsemblesCheck/v1"
 
@@ -35,7 +34,7 @@ def printed(report: Report, _seconds: float) -> str:
     rules = sorted({fault.rule for fault, _ in kept})
     index_of = {id: index for index, id in enumerate(rules)}
     places = FilePlaces(report.roots)
-    seen: Counter[tuple[FilePlace, Fingerprint]] = Counter()
+    seen: Counter[tuple[str, str, Fingerprint]] = Counter()
     run = {
         "tool": {
             "driver": {"name": "triton-ensembles", "semanticVersion": __version__, "rules": [_rule(id) for id in rules]}
@@ -79,25 +78,24 @@ def _rule(id: str) -> dict[str, Any]:
         "shortDescription": {"text": f"{rule.title}."},
         "fullDescription": {"text": f"{rule.title}. Source: {rule.source}"},
         "help": {"text": help, "markdown": markdown},
-        "defaultConfiguration": {"level": _LEVELS[rule.severity]},
+        "defaultConfiguration": {"level": rule.severity.value},
         "properties": {"tags": ["triton"], "problem.severity": _GITHUB_LEVELS[rule.severity]},
     }
 
 
 def _result(
-    fault: Fault, index: int, places: FilePlaces, seen: Counter[tuple[FilePlace, Fingerprint]]
+    fault: Fault, index: int, places: FilePlaces, seen: Counter[tuple[str, str, Fingerprint]]
 ) -> dict[str, Any]:
     place, same = places.of(fault), fingerprint(fault)
-    file = FilePlace(place.path, place.member, 0, 0)
-    seen[file, same] += 1
+    seen[place.path, place.member, same] += 1
     inside = f"{place.member}: " if place.member else ""
     return {
         "ruleId": fault.rule,
         "ruleIndex": index,
-        "level": _LEVELS[fault.severity],
+        "level": fault.severity.value,
         "message": {"text": "\n".join([f"{escaped(inside)}{fault.message}", *fault.notes])},
         "locations": [_location(fault, place)],
-        "partialFingerprints": {_FINGERPRINT: f"{same.digest}:{seen[file, same]}"},
+        "partialFingerprints": {_FINGERPRINT: f"{same.digest}:{seen[place.path, place.member, same]}"},
     }
 
 

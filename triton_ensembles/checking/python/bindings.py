@@ -65,7 +65,7 @@ def _before(flow: Flow, parent: ast.AST, child: ast.AST, name: ast.Name) -> tupl
     place = flow.block_of(child)
     if place is None:
         is_statement = isinstance(parent, ast.Assign | ast.AnnAssign | ast.AugAssign)
-        return None, _binds(flow, parent, name) and not is_statement
+        return None, flow.binds(name.id, parent) and not is_statement
     statement = flow.binder_before(name.id, place[0], child)
     if statement:
         while flow.parents[statement] is not parent:
@@ -77,14 +77,14 @@ def _before(flow: Flow, parent: ast.AST, child: ast.AST, name: ast.Name) -> tupl
     if isinstance(parent, ast.For) and flow.in_body(child, parent) and flow.names(parent.target, name.id):
         return Binding(parent.iter, parent.target), True
     if isinstance(parent, ast.If):
-        return None, _binds(flow, parent.test, name)
+        return None, flow.binds(name.id, parent.test)
     if isinstance(parent, With):
-        return None, any(_binds(flow, item, name) for item in parent.items)
+        return None, any(flow.binds(name.id, item) for item in parent.items)
     if isinstance(parent, Try) and flow.in_body(child, parent):
         return None, False
     if isinstance(parent, Function | ast.Module):
         return None, isinstance(parent, ast.Module)
-    return None, _binds(flow, parent, name)  # a line that comes later may have run before, or not at all
+    return None, flow.binds(name.id, parent)  # a line that comes later may have run before, or not at all
 
 
 def _of_function(flow: Flow, function: Function, name: ast.Name) -> Binding | None:
@@ -93,12 +93,12 @@ def _of_function(flow: Flow, function: Function, name: ast.Name) -> Binding | No
         return Binding(None, None, function)
     if any(star and star.arg == name.id for star in (signature.vararg, signature.kwarg)):
         return None
-    if _binds(flow, function, name):
+    if flow.binds(name.id, function):
         return None
     # Of a function or the module around it: whenever this one runs, so there may be one binding only.
     outer: ast.AST | None = function
     while outer := flow.parents.get(outer) if outer else None:
-        if isinstance(outer, Function | ast.Module) and _binds(flow, outer, name):
+        if isinstance(outer, Function | ast.Module) and flow.binds(name.id, outer):
             binders = flow.binders(name.id, outer)
             value = assigned(flow, binders[0]) if len(binders) == 1 else None
             return Binding(value) if value else None
@@ -109,7 +109,3 @@ def _of_function(flow: Flow, function: Function, name: ast.Name) -> Binding | No
 
 def _has_parameter(function: Function | ast.Lambda, name: ast.Name) -> bool:
     return any(isinstance(node, ast.arg) and node.arg == name.id for node in ast.walk(function.args))
-
-
-def _binds(flow: Flow, below: ast.AST, name: ast.Name) -> bool:
-    return flow.binds(name.id, below)

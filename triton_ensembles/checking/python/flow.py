@@ -84,8 +84,7 @@ class Flow:
         self._names: dict[ast.AST, dict[str, list[ast.Name]]] = {}
         self._blocks: dict[ast.AST, tuple[list[ast.AST], int]] = {}
         self._parted: set[ast.AST] = set()
-        self._spans: dict[ast.AST, tuple[int, int]] = {}  # a node has all those that begin within its span
-        self._binders: dict[str, list[ast.AST]] = {}
+        self._binders: dict[str, list[ast.AST]] = {}  # which _spans notes
         for node in file.nodes:
             if isinstance(node, Function):
                 self._defined.setdefault(node.name, []).append(node)
@@ -145,19 +144,16 @@ class Flow:
 
     def binders(self, name: str, below: ast.AST) -> list[ast.AST]:
         """The nodes that bind a name below a node: assignments, loops, imports, definitions, ``except … as``."""
-        self._note_binders()
         binders, first, last = self._bound_within(name, *self._spans.get(below, (0, 0)))
         return binders[first:last]
 
     def binds(self, name: str, below: ast.AST) -> bool:
         """Whether :meth:`binders` has any, without a list of them."""
-        self._note_binders()
         _, first, last = self._bound_within(name, *self._spans.get(below, (0, 0)))
         return first < last
 
     def binder_before(self, name: str, block: list[ast.AST], statement: ast.AST) -> ast.AST | None:
         """The nearest binder of a name among the statements of ``block`` before this one."""
-        self._note_binders()
         binders, first, last = self._bound_within(name, self._spans[statement][1], self._spans[block[0]][1])
         return binders[first] if first < last else None
 
@@ -167,18 +163,19 @@ class Flow:
         first, last = (bisect_left(binders, edge, key=lambda node: self._spans[node][0]) for edge in (start, end))
         return binders, first, last
 
-    def _note_binders(self) -> None:
-        """Number all nodes, what stands later in a block first, and list binders in that order."""
-        if self._spans:
-            return
+    @cached_property
+    def _spans(self) -> dict[ast.AST, tuple[int, int]]:
+        """The numbers of all nodes, what stands later in a block first: a node has all those that begin within its
+        span. Binders are listed in that order."""
+        spans: dict[ast.AST, tuple[int, int]] = {}
         waiting: list[tuple[ast.AST, bool]] = [(self.module, False)]
         count = 0
         while waiting:
             node, is_left = waiting.pop()
             if is_left:
-                self._spans[node] = (self._spans[node][0], count)
+                spans[node] = (spans[node][0], count)
                 continue
-            self._spans[node] = (count, count + 1)
+            spans[node] = (count, count + 1)
             count += 1
             if not isinstance(node, ast.expr_context | ast.operator | ast.unaryop | ast.cmpop | ast.boolop):
                 waiting.append((node, True))
@@ -187,6 +184,7 @@ class Flow:
                 self._binders.setdefault(node.id, []).append(node)
             for name in defined_names(node) if not isinstance(node, ast.arg) else ():
                 self._binders.setdefault(name, []).append(node)
+        return spans
 
     def is_builtin(self, node: ast.expr) -> bool:
         """Whether a name is Python's own: the file never binds it."""

@@ -9,7 +9,7 @@ from triton_ensembles.checking.python.bindings import value_of
 from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.nodes import argument, method_of
 from triton_ensembles.checking.python.source import UTILS, PythonFile, every_call
-from triton_ensembles.checking.python.values import texts_of
+from triton_ensembles.checking.python.values import text_of, texts_of
 from triton_ensembles.checking.repository import Model, Repository
 
 _REQUEST = f"{UTILS}.InferenceRequest"
@@ -28,8 +28,7 @@ class ModelCall(NamedTuple):
 
     def name_in(self, node: ast.Call, position: int, argument_name: str) -> str | None:
         """The one text that an argument of a call in its file is."""
-        texts = texts_of(self.file, argument(node, position, argument_name))
-        return texts[0] if texts and len(texts) == 1 else None
+        return text_of(self.file, argument(node, position, argument_name))
 
 
 def model_calls(model: Model) -> tuple[ModelCall, ...]:
@@ -66,7 +65,7 @@ def elements_of(file: PythonFile, node: ast.expr | None) -> list[ast.expr] | Non
 def requested_outputs(call: ModelCall) -> list[tuple[ast.expr, str]]:
     """The names in ``requested_output_names`` that are known, and where they stand."""
     elements = elements_of(call.file, argument(call.node, 3, "requested_output_names")) or []
-    return [(element, names[0]) for element in elements if (names := texts_of(call.file, element)) and len(names) == 1]
+    return [(element, name) for element in elements if (name := text_of(call.file, element)) is not None]
 
 
 def executions(call: ModelCall) -> Iterator[ast.Call]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from triton_ensembles.checking.fault import Fault
-from triton_ensembles.checking.rule import cure_for
+from triton_ensembles.checking.rule import REGISTERED, cure_for
 from triton_ensembles.checking.suppression.accepted import Accepted
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.spelling import choices, nearest
@@ -44,17 +44,15 @@ class _Table:
         return any(_matches(path, pattern) for path in inside for pattern in patterns)
 
 
-def split_ignored(
-    faults: Iterable[Fault], paths: Iterable[Path], rules: Mapping[str, object]
-) -> tuple[list[Fault], list[Accepted]]:
+def split_ignored(faults: Iterable[Fault], paths: Iterable[Path]) -> tuple[list[Fault], list[Accepted]]:
     """The ``faults`` that count, and those that a pyproject.toml accepts: the nearest one with the table, in each of
     the ``paths`` or above it, within its git repository. Raises :class:`EnsembleError`: one of them is not TOML, or the
-    table has what check does not know, such as a rule that is not among ``rules``."""
+    table has what check does not know, such as another rule."""
     folders: dict[Path, _Table | None] = {}
     for path in paths:
         for folder in _upward(path.resolve()):
             if folder not in folders:
-                folders[folder] = _read(folder, rules)
+                folders[folder] = _read(folder)
             if folders[folder]:
                 break
     tables = [table for table in folders.values() if table]
@@ -75,17 +73,16 @@ def _upward(path: Path) -> Iterable[Path]:
             return
 
 
-def _read(folder: Path, rules: Mapping[str, object]) -> _Table | None:
+def _read(folder: Path) -> _Table | None:
     settings = settings_of(folder)
     table = settings and settings[0].get(_TABLE[-1])
-    return _Reader(folder / SETTINGS, settings[1], rules).table(table) if settings and table is not None else None
+    return _Reader(folder / SETTINGS, settings[1]).table(table) if settings and table is not None else None
 
 
 @dataclass(frozen=True)
 class _Reader:
     path: Path
     text: str
-    rules: Mapping[str, object]
 
     def table(self, table: Any) -> _Table:
         if not isinstance(table, dict):
@@ -102,7 +99,7 @@ class _Reader:
     def _rule_list(self, names: Any, key: str) -> set[str]:
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise self._error(f'"{key}" is not a list of rules', key, f'write {key} = ["rule-id"]')
-        self._known(names, self.rules, "rule")
+        self._known(names, REGISTERED, "rule")
         return set(names)
 
     def _known(self, names: Iterable[str], known: Collection[str], kind: str) -> None:

@@ -79,7 +79,7 @@ class _Parser(ValueReading):
 
     # --- messages ------------------------------------------------------------------------------------------------
 
-    def _fields(self, message: Message, path: Path | None, opening: Token | None) -> None:
+    def _fields(self, message: Message, path: Path, opening: Token | None) -> None:
         """Fields up to the bracket that closes ``opening``, which is taken too (or up to the end of the text)."""
         closer = PAIRS[opening.text] if opening else ""
         if closer and self.tokens.take_mark(closer):
@@ -117,7 +117,7 @@ class _Parser(ValueReading):
                     self._damage(path, field.name)  # its bracket may have closed too early
         self._outer.pop()
 
-    def _junk(self, message: Message, path: Path | None) -> None:
+    def _junk(self, message: Message, path: Path) -> None:
         first = self.tokens.now
         if self.text[first.offset - 1 : first.offset] == "{":
             if first.text == "{":
@@ -139,14 +139,14 @@ class _Parser(ValueReading):
         if first.text.startswith("/"):
             self.tokens.skip_line()
             return
-        if path is not None and not self.tokens.at(",", ";"):
+        if not self.tokens.at(",", ";"):
             self.parsed.damaged.add(path)
         while not self.tokens.ended and self.tokens.now.kind is not Kind.NAME and not self.tokens.at("}", ">", "]"):
             self.tokens.skip_one()
         self._skip_rest(first)
         self.tokens.take_mark(",", ";")
 
-    def _field(self, message: Message, path: Path | None) -> None:
+    def _field(self, message: Message, path: Path) -> None:
         name, wrong = self.tokens.now, self._wrong
         hyphen = self.text.startswith("-", name.offset + len(name.text))
         hyphenated = _HYPHENATED.match(self.text, name.offset) if hyphen else None
@@ -231,25 +231,23 @@ class _Parser(ValueReading):
 
     # --- values --------------------------------------------------------------------------------------------------
 
-    def _messages(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
+    def _messages(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path) -> None:
         colon = self._colon() is not None
-        start = None if path is None else (*path, descriptor.name)
-        self._place(start, name.offset)
+        self.parsed.offsets.setdefault((*path, descriptor.name), name.offset)
         if descriptor.is_repeated and self.tokens.at("["):
             fields = descriptor.message_type.fields_by_name
             self._list(lambda: self._message(message, descriptor, self.tokens.now, path, False), fields)
         else:
             self._message(message, descriptor, name, path, colon)
 
-    def _message(
-        self, message: Message, descriptor: FieldDescriptor, place: Token, path: Path | None, colon: bool
-    ) -> None:
+    def _message(self, message: Message, descriptor: FieldDescriptor, place: Token, path: Path, colon: bool) -> None:
         if self.tokens.at("["):
             self._one_too_many()
+        here = (*path, descriptor.name)
         opening = self.tokens.take_mark("{", "<")
         opening = opening or self._missing_opening(descriptor.message_type.fields_by_name, descriptor.name)
         if opening is None and self.tokens.now.kind is Kind.PLACEHOLDER:
-            self._placeholder(None if path is None else (*path, descriptor.name))
+            self._placeholder(here)
             return
         if opening is None and colon and (self._next_field(place) or self._group_ends()):
             self._no_value(place, "config-syntax")
@@ -268,19 +266,19 @@ class _Parser(ValueReading):
             self._entry(message, descriptor, place, opening, path)
         elif descriptor.is_repeated:
             items = getattr(message, descriptor.name)
-            here = None if path is None else (*path, descriptor.name, len(items))
-            self._place(here, place.offset)
+            here = (*here, len(items))
+            self.parsed.offsets.setdefault(here, place.offset)
             self._fields(items.add(), here, opening)
         elif self._may_set(message, descriptor, place, path):
             getattr(message, descriptor.name).SetInParent()
-            here = None if path is None else (*path, descriptor.name)
             self._fields(getattr(message, descriptor.name), here, opening)
         else:
-            self._fields(GetMessageClass(descriptor.message_type)(), None, opening)
+            outside = self.parsed  # of what is there already, nothing is kept but the faults
+            self.parsed = Parsed(message, outside.faults)
+            self._fields(GetMessageClass(descriptor.message_type)(), here, opening)
+            self.parsed = outside
 
-    def _entry(
-        self, message: Message, descriptor: FieldDescriptor, place: Token, opening: Token, path: Path | None
-    ) -> None:
+    def _entry(self, message: Message, descriptor: FieldDescriptor, place: Token, opening: Token, path: Path) -> None:
         """``parameters { key: … value: … }``: its places are known by the key, which may come last."""
         entry: Any = GetMessageClass(descriptor.message_type)()
         outside = self.parsed
@@ -299,9 +297,8 @@ class _Parser(ValueReading):
             entries[entry.key].CopyFrom(entry.value)
         else:
             entries[entry.key] = entry.value
-        if path is not None:
-            start = (*path, descriptor.name, entry.key)
-            self.parsed.offsets[start] = place.offset
-            self.parsed.offsets.update({(*start, *inner): offset for inner, offset in inside.offsets.items()})
-            self.parsed.items.update({(*start, *inner): offsets for inner, offsets in inside.items.items()})
-            self.parsed.damaged.update((*start, *inner) for inner in inside.damaged)
+        start = (*path, descriptor.name, entry.key)
+        self.parsed.offsets[start] = place.offset
+        self.parsed.offsets.update({(*start, *inner): offset for inner, offset in inside.offsets.items()})
+        self.parsed.items.update({(*start, *inner): offsets for inner, offsets in inside.items.items()})
+        self.parsed.damaged.update((*start, *inner) for inner in inside.damaged)

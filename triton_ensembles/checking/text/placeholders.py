@@ -27,7 +27,7 @@ class Placeholders:
     def bare(self, text: str, offset: int) -> None:
         self._seen[BARE].append((text, offset))
 
-    def quoted(self, text: str, offset: int, field: FieldDescriptor, path: Path | None) -> None:
+    def quoted(self, text: str, offset: int, field: FieldDescriptor, path: Path) -> None:
         """A placeholder in a string that is given for ``field`` of the message at ``path``."""
         if path == () and field.name in _NAMES:
             self._names[field.name] = (text, offset)

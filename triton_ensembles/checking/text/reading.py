@@ -127,13 +127,12 @@ class Reading:
         self._lose_structure("config-syntax", now, f"'{{' is missing after '{name}'", "write { before it")
         return Token(Kind.MARK, "{", now.offset)
 
-    def _placeholder(self, path: Path | None) -> None:
+    def _placeholder(self, path: Path) -> None:
         token = self.tokens.take()
         self.placeholders.bare(token.text, token.offset)
         if is_statement(token.text):
             self._template("", 0)
-        if path is not None:
-            self.parsed.damaged.add(path)
+        self.parsed.damaged.add(path)
 
     def _template(self, text: str, offset: int) -> NoReturn:
         """Report only the placeholders of a template whose structure is unknown."""
@@ -232,14 +231,9 @@ class Reading:
         else:
             self._lose_structure(rule, token, message, cure)
 
-    def _damage(self, path: Path | None, name: str) -> None:
+    def _damage(self, path: Path, name: str) -> None:
         self._one_more_wrong()
-        if path is not None:
-            self.parsed.damaged.add((*path, name))
-
-    def _place(self, path: Path | None, offset: int) -> None:
-        if path is not None:
-            self.parsed.offsets.setdefault(path, offset)
+        self.parsed.damaged.add((*path, name))
 
     def _report_habits(self) -> None:
         """Report what occurs all over a text as one fault."""
@@ -301,7 +295,7 @@ class Reading:
         else:
             self._derails("config-syntax", now, message, "write a comma")
 
-    def _may_set(self, message: Message, descriptor: FieldDescriptor, place: Token, path: Path | None) -> bool:
+    def _may_set(self, message: Message, descriptor: FieldDescriptor, place: Token, path: Path) -> bool:
         """False, with a fault, when a singular field comes again or another member of its oneof is there already."""
         if present(message, descriptor):
             wrong = f"'{descriptor.name}' was already given in this {message.DESCRIPTOR.name}"

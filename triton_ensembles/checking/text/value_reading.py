@@ -17,8 +17,7 @@ from triton_ensembles.checking.text.values import NOTHING, NUMBERS, WrongValueEr
 class ValueReading(Reading):
     """The part of the parser that reads values."""
 
-    def _scalars(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
-        start = None if path is None else (*path, descriptor.name)
+    def _scalars(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path) -> None:
         late = self.tokens.at("[") and self.tokens.next_is(":")
         has_colon = self._colon() is not None or late or self.tokens.now.kind is Kind.PLACEHOLDER
         if not has_colon and not self._next_field(name):
@@ -28,7 +27,7 @@ class ValueReading(Reading):
             edits = (Edit(end, end, ":"),) if known else ()
             self._fault("config-syntax", self.tokens.now, missing, f"write {name.text}: …", certain=known, edits=edits)
         if self.tokens.at("["):
-            self._place(start, name.offset)
+            self.parsed.offsets.setdefault((*path, descriptor.name), name.offset)
             if descriptor.is_repeated:
                 self._list(lambda: self._scalar(message, descriptor, name, path))
                 return
@@ -38,12 +37,12 @@ class ValueReading(Reading):
             return
         self._scalar(message, descriptor, name, path)
 
-    def _scalar(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
+    def _scalar(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path) -> None:
         if self.tokens.at("[") and self._closers[-1:] == ["]"]:
             self._one_too_many()
         minus = self.tokens.take_mark("-")
         first = self.tokens.now
-        here = None if path is None else (*path, descriptor.name)
+        here = (*path, descriptor.name)
         if first.kind is Kind.PLACEHOLDER:
             self._placeholder(here)
             self._skip_rest(first)
@@ -89,14 +88,11 @@ class ValueReading(Reading):
             self._damage(path, descriptor.name)
             return
         if descriptor.is_repeated:
-            values = getattr(message, descriptor.name)
-            if path is not None:
-                start = (*path, descriptor.name)
-                self._place(start, name.offset)
-                self.parsed.items.setdefault(start, array("q")).append((minus or first).offset)
-            values.append(value)
+            self.parsed.offsets.setdefault(here, name.offset)
+            self.parsed.items.setdefault(here, array("q")).append((minus or first).offset)
+            getattr(message, descriptor.name).append(value)
         elif self._may_set(message, descriptor, name, path):
-            self._place(None if path is None else (*path, descriptor.name), (minus or first).offset)
+            self.parsed.offsets.setdefault(here, (minus or first).offset)
             setattr(message, descriptor.name, value)
 
     def _list(self, item: Callable[[], None], inside: Container[str] | None = None) -> None:

@@ -11,7 +11,6 @@ from aiohttp import web
 from triton_ensembles.endpoint.api.errors import ApiError, NotSupportedLocally, ValidationException
 from triton_ensembles.endpoint.api.operations import parsed, reply
 from triton_ensembles.endpoint.api.validation import operation_model, validate
-from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable
 from triton_ensembles.endpoint.scaling.autoscaler import DIMENSION, NAMESPACE, Activity, Autoscaler
 from triton_ensembles.endpoint.scaling.policy import PREDEFINED
 
@@ -38,13 +37,8 @@ class AutoscalingApi:
     autoscaler: Autoscaler
 
     async def handle(self, request: web.BaseRequest) -> web.Response:
+        """The reply of an operation. Raises ApiError, or hosting's ServiceUnavailable."""
         operation = request.headers.get("X-Amz-Target", "").rpartition(".")[2]
-        try:
-            return await self._answer(operation, request)
-        except (ApiError, ServiceUnavailable) as error:
-            return reply(error.status, {"__type": error.code, "message": error.message})
-
-    async def _answer(self, operation: str, request: web.BaseRequest) -> web.Response:
         model = operation_model(_SERVICE, operation)
         if model is None or operation not in _OPERATIONS:
             raise NotSupportedLocally(f"{_SERVICE}:{operation}", f"supported are {', '.join(sorted(_OPERATIONS))}")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from triton_ensembles.endpoint.api.configs import Configs
-from triton_ensembles.endpoint.api.errors import NotSupportedLocally, ServiceUnavailable, ValidationException
+from triton_ensembles.endpoint.api.errors import NotSupportedLocally, ValidationException
 from triton_ensembles.endpoint.api.resources import Resources
 from triton_ensembles.endpoint.api.tags import Tags
 from triton_ensembles.endpoint.api.validation import refuse_unsupported
@@ -45,8 +45,7 @@ class Endpoints(Resources[Endpoint]):
 
     def find(self, name: str) -> Endpoint | None:
         """For InvokeEndpoint, where the case of the name must match (the API reference of CreateEndpoint)."""
-        if self._stopping:
-            raise shutting_down()
+        self._refuse_when_stopping()
         endpoint = self._resources.get(name.lower())
         return endpoint if endpoint is not None and endpoint.name == name else None
 
@@ -140,7 +139,7 @@ class Endpoints(Resources[Endpoint]):
 
     def _refuse_when_stopping(self) -> None:
         if self._stopping:
-            raise ServiceUnavailable("The server is stopping")
+            raise shutting_down()
 
     async def _delete(self, endpoint: Endpoint) -> None:
         try:

@@ -27,12 +27,6 @@ class UnknownOperationException(ApiError):  # noqa: N818
     """SageMaker itself does not have the operation."""
 
 
-class ServiceUnavailable(ApiError):  # noqa: N818
-    """The server is stopping."""
-
-    status = 503
-
-
 class NotSupportedLocally(ApiError):  # noqa: N818
     """AWS has this, the local endpoint does not. No AWS error has this code, so the two cannot be confused."""
 

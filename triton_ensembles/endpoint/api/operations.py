@@ -46,13 +46,8 @@ class ControlPlane:
         operation_model("sagemaker", "CreateModel")  # read now, so that the first request does not wait for it
 
     async def handle(self, request: web.BaseRequest) -> web.Response:
+        """The reply of an operation. Raises ApiError, or hosting's ServiceUnavailable."""
         operation = request.headers.get("X-Amz-Target", "").removeprefix("SageMaker.")
-        try:
-            return reply(200, await self._run(operation, request))
-        except errors.ApiError as error:
-            return reply(error.status, {"__type": error.code, "message": error.message})
-
-    async def _run(self, operation: str, request: web.BaseRequest) -> Mapping[str, Any]:
         model = operation_model("sagemaker", operation)
         if model is None:
             raise errors.UnknownOperationException(f"SageMaker does not have the operation {operation!r}")
@@ -64,8 +59,8 @@ class ControlPlane:
         parameters = await parsed(request)
         validate(model.input_shape, parameters)
         if run is None:
-            return await self._endpoints.describe(parameters, from_waiter(request.headers))
-        return run(parameters)
+            return reply(200, await self._endpoints.describe(parameters, from_waiter(request.headers)))
+        return reply(200, run(parameters))
 
 
 def reply(status: int, body: Mapping[str, Any]) -> web.Response:

@@ -5,8 +5,6 @@ The format: https://smithy.io/2.0/aws/amazon-eventstream.html
 
 import asyncio
 import json
-import struct
-import zlib
 
 from aiohttp import web
 
@@ -58,14 +56,8 @@ def payload_part(payload: bytes | bytearray) -> bytes:
 
 
 def _message(kind: str, name: str, content_type: str, payload: bytes | bytearray) -> bytes:
-    """The lengths and their checksum, the headers, the payload, and the checksum of all."""
-    named = {f":{kind}-type": name, ":content-type": content_type, ":message-type": kind}
-    headers = b"".join(_header(key, value) for key, value in named.items())
-    prelude = struct.pack("!II", 12 + len(headers) + len(payload) + 4, len(headers))
-    message = prelude + struct.pack("!I", zlib.crc32(prelude)) + headers + payload
-    return message + struct.pack("!I", zlib.crc32(message))
+    from moto.core.eventstream import EventStreamEncoder  # 10 MiB, for the few who ask for a stream
 
-
-def _header(name: str, value: str) -> bytes:
-    """A header whose value is a string (type 7)."""
-    return struct.pack("!B", len(name)) + name.encode() + struct.pack("!BH", 7, len(value)) + value.encode()
+    headers = {f":{kind}-type": name, ":content-type": content_type, ":message-type": kind}
+    message: bytes = EventStreamEncoder().encode_message(headers, bytes(payload))
+    return message

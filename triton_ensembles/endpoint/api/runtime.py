@@ -34,8 +34,8 @@ _log = logging.getLogger(__name__)
 _PATH = re.compile(r"/endpoints/(?P<name>[^/?]*)/(?P<operation>[^/?]*)/?")
 _INVOKE, _STREAM = "invocations", "invocations-response-stream"
 _WHOLE_BYTES = 256 * 1024  # smaller bodies are read whole, which is faster, and can be sent a second time
-_SUPPORTED = {"EndpointName", "Body", "ContentType", "Accept", "CustomAttributes", "TargetModel", "TargetVariant"}
-_SUPPORTED |= {"InferenceId"}
+_PASSED = {"ContentType", "Accept", "CustomAttributes", "InferenceId"}  # to the container, as they are
+_SUPPORTED = {"EndpointName", "Body", "TargetModel", "TargetVariant", *_PASSED}
 
 
 def _header_members() -> tuple[dict[str, str], dict[str, Mapping[str, Any]]]:
@@ -90,10 +90,7 @@ class Runtime:
         invocation = Invocation(
             body=await body.whole() if whole else body.pieces(),
             target_model=parameters.get("TargetModel"),
-            content_type=parameters.get("ContentType"),
-            accept=parameters.get("Accept"),
-            custom_attributes=parameters.get("CustomAttributes"),
-            inference_id=parameters.get("InferenceId"),
+            headers={name: value for name, value in request.headers.items() if _HEADERS.get(name.lower()) in _PASSED},
             content_length=None if whole else body.length,
         )
         if variant.stopping:  # an update has replaced it while the body arrived

@@ -11,6 +11,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
+from http import HTTPStatus
 from threading import Lock
 from typing import Any
 from urllib.parse import parse_qs
@@ -19,6 +20,7 @@ from flask import Flask
 from moto.moto_server.werkzeug_app import BackendRequest, create_backend_app
 from werkzeug.utils import cached_property
 
+from triton_ensembles.endpoint.api.errors import NotSupportedLocally
 from triton_ensembles.endpoint.api.signature import signed_service
 from triton_ensembles.endpoint.aws_services.disk import Stored
 from triton_ensembles.endpoint.aws_services.fault import CONTENT_TYPE, Fault
@@ -31,7 +33,6 @@ _UNREADABLE = (
     "The request cannot be read: its operation is unknown, or its parameters or XML are not those of the operation. "
     "s3.log has the details."
 )
-_LONGEST_KEY = 1024  # bytes, of which WSGI makes one character each
 Start = Callable[..., Any]
 
 
@@ -65,22 +66,20 @@ class Application:
         uploads = parse_qs(query).get("uploadId", [])
         completes = environ.get("REQUEST_METHOD") == "POST" and uploads
         try:
-            if service == "s3" and len(environ["PATH_INFO"][1:].partition("/")[2]) > _LONGEST_KEY:
-                raise Fault("KeyTooLongError", "Your key is too long")
             # Of two programs that complete the same upload, the second finds the object: moto lets it repeat the call.
             with self._completing if completes else nullcontext():
                 return self._service(_MODULES.get(service, "s3"))(environ, start_response)
-        except Fault as fault:
+        except (Fault, NotSupportedLocally) as fault:
             return _error(start_response, fault)
         except NotImplementedError:
-            return _error(start_response, Fault("NotImplemented", _UNKNOWN, "501 Not Implemented"))
+            return _error(start_response, Fault("NotImplemented", _UNKNOWN, 501))
         except OSError as error:
             _log.exception("%s %s failed", environ.get("REQUEST_METHOD"), environ.get("PATH_INFO"))
-            return _error(start_response, Fault("InternalError", str(error), "500 Internal Server Error"))
+            return _error(start_response, Fault("InternalError", str(error), 500))
         except Exception as error:  # moto's, which comes upon something else than it expects: other XML, or none
             if isinstance(error, KeyError) and error.args[0] in uploads:
                 message = "The specified upload does not exist: it was completed or aborted, or has never been."
-                return _error(start_response, Fault("NoSuchUpload", message, "404 Not Found"))
+                return _error(start_response, Fault("NoSuchUpload", message, 404))
             _log.exception("%s %s?%s", environ.get("REQUEST_METHOD"), environ.get("PATH_INFO"), query)
             return _error(start_response, Fault("InvalidRequest", _UNREADABLE))
 
@@ -94,6 +93,6 @@ class Application:
             return self._services[module]
 
 
-def _error(start_response: Start, fault: Fault) -> list[bytes]:
-    start_response(fault.status, [("Content-Type", CONTENT_TYPE)])
+def _error(start_response: Start, fault: Fault | NotSupportedLocally) -> list[bytes]:
+    start_response(f"{fault.status} {HTTPStatus(fault.status).phrase}", [("Content-Type", CONTENT_TYPE)])
     return [json.dumps({"code": fault.code, "message": fault.message}).encode()]

@@ -33,6 +33,6 @@ def compute_checksum(body: Any, algorithm: str, encode_base64: bool = True) -> b
     """moto's function of this name, also of a body in a file (disk.py)."""
     if algorithm not in CHECKSUMS:
         message = f"The checksum {algorithm} is not computed locally: send its value, or choose CRC32 or SHA256."
-        raise Fault("NotImplemented", message, "501 Not Implemented")
+        raise Fault("NotImplemented", message, 501)
     digest = CHECKSUMS[algorithm](body.mapped() if hasattr(body, "mapped") else body)
     return base64.b64encode(digest) if encode_base64 else digest

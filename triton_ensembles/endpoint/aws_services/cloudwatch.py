@@ -27,10 +27,7 @@ def install() -> None:
     def parse_parameters(self: Any, request: Any) -> None:
         parse(self, request)
         if self.boto3_service_name == "cloudwatch":
-            try:
-                _check(self._get_action(), self.params)
-            except NotSupportedLocally as error:
-                raise Fault(error.code, error.message) from error
+            _check(self._get_action(), self.params)
 
     def get_metric_statistics(self: Any, *metric: Any, **by: Any) -> list[Statistics]:
         *name, start, end, seconds, stats = metric

@@ -39,7 +39,7 @@ def _source(response: Any) -> Any:
     version = parse_qs(address.query).get("versionId", [None])[0]
     source = response.backend.get_object(bucket, key, version_id=version)
     if source is None or not hasattr(source, "etag"):  # or a delete marker
-        raise Fault("NoSuchKey", "The specified key does not exist.", "404 Not Found")
+        raise Fault("NoSuchKey", "The specified key does not exist.", 404)
     return source
 
 
@@ -47,11 +47,11 @@ def _check_conditions(headers: Any, source: Any) -> None:
     for name in ("none-match", "modified-since", "unmodified-since"):
         if f"{_IF}{name}" in headers:
             message = f"{_IF}{name} is not supported locally: use {_IF}match"
-            raise Fault("NotImplemented", message, "501 Not Implemented")
+            raise Fault("NotImplemented", message, 501)
     etag = headers.get(f"{_IF}match")
     if etag is not None and etag.strip('"') not in (source.etag.strip('"'), "*"):
         message = "At least one of the pre-conditions you specified did not hold"
-        raise Fault("PreconditionFailed", message, "412 Precondition Failed")
+        raise Fault("PreconditionFailed", message, 412)
 
 
 def _check_range(text: str | None, size: int) -> None:

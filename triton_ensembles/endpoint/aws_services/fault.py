@@ -6,7 +6,7 @@ CONTENT_TYPE = "application/x-refusal+json"  # {"code": …, "message": …}
 class Fault(Exception):  # noqa: N818 (a fact about the request)
     """An error of a service by its ``code``."""
 
-    def __init__(self, code: str, message: str, status: str = "400 Bad Request") -> None:
+    def __init__(self, code: str, message: str, status: int = 400) -> None:
         super().__init__(message)
         self.code = code
         self.message = message

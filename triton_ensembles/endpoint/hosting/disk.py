@@ -89,8 +89,8 @@ class Disk:
     async def fetch(self, model: Model, url: str, make_room: MakeRoom) -> tuple[float, float]:
         """Download the object at ``url`` and unpack it: the seconds of both. The model is ON_DISK then.
 
-        After an error (ObjectMissing, DownloadFailed, ExtractionError, NoDiskSpace) it is WAITING again, and nothing of
-        it is left on the disk.
+        After an error (HostingError, ExtractionError, NoDiskSpace) it is WAITING again, and nothing of it is left on
+        the disk.
 
         Args:
             make_room: awaited with a number of bytes before they are written. It raises when there is not enough space;

@@ -43,7 +43,6 @@ class DiskCache:
         except BaseException as error:
             raise faults.not_on_disk(url, error) or error from None
         self._report.metric("ModelDownloadingTime", download * 1e6, model.target_model)
-        self._report_use()
         return download, extract
 
     async def delete(self, model: Model) -> None:
@@ -51,7 +50,6 @@ class DiskCache:
         if self._models.get(model.target_model) is model:
             del self._models[model.target_model]
         await self._disk.delete(model)
-        self._report_use()
 
     async def _make_room(self, model: Model, size: int) -> None:
         while self._disk.free < size:
@@ -61,7 +59,6 @@ class DiskCache:
 
     async def _keep_within_budget(self, newcomer: Model) -> None:
         """Make room for the environments that the container has unpacked for a model that it has just loaded."""
-        self._report_use()
         while self._disk.free < 0:
             if not await self._evict(newcomer, "environments in /tmp need the space"):
                 raise self._not_enough_room(newcomer, 0)
@@ -81,7 +78,3 @@ class DiskCache:
     def _others_in_use(self, model: Model) -> bool:
         neighbors = (neighbor for neighbor in self._models.values() if neighbor is not model)
         return any(neighbor.disk_bytes or neighbor.load_task for neighbor in neighbors)
-
-    def _report_use(self) -> None:
-        self._report.metric("DiskUtilization", self._disk.utilization)
-        self._report.metric("UnpackedEnvironments", self._disk.environment_bytes)

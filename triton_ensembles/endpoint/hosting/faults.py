@@ -8,9 +8,7 @@ from pathlib import Path
 from triton_ensembles.archive.manifest import python_of
 from triton_ensembles.endpoint.hosting import errors
 from triton_ensembles.endpoint.hosting.model import Model
-from triton_ensembles.endpoint.hosting.objects import DownloadFailed, ObjectMissing, split_url
 from triton_ensembles.endpoint.hosting.report import Report
-from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.sagemaker.extraction import ExtractionError
 
 ENDED_STUB_CURE = (
@@ -23,16 +21,20 @@ _HERE_CURE = "pack a model and config for the CPU (docs/targets.md), or start th
 OUT_OF_RESOURCES = 507  # the container's status when memory runs out; the platform's own too, when a budget is used up
 
 
+def object_missing(bucket: str, key: str) -> errors.ValidationError:
+    place = f"bucket: {bucket}, key: {key}"
+    message = f"Failed to download model data({place}). Please ensure that there is an object located at the URL"
+    cure = "upload the archive, or correct TargetModel (it is added to ModelDataUrl)"
+    return errors.ValidationError(message, cure=cure)
+
+
+def not_downloaded(reason: str, cure: str = "try again") -> errors.ServiceUnavailable:
+    """For an object that exists, but could not be downloaded completely."""
+    return errors.ServiceUnavailable(f"Failed to download model data: {reason}", cure=cure)
+
+
 def not_on_disk(url: str, error: BaseException) -> errors.HostingError | None:
-    """For a download or an extraction that failed; None for an unexpected error."""
-    if isinstance(error, ObjectMissing):
-        place = "bucket: {}, key: {}".format(*split_url(url))
-        message = f"Failed to download model data({place}). Please ensure that there is an object located at the URL"
-        cure = "upload the archive, or correct TargetModel (it is added to ModelDataUrl)"
-        return errors.ValidationError(message, cure=cure)
-    if isinstance(error, DownloadFailed):
-        message = f"Failed to download model data: {error.message}"
-        return errors.ServiceUnavailable(message, cure=error.cure or "try again")
+    """For a damaged archive, or a download that took too long; None for any other error."""
     if isinstance(error, ExtractionError):
         message = f'Failed to extract model data archive from URL "{url}": {error.message} ({error.rule})'
         return errors.ValidationError(message, cure=error.cure)
@@ -53,7 +55,7 @@ def not_loaded(
     if not any(path.is_file() for path in folder.glob("**/config.pbtxt")):
         detail = "the archive does not have a model in it"
         cure = "put the models' folders, with config.pbtxt, at the archive's root"
-    elif (built_for := _python_of(folder)) not in ("", python):
+    elif (built_for := python_of({"": folder})) not in ("", python):
         detail += f"; the archive was built for Python {built_for}, and this container's steps run Python {python}"
         cure = (
             "build it for the image's Python (--image RELEASE, also with --target fused), or name an image of its own"
@@ -64,14 +66,6 @@ def not_loaded(
 def cure_of(reason: str) -> str:
     """What to do where the server on this machine lacks what the model needs; "" if Triton's reason is another."""
     return _HERE_CURE if any(words in reason for words in _NOT_HERE) else ""
-
-
-def _python_of(folder: Path) -> str:
-    """The Python that an archive of this project was built for, such as "3.10"; "" if that does not matter."""
-    try:
-        return python_of({"": folder})
-    except EnsembleError:  # somebody else's manifest.json
-        return ""
 
 
 def _load_failed(target_model: str, detail: str, message: str, cure: str, status: int = 0) -> errors.ModelError:

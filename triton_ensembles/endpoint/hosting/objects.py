@@ -11,17 +11,10 @@ import botocore.exceptions
 from boto3.s3.transfer import TransferConfig
 from s3transfer.exceptions import S3DownloadFailedError
 
-from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.endpoint.hosting import faults
+from triton_ensembles.endpoint.hosting.errors import ValidationError
 
 _TRANSFER = TransferConfig(max_concurrency=4)  # ranges of 8 MB, each tried up to five times
-
-
-class ObjectMissing(EnsembleError):  # noqa: N818
-    """The object or its bucket does not exist."""
-
-
-class DownloadFailed(EnsembleError):  # noqa: N818
-    """The object exists, but could not be downloaded completely."""
 
 
 def split_url(url: str) -> tuple[str, str]:
@@ -29,14 +22,14 @@ def split_url(url: str) -> tuple[str, str]:
     scheme, _, path = url.partition("://")
     bucket, _, key = path.partition("/")
     if scheme != "s3" or not bucket or not key:
-        raise ObjectMissing(f"'{url}' is not the URL of an S3 object", cure="write it as s3://bucket/key")
+        raise ValidationError(f"'{url}' is not the URL of an S3 object", cure="write it as s3://bucket/key")
     return bucket, key
 
 
 class S3Objects:
     """Objects of an S3 server by their ``s3://bucket/key`` URLs, read through a boto3 client (which threads may share).
 
-    Raises ObjectMissing, DownloadFailed, or OSError when the destination cannot be written.
+    Raises HostingError, or OSError when the destination cannot be written.
     """
 
     def __init__(self, client: Any) -> None:
@@ -54,7 +47,7 @@ class S3Objects:
 
         def check_canceled(_: int) -> None:
             if canceled.is_set():
-                raise DownloadFailed(f"the download of '{url}' was canceled")
+                raise faults.not_downloaded(f"the download of '{url}' was canceled")
 
         def download() -> None:
             self._client.download_file(bucket, key, str(destination), Config=_TRANSFER, Callback=check_canceled)
@@ -75,10 +68,11 @@ async def _in_thread(url: str, work: Callable[[], T]) -> T:
     except botocore.exceptions.ClientError as error:
         code = error.response["Error"]["Code"]
         if code in ("404", "NoSuchKey", "NoSuchBucket"):
-            raise ObjectMissing(f"the object '{url}' does not exist", cure="upload it, or correct the name") from None
-        raise DownloadFailed(f"'{url}' cannot be read: {code}: {error.response['Error'].get('Message', '')}") from None
+            raise faults.object_missing(*split_url(url)) from None
+        reason = f"'{url}' cannot be read: {code}: {error.response['Error'].get('Message', '')}"
+        raise faults.not_downloaded(reason) from None
     except S3DownloadFailedError:  # a part has another ETag than the whole had
         message = f"'{url}' was replaced by another object while it was downloaded"
-        raise DownloadFailed(message, cure="try again: then the new one is downloaded") from None
+        raise faults.not_downloaded(message, "try again: then the new one is downloaded") from None
     except (botocore.exceptions.BotoCoreError, boto3.exceptions.Boto3Error) as error:
-        raise DownloadFailed(f"'{url}' could not be downloaded: {error}") from error
+        raise faults.not_downloaded(f"'{url}' could not be downloaded: {error}") from error

@@ -12,22 +12,19 @@ class Rate:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._latest = self._slot()  # the slot that the last request fell into
-        self._counts = [0] * SLOTS  # of slot S at S modulo SLOTS
+        self._counts: dict[int, int] = {}  # by slot, the oldest first
 
     def count(self) -> None:
         """Add a request that comes now."""
         slot = self._slot()
-        for passed in range(max(self._latest + 1, slot - SLOTS + 1), slot + 1):
-            self._counts[passed % SLOTS] = 0
-        self._latest = slot
-        self._counts[slot % SLOTS] += 1
+        self._counts[slot] = self._counts.get(slot, 0) + 1
+        if len(self._counts) > SLOTS:
+            del self._counts[next(iter(self._counts))]
 
     def recent(self) -> list[float]:
         """Requests a second in each slot that has ended, the oldest first; [] when there was none in any."""
         now = self._slot()
-        slots = range(now - SLOTS + 1, now)
-        counts = [self._counts[slot % SLOTS] if slot <= self._latest else 0 for slot in slots]
+        counts = [self._counts.get(slot, 0) for slot in range(now - SLOTS + 1, now)]
         return [count / SLOT_SECONDS for count in counts] if any(counts) else []
 
     def _slot(self) -> int:

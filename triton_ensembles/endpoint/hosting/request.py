@@ -10,7 +10,7 @@ from triton_ensembles.endpoint.hosting.errors import InternalFailure
 
 
 class Invocation(NamedTuple):
-    """The body and headers of InvokeEndpoint; None for each header that the client did not send.
+    """The body and headers of InvokeEndpoint, as the container gets them.
 
     Only a whole body can be sent a second time, after the container answered 507 and another model was unloaded. Of one
     in pieces, ``content_length`` is the number of bytes: the container does not accept chunked requests.
@@ -18,10 +18,7 @@ class Invocation(NamedTuple):
 
     body: bytes | AsyncIterator[bytes]
     target_model: str | None = None
-    content_type: str | None = None
-    accept: str | None = None
-    custom_attributes: str | None = None
-    inference_id: str | None = None
+    headers: Mapping[str, str] = {}  # without that of the target model
     content_length: int | None = None
 
 

@@ -19,6 +19,7 @@ from yarl import URL
 from triton_ensembles.endpoint.hosting.call_order import CallOrder
 from triton_ensembles.endpoint.hosting.request import Invocation, Pieces, Reply
 from triton_ensembles.triton.log import read_log
+from triton_ensembles.triton.repository_api import error_in
 
 TARGET_MODEL = "X-Amzn-SageMaker-Target-Model"
 _WHOLE = 64 << 10  # bytes; replies up to this size are read at once
@@ -82,6 +83,11 @@ class TritonApi:
         head) within ``seconds``.
         """
         started = time.perf_counter()
+        headers = dict(request.headers)
+        if request.target_model is not None:
+            headers[TARGET_MODEL] = request.target_model
+        if request.content_length is not None:
+            headers["Content-Length"] = str(request.content_length)
         async with asyncio.timeout(seconds):
             with self._order.request() as begin, _died_if_broken():
                 body = request.body
@@ -90,14 +96,14 @@ class TritonApi:
                 else:
                     body = _before_the_last(body, begin)
                 session = self._new_connections if self._busy else self._session
-                answer = await self._request(session, "POST", path, _headers(request), body)
+                answer = await self._request(session, "POST", path, headers, body)
                 if answer.status >= 400:
-                    raise ContainerAnswered(answer.status, _message(await answer.read()))
+                    raise ContainerAnswered(answer.status, error_in(await answer.read()))
                 length = answer.content_length
                 small = length is not None and length <= _WHOLE
                 reply = await answer.read() if small else Pieces(answer, seconds)
-        headers = {"Content-Type": content_type} if (content_type := answer.headers.get("Content-Type")) else {}
-        return Reply(answer.status, headers, reply, length, time.perf_counter() - started)
+        kept = {"Content-Type": content_type} if (content_type := answer.headers.get("Content-Type")) else {}
+        return Reply(answer.status, kept, reply, length, time.perf_counter() - started)
 
     async def has_ended(self) -> bool:
         """Whether the server has ended, or does so in a moment: its connections close a little earlier."""
@@ -125,7 +131,7 @@ class TritonApi:
             try:
                 with _died_if_broken():
                     answer = await self._request(self._new_connections, method, path, headers, body.encode())
-                    message = _message(await answer.read())
+                    message = error_in(await answer.read())
                 self._busy -= 1  # not of a load that is given up: its thread stays busy, and so do its connections
             finally:
                 watch.cancel()
@@ -185,23 +191,3 @@ async def _before_the_last(pieces: AsyncIterator[bytes], begin: Callable[[], Awa
         last = piece
     await begin()
     yield last
-
-
-def _headers(request: Invocation) -> dict[str, str]:
-    """InvokeEndpoint's headers as the container sees them on SageMaker; only those that the client sent."""
-    headers = {
-        "Content-Type": request.content_type,
-        "Accept": request.accept,
-        TARGET_MODEL: request.target_model,
-        "X-Amzn-SageMaker-Custom-Attributes": request.custom_attributes,
-        "X-Amzn-SageMaker-Inference-Id": request.inference_id,
-        "Content-Length": None if request.content_length is None else str(request.content_length),
-    }
-    return {name: value for name, value in headers.items() if value is not None}
-
-
-def _message(body: bytes) -> str:
-    """The text of ``{"error": "…"}``, or the body as it is."""
-    with contextlib.suppress(ValueError, KeyError, TypeError):
-        return str(json.loads(body)["error"])
-    return body.decode(errors="replace")

@@ -3,11 +3,10 @@
 import asyncio
 import contextlib
 import os
-import re
 import shutil
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.hosting.container_process import Container
 from triton_ensembles.endpoint.hosting.disk import Disk, model_hash
-from triton_ensembles.endpoint.hosting.errors import InternalFailure, ServiceUnavailable, ValidationError
+from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable, ValidationError
 from triton_ensembles.endpoint.hosting.instance import Instance, InstanceModels
 from triton_ensembles.endpoint.hosting.model_cache import ModelCache
 from triton_ensembles.endpoint.hosting.objects import S3Objects
@@ -50,15 +49,13 @@ _LOG_BYTES = 256 << 20
 # Those that docker/sagemaker/serve has otherwise: the verbose log takes some kilobytes for each request, and a load
 # takes one of the threads (of which the server has 8) for itself.
 CONTAINER_VARIABLES = {"SAGEMAKER_TRITON_LOG_VERBOSE": "false", "SAGEMAKER_TRITON_THREAD_COUNT": "64"}
-_PLAIN_PATH = re.compile(r"[0-9A-Za-z._/+@=,:-]+")
 
 
 class Variant:
     """One production variant of an endpoint.
 
     Args:
-        root: a folder that ``start`` makes and ``stop`` removes. Its path may only have letters, digits and
-            ``._-/+@=,:`` in it: Triton passes it to a shell.
+        root: a folder that ``start`` makes and ``stop`` removes. Triton passes its path to a shell.
         log: the endpoint's log file; all instances append Triton's own lines to it. It is kept after ``stop``.
         server: the Triton of its containers; None for the one that ``setup`` has installed.
 
@@ -98,9 +95,6 @@ class Variant:
 
     async def start(self) -> None:
         """Start every instance; a single model is loaded then. After a HostingError nothing is left behind."""
-        if not _PLAIN_PATH.fullmatch(str(self._root)):
-            message = f"the path of '{self._root}' may only have letters, digits and ._-/+@=,: in it"
-            raise InternalFailure(message, cure="choose another folder")
         self._python, substitution = await asyncio.to_thread(_python_for, self._spec.image, self._server)
         if substitution:
             self._warn(substitution)
@@ -189,7 +183,7 @@ class Variant:
         multi = self._spec.mode == "MultiModel"
         folder = disk.empty_folder() if multi else disk.model_folder(model_hash(self._spec.model_data_url))
         seconds = self._budgets.startup_seconds
-        environment = self._environment(index)
+        environment = {**CONTAINER_VARIABLES, **self._spec.environment, **({MULTI_MODEL: "true"} if multi else {})}
         gateway, release = self._spec.is_gateway, self._spec.release
         container = Container(folder, environment, self._log, seconds, self._python, gateway, release, self._server)
         kind: type[InstanceModels] = ModelCache if multi else SingleModel
@@ -219,18 +213,6 @@ class Variant:
         for name in self._spec.environment:
             if (known := variables().get(name)) and known.here:
                 self._report(0).event("variable", f"{name} has no effect here: {known.here}")
-
-    def _environment(self, index: int) -> Mapping[str, str]:
-        """The container's variables, with those that the platform sets."""
-        variables = {**CONTAINER_VARIABLES, **self._spec.environment}
-        if self._spec.mode == "MultiModel":
-            variables[MULTI_MODEL] = "true"
-        for name, variable in PORT_VARIABLES.items():
-            # Here instances share a machine, and so does an update with what it replaces: the first gets what is set.
-            if (port := variables.get(variable, "")).isdecimal() and (index or not is_free(int(port))):
-                del variables[variable]
-                self._report(index).event("port", f"port {port} of {variable} is another server's: {name} has its own")
-        return variables
 
     def _check(self, target_model: str | None) -> None:
         if self._spec.mode == "SingleModel":

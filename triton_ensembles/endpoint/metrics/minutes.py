@@ -1,54 +1,30 @@
 """Statistics by the minute, kept until CloudWatch's API is called for them."""
 
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
-
-from triton_ensembles.sagemaker.metric_names import METRICS
 
 _MOST = 50_000  # statistics: with 20 metrics of 20 variants, two hours without a call
 
 Dimensions = tuple[tuple[str, str], ...]  # names and values
 
 
-@dataclass
-class StatisticSet:
-    """CloudWatch's StatisticValues of one value or more."""
-
-    minimum: float
-    maximum: float
-    total: float
-    count: int = 1
-
-    def add(self, value: float) -> None:
-        self.minimum = min(self.minimum, value)
-        self.maximum = max(self.maximum, value)
-        self.total += value
-        self.count += 1
-
-
 class MinuteStatistics:
     """One set of statistics for each metric, variant and minute."""
 
     def __init__(self) -> None:
-        self._sets: dict[tuple[str, str, str, Dimensions, int], StatisticSet] = {}
-
-    def record(self, name: str, value: float, endpoint: str, variant: str) -> None:
-        """Add a value of one of METRICS to those of the present minute."""
-        metric = METRICS[name]
-        dimensions = (("EndpointName", endpoint), ("VariantName", variant))
-        self.add(metric.namespace, name, metric.unit, value, dimensions)
+        self._sets: dict[tuple[str, str, str, Dimensions, int], dict[str, float]] = {}  # as StatisticValues
 
     def add(self, namespace: str, name: str, unit: str, value: float, dimensions: Dimensions) -> None:
-        """Add a value of any metric to those of the present minute."""
+        """Add a value of a metric to those of the present minute."""
         key = (namespace, name, unit, dimensions, int(time.time()) // 60)
-        if statistics := self._sets.get(key):
-            statistics.add(value)
-            return
-        if len(self._sets) >= _MOST:
+        if key not in self._sets and len(self._sets) >= _MOST:
             self._sets.pop(next(iter(self._sets)))  # the oldest
-        self._sets[key] = StatisticSet(value, value, value)
+        statistics = self._sets.setdefault(key, {"Minimum": value, "Maximum": value, "Sum": 0.0, "SampleCount": 0})
+        statistics["Minimum"] = min(statistics["Minimum"], value)
+        statistics["Maximum"] = max(statistics["Maximum"], value)
+        statistics["Sum"] += value
+        statistics["SampleCount"] += 1
 
     def take(self) -> dict[str, list[dict[str, Any]]]:
         """Everything recorded since the last call: MetricData of PutMetricData, by Namespace."""
@@ -59,12 +35,7 @@ class MinuteStatistics:
                 "Dimensions": [{"Name": dimension, "Value": value} for dimension, value in dimensions],
                 "Timestamp": datetime.fromtimestamp(minute * 60, UTC),
                 "Unit": unit,
-                "StatisticValues": {
-                    "Minimum": statistics.minimum,
-                    "Maximum": statistics.maximum,
-                    "Sum": statistics.total,
-                    "SampleCount": statistics.count,
-                },
+                "StatisticValues": statistics,
             }
             taken.setdefault(namespace, []).append(datum)
         self._sets.clear()

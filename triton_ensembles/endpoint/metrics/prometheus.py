@@ -3,7 +3,7 @@
 A loaded model has some twenty lines: only its latency has buckets, other times and ratios are a count and a sum.
 """
 
-from collections.abc import Container, Iterable
+from collections.abc import Container
 from typing import Any
 
 import prometheus_client
@@ -24,12 +24,21 @@ class Prometheus:
     def __init__(self) -> None:
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # lines that nothing here reads
         self._registry = CollectorRegistry()
-        self._families = {name: _Family(name, metric, self._registry) for name, metric in METRICS.items()}
+        self._metrics = {name: _made(name, metric, self._registry) for name, metric in METRICS.items()}
+        self._series: dict[bool, set[_LabelValues]] = {True: set(), False: set()}  # of gauges, and of all others
 
     def record(self, name: str, value: float, endpoint: str, variant: str, target_model: str, instance: str) -> None:
         """One value in the metric's unit. Gauges are kept per instance, everything else per target model."""
-        family = self._families[name]
-        family.add((endpoint, variant, instance if family.is_gauge else target_model), value)
+        is_gauge = METRICS[name].of_instance
+        labels = (endpoint, variant, instance if is_gauge else target_model)
+        self._series[is_gauge].add(labels)
+        series: Gauge | Counter | Summary | Histogram = self._metrics[name].labels(*labels)
+        if isinstance(series, Gauge):
+            series.set(value)
+        elif isinstance(series, Counter):
+            series.inc(value)
+        else:
+            series.observe(value)
 
     def forget_instance(self, endpoint: str, variant: str, instance: str) -> None:
         """Drop the gauges of an instance that is gone."""
@@ -39,48 +48,28 @@ class Prometheus:
         """Drop the series of a model that is no longer loaded."""
         self._forget((endpoint, variant, target_model), of_gauges=False)
 
-    def _forget(self, labels: _LabelValues, of_gauges: bool) -> None:
-        for family in self._families.values():
-            if family.is_gauge is of_gauges:
-                family.drop([labels])
-
     def keep(self, endpoint: str, models: Container[tuple[str, str]], instances: Container[tuple[str, str]]) -> None:
         """Drop the series of an endpoint that are of none of these (variant, target model) and (variant, instance)."""
-        for family in self._families.values():
-            kept = instances if family.is_gauge else models
-            family.drop([labels for labels in family.series if labels[0] == endpoint and labels[1:] not in kept])
+        for of_gauges, kept in ((True, instances), (False, models)):
+            for labels in list(self._series[of_gauges]):
+                if labels[0] == endpoint and labels[1:] not in kept:
+                    self._forget(labels, of_gauges)
 
     def text(self) -> bytes:
         """The exposition; may be called in any thread."""
         return prometheus_client.generate_latest(self._registry)
 
+    def _forget(self, labels: _LabelValues, of_gauges: bool) -> None:
+        self._series[of_gauges].discard(labels)
+        for name, metric in self._metrics.items():
+            if METRICS[name].of_instance is of_gauges:
+                metric.remove(*labels)
 
-class _Family:
-    """A metric with the labels of its series."""
 
-    def __init__(self, name: str, metric: CloudWatchMetric, registry: CollectorRegistry) -> None:
-        self.is_gauge = metric.of_instance
-        self.series: set[_LabelValues] = set()
-        title = f"sagemaker_{name}" + ("" if metric.unit == "Count" else f"_{metric.unit.lower()}")
-        kind: Any = Gauge if metric.of_instance else Counter if metric.counts else Summary
-        options = {}
-        if name == "ModelLatency":
-            kind, options = Histogram, {"buckets": _BUCKETS}
-        labels = _GAUGE_LABELS if metric.of_instance else _LABELS
-        self._metric = kind(title, metric.description, labels, registry=registry, **options)
-
-    def add(self, labels: _LabelValues, value: float) -> None:
-        self.series.add(labels)
-        series: Gauge | Counter | Summary | Histogram = self._metric.labels(*labels)
-        if isinstance(series, Gauge):
-            series.set(value)
-        elif isinstance(series, Counter):
-            series.inc(value)
-        else:
-            series.observe(value)
-
-    def drop(self, series: Iterable[_LabelValues]) -> None:
-        for labels in series:
-            if labels in self.series:
-                self.series.remove(labels)
-                self._metric.remove(*labels)
+def _made(name: str, metric: CloudWatchMetric, registry: CollectorRegistry) -> Any:
+    title = f"sagemaker_{name}" + ("" if metric.unit == "Count" else f"_{metric.unit.lower()}")
+    if name == "ModelLatency":
+        return Histogram(title, metric.description, _LABELS, registry=registry, buckets=_BUCKETS)
+    if metric.of_instance:
+        return Gauge(title, metric.description, _GAUGE_LABELS, registry=registry)
+    return (Counter if metric.counts else Summary)(title, metric.description, _LABELS, registry=registry)

@@ -1,7 +1,7 @@
 """Records everything that happens on the platform, for Prometheus, CloudWatch and the status page."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from statistics import quantiles
 
@@ -27,41 +27,11 @@ class Call:
     failed: bool = False  # the container gave no answer
 
 
-@dataclass(frozen=True)
-class Percentiles:
-    """Milliseconds, of the last ``count`` values."""
-
-    count: int
-    p50: float
-    p90: float
-    p99: float
-
-
-class Latencies:
-    """Recent values (microseconds) by endpoint, variant, target model and metric."""
-
-    def __init__(self) -> None:
-        self._values: dict[tuple[str, str, str, str], deque[float]] = {}
-
-    def record(self, endpoint: str, variant: str, target_model: str, name: str, microseconds: float) -> None:
-        values = self._values.setdefault((endpoint, variant, target_model, name), deque(maxlen=_KEPT))
-        values.append(microseconds)
-
-    def of(self, endpoint: str, variant: str, target_model: str, name: str) -> Percentiles | None:
-        """None where there is no value yet."""
-        values = self._values.get((endpoint, variant, target_model, name))
-        return percentiles(values) if values else None
-
-    def forget(self, endpoint: str) -> None:
-        for key in [key for key in self._values if key[0] == endpoint]:
-            del self._values[key]
-
-
-def percentiles(microseconds: Iterable[float]) -> Percentiles:
-    """Percentiles of one value or more, interpolated between neighbors."""
+def percentiles(microseconds: Iterable[float]) -> tuple[float, float, float]:
+    """The 50th, 90th and 99th of one value or more, in milliseconds, interpolated between neighbors."""
     values = list(microseconds)
     cuts = quantiles(values, n=100, method="inclusive") if len(values) > 1 else values * 99
-    return Percentiles(len(values), cuts[49] / 1000, cuts[89] / 1000, cuts[98] / 1000)
+    return cuts[49] / 1000, cuts[89] / 1000, cuts[98] / 1000
 
 
 class Metrics:
@@ -70,7 +40,7 @@ class Metrics:
     def __init__(self) -> None:
         self.prometheus = Prometheus()
         self.minutes = MinuteStatistics()
-        self.latencies = Latencies()
+        self._latest: dict[tuple[str, str, str, str], deque[float]] = {}  # microseconds
 
     def invocation(self, call: Call, seconds: float) -> None:
         """Record a call of InvokeEndpoint that took ``seconds``."""
@@ -92,12 +62,18 @@ class Metrics:
     ) -> None:
         """One value of a metric of names.METRICS, in its unit; "" where a label does not apply."""
         self.prometheus.record(name, value, endpoint, variant, target_model, instance)
-        if METRICS[name].namespace != LOCAL:
-            self.minutes.record(name, value, endpoint, variant)
+        metric = METRICS[name]
+        if metric.namespace != LOCAL:
+            dimensions = (("EndpointName", endpoint), ("VariantName", variant))
+            self.minutes.add(metric.namespace, name, metric.unit, value, dimensions)
         if name in _TIMED:
-            self.latencies.record(endpoint, variant, target_model, name, value)
+            self._latest.setdefault((endpoint, variant, target_model, name), deque(maxlen=_KEPT)).append(value)
+
+    def latest(self, endpoint: str, variant: str, target_model: str, name: str) -> Collection[float]:
+        """The latest values of a time, in microseconds."""
+        return self._latest.get((endpoint, variant, target_model, name), ())
 
     def forget_endpoint(self, endpoint: str) -> None:
         """Drop what is known of an endpoint that is deleted, but for CloudWatch's minutes."""
         self.prometheus.keep(endpoint, (), ())
-        self.latencies.forget(endpoint)
+        self._latest = {key: values for key, values in self._latest.items() if key[0] != endpoint}

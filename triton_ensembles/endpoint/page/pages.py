@@ -53,7 +53,7 @@ class Pages:
         self._closing = False
         loader = jinja2.FileSystemLoader(_HERE)
         self._templates = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-        self._templates.filters |= {"size": _size, "ago": _ago, "milliseconds": _milliseconds, "id": _identifier}
+        self._templates.filters |= {"ago": _ago, "milliseconds": _milliseconds, "id": _identifier}
 
     def find(self, method: str, path: str) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]] | None:
         """The handler of an unsigned request, or None when it is not for a page. No bucket's name begins with "-"."""
@@ -151,15 +151,6 @@ class Pages:
                             single,
                             running.plan.spec.metric_namespace,
                         )
-
-
-def _size(count: float) -> str:
-    """A number of bytes as text: ``12 MiB``."""
-    for unit in ("B", "KiB", "MiB"):
-        if count < 1024:
-            return f"{count:.0f} {unit}"
-        count /= 1024
-    return f"{count:.1f} GiB"
 
 
 def _ago(then: datetime | None, now: datetime) -> str:

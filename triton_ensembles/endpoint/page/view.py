@@ -8,7 +8,7 @@ from typing import Any
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.hosting.spec import VariantPlan
 from triton_ensembles.endpoint.hosting.status import RecentError, VariantStatus
-from triton_ensembles.endpoint.metrics.record import Metrics
+from triton_ensembles.endpoint.metrics.record import Metrics, percentiles
 from triton_ensembles.endpoint.metrics.triton import StepTimes
 from triton_ensembles.endpoint.page.rows import CONDITIONS, FOLDED, Choice, Order, Row, rows_of
 
@@ -70,11 +70,11 @@ def latencies(endpoint: str, view: VariantView, metrics: Metrics, steps: Iterabl
     variant, steps = view.plan.name, list(steps)
     orders = {row.model.target_model: row.model.order for row in view.rows}
     for model in view.timed:
-        if metrics.latencies.of(endpoint, variant, model, "ModelLatency") is None:
+        if not metrics.latest(endpoint, variant, model, "ModelLatency"):
             continue  # it has not answered yet
         for metric, step in _LATENCIES.items():
-            if recent := metrics.latencies.of(endpoint, variant, model, metric):
-                yield StepTimes(model, step, recent.count, p50=recent.p50, p90=recent.p90, p99=recent.p99)
+            if latest := metrics.latest(endpoint, variant, model, metric):
+                yield StepTimes(model, step, len(latest), None, *percentiles(latest))
         order = (model, *orders[model])
         own = sorted((time for time in steps if time.target_model == model), key=lambda time: time.step)
         for step_time in sorted(own, key=lambda time: order.index(time.step) if time.step in order else len(order)):

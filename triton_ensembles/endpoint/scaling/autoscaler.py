@@ -13,7 +13,7 @@ from typing import Any
 
 from triton_ensembles.endpoint.endpoint_state import Endpoint, Share
 from triton_ensembles.endpoint.hosting.variant import Variant
-from triton_ensembles.endpoint.scaling.policy import IN_MINUTES, Metric, Proposal, TargetTracking, chosen, read_policy
+from triton_ensembles.endpoint.scaling.policy import IN_MINUTES, Proposal, TargetTracking, chosen, read_policy
 
 NAMESPACE, DIMENSION = "sagemaker", "sagemaker:variant:DesiredInstanceCount"
 _PAUSE_SECONDS = 10.0
@@ -117,7 +117,7 @@ class Autoscaler:
     async def _proposal(self, policy: TargetTracking, count: int) -> Proposal:
         values = await asyncio.to_thread(_latest_minutes, self._clients("cloudwatch"), policy.metric, IN_MINUTES)
         desired = policy.instances(count, values)
-        cause = f"the policy {policy.name} tracks {policy.metric.name} at {policy.target:g}"
+        cause = f"the policy {policy.name} tracks {policy.metric['MetricName']} at {policy.target:g}"
         return Proposal(desired, cause, policy.out_cooldown if desired > count else policy.in_cooldown)
 
     def _scale(self, resource: str, endpoint: Endpoint, variant: str, count: int, cause: str) -> None:
@@ -135,18 +135,18 @@ class Autoscaler:
         self._requested.set()  # another variant of the endpoint may have waited for it
 
 
-def _latest_minutes(cloudwatch: Any, metric: Metric, minutes: int) -> list[float | None]:
+def _latest_minutes(cloudwatch: Any, metric: Mapping[str, Any], minutes: int) -> list[float | None]:
     """One value for each of the last whole minutes, the newest last; None where there is none."""
     end = datetime.now(UTC).replace(second=0, microsecond=0)
     begin = end - timedelta(minutes=minutes)
     points = cloudwatch.get_metric_statistics(
-        Namespace=metric.namespace,
-        MetricName=metric.name,
-        Dimensions=[{"Name": name, "Value": value} for name, value in metric.dimensions],
+        Namespace=metric["Namespace"],
+        MetricName=metric["MetricName"],
+        Dimensions=metric.get("Dimensions") or [],
         StartTime=begin,
         EndTime=end,
         Period=60,
-        Statistics=[metric.statistic],
+        Statistics=[metric["Statistic"]],
     )["Datapoints"]
-    values = {int((point["Timestamp"] - begin).total_seconds() // 60): point[metric.statistic] for point in points}
+    values = {int((point["Timestamp"] - begin).total_seconds() // 60): point[metric["Statistic"]] for point in points}
     return [values.get(minute) for minute in range(minutes)]

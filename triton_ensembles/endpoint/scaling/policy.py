@@ -20,21 +20,11 @@ PREDEFINED = {  # the metric and the statistic of each
 
 
 @dataclass(frozen=True)
-class Metric:
-    """A metric of CloudWatch, and which statistic of a minute counts."""
-
-    namespace: str
-    name: str
-    dimensions: tuple[tuple[str, str], ...]
-    statistic: str
-
-
-@dataclass(frozen=True)
 class TargetTracking:
     """A policy of the type TargetTrackingScaling. Cooldowns in seconds."""
 
     name: str
-    metric: Metric
+    metric: Mapping[str, Any]  # a CustomizedMetricSpecification
     target: float
     out_cooldown: float
     in_cooldown: float
@@ -77,13 +67,11 @@ def chosen(proposals: Sequence[Proposal], count: int, since: float, suspended: M
 def read_policy(policy: Mapping[str, Any], endpoint: str, variant: str) -> TargetTracking:
     """A policy of DescribeScalingPolicies or PutScalingPolicy."""
     settings = policy["TargetTrackingScalingPolicyConfiguration"]
-    if custom := settings.get("CustomizedMetricSpecification"):
-        dimensions = tuple((dimension["Name"], dimension["Value"]) for dimension in custom.get("Dimensions") or [])
-        metric = Metric(custom["Namespace"], custom["MetricName"], dimensions, custom["Statistic"])
-    else:
-        dimensions = (("EndpointName", endpoint), ("VariantName", variant))
+    metric = settings.get("CustomizedMetricSpecification")
+    if not metric:
         name, statistic = PREDEFINED[settings["PredefinedMetricSpecification"]["PredefinedMetricType"]]
-        metric = Metric("AWS/SageMaker", name, dimensions, statistic)
+        dimensions = [{"Name": "EndpointName", "Value": endpoint}, {"Name": "VariantName", "Value": variant}]
+        metric = {"Namespace": "AWS/SageMaker", "MetricName": name, "Dimensions": dimensions, "Statistic": statistic}
     return TargetTracking(
         name=policy["PolicyName"],
         metric=metric,

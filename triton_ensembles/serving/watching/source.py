@@ -2,7 +2,6 @@
 unpacked again, and an ensemble of the project is staged again."""
 
 import filecmp
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 from triton_ensembles.building.planned.plan import read_inputs
 from triton_ensembles.building.planned.refusal import refuse_faults
 from triton_ensembles.ground.errors import shown
-from triton_ensembles.ground.files import files_in, remove
+from triton_ensembles.ground.files import files_in
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.serving.served import Served, here, unpacked
 
@@ -39,15 +38,13 @@ def watched_source(served_source: Served, stage: Callable[[Path], None]) -> Iter
         stage: stages the ensemble, as it is written now, into a new folder.
     """
     if (served_source.path / RECIPE).is_file():
-        own = _own_folder(served_source.repository)
-        try:
-            (own / "models").mkdir(parents=True)
-            served_source = replace(served_source, repository=own / "models")
-            source = _staged(served_source, own, stage)
+        beside = served_source.repository  # on its file system, where files can be moved
+        with tempfile.TemporaryDirectory(dir=beside.parent, prefix=f".{beside.name}.watched-") as own:
+            served_source = replace(served_source, repository=Path(own) / "models")
+            served_source.repository.mkdir()
+            source = _staged(served_source, Path(own), stage)
             source.refresh()
             yield served_source, source
-        finally:
-            remove(own)
     elif served_source.path.is_dir():
         yield served_source, WatchedSource(served_source.repository, lambda: [served_source.repository])
     else:
@@ -100,12 +97,3 @@ def _equal(first: Path, second: Path) -> bool:
         return first.samefile(second) or filecmp.cmp(first, second, shallow=False)
     except FileNotFoundError:
         return False
-
-
-def _own_folder(repository: Path) -> Path:
-    """A hidden folder beside ``repository``, on its file system; those of processes that were killed are removed."""
-    prefix = f".{repository.name}.watched-"
-    for leftover in repository.parent.glob(f"{prefix}*"):
-        if not Path("/proc", leftover.name.removeprefix(prefix)).exists():
-            remove(leftover)
-    return repository.with_name(f"{prefix}{os.getpid()}")

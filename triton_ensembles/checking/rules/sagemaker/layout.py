@@ -161,7 +161,7 @@ def sagemaker_ensemble_not_seen(model: Model, destination: Destination) -> Itera
     if repository.builds and platform == "ensemble":
         return  # the build writes its own config.pbtxt
     place = model.at("platform" if platform else "ensemble_scheduling")
-    here = f", and here is {model.file.line_text(place)[:80]}" if platform else ", and there is none"
+    here = f", and here is {text.splitlines()[place.line - 1].strip()[:80]}" if platform else ", and there is none"
     message = f"SageMaker does not recognize this as the ensemble: it looks for the text {_LINE}" + here
     effect = "it serves the last folder in the order in which the file system lists them, which may be a step"
     yield Finding(place, message, effect, f"write {_LINE}")
