@@ -25,10 +25,12 @@ from tests.triton.test_server import listening, wait_for_end, wait_until
 from triton_ensembles.commands.endpoint import endpoint
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.endpoint.local import LocalEndpoint
+from triton_ensembles.endpoint.server import run_endpoint
 from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import descendants
 from triton_ensembles.pytest_plugin.running_server import RunningServer
+from triton_ensembles.triton.ports import Ports
 
 
 def serve_slow_model(local: LocalEndpoint, execute: str) -> Any:
@@ -192,7 +194,11 @@ def test_a_url_whose_port_is_too_large_or_that_is_none_is_refused(
         _ = Aws("us-east-1").s3
 
 
-def test_a_port_that_is_too_large_is_no_port() -> None:
+def test_a_port_that_is_too_large_is_no_port(tmp_path: Path) -> None:
+    with pytest.raises(EnsembleError, match=r"70000 of 127.0.0.1 cannot be used: ports are numbers from 0 to 65535"):
+        run_endpoint(Settings(tmp_path, 70000), print, print)
+    with pytest.raises(EnsembleError, match=r"70000 \(http\) is not a port; choose a port from 1 to 65535"):
+        Ports(http=70000).refuse_busy(["http"])
     with pytest.raises(EnsembleError, match=r"no tritonserver answers at 127.0.0.1:70000"):
         RunningServer("127.0.0.1:70000", "", "").answers("/")
 

@@ -80,9 +80,10 @@ async def _serve(settings: Settings, ready: Callable[[str], None], stopping: Cal
 def _listen(port: int) -> socket.socket:
     try:
         return socket.create_server((LOOPBACK, port), backlog=_BACKLOG)
-    except OSError as error:
+    except (OSError, OverflowError) as error:
         cure = "stop the program that listens there, or choose another port with --port"
-        raise EnsembleError(f"port {port} of {LOOPBACK} cannot be used: {error.strerror}", cure=cure) from error
+        reason = error.strerror if isinstance(error, OSError) else "ports are numbers from 0 to 65535"
+        raise EnsembleError(f"port {port} of {LOOPBACK} cannot be used: {reason}", cure=cure) from error
 
 
 @contextlib.asynccontextmanager

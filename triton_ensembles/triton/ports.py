@@ -48,6 +48,9 @@ class Ports:
             with _reusing_socket() as probe:
                 try:
                     probe.bind((LOOPBACK, port))
+                except OverflowError:
+                    cure = f"choose a port from 1 to 65535 with --{name}-port"
+                    raise EnsembleError(f"{port} ({name}) is not a port", cure=cure) from None
                 except OSError as error:
                     message = f"port {port} ({name}) of {LOOPBACK} cannot be used: {error.strerror}"
                     cure = f"stop the program that uses it, or choose another port with --{name}-port"

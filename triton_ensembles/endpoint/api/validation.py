@@ -7,6 +7,7 @@ botocore checks types and required members before it sends a request, and leaves
 """
 
 from collections.abc import Collection, Iterator, Mapping
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -28,7 +29,7 @@ _PYTHON: Mapping[str, Any] = {
     "string": str,
     "boolean": bool,
     "list": list,
-    "timestamp": (int, float),  # seconds since 1970
+    "timestamp": (int, float, datetime),  # seconds since 1970, or what a form had
     **dict.fromkeys(("integer", "long"), int),
     **dict.fromkeys(("float", "double"), (int, float)),
     **dict.fromkeys(("map", "structure"), dict),
@@ -97,7 +98,7 @@ def _faults(shape: Shape, value: Any, path: str) -> Iterator[str]:
             yield from _faults(shape.value, member, f"{path}.{key}.member")
     elif kind == "string":
         yield from string_faults(shape.metadata, value, path)
-    elif kind == "timestamp" and not 0 <= value < _YEAR_10000:
+    elif kind == "timestamp" and not isinstance(value, datetime) and not 0 <= value < _YEAR_10000:
         raise SerializationException(f"{path or 'the request'} is no time: {str(value)[:200]}")
     elif kind in ("integer", "long", "float", "double"):
         yield from _bound_faults(shape.metadata, value, value, path, "value")
