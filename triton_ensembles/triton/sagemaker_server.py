@@ -5,12 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.destination import LOCAL
-from triton_ensembles.triton.ports import LOOPBACK
+from triton_ensembles.triton.ports import LOOPBACK, Ports
 from triton_ensembles.triton.sagemaker_entry_point import server_command
 from triton_ensembles.triton.sagemaker_variables import ALLOW_METRICS, MULTI_MODEL, Release, honored
 from triton_ensembles.triton.server_process import ServerOptions, ServerProcess
 
+PORT_VARIABLES = {"metrics": "SAGEMAKER_TRITON_METRICS_PORT", "grpc": "SAGEMAKER_TRITON_GRPC_PORT"}
 # Of each step, for the status page. Triton's own choice has 0.95 and 0.999, too, and takes half as long again.
 _SUMMARIES = ("latencies=true", "quantiles=0.5:0.05,0.9:0.01,0.99:0.001")
 # Variables of a container that must not reach the server on this machine.
@@ -26,8 +28,8 @@ class SageMakerServer(ServerProcess):
 
     Args:
         repository: the folder that the container sees: an empty one for a multi-model container.
-        environment: the container's variables; by default those of a multi-model container. Ports that they name are
-            not used. What the script would refuse raises :class:`EnsembleError`.
+        environment: the container's variables; by default those of a multi-model container. Ports for metrics and gRPC
+            that they name are used. What the script would refuse raises :class:`EnsembleError`.
         release: whose script it is; that of this server by default.
 
     The other arguments and errors are those of :class:`ServerProcess`.
@@ -46,13 +48,13 @@ class SageMakerServer(ServerProcess):
     ) -> None:
         super().__init__(**options)
         variables = {MULTI_MODEL: "true"} if environment is None else honored(environment, release)
+        self.ports = _named_ports(self.ports, variables)
         kept = {name: value for name, value in variables.items() if name != "SAGEMAKER_SAFE_PORT_RANGE"}
         platform = {
             "SAGEMAKER_BIND_TO_PORT": str(self.ports.sagemaker),
-            "SAGEMAKER_TRITON_METRICS_PORT": str(self.ports.metrics),
-            "SAGEMAKER_TRITON_GRPC_PORT": str(self.ports.grpc),
             ALLOW_METRICS: kept.get(ALLOW_METRICS) or "true",
         }
+        platform |= {variable: str(getattr(self.ports, name)) for name, variable in PORT_VARIABLES.items()}
         command = server_command(kept, repository.resolve(), release, platform)
         own = [f"--{name}-address={LOOPBACK}" for name in ("metrics", "grpc", "http")]
         own += [f"--http-port={self.ports.http}", *(f"--metrics-config=summary_{summary}" for summary in _SUMMARIES)]
@@ -63,3 +65,13 @@ class SageMakerServer(ServerProcess):
     def metrics_on(self) -> bool:
         """Whether the container serves metrics."""
         return any(flag in self.command.arguments for flag in _METRICS_ON)
+
+
+def _named_ports(ports: Ports, environment: Mapping[str, str]) -> Ports:
+    """``ports`` with those for metrics and gRPC that the container's environment names."""
+    for name, variable in PORT_VARIABLES.items():
+        if value := environment.get(variable):
+            if not value.isdecimal():
+                raise EnsembleError(f"{variable} is '{value}'", cure="give the number of a port")
+            ports = replace(ports, **{name: int(value)})
+    return ports

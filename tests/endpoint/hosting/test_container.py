@@ -14,21 +14,36 @@ from tests.endpoint.hosting.archives import model
 from tests.endpoint.hosting.conftest import Host, eventually
 from tests.triton.test_server import environments_of
 from triton_ensembles.building.built import Built
+from triton_ensembles.endpoint.hosting.errors import HostingError
 from triton_ensembles.endpoint.hosting.request import Invocation
 from triton_ensembles.endpoint.hosting.variant import trim_log
 from triton_ensembles.project.examples.folder import read_examples
 from triton_ensembles.project.examples.request import Request
+from triton_ensembles.triton.ports import Ports
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_port_in_the_environment_is_not_used_and_an_event_says_so(host: Host) -> None:
-    """Otherwise two instances, and an update with what it replaces, want the same one."""
-    await host.start(instances=2, environment={"SAGEMAKER_TRITON_METRICS_PORT": "8002"})
-    instances = host.variant.snapshot().instances
-    assert len({instance.metrics_url for instance in instances} - {"127.0.0.1:8002"}) == 2
-    (event,) = host.observer.of("variable")
-    assert event.endswith("SAGEMAKER_TRITON_METRICS_PORT has no effect here: the port is a free one")
+def metrics(url: str) -> str:
+    return requests.get(f"http://{url}/metrics", timeout=60).text
+
+
+async def test_tritons_own_metrics_are_on_the_port_that_was_set_until_another_server_has_it(host: Host) -> None:
+    """Otherwise an endpoint with a port in its environment can never be updated: two generations want it."""
+    host.put("one.tar.gz", model())
+    with Ports.reserved() as ports:
+        environment = {"SAGEMAKER_TRITON_METRICS_PORT": str(ports.metrics)}
+        await host.start(instances=2, environment=environment)
+    old = host.variant
+    first, second = (str(instance.metrics_url) for instance in old.snapshot().instances)
+    assert first == f"127.0.0.1:{ports.metrics}" != second
+    await host.ask("one.tar.gz")
+    assert 'nv_inference_count{model="one.tar.gz"' in metrics(first) + metrics(second)
+    host.root = host.root.with_name("updated")
+    await host.start(environment=environment)
+    assert host.variant.snapshot().instances[0].metrics_url != first
+    assert f"port {ports.metrics} of SAGEMAKER_TRITON_METRICS_PORT is another server's" in host.observer.of("port")[-1]
+    await old.stop()
 
 
 async def test_the_log_is_only_verbose_and_metrics_are_only_off_when_that_is_asked_for(host: Host) -> None:
@@ -49,6 +64,11 @@ async def test_the_log_is_only_verbose_and_metrics_are_only_off_when_that_is_ask
     before = host.log.stat().st_size
     await host.ask("one.tar.gz")
     assert host.log.stat().st_size - before > 1000
+
+
+async def test_a_port_that_is_not_a_number_is_named(host: Host) -> None:
+    with pytest.raises(HostingError, match="SAGEMAKER_TRITON_METRICS_PORT is 'many'; give the number of a port"):
+        await host.start(environment={"SAGEMAKER_TRITON_METRICS_PORT": "many"})
 
 
 def test_a_log_that_has_grown_too_large_is_emptied_in_place(tmp_path: Path) -> None:

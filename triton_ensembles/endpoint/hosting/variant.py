@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -183,7 +183,7 @@ class Variant:
         multi = self._spec.mode == "MultiModel"
         folder = disk.empty_folder() if multi else disk.model_folder(model_hash(self._spec.model_data_url))
         seconds = self._budgets.startup_seconds
-        environment = {**CONTAINER_VARIABLES, **self._spec.environment, **({MULTI_MODEL: "true"} if multi else {})}
+        environment = self._environment(index)
         gateway, release = self._spec.is_gateway, self._spec.release
         container = Container(folder, environment, self._log, seconds, self._python, gateway, release, self._server)
         kind: type[InstanceModels] = ModelCache if multi else SingleModel
@@ -213,6 +213,18 @@ class Variant:
         for name in self._spec.environment:
             if (known := variables().get(name)) and known.here:
                 self._report(0).event("variable", f"{name} has no effect here: {known.here}")
+
+    def _environment(self, index: int) -> Mapping[str, str]:
+        """The container's variables, with those that the platform sets."""
+        variables = {**CONTAINER_VARIABLES, **self._spec.environment}
+        if self._spec.mode == "MultiModel":
+            variables[MULTI_MODEL] = "true"
+        for name, variable in PORT_VARIABLES.items():
+            # Here instances share a machine, and so does an update with what it replaces: the first gets what is set.
+            if (port := variables.get(variable, "")).isdecimal() and (index or not is_free(int(port))):
+                del variables[variable]
+                self._report(index).event("port", f"port {port} of {variable} is another server's: {name} has its own")
+        return variables
 
     def _check(self, target_model: str | None) -> None:
         if self._spec.mode == "SingleModel":
