@@ -101,6 +101,14 @@ def test_objects_keep_their_type_metadata_and_odd_names(s3: Any) -> None:
     assert refused(s3.list_objects_v2, Bucket="nobodys")[0] == "NoSuchBucket"
 
 
+def test_a_key_has_at_most_1024_bytes(s3: Any) -> None:
+    s3.put_object(Bucket=BUCKET, Key="ü" * 512, Body=b"abc")
+    s3.delete_object(Bucket=BUCKET, Key="ü" * 512)
+    for key in ("ü" * 512 + "x", "/" * 1025):
+        assert refused(s3.put_object, Bucket=BUCKET, Key=key, Body=b"abc")[0] == "KeyTooLongError"
+        assert refused(s3.create_multipart_upload, Bucket=BUCKET, Key=key)[0] == "KeyTooLongError"
+
+
 def test_an_object_is_read_without_headers_and_with_its_bucket_in_the_hosts_name(local: LocalEndpoint, s3: Any) -> None:
     s3.put_object(Bucket=BUCKET, Key="plain", Body=b"abc", ACL="public-read")
     url = s3.generate_presigned_url("get_object", Params={"Bucket": BUCKET, "Key": "plain"})

@@ -33,6 +33,7 @@ _UNREADABLE = (
     "The request cannot be read: its operation is unknown, or its parameters or XML are not those of the operation. "
     "s3.log has the details."
 )
+_LONGEST_KEY = 1024  # bytes, of which WSGI makes one character each
 Start = Callable[..., Any]
 
 
@@ -66,6 +67,8 @@ class Application:
         uploads = parse_qs(query).get("uploadId", [])
         completes = environ.get("REQUEST_METHOD") == "POST" and uploads
         try:
+            if service == "s3" and len(environ["PATH_INFO"][1:].partition("/")[2]) > _LONGEST_KEY:
+                raise Fault("KeyTooLongError", "Your key is too long")
             # Of two programs that complete the same upload, the second finds the object: moto lets it repeat the call.
             with self._completing if completes else nullcontext():
                 return self._service(_MODULES.get(service, "s3"))(environ, start_response)
