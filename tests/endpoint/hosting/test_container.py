@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import requests
 import tritonclient.http as http
 
 from checkout import ENSEMBLES
