@@ -22,7 +22,14 @@ from triton_ensembles.building.places import Places
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import CPU
 
-pytest_plugins = ["pytester", "tests.drawing", "tests.s3", "tests.wheels", "triton_ensembles.pytest_plugin"]
+pytest_plugins = [
+    "pytester",
+    "tests.drawing",
+    "tests.environment_files",
+    "tests.s3",
+    "tests.wheels",
+    "triton_ensembles.pytest_plugin",
+]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -10,13 +10,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from triton_ensembles.artifacts.environment import read_environment_file
 from triton_ensembles.artifacts.environment.packed import install
 from triton_ensembles.artifacts.environment.pins import Pins
 from triton_ensembles.building.made.store import Store
 from triton_ensembles.ground.files import digest, file_digest
 from triton_ensembles.ground.programs import ProgramError, output_of, run_step
 from triton_ensembles.ground.progress import Progress
+from triton_ensembles.project.recipe.environment_file import read_environment_file
 from triton_ensembles.triton.home import server_python
 
 FILE = Path(__file__).with_name("processing.yml")

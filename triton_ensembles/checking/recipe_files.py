@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from triton_ensembles.artifacts.environment import EnvironmentSpec, read_environment_file
 from triton_ensembles.checking.repository import Repository
 from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.project.recipe.environment_file import EnvironmentSpec, read_environment_file
 
 if TYPE_CHECKING:
     from triton_ensembles.project.recipe.schema import Recipe

@@ -1,35 +1,18 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from triton_ensembles.artifacts.environment import (
-    EnvironmentSpec,
-    PackedEnvironment,
-    make_packed_environment,
-    read_environment_file,
-)
+from tests.environment_files import PROCESSING
+from triton_ensembles.artifacts.environment import PackedEnvironment, make_packed_environment
+from triton_ensembles.project.recipe.environment_file import read_environment_file
 
-PROCESSING = Path(__file__).parents[3] / "envs" / "processing.yml"
 FROM_PYPI = replace(read_environment_file(PROCESSING), channels=("file:///none",))
 # What tokenizers asks for and never imports.
 NEVER_IMPORTED = ("*/site-packages/huggingface_hub*", "*/site-packages/hf_xet*")
-
-WriteFile = Callable[[str], EnvironmentSpec]
-
-
-@pytest.fixture
-def environment_file(tmp_path: Path) -> WriteFile:
-    def write(text: str) -> EnvironmentSpec:
-        path = tmp_path / "environment.yml"
-        path.write_text(text, encoding="utf-8")
-        return read_environment_file(path)
-
-    return write
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from checkout import ENSEMBLES
+from tests.environment_files import WriteFile
 from triton_ensembles.artifacts.environment import make_packed_environment
 from triton_ensembles.building.made.environments import make_environments
 from triton_ensembles.building.made.store import Store
@@ -16,7 +17,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.interpreter import choose_interpreter, find_interpreter
 from triton_ensembles.triton.targets import gpu
 
-from .conftest import FROM_PYPI, WriteFile
+from .conftest import FROM_PYPI
 
 
 @pytest.mark.parametrize("pinned", ["python=3.11", "python==3.11", "python", None])

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.environment_files import WriteFile
 from triton_ensembles.artifacts.environment import PackedEnvironment, make_packed_environment
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import content_digest
 
-from .conftest import FROM_PYPI, NEVER_IMPORTED, WriteFile, run_bare
+from .conftest import FROM_PYPI, NEVER_IMPORTED, run_bare
 
 MAPS = "[line.split(maxsplit=5)[5].strip() for line in open('/proc/self/maps') if ' r-xp ' in line and '/' in line]"
 

@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.environment_files import WriteFile
 from triton_ensembles.artifacts.environment.packed import install
 from triton_ensembles.artifacts.environment.pins import Pins
 from triton_ensembles.ground.errors import EnsembleError
-
-from .conftest import WriteFile
 
 
 def test_a_lock_of_a_channel_needs_one(environment_file: WriteFile, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.environment_files import WriteFile
 from tests.wheels import add_wheel
 from triton_ensembles.artifacts.environment import make_packed_environment
 from triton_ensembles.artifacts.environment.pins import Pins
@@ -15,7 +16,7 @@ from triton_ensembles.ground.files import content_digest
 from triton_ensembles.triton.interpreter import inspect_interpreter
 
 from .channel import PLACEHOLDER, add_package
-from .conftest import WriteFile, run_bare
+from .conftest import run_bare
 
 pytest.importorskip("rattler")
 MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"

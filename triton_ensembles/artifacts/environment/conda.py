@@ -6,9 +6,9 @@ from pathlib import Path
 
 from triton_ensembles.artifacts.environment.pins import Pins
 from triton_ensembles.artifacts.environment.pypi import pip_install
-from triton_ensembles.artifacts.environment.spec import EnvironmentSpec
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
+from triton_ensembles.project.recipe.environment_file import EnvironmentSpec
 
 # What reqwest says of a host that cannot be reached, and rattler of a channel in a folder that is gone.
 _UNREACHABLE = re.compile(

@@ -8,9 +8,9 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from triton_ensembles.artifacts.environment.spec import EnvironmentSpec
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.programs import run_step
+from triton_ensembles.project.recipe.environment_file import EnvironmentSpec
 
 # Both scripts run in the tree's Python. They are two, so that `sources` holds what a step imports and not what the
 # first script needs. triton_python_backend_utils imports `json`, `struct` and numpy; the stub imports `asyncio` at the

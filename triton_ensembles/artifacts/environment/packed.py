@@ -18,10 +18,10 @@ from triton_ensembles.artifacts.environment.libraries import required_glibc
 from triton_ensembles.artifacts.environment.links import replace_links
 from triton_ensembles.artifacts.environment.pins import Pins
 from triton_ensembles.artifacts.environment.pypi import install_from_pypi
-from triton_ensembles.artifacts.environment.spec import EnvironmentSpec
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import write_whole
 from triton_ensembles.ground.progress import Progress
+from triton_ensembles.project.recipe.environment_file import EnvironmentSpec
 
 # The stub ignores PYTHONDONTWRITEBYTECODE, and Triton loads a model again whose folder has new files (2.51.0).
 _NO_BYTE_CODE = ("no-byte-code.pth", "import sys; sys.dont_write_bytecode = True\n")

@@ -4,7 +4,6 @@ A line is pip's (``numpy==1.26.4 --hash=sha256:…``, ``mine @ https://… --has
 """
 
 import json
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,17 +12,9 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
-from triton_ensembles.artifacts.environment.spec import EnvironmentSpec
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest
-
-LINE = re.compile(
-    r"(?P<pip>[A-Za-z0-9][A-Za-z0-9._-]*)(==\S+| @ \S+) --hash=sha256:[0-9a-f]{64}"
-    r"|conda (?P<conda>[A-Za-z0-9_][A-Za-z0-9_.-]*) ==\S+ \S+"
-)
-"""A line of pins."""
-LONGEST_LOCK = 1 << 20
-"""Bytes of a file of pins."""
+from triton_ensembles.project.recipe.environment_file import EnvironmentSpec
 
 _CONDA = "conda "
 

@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from triton_ensembles.artifacts import environment
-from triton_ensembles.artifacts.environment import EnvironmentSpec, make_packed_environment, read_environment_file
+from triton_ensembles.artifacts.environment import make_packed_environment
 from triton_ensembles.artifacts.environment.pins import Pins
 from triton_ensembles.artifacts.environment.wheels import WheelError, glibc_of_this_machine, install_wheels
 from triton_ensembles.building.made.lock import Lock, locked_entry
@@ -20,6 +20,7 @@ from triton_ensembles.ground import programs
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest, size_of
 from triton_ensembles.ground.progress import Progress
+from triton_ensembles.project.recipe.environment_file import EnvironmentSpec, read_environment_file
 from triton_ensembles.project.recipe.schema import Environment
 from triton_ensembles.triton import interpreter
 from triton_ensembles.triton.home import VERSION, find_home, server_python

@@ -10,7 +10,6 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from triton_ensembles.artifacts.environment import read_environment_file
 from triton_ensembles.artifacts.environment.bytecode import compile_imported
 from triton_ensembles.artifacts.environment.pins import Pins
 from triton_ensembles.artifacts.environment.wheels import install_wheels
@@ -20,6 +19,7 @@ from triton_ensembles.building.made.store import Entry, Store
 from triton_ensembles.building.planned.plan import BuildPlan
 from triton_ensembles.ground.files import digest, file_digest, size_of
 from triton_ensembles.ground.progress import Progress
+from triton_ensembles.project.recipe.environment_file import read_environment_file
 from triton_ensembles.runtime.fused.plan import StepPlan
 from triton_ensembles.triton.home import server_python
 

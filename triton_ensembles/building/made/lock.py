@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles.artifacts.environment.pins import LONGEST_LOCK, Pins
+from triton_ensembles.artifacts.environment.pins import Pins
 from triton_ensembles.building.made.store import Entry, Store
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import digest, read_text, write_file
 from triton_ensembles.ground.progress import Progress
-from triton_ensembles.project.recipe.places import LOCKS
+from triton_ensembles.project.recipe.places import LOCKS, LONGEST_LOCK
 
 _TITLE = "# The packages that build.py installs, which writes this file. To renew it, delete it and build. Asked for:"
 _ASKED = "#   "

@@ -7,6 +7,13 @@ from pathlib import Path
 RECIPE = "ensemble.toml"
 LOCKS = "locks"
 """The folder beside the recipe with the locks of its environments."""
+LOCK_LINE = re.compile(
+    r"(?P<pip>[A-Za-z0-9][A-Za-z0-9._-]*)(==\S+| @ \S+) --hash=sha256:[0-9a-f]{64}"
+    r"|conda (?P<conda>[A-Za-z0-9_][A-Za-z0-9_.-]*) ==\S+ \S+"
+)
+"""A line of a lock: an exact package."""
+LONGEST_LOCK = 1 << 20
+"""Bytes of a lock."""
 _PART, _PART_OF_PATH = re.compile(r"[\w-]"), re.compile(r"[\w./-]")  # a letter of a longer name, or of a path
 
 

@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import Kind
-from triton_ensembles.artifacts.environment.pins import LINE, LONGEST_LOCK
 from triton_ensembles.checking.recipe_files import environment_file, environment_files, project_of, recipe_of
 from triton_ensembles.checking.rule import Destination, Finding, Place, Repository, rule, warning
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.files import read_text
 from triton_ensembles.ground.spelling import choices, listed, nearest
-from triton_ensembles.project.recipe.places import LOCKS, RECIPE
+from triton_ensembles.project.recipe.places import LOCK_LINE, LOCKS, LONGEST_LOCK, RECIPE
 from triton_ensembles.triton.backends import KNOWN
 from triton_ensembles.triton.home import STUB_PYTHONS
 
@@ -124,7 +123,9 @@ def recipe_lock(repository: Repository) -> Iterator[Finding]:
         except EnsembleError as error:
             yield Finding(repository.place(inner), error.message, "the build refuses it", "delete this lock and build")
             continue
-        wrong = (at for at, line in enumerate(lines, 1) if line.strip() and line[0] != "#" and not LINE.fullmatch(line))
+        wrong = (
+            at for at, line in enumerate(lines, 1) if line.strip() and line[0] != "#" and not LOCK_LINE.fullmatch(line)
+        )
         if number := next(wrong, 0):
             message = "this is not a line of a lock"
             cure = "delete this lock and build, or take it from git as it was"

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_ensembles.artifacts.environment import read_environment_file
+from tests.environment_files import PROCESSING, WriteFile
 from triton_ensembles.ground.errors import EnsembleError
-
-from .conftest import PROCESSING, WriteFile
+from triton_ensembles.project.recipe.environment_file import read_environment_file
 
 
 def test_the_projects_own_file_lists_what_the_steps_import() -> None:
