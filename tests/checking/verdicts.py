@@ -79,7 +79,7 @@ def write() -> None:
 def digest_of(repository: Path, name: str, completes: bool) -> str:
     """Of a model's files, and of those of all models of ``repository`` that it names."""
     content = hashlib.sha256(f"{name} {completes}".encode())
-    others = {path.name for path in repository.iterdir()} - {name}
+    others = set(os.listdir(os.fsencode(repository))) - {name.encode()}  # noqa: PTH208 - thousands, for thousands
     waiting = [name]
     while waiting:
         folder = repository / waiting.pop()
@@ -87,9 +87,10 @@ def digest_of(repository: Path, name: str, completes: bool) -> str:
         texts = [path.read_bytes() for path in _files(folder) if path.stat().st_size <= _LARGEST_TEXT]
         if any(_ENGINE.search(text) for text in texts):
             content.update(_engines())
-        named = sorted(model for model in others if any(model.encode() in text for text in texts))
+        whole = b"\0".join(texts)
+        named = sorted(model for model in others if model in whole)
         others.difference_update(named)
-        waiting += named
+        waiting += map(os.fsdecode, named)
     return content.hexdigest()[:32]
 
 
