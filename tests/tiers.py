@@ -81,6 +81,7 @@ SLOW = (
 # Several workers share the files (pytest -n N --dist loadfile): those that take longest begin first, so that none of
 # them is left to one worker at the end.
 LONGEST = (
+    "checking/test_cases.py",
     "strangers/test_from_the_wheel.py",
     "building/test_build.py",
     "artifacts/test_graphdef_onnx.py",
