@@ -68,7 +68,8 @@ def sagemaker_decoupled(model: Model, destination: Destination) -> Iterator[Find
     if not for_sagemaker(repository, destination) or not is_served(model, destination):
         return
     inference = destination.single.inference if destination.single else "infer"
-    if inference != "infer" and is_known(INFERENCE_TYPE, destination.release):
+    known = is_known(INFERENCE_TYPE, destination.release) or (inference and not destination.image)
+    if inference != "infer" and known:
         return
     steps = [model.repository.model(step.model_name) for step in model.config.ensemble_scheduling.step]
     for decoupled in (model, *(step for step in steps if step)):
