@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import tritonclient.http as http
 
+from tests.ensembles.clients import infer
+from tests.files import write_files
 from tests.runtime.backends.conftest import Array, ModelServer, on_cpu
+from triton_ensembles.triton.server import TritonServer
 
 SOFTMAX = "InceptionV3/Predictions/Softmax"
 CLASSES = 1001
@@ -110,6 +115,28 @@ def test_a_saved_model_answers_by_the_names_of_its_signature(
     model_server.load("saved", SAVED, saved_model)
     given = np.array([[1, 2], [3, 4]], np.float32)
     np.testing.assert_array_equal(model_server.infer("saved", ["output_1"], input_1=given)["output_1"], given * 3)
+
+
+@pytest.mark.parametrize(
+    ("config", "batched"),
+    [
+        (None, True),
+        ('platform: "tensorflow_savedmodel"\nmax_batch_size: 8', True),
+        ('backend: "tensorflow"\ninput [ { name: "input_1" data_type: TYPE_FP32 dims: [ 2 ] } ]', True),
+        ('backend: "tensorflow"\ninput [ { name: "input_1" data_type: TYPE_FP32 dims: [ -1, 2 ] } ]', False),
+    ],
+)
+def test_its_config_is_completed_from_the_signature(
+    saved_model: dict[str, bytes], config: str | None, batched: bool, tmp_path: Path
+) -> None:
+    """Otherwise a folder that AWS's container takes does not load here."""
+    write_files(tmp_path / "saved", saved_model | ({"config.pbtxt": config.encode()} if config else {}))
+    with TritonServer([tmp_path], completes=True) as server, http.InferenceServerClient(server.http_url) as client:
+        completed = client.get_model_config("saved")
+        assert [tensor["dims"] for tensor in completed["input"]] == [[2] if batched else [-1, 2]]
+        assert ("dynamic_batching" in completed, completed["max_batch_size"] > 1) == (batched, batched)
+        given = np.array([[1, 2], [3, 4]], np.float32)
+        np.testing.assert_array_equal(infer(client, "saved", {"input_1": given})["output_1"], given * 3)
 
 
 @pytest.mark.parametrize(

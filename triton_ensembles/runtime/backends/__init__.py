@@ -29,5 +29,5 @@ The constructor takes a ``ModelInstance``, and raises ``LoadError`` when the fil
 their order, and never raises an error that a request caused; ``close()`` frees memory and threads.
 ``shrink()``, where an engine has it, gives back what it keeps of the largest batch."""
 
-COMPLETING = {backend: f"{backend}.completion" for backend in ("onnxruntime", "openvino", "dali")}
+COMPLETING = {backend: f"{backend}.completion" for backend in ("onnxruntime", "openvino", "dali", "tensorflow")}
 """By backend: the module whose ``complete(config, file)`` adds what a config leaves out and the file says."""

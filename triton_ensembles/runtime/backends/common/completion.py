@@ -2,8 +2,7 @@
 
 Sources: onnxruntime_backend onnxruntime.cc (AutoCompleteConfig, AutoCompleteMaxBatch, AutoCompleteIO) and
 openvino_backend openvino.cc (AutoCompleteConfig, AutoCompleteBatching, AutoCompleteInputOrOutput). DALI's own is in
-dali/completion.py; TensorFlow completes nothing for a frozen graph (tensorflow.cc; for a SavedModel it does, and ours
-does not), and PyTorch nothing at all.
+dali/completion.py, TensorFlow's in tensorflow/completion.py; PyTorch's completes nothing at all.
 """
 
 from collections.abc import Sequence
