@@ -51,7 +51,7 @@ def test_the_real_server_hangs_or_dies(rule: Rule, server: ModelLoader, tmp_path
     name = stage(rule.bad, tmp_path / "models", f"{rule.id}-bad")
     with ModelLoader(tmp_path / "models", tmp_path) as mortal:
         assert not mortal.load(name, PATIENCE).survived
-    assert server.verdict(f"{rule.id}-good").loaded
+    assert server.load_surely(f"{rule.id}-good").loaded
 
 
 def test_the_checker_finds_the_bad_one_and_nothing_in_the_good_one(tmp_path: Path) -> None:
