@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import tarfile
 from collections.abc import Mapping
@@ -79,7 +80,10 @@ def environment_files(python: str = "3.11", extra: Mapping[str, Content] | None 
 def packed(files: Mapping[str, Content]) -> bytes:
     """A .tar.gz; None is a folder, a TarInfo whatever it says."""
     target = io.BytesIO()
-    with tarfile.open(fileobj=target, mode="w:gz", compresslevel=1) as archive:
+    with (
+        gzip.GzipFile(fileobj=target, mode="wb", compresslevel=1, mtime=0) as compressed,  # the same bytes every time
+        tarfile.open(fileobj=compressed, mode="w") as archive,
+    ):
         for name, content in files.items():
             item = content if isinstance(content, tarfile.TarInfo) else tarfile.TarInfo(name)
             data = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
