@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,7 @@ def said(table: dict[str, Any], case: dict[str, Any], folder: Path) -> list[Faul
     return sorted((fault for fault in counted if fault.rule in table.get("rules", (fault.rule,))), key=Fault.sort_key)
 
 
+@cache
 def read(path: Path) -> dict[str, Any]:
     """A table, whose cases are all mappings."""
     table: dict[str, Any] = {"files": {}, **read_table(path)}
