@@ -21,8 +21,7 @@ Edit = Callable[[str], str]
 
 def built_ensemble(ensemble: str, target: Target, progress: Progress) -> Built:
     """``ENSEMBLE`` as it is in git. Raises :class:`EnsembleError` when the build fails."""
-    folder = PLACES.ensembles / ensemble
-    return build(folder, target, PLACES, allow_random=True, weights_dir=None, progress=progress)
+    return build(PLACES.ensembles / ensemble, target, PLACES, allow_random=True, progress=progress)
 
 
 def built_variant(ensemble: str, name: str, edit: Edit, target: Target, progress: Progress) -> Built:
@@ -46,7 +45,7 @@ def built_variant(ensemble: str, name: str, edit: Edit, target: Target, progress
     for ours, theirs in linked.items():
         ours.unlink(missing_ok=True)  # it may lead to a checkout that is gone
         ours.symlink_to(theirs)
-    return build(copy, target, places, allow_random=True, weights_dir=None, progress=progress)
+    return build(copy, target, places, allow_random=True, progress=progress)
 
 
 def with_precision(precision: str, recipe: str) -> str:
