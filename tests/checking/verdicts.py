@@ -63,10 +63,14 @@ def note(digest: str, name: str, loaded: bool, words: str, folder: Path) -> None
 
 
 def _anywhere(words: str, folder: Path) -> str:
-    """``words`` without the time, and without the folders of this machine."""
+    """``words`` without the time, without the folders of this machine, and without what the log only repeats."""
     for place in (str(folder), str(ROOT), sys.base_prefix, str(TRITON_HOME.resolve()), str(TRITON_HOME)):
         words = words.replace(place, "…")
-    return _TIME_AND_PROCESS.sub(r"\1 ", words)
+    lines = _TIME_AND_PROCESS.sub(r"\1 ", words).split("\n")
+    if lines[0].startswith("load failed"):  # with the reason
+        log = (number for number, line in enumerate(lines) if line.startswith(("I ", "E ", "W ")))
+        lines = lines[: next(log, len(lines))]
+    return "\n".join(line for line in lines if not line.startswith("I ")).strip()
 
 
 def write() -> None:
