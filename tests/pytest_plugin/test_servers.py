@@ -70,6 +70,35 @@ def test_each_worker_starts_one_server_for_a_path_and_replaces_one_that_has_ende
     assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
 
 
+def test_processes_start_beside_clients_of_grpc(run: Run) -> None:
+    """Else one of a hundred starts ends in an abort of gRPC, and a user's test in "tritonserver ended"."""
+    code = """
+        import subprocess
+        import threading
+        import tritonclient.grpc as grpc
+        from triton_ensembles.ground.processes import die_with_parent
+
+        def test_starts():
+            clients = [grpc.InferenceServerClient("127.0.0.1:1") for _ in range(4)]
+            ended = threading.Event()
+
+            def ask(client):
+                while not ended.is_set():
+                    with pytest.raises(grpc.InferenceServerException):
+                        client.is_server_live(client_timeout=0.2)
+
+            threads = [threading.Thread(target=ask, args=[client]) for client in clients]
+            for thread in threads:
+                thread.start()
+            codes = [subprocess.run(["true"], preexec_fn=die_with_parent()).returncode for _ in range(200)]
+            ended.set()
+            for thread in threads:
+                thread.join()
+            assert set(codes) == {0}
+    """
+    run(_ASK + dedent(code)).assert_outcomes(passed=1)
+
+
 def test_a_failed_test_shows_what_the_server_wrote_meanwhile_and_no_more(project: Path, run: Run) -> None:
     """And what does not load is said in Triton's words, at once when it is asked for again, without our own lines."""
     first, broken = project / "ensembles" / "chain" / "first", project / "ensembles" / "broken"

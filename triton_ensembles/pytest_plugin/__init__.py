@@ -12,6 +12,8 @@ pytest imports this module when it starts, for every test of every project that 
 is imported here that is not light: what the fixtures need, they import when a test asks for them.
 """
 
+import os
+
 from triton_ensembles.pytest_plugin import factories
 from triton_ensembles.pytest_plugin.report import pytest_runtest_makereport, pytest_runtest_protocol
 from triton_ensembles.pytest_plugin.settings import pytest_addoption
@@ -27,6 +29,10 @@ __all__ = [
     "triton_server",
     "triton_server_noproc",
 ]
+
+# Before a test imports gRPC, whose handlers else abort one of a hundred processes that are started beside its clients:
+# between fork and exec, its poller reads a descriptor that is closed (grpcio 1.85.1, ev_epoll1_linux.cc).
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 triton_server = factories.triton_server()
 triton_server_noproc = factories.triton_server_noproc()
