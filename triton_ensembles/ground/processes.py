@@ -21,6 +21,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 _START = 19  # of the fields of /proc/PID/stat after the name; the state is field 0, the parent field 1
 _ENDED = (b"Z", b"X")
 _PSS = re.compile(rb"^(Pss|Pss_Anon): +(\d+) kB$", re.MULTILINE)
+_BELONGS = re.compile(rb"\(fused:(\d+)$")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _LIBC = ctypes.CDLL(None)  # looked up here: a forked child should not import anything
 
@@ -145,10 +146,12 @@ def is_there(process: Process) -> bool:
         return False
 
 
-def _listed(pid: int) -> tuple[Process, int]:
-    """The process and the id of its parent. Raises OSError when it is gone."""
-    fields = short_file(pid, "stat").rpartition(b")")[2].split(None, _START + 1)
-    return Process(pid, int(fields[_START]), fields[0] in _ENDED), int(fields[1])
+def _listed(pid: int) -> tuple[Process, int, int]:
+    """The process, the id of its parent, and of the one that its name says it belongs to (runtime/fused/fork_server.py;
+    else 0). Raises OSError when it is gone."""
+    name, _, rest = short_file(pid, "stat").rpartition(b")")
+    fields, belongs = rest.split(None, _START + 1), _BELONGS.search(name)
+    return Process(pid, int(fields[_START]), fields[0] in _ENDED), int(fields[1]), int(belongs[1]) if belongs else 0
 
 
 def short_file(pid: int, name: str) -> bytes:
@@ -168,12 +171,14 @@ def families(pid: int) -> list[list[Process]]:
 
     Asking each process for its children means asking each of its threads, and those of a hundred steps are thousands.
     """
-    children: dict[int, list[Process]] = {}
+    listed: dict[int, tuple[Process, int, int]] = {}
     for name in os.listdir("/proc"):  # noqa: PTH208 - a Path for each would take longer than the rest
         if name.isdecimal():
             with contextlib.suppress(OSError):
-                listed, parent = _listed(int(name))
-                children.setdefault(parent, []).append(listed)
+                listed[int(name)] = _listed(int(name))
+    children: dict[int, list[Process]] = {}
+    for process, parent, owner in listed.values():
+        children.setdefault(owner if owner in listed else parent, []).append(process)
 
     def family(member: Process) -> list[Process]:
         return [member, *(relative for child in children.get(member.id, ()) for relative in family(child))]

@@ -22,11 +22,12 @@ _ALIGNMENT = 64
 _NOTICE = struct.Struct("<QQ")  # size of the memory, length of the values
 
 
-class _End:
+class End:
     """One end of a direction: a pipe for the notices of messages, and the descriptor of the shared memory."""
 
     def __init__(self, pipe: int, descriptor: int) -> None:
         self._pipe, self.descriptor = pipe, descriptor
+        self.descriptors = pipe, descriptor
         self._size = 0
         self._memory = mmap.mmap(-1, 1)
 
@@ -40,7 +41,7 @@ class _End:
         self._size, self._memory = size, mmap.mmap(self.descriptor, size)
 
 
-class Sender(_End):
+class Sender(End):
     """One direction of a channel, in the process that writes. Made before the fork, as is its :class:`Receiver`."""
 
     def send(self, values: Any, arrays: Sequence[Array] = ()) -> None:
@@ -74,7 +75,7 @@ class Sender(_End):
         self._map(size)
 
 
-class Receiver(_End):
+class Receiver(End):
     """One direction of a channel, in the process that reads."""
 
     def __init__(self, pipe: int, descriptor: int) -> None:

@@ -38,16 +38,17 @@ class TritonPythonModel:
         folder = Path(args["model_repository"], args["model_version"])
         parameters = json.loads(args["model_config"]).get("parameters", {})
         plan = read_plan(folder, parameters.get(DIGEST, {}).get("string_value", ""))
-        self._worker = Worker(plan, folder, args)
-        self._worker.start()
         # The first instance checks for all: Triton does not load a model of which one instance fails.
         first = args["model_instance_name"].endswith("_0_0")
+        self._worker = Worker(plan, folder, args)
+        self._worker.start(shared=first)
         unchecked = {path: file for path, file in plan.files.items() if path not in SHARED}
         began = time.time_ns()
         files = IntegrityCheck(folder, unchecked if first else {})
         try:
             files.finish()  # a damaged file is the better reason when the worker fails, too
             self._proven = show_proven(folder, began) if first else None
+            self._worker.share()
             self._worker.wait_until_loaded()
         except BaseException:
             self._worker.stop()

@@ -69,8 +69,13 @@ def read_plan(folder: Path, sha256: str) -> Plan:
     if hashlib.sha256(content).hexdigest() != sha256:
         raise LoadError(f"{PLAN} is damaged, or is not of the same build as config.pbtxt: build the archive again")
     try:
-        read = json.loads(content)
-        models = {kind: tuple(StepPlan(**step) for step in read[kind]) for kind in ("steps", "called")}
-        return Plan(**{**read, **models})
+        return plan_of(content)
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise LoadError(f"{PLAN} is not the plan of a fused ensemble: build the archive again") from error
+
+
+def plan_of(text: str | bytes) -> Plan:
+    """The plan in JSON. Raises ValueError, LookupError, TypeError or RecursionError for anything else."""
+    read = json.loads(text)
+    models = {kind: tuple(StepPlan(**step) for step in read[kind]) for kind in ("steps", "called")}
+    return Plan(**{**read, **models})

@@ -1,32 +1,29 @@
-"""The process that the steps run in.
+"""The worker, the process that the steps run in, as Triton's stub supervises it.
 
-It is forked from Triton's stub, which stays small and outlives it: Triton 24.10 does not start a stub again that died,
-so that a step which is killed (by the kernel for its memory, by a fault in a library) would take the model with it.
+The stub stays small and outlives it: Triton 24.10 does not start a stub again that died, so that a step which is killed
+(by the kernel for its memory, by a fault in a library) would take the model with it.
 """
 
 import contextlib
 import gc
 import os
 import signal
-import sys
 import threading
-import traceback
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from mmap import mmap
 from pathlib import Path
-from typing import Any, NoReturn
-
-import triton_python_backend_utils as pb_utils
+from typing import Any
 
 from triton_ensembles.runtime.backends.common.batching import Array
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
-from triton_ensembles.runtime.fused import calls, messages, process_ends
-from triton_ensembles.runtime.fused.channel import Receiver, Sender, make_channel
-from triton_ensembles.runtime.fused.idle_memory import IdleMemory
+from triton_ensembles.runtime.fused import calls, fork_server, messages, process_ends
+from triton_ensembles.runtime.fused.channel import End, Receiver, Sender, make_channel
+from triton_ensembles.runtime.fused.fork_server import Fork
 from triton_ensembles.runtime.fused.messages import Answer, Failure, Question
 from triton_ensembles.runtime.fused.plan import Plan
+from triton_ensembles.runtime.fused.worker_process import NO_STEP, work
 
-_NO_STEP = 255  # in the byte that says which step runs
 _LOOK_SECONDS = 1.0  # how often a silent worker is looked at: a child of it may hold its end of the pipe open
 
 
@@ -44,30 +41,51 @@ class Worker:
     def __init__(self, plan: Plan, folder: Path, arguments: Mapping[str, str]) -> None:
         self._plan, self._folder, self._arguments = plan, folder, dict(arguments)
         self._server = os.getppid()
-        process_ends.adopt_orphans()
-        self._step = mmap(-1, 1)  # shared with the worker
-        self._pid = 0
+        self._step_file = os.memfd_create("step")
+        os.ftruncate(self._step_file, 1)
+        self._step = mmap(self._step_file, 1)  # shared with the worker
+        self._process: Child | Fork | None = None
         self._sender: Sender
         self._receiver: Receiver
         self._answers = calls.Answers()
         self._answering: threading.Thread
 
-    def start(self) -> None:
-        """Fork the worker, which begins to load."""
+    def start(self, *, shared: bool) -> None:
+        """Fork the worker, which begins to load. ``shared``: from a fork server, which is started if there is none."""
         questions, answers, asked, replies = (make_channel() for _ in range(4))
-        self._step[0] = _NO_STEP
-        gc.freeze()  # the worker's garbage collector then does not copy the pages of what is alive here
-        self._pid = os.fork()
-        if not self._pid:
-            for ours in (questions[0], answers[1], asked[1], replies[0]):
-                ours.close()
-            calls.STUB.connect(asked[0], replies[1])
-            self._work(questions[1], answers[0])
-        for theirs in (questions[1], answers[0], asked[0], replies[1]):
-            theirs.close()
+        ours, theirs = (
+            (questions[0], answers[1], asked[1], replies[0]),
+            (questions[1], answers[0], asked[0], replies[1]),
+        )
+        self._step[0] = NO_STEP
         self._sender, self._receiver = questions[0], answers[1]
+        plan = replace(self._plan, files={}).as_json()
+        self._sender.send((plan, str(self._folder), self._arguments, self._server, os.getpid()))
+        descriptors = [*(descriptor for end in theirs for descriptor in end.descriptors), self._step_file]
+        self._process = self._joined(descriptors, start=shared) or Child(descriptors, ours, self._folder)
+        for end in theirs:
+            end.close()
         self._answering = threading.Thread(target=self._answers.serve, args=(asked[1], replies[0]), daemon=True)
         self._answering.start()
+
+    def _joined(self, descriptors: Sequence[int], *, start: bool) -> Fork | None:
+        """The worker forked by the fork server; None if there is none."""
+        if os.environ.get("SAGEMAKER_MULTI_MODEL") != "true" or not hasattr(os, "pidfd_open"):
+            return None
+        address = fork_server.address_of(self._plan, self._server)
+        connection = fork_server.connect(address)
+        with contextlib.suppress(OSError):
+            if connection:
+                return Fork(connection, descriptors)
+        with contextlib.suppress(OSError):
+            if start:
+                return Fork(fork_server.start(address, self._plan, self._folder, work), descriptors)
+        return None
+
+    def share(self) -> None:
+        """The files are proven: let others use the fork server, if this started one."""
+        if isinstance(self._process, Fork):
+            self._process.publish()
 
     def wait_until_loaded(self) -> None:
         """Raises :class:`LoadError` when the worker cannot load the steps, or dies."""
@@ -92,8 +110,8 @@ class Worker:
             return [Failure(f"in ensemble '{name}', {error}")] * len(questions)
 
     def _asked(self, questions: Sequence[Question]) -> Sequence[Answer]:
-        if not self._pid:
-            self.start()
+        if not self._process:
+            self.start(shared=False)
             self.wait_until_loaded()
         with contextlib.suppress(OSError):  # a worker that is gone does not answer
             self._sender.send(*messages.written_questions(questions))
@@ -101,7 +119,7 @@ class Worker:
 
     def stop(self) -> None:
         """Let the steps finish, end the worker, and delete the metrics, some of which would outlive the stub."""
-        if self._pid:
+        if self._process:
             with contextlib.suppress(OSError):
                 self._sender.send(None)
             self._reap()
@@ -112,85 +130,47 @@ class Worker:
         """The next message of the worker. Raises :class:`WorkerDiedError`."""
         try:
             while not self._receiver.poll(_LOOK_SECONDS):
-                if os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                if self._process is None or self._process.has_ended():
                     raise EOFError
             return self._receiver.receive()
         except (EOFError, OSError):
-            began = self._step[0] != _NO_STEP
+            began = self._step[0] != NO_STEP
             raise WorkerDiedError(self._end(), began=began) from None
 
     def _end(self) -> str:
         """How the worker ended."""
         step, status = self._step[0], self._reap()
-        subject = f"the step {self._plan.models[step].name}" if step != _NO_STEP else "the process of the steps"
+        subject = f"the step {self._plan.models[step].name}" if step != NO_STEP else "the process of the steps"
+        if status is None:
+            return f"{subject} ended, and what could say how, its fork server, has ended, too"
         if os.WIFSIGNALED(status):
             return f"{subject} was killed by {signal.Signals(os.WTERMSIG(status)).name}"
         return f"{subject} ended the process with exit code {os.WEXITSTATUS(status)}"
 
-    def _reap(self) -> int:
-        pid, self._pid = self._pid, 0
+    def _reap(self) -> int | None:
         self._sender.close()
         self._receiver.close()
-        status = os.waitpid(pid, 0)[1]
-        process_ends.end_orphans()  # the steps' own processes: the next worker starts its own
+        process, self._process = self._process, None
+        return process.wait() if process else None
+
+
+class Child:
+    """A worker that the stub forks itself."""
+
+    def __init__(self, descriptors: Sequence[int], stubs: Sequence[End], folder: Path) -> None:
+        process_ends.adopt_orphans()
+        gc.freeze()  # the worker's garbage collector then does not copy the pages of what is alive here
+        self._pid = os.fork()
+        if not self._pid:
+            for end in stubs:
+                end.close()
+            work(descriptors, folder)
+
+    def has_ended(self) -> bool:
+        return os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+    def wait(self) -> int:
+        """Wait for the end: the status of waitpid. The steps' own processes end, too: the next worker starts others."""
+        status = os.waitpid(self._pid, 0)[1]
+        process_ends.end_orphans()
         return status
-
-    def _work(self, receiver: Receiver, sender: Sender) -> NoReturn:
-        """Run the worker until the stub closes its end. It must not return into the stub's code."""
-        code = 1
-        try:
-            process_ends.end_with_stub_and_server(self._server)
-            self._forget_stub()
-            self._serve(receiver, sender)
-            code = 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
-
-    def _serve(self, receiver: Receiver, sender: Sender) -> None:
-        from triton_ensembles.runtime.fused.called_models import MODELS
-        from triton_ensembles.runtime.fused.counters import Counters
-        from triton_ensembles.runtime.fused.loading import load_ensemble
-
-        try:
-            ensemble = load_ensemble(self._plan, self._folder, self._arguments, self._enter)
-        except LoadError as error:
-            sender.send(str(error))
-            return
-        memory = IdleMemory(MODELS.shrink)
-        counters = Counters(self._arguments, [step.name for step in self._plan.steps])
-        self._step[0] = _NO_STEP
-        sender.send("")
-        while (questions := _next(receiver, memory)) is not None:
-            answers, counts = ensemble.answer(questions)
-            self._step[0] = _NO_STEP
-            sender.send(*messages.written_answers(answers))
-            counters.add(counts)
-        MODELS.close()
-        counters.close()
-
-    def _forget_stub(self) -> None:
-        """The threads that send log lines and metrics to the server are in the stub, not in this process."""
-        pb_utils.Logger, pb_utils.MetricFamily = calls.Logger, calls.MetricFamily
-        for name in [name for name in sys.modules if name.partition(".")[0] == self._folder.name]:
-            del sys.modules[name]  # "1.model", as the steps' own modules are called
-        if not hasattr(sys.modules.get("asyncio"), "__path__"):  # the stub's, for Triton only
-            sys.modules.pop("asyncio", None)
-
-    def _enter(self, step: int) -> int:
-        """Note which step runs. Returns the one that ran before."""
-        before, self._step[0] = self._step[0], min(step, _NO_STEP - 1)
-        return before
-
-
-def _next(receiver: Receiver, memory: IdleMemory) -> Sequence[Question] | None:
-    """The next questions; None at the end."""
-    memory.wait(receiver.poll)
-    try:
-        written, arrays = receiver.receive()
-    except EOFError:
-        return None
-    return None if written is None else messages.read_questions(written, arrays)

@@ -1,0 +1,167 @@
+"""Workers of a multi-model endpoint that are forked from one process, on the real server with SageMaker's routes."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import signal
+import urllib.error
+from collections.abc import Iterator
+from pathlib import Path
+
+import PIL
+import pytest
+
+from tests.runtime.fused.endpoint import Endpoint
+from tests.runtime.fused.test_faults import STEP
+from tests.triton.test_server import wait_for_end, wait_until
+from triton_ensembles.ground.processes import command_line, descendants
+from triton_ensembles.triton.sagemaker_server import SageMakerServer
+
+# The second part of Pillow is imported when an image is opened; the answer is whether it is whole, and what was read.
+PICTURE = """import io
+
+import numpy as np
+import triton_python_backend_utils as pb_utils
+from PIL import Image, _version
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        content = io.BytesIO()
+        Image.new("L", (3, 5)).save(content, "PNG")
+        size = Image.open(content).size
+        values = [_version.__doc__ != "damaged", *size, np.random.random()]
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", np.array(values, np.float32))]) for _ in requests]
+"""
+
+
+@pytest.fixture
+def endpoint(tmp_path: Path) -> Iterator[Endpoint]:
+    found = importlib.util.find_spec("PIL")
+    assert found and found.origin
+    packages = tmp_path / "written" / ".packages"
+    for name in ("PIL", "pillow.libs"):
+        shutil.copytree(
+            Path(found.origin).parent.with_name(name), packages / name, ignore=shutil.ignore_patterns("*.pyc")
+        )
+    (tmp_path / "empty").mkdir()
+    with SageMakerServer(tmp_path / "empty", {"SAGEMAKER_MULTI_MODEL": "true"}, log=tmp_path / "log") as server:
+        yield Endpoint(server, tmp_path)
+
+
+def fork_servers(endpoint: Endpoint) -> list[int]:
+    return [pid for pid in descendants(endpoint.server.pid) if command_line(pid).startswith("fork server of")]
+
+
+def worker_of(endpoint: Endpoint, name: str) -> int:
+    (worker,) = [
+        pid
+        for pid in descendants(endpoint.server.pid)
+        if command_line(pid).startswith(f"steps of {endpoint.folder / name}/")
+    ]
+    return worker
+
+
+def test_a_fork_server_outlives_the_files_of_the_first_ensemble(endpoint: Endpoint) -> None:
+    """Others have its modules, and find the rest of them in their own folders; random numbers are their own, too."""
+    for name in ("a", "b"):
+        endpoint.stage(name, first=PICTURE)
+        endpoint.load(name)
+    (shared,) = fork_servers(endpoint)
+    answers = [endpoint.answer(name) for name in ("a", "b")]
+    assert [answer[:3] for answer in answers] == [[1, 3, 5]] * 2
+    assert answers[0][3] != answers[1][3]
+    endpoint.unload("a")
+    shutil.rmtree(endpoint.folder / "a")
+    endpoint.stage("c", first=PICTURE)
+    endpoint.load("c")
+    assert [endpoint.answer(name)[:3] for name in ("b", "c")] == [[1, 3, 5]] * 2
+    assert fork_servers(endpoint) == [shared]
+    for name in ("b", "c"):
+        endpoint.unload(name)
+    assert wait_for_end([shared]) == []
+
+
+def test_loaded_ensembles_go_on_when_the_fork_server_is_killed(endpoint: Endpoint) -> None:
+    for name in ("a", "b"):
+        endpoint.stage(name, first=STEP)
+        endpoint.load(name)
+    (killed,) = fork_servers(endpoint)
+    os.kill(killed, signal.SIGKILL)
+    assert wait_for_end([killed]) == []
+    assert [endpoint.answer(name) for name in ("a", "b")] == [[2, 3]] * 2
+    worker = worker_of(endpoint, "a")
+    os.kill(worker, signal.SIGKILL)
+    assert wait_for_end([worker]) == []
+    assert [endpoint.answer(name) for name in ("a", "b")] == [[2, 3]] * 2
+    endpoint.stage("c", first=STEP)
+    endpoint.load("c")
+    assert len(fork_servers(endpoint)) == 1
+    assert endpoint.answer("c") == [2, 3]
+    for name in ("a", "b", "c"):
+        endpoint.unload(name)
+    wait_until(lambda: not fork_servers(endpoint))
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        ("os._exit", "the step first ended the process with exit code 5"),
+        ("child", "the step first ended the process with exit code 6"),
+        ("SIGSEGV", "the step first was killed by SIGSEGV"),
+    ],
+)
+def test_how_a_forked_worker_ended_is_told(endpoint: Endpoint, word: str, reason: str) -> None:
+    """And what it had started ends with it, but no other ensemble's."""
+    for name in ("a", "b"):
+        endpoint.stage(name, first=STEP)
+        endpoint.load(name)
+    others = worker_of(endpoint, "b")
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        endpoint.answer("a", word)
+    assert reason in caught.value.read().decode()
+    (shared,) = fork_servers(endpoint)
+    assert endpoint.answer("a") == [2, 3]
+    assert endpoint.answer("b") == [2, 3]
+    assert worker_of(endpoint, "b") == others
+    children = [
+        int(pid) for task in Path(f"/proc/{shared}/task").iterdir() for pid in (task / "children").read_text().split()
+    ]
+    assert sorted(children) == sorted([others, worker_of(endpoint, "a")])
+
+
+def test_a_killed_stub_takes_its_worker_with_it(endpoint: Endpoint) -> None:
+    for name in ("a", "b"):
+        endpoint.stage(name, first=STEP)
+        endpoint.load(name)
+    worker = worker_of(endpoint, "a")
+    (stub,) = [pid for pid in descendants(endpoint.server.pid) if worker in descendants(pid)]
+    os.kill(stub, signal.SIGKILL)
+    assert wait_for_end([worker]) == []
+    assert endpoint.answer("b") == [2, 3]
+
+
+def test_what_is_not_proven_is_not_shared(endpoint: Endpoint) -> None:
+    """Otherwise one damaged archive would hurt the answers of others."""
+    damaged = endpoint.stage("damaged", first=PICTURE)
+    (damaged / "PIL" / "_version.py").unlink()  # a link to the file of all
+    (damaged / "PIL" / "_version.py").write_text(f'__version__ = "{PIL.__version__}"\n__doc__ = "damaged"\n')
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        endpoint.load("damaged")
+    assert "PIL/_version.py is damaged" in caught.value.read().decode()
+    endpoint.stage("whole", first=PICTURE)
+    endpoint.load("whole")
+    assert endpoint.answer("whole")[:3] == [1, 3, 5]
+
+
+def test_nothing_outlives_a_killed_server(endpoint: Endpoint) -> None:
+    endpoint.stage("a", first=STEP)
+    endpoint.load("a")
+    processes = descendants(endpoint.server.pid)
+    assert {*fork_servers(endpoint), worker_of(endpoint, "a")} < {*processes}
+    os.kill(endpoint.server.pid, signal.SIGKILL)
+    assert endpoint.server._process is not None
+    endpoint.server._process.wait()
+    assert wait_for_end(processes) == []
