@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.runtime.fused.forms import stage_fused_form
@@ -30,9 +31,9 @@ class Endpoint:
     def unload(self, name: str) -> None:
         self._send("DELETE", f"/models/{name}", None, name)
 
-    def answer(self, name: str, id: str = "") -> list[float]:
+    def answer(self, name: str, id: str = "", shape: Sequence[int] = (2,)) -> list[float]:
         """The answer to 1 and 2 in a request with this id. Raises HTTPError."""
-        tensor = {"name": "X", "datatype": "FP32", "shape": [2], "data": [1, 2]}
+        tensor = {"name": "X", "datatype": "FP32", "shape": shape, "data": [1, 2]}
         body = json.dumps({"inputs": [tensor], "id": id}).encode()
         answer = json.loads(self._send("POST", f"/models/{name}/invoke", body, name))
         values: list[float] = answer["outputs"][0]["data"]

@@ -10,12 +10,15 @@ import urllib.error
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import PIL
 import pytest
 
 from tests.runtime.fused.endpoint import Endpoint
 from tests.runtime.fused.test_faults import STEP
+from tests.runtime.fused.test_idle_memory import build_wide
 from tests.triton.test_server import wait_for_end, wait_until
+from triton_ensembles.building.places import Places
 from triton_ensembles.ground.processes import command_line, descendants
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 
@@ -82,6 +85,22 @@ def test_a_fork_server_outlives_the_files_of_the_first_ensemble(endpoint: Endpoi
     for name in ("b", "c"):
         endpoint.unload(name)
     assert wait_for_end([shared]) == []
+
+
+@pytest.mark.parametrize("backend", ["onnxruntime", "openvino"])
+def test_engines_are_shared_too(backend: str, endpoint: Endpoint, places: Places, tmp_path: Path) -> None:
+    built = build_wide(backend, places, tmp_path)
+    for name in ("a", "b", "c"):
+        shutil.copytree(built.repository, endpoint.folder / name)
+    endpoint.load("a")
+    endpoint.load("b")
+    assert len(fork_servers(endpoint)) == 1
+    endpoint.unload("a")
+    shutil.rmtree(endpoint.folder / "a")
+    endpoint.load("c")
+    assert len(fork_servers(endpoint)) == 1
+    expected = pytest.approx(np.tanh([1, 2]).tolist(), rel=1e-3)
+    assert [endpoint.answer(name, shape=(2, 1)) for name in ("b", "c")] == [expected] * 2
 
 
 def test_loaded_ensembles_go_on_when_the_fork_server_is_killed(endpoint: Endpoint) -> None:

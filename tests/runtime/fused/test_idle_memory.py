@@ -13,6 +13,7 @@ from tests.files import write_files
 from tests.runtime.backends.networks import model_of
 from tests.triton.test_server import wait_until
 from triton_ensembles.building.build import build
+from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
 from triton_ensembles.ground.processes import descendants, proportional_set_size
 from triton_ensembles.triton.server import TritonServer
@@ -40,21 +41,26 @@ def wide() -> bytes:
     return model_of(nodes, [given], [answer], {"ones": np.ones((1, WIDTH))})
 
 
-@pytest.mark.parametrize("backend", ["onnxruntime", "openvino"])
-def test_what_a_large_batch_took_is_given_back(backend: str, places: Places, tmp_path: Path) -> None:
-    """Otherwise a day's worst request decides for good how many ensembles fit."""
-    folder = tmp_path / "ensembles" / "wide_rows"
+def build_wide(backend: str, places: Places, folder: Path) -> Built:
+    """The fused ensemble, built below ``folder`` with the project's store."""
+    ensemble = folder / "ensembles" / "wide_rows"
     files = {
         "ensemble/config.pbtxt": DAG + TENSORS,
         "ensemble.toml": 'description = "Wide rows"\n',
         "wide/config.pbtxt": f'backend: "{backend}" default_model_filename: "model.onnx"\n{TENSORS}',
     }
-    write_files(folder, files)
-    (folder / "wide" / "1").mkdir()
-    (folder / "wide" / "1" / "model.onnx").write_bytes(wide())
-    (tmp_path / "build").mkdir()
-    (tmp_path / "build" / "store").symlink_to(places.store.resolve())
-    built = build(folder, fused(), Places.of(tmp_path), allow_random=True, progress=print)
+    write_files(ensemble, files)
+    (ensemble / "wide" / "1").mkdir()
+    (ensemble / "wide" / "1" / "model.onnx").write_bytes(wide())
+    (folder / "build").mkdir()
+    (folder / "build" / "store").symlink_to(places.store.resolve())
+    return build(ensemble, fused(), Places.of(folder), allow_random=True, progress=print)
+
+
+@pytest.mark.parametrize("backend", ["onnxruntime", "openvino"])
+def test_what_a_large_batch_took_is_given_back(backend: str, places: Places, tmp_path: Path) -> None:
+    """Otherwise a day's worst request decides for good how many ensembles fit."""
+    built = build_wide(backend, places, tmp_path)
     with TritonServer([built.repository], log=tmp_path / "log") as server:
         client = grpc.InferenceServerClient(server.grpc_url)
 

@@ -27,18 +27,18 @@ from typing import NoReturn
 from triton_ensembles.runtime.backends import ENGINES
 from triton_ensembles.runtime.fused import process_ends
 from triton_ensembles.runtime.fused.idle_memory import trim
+from triton_ensembles.runtime.fused.inherited_modules import forget_stub, move_modules
 from triton_ensembles.runtime.fused.plan import STEPS, Plan
 
-# What a fork inherits in one piece, from a folder that may be gone: OpenVINO looks for its parts there, TensorFlow and
-# torch start threads. The runtime is imported in any case.
-_IMPORTED = ("numpy", "onnxruntime", "tokenizers", "PIL.Image")
+_IMAGE_KINDS = ("Bmp", "Gif", "Jpeg", "Ppm", "Png")  # of those Pillow imports the parts when it opens the first image
+_IMPORTED = ("numpy", "tokenizers", *(f"PIL.{kind}ImagePlugin" for kind in _IMAGE_KINDS))  # beside the engines
 _PUBLISH, _FORK = b"p", b"f"
 _INTEGER = struct.Struct("i")
 _DESCRIPTORS = 9  # of a worker, see worker_process.work
 _SHARED_MEMORY = "/dev/shm/"
 _CREDENTIALS = struct.Struct("3i")  # unix(7), SO_PEERCRED: pid, uid, gid
-Work = Callable[[Sequence[int], Path], NoReturn]
-"""What a worker does, with its descriptors and the version folder that the modules were imported from."""
+Work = Callable[[Sequence[int], Callable[[Path], None]], NoReturn]
+"""What a worker does; see worker_process.work."""
 
 
 class Fork:
@@ -108,34 +108,47 @@ def start(address: str, plan: Plan, folder: Path, work: Work) -> socket.socket:
             ours.close()
             process_ends.take_name(server, f"fork server of fused ensembles of tritonserver {server}")
             process_ends.adopt_orphans()
-            _import(plan)
-            _ForkServer(address, theirs, folder, work).run()
+            _leave_shared_memory()
+            place = os.open(folder, os.O_PATH)
+            _import(plan, folder, f"/proc/self/fd/{place}")
+            _ForkServer(address, theirs, partial(_enter, place), work).run()
     except BaseException:
         traceback.print_exc()
     finally:
         os._exit(0)
 
 
-def _import(plan: Plan) -> None:
-    """Import what the workers share."""
-    _leave_shared_memory()
+def _import(plan: Plan, folder: Path, place: str) -> None:
+    """Import what the workers share from the version folder by a path that is, in each, that of its own: the first one
+    may be deleted before the other parts of a package are imported."""
+    forget_stub(folder)
+    move_modules(folder, place)
     for module in ("loading", "called_models", "counters"):
         importlib.import_module(f"triton_ensembles.runtime.fused.{module}")
     for name in _IMPORTED:
         if f"{name.partition('.')[0]}/__init__.py" in plan.files:
             importlib.import_module(name)
-    for backend in {step.backend for step in plan.models} & {"onnxruntime"}:
+    for backend in {step.backend for step in plan.models} & set(ENGINES):
         importlib.import_module(f"triton_ensembles.runtime.backends.{ENGINES[backend][1]}")
     gc.collect()
     trim()
     gc.freeze()  # the workers' garbage collectors then do not copy the pages of what is alive here
 
 
+def _enter(place: int, folder: Path) -> None:
+    """In a worker: let the path of modules be that of its own version folder, and its random numbers its own."""
+    own = os.open(folder, os.O_PATH)
+    os.dup2(own, place, inheritable=False)
+    os.close(own)
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed()
+
+
 class _ForkServer:
     """Forks a worker for each connection, and ends with the last connection and the last worker."""
 
-    def __init__(self, address: str, first: socket.socket, folder: Path, work: Work) -> None:
-        self._address, self._folder, self._work = address, folder, work
+    def __init__(self, address: str, first: socket.socket, enter: Callable[[Path], None], work: Work) -> None:
+        self._address, self._enter, self._work = address, enter, work
         self._selector = selectors.PollSelector()
         self._listener: socket.socket | None = None
         self._workers: dict[socket.socket, int] = {}  # their ids by connection
@@ -183,7 +196,7 @@ class _ForkServer:
         if not pid:
             for key in self._selector.get_map().values():
                 os.close(key.fd)
-            self._work(descriptors, self._folder)
+            self._work(descriptors, self._enter)
         for descriptor in descriptors:
             os.close(descriptor)
         self._workers[connection], handle = pid, os.pidfd_open(pid)

@@ -18,15 +18,11 @@ def forget_stub(folder: Path) -> None:
         sys.modules.pop("asyncio", None)
 
 
-def move_modules(old: Path, new: Path) -> None:
-    """What was imported from the version folder ``old``, which may be deleted, has its other parts and files in
-    ``new``, where they are the same."""
+def move_modules(old: Path, new: str) -> None:
+    """Let the modules that were imported from the folder ``old`` find their other parts and files in ``new``."""
 
     def moved(path: str) -> str:
-        for before, after in ((old, new), (old.parent, new.parent)):
-            if path == f"{before}" or path.startswith(f"{before}/"):
-                return f"{after}{path[len(str(before)) :]}"
-        return path
+        return f"{new}{path[len(str(old)) :]}" if f"{path}/".startswith(f"{old}/") else path
 
     sys.path[:] = map(moved, sys.path)
     for module in list(sys.modules.values()):
@@ -38,5 +34,3 @@ def move_modules(old: Path, new: Path) -> None:
         for folders in (module.__dict__.get("__path__"), getattr(spec, "submodule_search_locations", None)):
             if isinstance(folders, list):
                 folders[:] = map(moved, folders)
-    if "numpy.random" in sys.modules:  # else all would draw the same
-        sys.modules["numpy.random"].seed()

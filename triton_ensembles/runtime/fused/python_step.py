@@ -6,9 +6,11 @@ Source of the messages: python_backend r24.10, pb_stub.cc (ProcessRequests, Proc
 
 import importlib
 import inspect
+import os
 import sys
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
@@ -69,13 +71,14 @@ class StepModules:
         self._hidden = {name: sys.modules[name] for name in self._own if name in sys.modules}
         sys.modules.update(self._own)
         sys.path += self._folders
-        self._before = len(sys.modules)
+        self._latest = next(reversed(sys.modules))
 
     def _leave(self) -> None:
         for folder in self._folders:
             sys.path.remove(folder)
-        if len(sys.modules) != self._before:
-            self._own.update((name, module) for name, module in list(sys.modules.items()) if self._is_own(name))
+        # Only the new ones: a look at a module writes to its page, which the worker has in common with others.
+        new = list(takewhile(lambda name: name != self._latest, reversed(sys.modules)))
+        self._own.update((name, sys.modules[name]) for name in new if self._is_own(name))
         for name in self._own:
             sys.modules.pop(name, None)
         sys.modules.update(self._hidden)
@@ -167,7 +170,9 @@ def text_of(error: BaseException) -> str:
     while frame is not None and _OWN_CODE in frame.f_code.co_filename:  # of a call to another model
         frame = frame.f_back
     while frame is not None and _OWN_CODE not in frame.f_code.co_filename:
-        frames += f"  {frame.f_code.co_filename}({frame.f_lineno}): {frame.f_code.co_name}\n"
+        file = frame.f_code.co_filename
+        file = os.path.realpath(file) if file.startswith("/proc/self/") else file  # see fork_server.py
+        frames += f"  {file}({frame.f_lineno}): {frame.f_code.co_name}\n"
         frame = frame.f_back
     return f"{type(error).__name__}: {error}" + (f"\n\nAt:\n{frames}" if frames else "")
 

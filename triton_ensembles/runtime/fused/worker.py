@@ -20,6 +20,7 @@ from triton_ensembles.runtime.backends.common.model_instance import LoadError
 from triton_ensembles.runtime.fused import calls, fork_server, messages, process_ends
 from triton_ensembles.runtime.fused.channel import End, Receiver, Sender, make_channel
 from triton_ensembles.runtime.fused.fork_server import Fork
+from triton_ensembles.runtime.fused.inherited_modules import forget_stub
 from triton_ensembles.runtime.fused.messages import Answer, Failure, Question
 from triton_ensembles.runtime.fused.plan import Plan
 from triton_ensembles.runtime.fused.worker_process import NO_STEP, work
@@ -62,7 +63,7 @@ class Worker:
         plan = replace(self._plan, files={}).as_json()
         self._sender.send((plan, str(self._folder), self._arguments, self._server, os.getpid()))
         descriptors = [*(descriptor for end in theirs for descriptor in end.descriptors), self._step_file]
-        self._process = self._joined(descriptors, start=shared) or Child(descriptors, ours, self._folder)
+        self._process = self._joined(descriptors, start=shared) or Child(descriptors, ours)
         for end in theirs:
             end.close()
         self._answering = threading.Thread(target=self._answers.serve, args=(asked[1], replies[0]), daemon=True)
@@ -157,14 +158,14 @@ class Worker:
 class Child:
     """A worker that the stub forks itself."""
 
-    def __init__(self, descriptors: Sequence[int], stubs: Sequence[End], folder: Path) -> None:
+    def __init__(self, descriptors: Sequence[int], stubs: Sequence[End]) -> None:
         process_ends.adopt_orphans()
         gc.freeze()  # the worker's garbage collector then does not copy the pages of what is alive here
         self._pid = os.fork()
         if not self._pid:
             for end in stubs:
                 end.close()
-            work(descriptors, folder)
+            work(descriptors, forget_stub)
 
     def has_ended(self) -> bool:
         return os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

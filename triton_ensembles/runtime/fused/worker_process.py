@@ -3,7 +3,7 @@
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from mmap import mmap
 from pathlib import Path
 from typing import NoReturn
@@ -12,24 +12,23 @@ from triton_ensembles.runtime.backends.common.model_instance import LoadError
 from triton_ensembles.runtime.fused import calls, messages, process_ends
 from triton_ensembles.runtime.fused.channel import Receiver, Sender
 from triton_ensembles.runtime.fused.idle_memory import IdleMemory
-from triton_ensembles.runtime.fused.inherited_modules import forget_stub, move_modules
 from triton_ensembles.runtime.fused.messages import Question
 from triton_ensembles.runtime.fused.plan import plan_of
 
 NO_STEP = 255  # in the byte that says which step runs
 
 
-def work(descriptors: Sequence[int], imported_from: Path) -> NoReturn:
+def work(descriptors: Sequence[int], enter: Callable[[Path], None]) -> NoReturn:
     """Run the worker in a process that was just forked. It must not return into the code of the one before.
 
     Args:
         descriptors: of questions, answers, calls to the stub and replies, each a pipe and a memory, and of the byte
             that says which step runs.
-        imported_from: the version folder that the modules of this process are from.
+        enter: makes what this process has inherited that of a version folder.
     """
     code = 1
     try:
-        _Worker(descriptors, imported_from).serve()
+        _Worker(descriptors, enter).serve()
         code = 0
     except BaseException:
         traceback.print_exc()
@@ -40,7 +39,7 @@ def work(descriptors: Sequence[int], imported_from: Path) -> NoReturn:
 
 
 class _Worker:
-    def __init__(self, descriptors: Sequence[int], imported_from: Path) -> None:
+    def __init__(self, descriptors: Sequence[int], enter: Callable[[Path], None]) -> None:
         self._questions, self._answers = Receiver(*descriptors[:2]), Sender(*descriptors[2:4])
         calls.STUB.connect(Sender(*descriptors[4:6]), Receiver(*descriptors[6:8]))
         self._step = mmap(descriptors[8], 1)
@@ -50,8 +49,7 @@ class _Worker:
             process_ends.take_name(stub, f"steps of {folder}")
             process_ends.adopt_orphans()
         process_ends.end_with_stub_and_server(stub, server)
-        forget_stub(imported_from)
-        move_modules(imported_from, self._folder)
+        enter(self._folder)
 
     def serve(self) -> None:
         from triton_ensembles.runtime.fused.called_models import MODELS
