@@ -46,6 +46,7 @@ from triton_ensembles.triton.loopback import is_bound_to_loopback
     read=option_values.size,
     help="Disk space of each instance; beyond it, the least recently used model is deleted.",
 )
+@options.evict_ahead
 @click.option("--s3-url", help="Download archives from this S3, with your own credentials, instead of serving S3.")
 @click.option("--region", default="us-east-1", envvar="AWS_DEFAULT_REGION", help="Region named in ARNs.")
 @options.single
@@ -60,6 +61,7 @@ def endpoint(
     root: Path | None,
     memory_budget: int,
     disk_budget: int,
+    evict_ahead: bool,
     s3_url: str | None,
     region: str,
     single: bool,
@@ -78,7 +80,7 @@ def endpoint(
     if root is None:
         places = options.places_if_any()
         root = (places.build if places else user_folder()) / "endpoint"
-    settings = Settings(root, port, memory_budget, disk_budget, s3_url, region, server)
+    settings = Settings(root, port, memory_budget, disk_budget, evict_ahead, s3_url, region, server)
     if server and not is_bound_to_loopback(server.tritonserver):
         where = "on all interfaces, as in every container, and run any model: keep them from other machines"
         click.echo(f"WARNING: the SageMaker ports of this tritonserver listen {where}", err=True)

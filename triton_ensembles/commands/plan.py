@@ -3,6 +3,7 @@
 import contextlib
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -68,6 +69,7 @@ from triton_ensembles.measuring.planning.transients import deploy as simulate_de
     read=option_values.share,
     help="The most requests that may find their model not loaded, such as 1%.",
 )
+@options.evict_ahead
 @click.option("--batch", type=click.IntRange(1), help="Rows in a request.  [default: the least that was profiled]")
 @click.option(
     "--requests", default=100_000, type=click.IntRange(1000, 10_000_000), help="How many to simulate for the answer."
@@ -105,6 +107,7 @@ def plan(
     counts: tuple[int, ...],
     p99: float | None,
     cold: float | None,
+    evict_ahead: bool,
     batch: int | None,
     requests: int,
     burst: tuple[float, float] | None,
@@ -140,7 +143,7 @@ def plan(
         raise click.UsageError("--instance is missing: give a type such as ml.c7i.2xlarge")
     spread = _traffic(traffic, models, rate, day)
     archives = chosen_profiles(profiles, options.profiles_folder())
-    hosts = [host_of(name) for name in dict.fromkeys(instance)]
+    hosts = [replace(host_of(name), evict_ahead=evict_ahead) for name in dict.fromkeys(instance)]
     goal = Goal(p99, cold)
     result = make_plan(archives, spread, hosts, counts, goal, price, requests, batch or 0, timed_progress("plan"))
     deployed = simulate_deploy(result.best, spread, requests) if result.best else None

@@ -21,6 +21,7 @@ class Settings:
     port: int = 8080  # on the loopback interface; 0 for a free one
     memory_budget: int = 8 * GIB  # bytes that one instance (a tritonserver and its Python processes) may use
     disk_budget: int = 32 * GIB  # bytes of its unpacked models, with the environments that Triton unpacks
+    evict_ahead: bool = False  # after a load, so that the next one does not wait for an unload
     s3_url: str | None = None  # another S3 for archives, with credentials from the environment
     region: str = "us-east-1"  # of ARNs
     server: Installation | None = None  # the Triton of every container; None for the one that setup has installed

@@ -52,6 +52,11 @@ class ModelSizes:
         sizes = self._ascending
         return len(sizes) >= _MANY and sizes[int(_NEARLY_ALL * len(sizes))] <= 2 * sizes[len(sizes) // 2]
 
+    @property
+    def usual(self) -> int:
+        """The bytes that nearly all models take at most."""
+        return self._ascending[int(_NEARLY_ALL * (len(self._ascending) - 1))] if self._ascending else 0
+
     def known(self, model: Sized) -> bool:
         """Whether this model has been loaded before."""
         return model.hash in self._taken

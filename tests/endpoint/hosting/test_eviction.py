@@ -49,6 +49,21 @@ async def test_the_least_recently_used_model_is_evicted_and_its_memory_is_freed(
     assert line.startswith("instance 0: b.tar.gz is unloaded: 'c.tar.gz' needs ")
 
 
+async def test_room_is_made_ahead_of_need(host: Host) -> None:
+    """So that no cold request waits for Triton's unload; which is asked for, as AWS may not do it."""
+    for name in "abc":
+        host.put(f"{name}.tar.gz", model(initialize=HEAVY))
+    await host.start(memory_bytes=TWO_FIT, evict_ahead=True)
+    for name in "ab":
+        await host.ask(f"{name}.tar.gz")
+    await eventually(lambda: host.status("a.tar.gz").state is ModelState.ON_DISK)
+    assert host.loaded() == ["b.tar.gz"]
+    assert "a.tar.gz is unloaded: the next load is to find room" in host.observer.of("model-evicted")[0]
+    await host.ask("c.tar.gz")
+    await eventually(lambda: host.status("b.tar.gz").state is ModelState.ON_DISK)
+    assert host.loaded() == ["c.tar.gz"]
+
+
 async def test_an_unload_has_ended_when_the_ensembles_steps_have(host: Host) -> None:
     """Triton reports the ensemble as unloaded while its steps are still ending and keep their memory."""
     steps = model("slow.step", finalize="time.sleep(2)")

@@ -200,6 +200,12 @@ for_target = collected(BuildTarget, "chosen_target", target, image, instance)
 # Of commands on endpoints.
 archives = click.argument("archives", nargs=-1, metavar="[ARCHIVE|ENSEMBLE]...", type=NEW_FILE)
 single = click.option("--single", is_flag=True, help="For a single-model endpoint: one archive, and no TargetModel.")
+evict_ahead = click.option(
+    "--evict-ahead",
+    is_flag=True,
+    help="After a load, unload idle models until the next one has room, so that no request waits for that. Cold starts "
+    "are then quicker than AWS may have them.",
+)
 endpoint = click.option(
     "--endpoint",
     default="triton-ensembles",

@@ -58,6 +58,7 @@ class Configs(Resources[Resource]):
             memory_bytes=self._settings.memory_budget,
             disk_bytes=min(disk, gigabytes << 30) if gigabytes else disk,
             load_seconds=variant.get("ModelDataDownloadTimeoutInSeconds") or Budgets.load_seconds,
+            evict_ahead=self._settings.evict_ahead,
             startup_seconds=variant.get("ContainerStartupHealthCheckTimeoutInSeconds") or Budgets.startup_seconds,
         )
         model = self._models.get(variant["ModelName"]).request

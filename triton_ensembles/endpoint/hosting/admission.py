@@ -118,6 +118,11 @@ class Admission:
         victim = least_recently_used(loaded)
         return None if victim is None else self._unload(victim, why)
 
+    def evict_ahead(self, usage: Usage) -> None:
+        """After a load, evict idle models until a usual one has room: the next load then waits for no unload."""
+        room = partial(self._room, _Look(usage, dict(self.loading), set(self.unloading)))
+        make_room(self._sizes.usual, room, partial(self.evict, "the next load is to find room (--evict-ahead)"))
+
     def evict_excess(self, usage: Usage, why: str) -> bool:
         """Evict until what stays loaded is within the budget. False when it is not, and every model is in use."""
         while usage.total - _freed(self.unloading, usage) > self._budget:

@@ -168,6 +168,8 @@ class MemoryCache:
                 grown = 0 if reserved.beside else usage.total - reserved.used  # also in the server's process
                 self._sizes.note_load(model, max(own, grown))
             if usage.total <= budget:
+                if self._budgets.evict_ahead:
+                    self._admission.evict_ahead(usage)
                 return
             fits = self._admission.evict_excess(usage, f"'{model.target_model}' needs more memory than was free")
             if not await self._admission.an_unload_ends() and not fits:

@@ -60,6 +60,7 @@ class Budgets:
     load_seconds: float = 360  # that downloading and loading may take in the background
     startup_seconds: float = 240  # that the container may take until /ping answers
     drain_seconds: float = 30  # that running requests may take when the variant is stopped; this project's own
+    evict_ahead: bool = False  # whether a load has room made for the next one; AWS's rule is not published
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,7 @@ def _totals(variants: list[VariantView], rows: list[Row]) -> dict[str, Any]:
         "restarts": sum(instance.restarts for instance, _ in instances),
         "memory_bytes": sum(instance.memory_bytes for instance, _ in instances),
         "memory_budget": sum(budgets.memory_bytes for _, budgets in instances),
+        "evict_ahead": any(budgets.evict_ahead for _, budgets in instances),
         "disk_bytes": sum(instance.disk_bytes for instance, _ in instances),
         "disk_budget": sum(budgets.disk_bytes for _, budgets in instances),
     }

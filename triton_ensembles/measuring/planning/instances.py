@@ -24,6 +24,7 @@ class Host:
         disk_rate: bytes a second that the disk reads or writes; None: no bound, as with a page cache.
         network_rate: bytes a second from S3; None: no bound.
         gpu: the model of its GPUs, which no profile has measured; "" without one.
+        evict_ahead: whether a load has room made for the next one, as the local endpoint's --evict-ahead.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Host:
     disk_rate: float | None = None
     network_rate: float | None = None
     gpu: str = ""
+    evict_ahead: bool = False
 
 
 _SLACK = 0.1  # of the memory, which is left to the system: AWS recommends slack, and does not say how much

@@ -106,6 +106,7 @@ class SimulatedInstance:
         self._cores = host.cores
         self._budget = round(host.memory_bytes - overhead)
         self._kept_free = kept_free(self._budget)
+        self._evict_ahead = host.evict_ahead
         self._disk_budget = NEVER if host.disk_bytes is None else float(host.disk_bytes)
         self._rate = host.disk_rate
         self._now = 0.0
@@ -212,6 +213,8 @@ class SimulatedInstance:
         model.loading = False
         self._loaded[model] = None
         self._loaded_bytes += model.load_bytes
+        if self._evict_ahead:
+            make_room(self._sizes.usual, self._room, self._evict)
         self._begin_pending()
 
     def has_unloaded(self, model: SimulatedModel) -> None:

@@ -66,7 +66,8 @@ def _notes(plan: Plan, profiles: Sequence[Profile]) -> Iterator[str]:
     cheapest = f", the cheapest {most}" if most != few else ""
     yield f"ranges: what four of five measurements of {plan.choices[0].prediction.ranges.requests} requests show"
     busiest = ", of the busiest hours" if plan.traffic.day else ""
-    yield f"simulated: {few} requests each{cheapest}{busiest}"
+    ahead = ", idle models evicted ahead of need" if plan.choices[0].host.evict_ahead else ""
+    yield f"simulated: {few} requests each{cheapest}{busiest}{ahead}"
     for text, names in _grouped(
         (f"{choice.price.dollars:.4g} $/h, {choice.price.source}", choice.host.name) for choice in plan.choices
     ):
