@@ -73,6 +73,15 @@ class Fork:
         return _INTEGER.unpack(status)[0] if status else None
 
 
+def is_possible() -> bool:
+    """On a multi-model endpoint, unless the kernel is older than 5.3 or a sandbox forbids handles of processes."""
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except OSError:
+        return False
+    return os.environ.get("SAGEMAKER_MULTI_MODEL") == "true"
+
+
 def address_of(plan: Plan, server: int) -> str:
     """The address of the fork server for the packages of a plan."""
     packages = sorted(file for file in plan.files.items() if not file[0].startswith(f"{STEPS}/"))

@@ -71,7 +71,7 @@ class Worker:
 
     def _joined(self, descriptors: Sequence[int], *, start: bool) -> Fork | None:
         """The worker forked by the fork server; None if there is none."""
-        if os.environ.get("SAGEMAKER_MULTI_MODEL") != "true" or not hasattr(os, "pidfd_open"):
+        if not fork_server.is_possible():
             return None
         address = fork_server.address_of(self._plan, self._server)
         connection = fork_server.connect(address)
