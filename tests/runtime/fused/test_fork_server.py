@@ -51,7 +51,11 @@ def endpoint(tmp_path: Path) -> Iterator[Endpoint]:
         )
     (tmp_path / "empty").mkdir()
     with SageMakerServer(tmp_path / "empty", {"SAGEMAKER_MULTI_MODEL": "true"}, log=tmp_path / "log") as server:
-        yield Endpoint(server, tmp_path)
+        endpoint = Endpoint(server, tmp_path)
+        endpoint.stage("first", first=STEP)
+        endpoint.load("first")
+        assert not fork_servers(endpoint)  # of one ensemble it would have nothing to share
+        yield endpoint
 
 
 def fork_servers(endpoint: Endpoint) -> list[int]:
@@ -85,6 +89,7 @@ def test_a_fork_server_outlives_the_files_of_the_first_ensemble(endpoint: Endpoi
     for name in ("b", "c"):
         endpoint.unload(name)
     assert wait_for_end([shared]) == []
+    assert endpoint.answer("first") == [2, 3]
 
 
 @pytest.mark.parametrize("backend", ["onnxruntime", "openvino"])

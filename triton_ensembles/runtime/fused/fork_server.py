@@ -1,8 +1,8 @@
 """A process of a multi-model endpoint that workers are forked from: what it has imported is in memory once.
 
-The first fused ensemble of a server starts one, and others join that have the same packages, by digest. It listens once
-the files that it has imported from are proven, and ends with its last worker; it being killed ends no worker, and the
-next load starts another. A worker and the fork server are no children of the stubs whose work they do, so that they
+The second fused ensemble of a server starts one, and others join that have the same packages, by digest. It listens
+once the files that it has imported from are proven, and ends with its last worker; it being killed ends no worker, and
+the next load starts another. A worker and the fork server are no children of the stubs whose work they do, so that they
 have names by which they are found: "fused:" and the id of the stub, or of the server.
 """
 

@@ -16,7 +16,7 @@ faulthandler.enable()  # a library or step that kills its process leaves its pla
 # Before numpy is imported: the archive's packages, beside this file, are the ones that it was proven with.
 sys.path.insert(0, str(Path(__file__).parent))
 
-from triton_ensembles.runtime.fused.shared_files import share_files, show_proven
+from triton_ensembles.runtime.fused.shared_files import has_company, share_files, show_proven
 
 SHARED = share_files(Path(__file__).parent)
 
@@ -41,7 +41,7 @@ class TritonPythonModel:
         # The first instance checks for all: Triton does not load a model of which one instance fails.
         first = args["model_instance_name"].endswith("_0_0")
         self._worker = Worker(plan, folder, args)
-        self._worker.start(shared=first)
+        self._worker.start(shared=first and has_company(folder))
         unchecked = {path: file for path, file in plan.files.items() if path not in SHARED}
         began = time.time_ns()
         files = IntegrityCheck(folder, unchecked if first else {})

@@ -41,6 +41,11 @@ def share_files(folder: Path) -> frozenset[str]:
     return frozenset(shared)
 
 
+def has_company(folder: Path) -> bool:
+    """Whether this server has loaded another fused ensemble."""
+    return any((sibling / PLAN).is_file() for sibling in islice(_others(folder), _MOST_ENSEMBLES))
+
+
 def show_proven(folder: Path, began: int) -> IO[bytes]:
     """Show others that the files were compared with the plan after the time ``began`` in ns: while this process has the
     result open, it has a lock of plan.json, of the byte with that number."""
