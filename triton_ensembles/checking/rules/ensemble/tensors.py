@@ -1,11 +1,12 @@
 """Types and shapes along the edges of an ensemble's graph: core r24.10 ensemble_utils.cc ValidateTensorConsistency."""
 
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from triton_ensembles.checking.ensemble_steps import Step, steps
+from triton_ensembles.checking.dataflow import Dataflow
+from triton_ensembles.checking.ensemble_steps import steps
 from triton_ensembles.checking.examples import IDENTITY, SCALE, X, ensemble, io_tensor, python_model, step
 from triton_ensembles.checking.rule import Example, Finding, Model, Place, rule, warning
 from triton_ensembles.checking.tensors import VARIABLE, enumerated, same_shape, tensors, type_name
@@ -227,16 +228,13 @@ def ensemble_shape_clash_hidden(model: Model) -> Iterator[Finding]:
 def ensemble_decoupled_mix(model: Model) -> Iterator[Finding]:
     cure = "send what the step needs also through the decoupled step"
     labels = {tensor.name: 0 for tensor in model.config.input}
-    lacking = {item.number: set(item.message.input_map.values()) - labels.keys() for item in steps(model)}
-    readers: dict[str, list[Step]] = defaultdict(list)
-    for item in steps(model):
-        for name in lacking[item.number]:
-            readers[name].append(item)
-    ready = deque(item for item in steps(model) if not lacking[item.number])
+    items = {item.number: item for item in steps(model)}
     newest = 0
-    while ready:
-        item = ready.popleft()
-        sources = {labels[name] for name in item.message.input_map.values()}
+    for item in (items[number] for number in Dataflow.of(model).order if number in items):
+        read = set(item.message.input_map.values())
+        if not read <= labels.keys():  # it waits for a cycle, or for what nothing writes
+            continue
+        sources = {labels[name] for name in read}
         if len(sources) > 1:
             message = f"step {item.number} ('{item.message.model_name}') mixes tensors of a decoupled step with others"
             yield Finding(model.at(*item.path), message, cure=cure)
@@ -245,12 +243,7 @@ def ensemble_decoupled_mix(model: Model) -> Iterator[Finding]:
             newest += 1
             label = newest
         for name in item.message.output_map.values():
-            if name not in labels:
-                labels[name] = label
-                for reader in readers[name]:
-                    lacking[reader.number].discard(name)
-                    if not lacking[reader.number]:
-                        ready.append(reader)
+            labels.setdefault(name, label)
     if len({labels[tensor.name] for tensor in model.config.output if tensor.name in labels}) > 1:
         message = "the outputs come from different decoupled steps, or from one and from others"
         yield Finding(model.at("output"), message, cure=cure)
