@@ -12,6 +12,8 @@ from enum import Enum, auto
 from functools import cached_property
 from pathlib import PurePosixPath
 
+from packaging.utils import canonicalize_name
+
 from triton_ensembles.archive.tree import Entry, Kind, Tree, is_archive, join
 from triton_ensembles.checking.fault import Place
 from triton_ensembles.checking.repository import Model, Repository
@@ -119,7 +121,7 @@ class Environment:
         for folder, pattern in (("conda-meta", _CONDA), *((folder, _DIST) for folder in self.site_packages)):
             for name in self.tree.children(folder):
                 if match := pattern.fullmatch(name):
-                    versions[normal_name(match["name"])] = match["version"]
+                    versions[canonicalize_name(match["name"])] = match["version"]
         return versions
 
     def distributions(self) -> Iterator[tuple[str, str]]:
@@ -197,11 +199,6 @@ def subtree(tree: Tree, folder: str) -> Tree:
     """The files below ``folder``, with paths relative to it."""
     prefix = f"{folder}/"
     return Tree(replace(entry, path=entry.path.removeprefix(prefix)) for entry in tree.below(folder))
-
-
-def normal_name(name: str) -> str:
-    """The name of a distribution as PEP 503 compares it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def place_in(repository: Repository, packed: Environment, inner: str = "") -> Place:

@@ -4,8 +4,10 @@ import re
 import sys
 from collections.abc import Iterator
 
+from packaging.utils import canonicalize_name
+
 from triton_ensembles.checking.built_for import python_of
-from triton_ensembles.checking.environments import Environment, environment_of, normal_name, reference
+from triton_ensembles.checking.environments import Environment, environment_of, reference
 from triton_ensembles.checking.examples import with_environment
 from triton_ensembles.checking.imported_packages import (
     PROVIDERS,
@@ -73,15 +75,15 @@ _COMPILED_IN = frozenset(
 @note("The environment file names what the steps' model.py import", source="envs/*.yml of the recipe")
 def environment_import_unnamed(repository: Repository) -> Iterator[Finding]:
     for path, spec, steps in environment_files(repository):
-        named = {normal_name(package.name) for package in spec.packages}
-        named |= {normal_name(re.split(r"[^A-Za-z0-9._-]", text.strip(), maxsplit=1)[0]) for text in spec.pip_packages}
+        of_pip = (re.split(r"[^A-Za-z0-9._-]", text.strip(), maxsplit=1)[0] for text in spec.pip_packages)
+        named = set(map(canonicalize_name, (*(package.name for package in spec.packages), *of_pip)))
         for step in steps:
             model = repository.model(step)
             for file, unnamed in imported(model) if model else ():
                 if unnamed.instead_of:  # the environment need not have it
                     continue
                 provider = PROVIDERS.get(unnamed.package, unnamed.package)
-                names = {normal_name(unnamed.package), normal_name(provider)}
+                names = {canonicalize_name(unnamed.package), canonicalize_name(provider)}
                 # onnxruntime-gpu has onnxruntime, python-slugify slugify, and pytorch torch.
                 known = any(name in other or other in name for name in names for other in named)
                 if unnamed.package not in standard_library() and unnamed.package != "numpy" and not known:
