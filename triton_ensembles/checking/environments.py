@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import cached_property
-from pathlib import PurePosixPath
 
 from packaging.utils import canonicalize_name
 
@@ -57,18 +56,11 @@ def reference(model: Model) -> Reference | None:
     start = written.find(MODEL_FOLDER)
     if start < 0:
         return Reference(written, Location.ABSOLUTE if written.startswith("/") else Location.RELATIVE)
-    parts = list(PurePosixPath(model.root).parts) if model.root else []
-    depth = len(parts)
-    for part in written[start + len(MODEL_FOLDER) :].split("/"):
-        if part == "..":
-            if not parts:
-                return Reference(written, Location.OUTSIDE)
-            parts.pop()
-        elif part not in ("", "."):
-            parts.append(part)
-    path = "/".join(parts)
-    inside = len(parts) > depth and parts[:depth] == list(PurePosixPath(model.root).parts)
-    return Reference(written, Location.MODEL if inside else Location.REPOSITORY, path)
+    path = posixpath.normpath(f"./{model.root}/{written[start + len(MODEL_FOLDER) :]}")
+    if path == ".." or path.startswith("../"):
+        return Reference(written, Location.OUTSIDE)
+    is_inside = path.startswith(f"{model.root}/") if model.root else path != "."
+    return Reference(written, Location.MODEL if is_inside else Location.REPOSITORY, "" if path == "." else path)
 
 
 def may_run_python(model: Model) -> bool:
