@@ -27,9 +27,8 @@ def onnx_tensor_name(model: Model) -> Iterator[Finding]:
             known = {tensor.name for tensor in in_file}
             for number, tensor in enumerate(declared):
                 if tensor.name not in known | file.names and tensor.name:
-                    meant = nearest(tensor.name, known - {written.name for written in declared}) or nearest(
-                        tensor.name, known
-                    )
+                    unused = known - {written.name for written in declared}
+                    meant = nearest(tensor.name, unused) or nearest(tensor.name, known)
                     message = f"{path} has no {kind} '{tensor.name}'; it has {listed(known) or 'none'}"
                     effect = f"Triton does not load the model: unexpected inference {kind} '{tensor.name}'"
                     cure = f'write name: "{meant}"' if meant else "write the names that the file has"

@@ -7,7 +7,7 @@ from triton_ensembles.checking.loaded_files import files_read
 from triton_ensembles.checking.model_files.file import ModelFile
 from triton_ensembles.checking.model_files.onnx_operators import first_opset, is_operator, operators
 from triton_ensembles.checking.rule import Destination, Finding, Model, rule
-from triton_ensembles.ground.spelling import nearest
+from triton_ensembles.ground.spelling import suggestion
 from triton_ensembles.triton.releases import OnnxLimits, image_of, onnx_limits, releases
 
 SOURCE = "ONNX Runtime model_load_utils.h ValidateOpsetForDomain, model.cc; measured on 1.12 to 1.27: onnxruntime.csv"
@@ -47,8 +47,8 @@ def _cure(name: str, opset: int) -> str:
         return f"export it with opset {first} or later"
     if first:
         return "export it again with the opset that it should have"
-    meant = nearest(name, operators())
-    return f"did you mean {meant}?" if meant else "export it again, or write it as a function of the model"
+    meant = suggestion(name, operators(), "did you mean {}?")
+    return meant or "export it again, or write it as a function of the model"
 
 
 @rule(

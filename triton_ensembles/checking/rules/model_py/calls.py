@@ -16,7 +16,7 @@ from triton_ensembles.checking.python.nodes import argument, hides_arguments, me
 from triton_ensembles.checking.python.source import UTILS
 from triton_ensembles.checking.python.types import types_of
 from triton_ensembles.checking.rule import Finding, Model, rule
-from triton_ensembles.ground.spelling import listed, nearest
+from triton_ensembles.ground.spelling import listed, suggestion
 from triton_ensembles.triton.model_config import datatype_of
 
 SOURCE = "python_backend r24.10 request_executor.cc, core r24.10 infer_request.cc; measured on 2.51.0"
@@ -46,8 +46,7 @@ def _tensors(call: ModelCall) -> list[tuple[ast.expr, str, str]] | None:
 
 
 def _meant(name: str, known: set[str]) -> str:
-    meant = nearest(name, known)
-    return f"did you mean '{meant}'?" if meant else f"it has {listed(known)}"
+    return suggestion(name, known) or f"it has {listed(known)}"
 
 
 @rule("A model.py does not call itself", bad=router('model_name="scaler"', 'model_name="router"', folder="router"))

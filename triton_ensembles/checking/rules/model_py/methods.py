@@ -10,7 +10,7 @@ from triton_ensembles.checking.python.nodes import Function, hides_arguments, is
 from triton_ensembles.checking.python.scope import may_bind
 from triton_ensembles.checking.python.source import PythonFile, every_file, model_files
 from triton_ensembles.checking.rule import Finding, Model, rule, warning
-from triton_ensembles.ground.spelling import nearest
+from triton_ensembles.ground.spelling import nearest, suggestion
 
 SOURCE = 'python_backend r24.10 src/pb_stub.cc: hasattr(model_instance_, "initialize"); measured on 2.51.0'
 GOOD = class_model()
@@ -55,8 +55,7 @@ def model_py_attribute(model: Model) -> Iterator[Finding]:
         misspelt = dict(_misspelt(file))
         for node in _unset(file, set(misspelt)):
             message = f"nothing sets self.{node.attr}"
-            meant = nearest(node.attr, _own_names(file))
-            cure = f"did you mean self.{meant}?" if meant else "set it in initialize"
+            cure = suggestion(node.attr, _own_names(file), "did you mean self.{}?") or "set it in initialize"
             setter = next((method for method in misspelt if _sets(method, node.attr)), None)
             if setter:
                 message += f" but {setter.name}, which nothing calls"

@@ -32,7 +32,7 @@ from triton_ensembles.checking.rule import (
 )
 from triton_ensembles.checking.step_python import step_python
 from triton_ensembles.checking.text.unknown import UnknownValueError
-from triton_ensembles.ground.spelling import most_of, nearest
+from triton_ensembles.ground.spelling import most_of, nearest, suggestion
 from triton_ensembles.triton.releases import dotted, version
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc"
@@ -141,9 +141,8 @@ def model_py_no_execute(model: Model) -> Iterator[Finding]:
         if any(may_bind(base, "execute") for base in lineage) or b"setattr" in file.data or any(put):
             continue
         methods = [method.name for method in node.body if isinstance(method, Function)]
-        meant = nearest("execute", methods)
         effect = "the model loads, and every request fails: does not implement `execute` method"
-        cure = f"rename {meant} to execute" if meant else "write def execute(self, requests):"
+        cure = suggestion("execute", methods, "rename {} to execute") or "write def execute(self, requests):"
         yield Finding(file.place(node), f"{CLASS} has no method execute", effect, cure)
 
 

@@ -23,7 +23,7 @@ from triton_ensembles.checking.recipe_files import environment_files
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Place, Repository, Server, rule
 from triton_ensembles.checking.staging_example import default_files
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.spelling import nearest
+from triton_ensembles.ground.spelling import suggestion
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.runtime.backends import ENGINES
 from triton_ensembles.triton.backends import backend_meant
@@ -104,10 +104,10 @@ def fused_calls(model: Model, destination: Destination) -> Iterator[Finding]:
     for call in model_calls(model):
         for name in call.names or ():
             if model.repository.model(name) is None:
-                meant = nearest(name, {part.folder for part in _parts(model.repository)})
                 message = f"{model.folder} calls the model '{name}', which is not in the repository"
                 effect = f"in the fused form the call answers with an error: Model '{name}' is not ready"
-                cure = f"did you mean '{meant}'?" if meant else "put the model into the repository"
+                parts = {part.folder for part in _parts(model.repository)}
+                cure = suggestion(name, parts) or "put the model into the repository"
                 yield Finding(call.file.place(call.node), message, effect, cure)
         for execution in executions(call):
             decoupled = argument(execution, 0, "decoupled")

@@ -10,7 +10,7 @@ from triton_ensembles.checking.recipe_files import environment_file, environment
 from triton_ensembles.checking.rule import Destination, Finding, Place, Repository, rule, warning
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.files import read_text
-from triton_ensembles.ground.spelling import choices, listed, nearest
+from triton_ensembles.ground.spelling import choices, listed, suggestion
 from triton_ensembles.project.recipe.places import LOCK_LINE, LOCKS, LONGEST_LOCK, RECIPE
 from triton_ensembles.triton.backends import KNOWN
 from triton_ensembles.triton.home import STUB_PYTHONS
@@ -23,9 +23,8 @@ def recipe_step_unknown(repository: Repository) -> Iterator[Finding]:
     folders = [model.folder for model in repository.models if model.has_config]
     for step in _steps(repository):
         if step not in folders:
-            meant = nearest(step, folders)
             message = f"the recipe names a step '{step}', which does not exist"
-            cure = f"did you mean '{meant}'?" if meant else f"the folder has {choices(folders)}"
+            cure = suggestion(step, folders) or f"the folder has {choices(folders)}"
             yield Finding(repository.recipe_place(step), message, "the build refuses it", cure)
 
 
@@ -74,9 +73,9 @@ def recipe_file_missing(repository: Repository) -> Iterator[Finding]:
     for path in sorted(read | {item.file for item in recipe.environments.values()}):
         if not (project / path).is_file():
             near = (project / path).parent
-            meant = nearest(path.rpartition("/")[2], [item.name for item in near.iterdir()] if near.is_dir() else [])
+            there = [item.name for item in near.iterdir()] if near.is_dir() else []
             message = f"the recipe names {shown(project / path)}, which does not exist"
-            cure = f"did you mean '{meant}'?" if meant else "write the file; its path is relative to the project"
+            cure = suggestion(path.rpartition("/")[2], there) or "write the file; its path is relative to the project"
             yield Finding(repository.recipe_place(path), message, "the build refuses it", cure)
 
 
