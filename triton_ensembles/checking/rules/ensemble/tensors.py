@@ -39,10 +39,6 @@ class Node(NamedTuple):
         return self.ensemble.at(*self.path)
 
     @property
-    def data_type(self) -> int:
-        return int(self.tensor.data_type)
-
-    @property
     def dims(self) -> list[int]:
         """The dims; of an ensemble's own tensor as its reshape has them."""
         reshaped = self.who == _OWN and self.tensor.HasField("reshape")
@@ -108,7 +104,7 @@ def ensemble_data_type_clash(model: Model) -> Iterator[Finding]:
     seen: set[tuple[str, int, int]] = set()  # several steps may read what one of them declares otherwise
     for name, first, second in edges(model):
         with suppress(UnknownValueError):
-            types = (first.data_type, second.data_type)
+            types = (first.tensor.data_type, second.tensor.data_type)
             if types[0] != types[1] and DataType.TYPE_INVALID not in types and (name, *types) not in seen:
                 seen.add((name, *types))
                 first_type, second_type = map(type_name, types)
