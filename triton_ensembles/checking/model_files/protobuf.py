@@ -12,11 +12,7 @@ MOST_FIELDS = 400_000  # of all the files of a repository: one second
 
 
 class MalformedError(Exception):
-    """The bytes are no protobuf message."""
-
-
-class TruncatedError(Exception):
-    """The field of this number continues after the end of the file."""
+    """The bytes are no protobuf message, or one whose field of this number continues after the end of the file."""
 
     def __init__(self, number: int = 0) -> None:
         super().__init__(number)
@@ -83,7 +79,7 @@ class Message:
                 length = self._varint()
             stop = self.at + length
             if stop > end:
-                raise TruncatedError(number) if end == self.size else MalformedError
+                raise MalformedError(number if end == self.size else 0)
             yield number, stop
             self._go_to(stop)
         if self.at > end:
@@ -132,7 +128,7 @@ class Message:
         self._next = 0
         self._block = self._file.read(_BLOCK)
         if not self._block:
-            raise TruncatedError
+            raise MalformedError
 
     def _go_to(self, position: int) -> None:
         while not self._on_disk and position > self._start + len(self._block):

@@ -9,13 +9,7 @@ from triton_ensembles.checking.model_files.file import ModelFile
 from triton_ensembles.checking.model_files.graphdef import read_graphdef
 from triton_ensembles.checking.model_files.onnx import read_onnx
 from triton_ensembles.checking.model_files.openvino import read_openvino
-from triton_ensembles.checking.model_files.protobuf import (
-    Budget,
-    MalformedError,
-    Message,
-    TooLargeError,
-    TruncatedError,
-)
+from triton_ensembles.checking.model_files.protobuf import Budget, MalformedError, Message, TooLargeError
 from triton_ensembles.checking.model_files.torchscript import read_torchscript
 
 _HEAD = 512
@@ -59,12 +53,10 @@ class FileReader:
             return read_graphdef(message) if format == ".graphdef" else None
         except TooLargeError:
             return None
-        except TruncatedError as error:
+        except MalformedError as error:
             if error.number in _FIELDS[format]:
                 return ModelFile("it breaks off before its end", _AGAIN)
-        except MalformedError:
-            pass
-        return ModelFile(f"it is not {_NAMES[format]}", f"save {_NAMES[format]} under this name")
+            return ModelFile(f"it is not {_NAMES[format]}", f"save {_NAMES[format]} under this name")
 
 
 def _openvino(head: bytes, size: int, file: IO[bytes], budget: Budget) -> ModelFile | None:
