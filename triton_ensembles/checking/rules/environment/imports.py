@@ -9,13 +9,7 @@ from packaging.utils import canonicalize_name
 from triton_ensembles.checking.built_for import python_of
 from triton_ensembles.checking.environments import Environment, environment_of, reference
 from triton_ensembles.checking.examples import with_environment
-from triton_ensembles.checking.imported_packages import (
-    PROVIDERS,
-    alternatives,
-    effect_without,
-    imported,
-    standard_library,
-)
+from triton_ensembles.checking.imported_packages import PROVIDERS, effect_without, imported, standard_library
 from triton_ensembles.checking.packages import Packages, packages_of
 from triton_ensembles.checking.recipe_files import environment_files, packed_files
 from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Repository, Severity, note, rule, warning
@@ -42,7 +36,7 @@ def environment_import_missing(model: Model, destination: Destination) -> Iterat
     assert where is not None
     python, _ = python_of(model.repository, destination)
     for file, missing in imported(model):
-        if not any(_has(where, name, python) for name in alternatives(missing)):
+        if not any(_has(where, name, python) for name in missing.alternatives):
             provider = PROVIDERS.get(missing.package, missing.package)
             meant = nearest(missing.package, where.modules)
             message = f"the environment '{where.path}' has no package '{missing.package}'"
