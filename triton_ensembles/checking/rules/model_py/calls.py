@@ -4,14 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from triton_ensembles.checking.python.examples import router
-from triton_ensembles.checking.python.model_calls import (
-    ModelCall,
-    callees,
-    elements_of,
-    known_calls,
-    model_calls,
-    requested_outputs,
-)
+from triton_ensembles.checking.python.model_calls import ModelCall, callees, elements_of, known_calls, model_calls
 from triton_ensembles.checking.python.nodes import argument, hides_arguments, method_of
 from triton_ensembles.checking.python.source import UTILS
 from triton_ensembles.checking.python.types import types_of
@@ -111,7 +104,7 @@ def model_call_type(model: Model) -> Iterator[Finding]:
 def model_call_output(model: Model) -> Iterator[Finding]:
     for call, callee in known_calls(model):
         known = {tensor.name for tensor in callee.config.output}
-        for node, name in requested_outputs(call):
+        for node, name in call.requested_outputs():
             if name not in known:
                 message = f"the model '{callee.name}' has no output '{name}'"
                 effect = f"{_LOADS}unexpected inference output '{name}' for model '{callee.name}'"

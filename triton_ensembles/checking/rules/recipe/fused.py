@@ -16,7 +16,7 @@ from triton_ensembles.checking.ensemble_steps import step_names
 from triton_ensembles.checking.environments import PARAMETER
 from triton_ensembles.checking.examples import SCALE, ensemble, python_model, step
 from triton_ensembles.checking.python.examples import CALLING, class_model
-from triton_ensembles.checking.python.model_calls import calls_between, executions, model_calls
+from triton_ensembles.checking.python.model_calls import calls_between, model_calls
 from triton_ensembles.checking.python.nodes import argument
 from triton_ensembles.checking.python.source import UTILS, every_call
 from triton_ensembles.checking.recipe_files import environment_files
@@ -109,7 +109,7 @@ def fused_calls(model: Model, destination: Destination) -> Iterator[Finding]:
                 parts = {part.folder for part in _parts(model.repository)}
                 cure = suggestion(name, parts) or "put the model into the repository"
                 yield Finding(call.file.place(call.node), message, effect, cure)
-        for execution in executions(call):
+        for execution in call.executions():
             decoupled = argument(execution, 0, "decoupled")
             if isinstance(decoupled, ast.Constant) and decoupled.value:
                 message = f"{model.folder} calls a model for any number of responses (decoupled=True)"
