@@ -15,7 +15,7 @@ from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.execute import gives_none
 from triton_ensembles.checking.python.flow import CLASS, flow_of
 from triton_ensembles.checking.python.newer_syntax import syntax_since
-from triton_ensembles.checking.python.nodes import Function, is_changed, name_of, positional
+from triton_ensembles.checking.python.nodes import Function, is_changed, name_of, positional, takes
 from triton_ensembles.checking.python.scope import may_bind
 from triton_ensembles.checking.python.source import MODEL_PY, PythonFile, every_file, model_files, unread_files
 from triton_ensembles.checking.rule import (
@@ -203,7 +203,7 @@ def model_py_auto_complete(model: Model) -> Iterator[Finding]:
             own = _own_arguments(method, on_class=True)
             if own is None:
                 continue
-            if not _takes(method, own + 1):
+            if not takes(method, own + 1):
                 message = "Triton calls auto_complete_config on the class, with the config as its only argument"
             elif gives_none(method):
                 message = "auto_complete_config returns nothing, and Triton needs the config"
@@ -218,10 +218,10 @@ def _uncallable(model: Model, name: str, argument: str, effect: str) -> Iterator
     for file, node in _classes(model):
         for method in _functions(node, name):
             own = _own_arguments(method)
-            if own is None or _takes(method, own + bool(argument)):
+            if own is None or takes(method, own + bool(argument)):
                 continue
-            takes = len(positional(method))
-            arguments = f"{takes} argument" + ("s" if takes != 1 else "")
+            most = len(positional(method))
+            arguments = f"{most} argument" + ("s" if most != 1 else "")
             passed = (["self"] if own else []) + ([argument] if argument else [])
             given = f"{len(passed)} ({' and '.join(passed) or 'none'})"
             message = f"{name} takes {arguments}, and Triton calls it with {given}"
@@ -235,12 +235,6 @@ def _own_arguments(method: Function, on_class: bool = False) -> int | None:
     if names - {"staticmethod", "classmethod"}:
         return None
     return int("classmethod" in names or not (on_class or names))
-
-
-def _takes(method: Function, count: int) -> bool:
-    most = len(positional(method))
-    least = most - len(method.args.defaults)
-    return least <= count and None not in method.args.kw_defaults and (count <= most or method.args.vararg is not None)
 
 
 def _classes(model: Model) -> Iterator[tuple[PythonFile, ast.ClassDef]]:
