@@ -158,12 +158,8 @@ def _size(tensor: Any) -> int:
     name = type_name(tensor.data_type)
     if name not in ELEMENT_BYTES or not tensor.dims or any(dim < 1 for dim in tensor.dims):
         return -1
-    size: int = ELEMENT_BYTES[name]
-    for dim in tensor.dims:
-        size *= dim
-        if size > _ENDLESS:
-            return _ENDLESS
-    return size
+    large: list[int] = [dim for dim in tensor.dims if dim > 1][:63]  # of more, the product is endless
+    return min(ELEMENT_BYTES[name] * math.prod(large), _ENDLESS)
 
 
 def _mb(size: int) -> str:
