@@ -13,6 +13,7 @@ from triton_ensembles.checking.python.tensor_names import completed_names, needs
 from triton_ensembles.checking.python.types import types_of
 from triton_ensembles.checking.python.values import text_of, texts_of
 from triton_ensembles.checking.rule import Finding, Model, rule
+from triton_ensembles.checking.tensors import ELEMENT_BYTES
 from triton_ensembles.ground.spelling import listed, nearest, only_near, suggestion
 from triton_ensembles.triton.model_config import ModelConfig
 
@@ -31,10 +32,7 @@ _USUAL = {
     "value": "string_value",
 }
 _IMPORT = "import json\n\n\n"
-_TYPES = frozenset(
-    {"TYPE_BOOL", "TYPE_FP16", "TYPE_FP32", "TYPE_FP64", "TYPE_STRING"}
-    | {f"TYPE_{sign}INT{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)}
-)
+_TYPES = {*ELEMENT_BYTES, "TYPE_STRING"} - {"TYPE_BF16"}
 
 
 @rule(
