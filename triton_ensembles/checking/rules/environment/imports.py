@@ -68,10 +68,10 @@ _COMPILED_IN = frozenset(
 
 @note("The environment file names what the steps' model.py import", source="envs/*.yml of the recipe")
 def environment_import_unnamed(repository: Repository) -> Iterator[Finding]:
-    for path, spec, steps in environment_files(repository):
+    for path, spec, environment in environment_files(repository):
         of_pip = (re.split(r"[^A-Za-z0-9._-]", text.strip(), maxsplit=1)[0] for text in spec.pip_packages)
         named = set(map(canonicalize_name, (*(package.name for package in spec.packages), *of_pip)))
-        for step in steps:
+        for step in environment.steps:
             model = repository.model(step)
             for file, unnamed in imported(model) if model else ():
                 if unnamed.instead_of:  # the environment need not have it
@@ -91,12 +91,11 @@ def environment_import_unnamed(repository: Repository) -> Iterator[Finding]:
 )
 def environment_file_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
-    for path, spec, steps in packed_files(repository) if image and image.python else ():
+    for path, spec, environment in packed_files(repository) if image and image.python else ():
         if spec.python and image and spec.python != image.python:
             message = (
                 f"this requires Python {spec.python}, and the stub of Triton {image.release} is for {image.python}"
             )
-            effect = (
-                f"{' and '.join(steps[:5])} start in this image only with a stub for Python {spec.python} of their own"
-            )
+            steps = " and ".join(environment.steps[:5])
+            effect = f"{steps} start in this image only with a stub for Python {spec.python} of their own"
             yield Finding(Place(path), message, effect, f"write python={image.python}")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import Kind
-from triton_ensembles.checking.recipe_files import environment_file, environment_files, project_of, recipe_of
+from triton_ensembles.checking.recipe_files import environment_file, packed_files, project_of, recipe_of
 from triton_ensembles.checking.rule import Destination, Finding, Place, Repository, rule, warning
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.files import read_text
@@ -98,13 +98,10 @@ def recipe_environment_file(repository: Repository, destination: Destination) ->
 @rule("The Python of an environment is one that Triton has a stub for", source="python_backend_stubs of pytriton")
 def recipe_environment_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
     """An image has one stub, and the build takes its Python; wheels beside model.py are for the server's."""
-    recipe = recipe_of(repository)
-    environments = recipe.environments.values() if recipe else ()
-    wheels = [list(environment.steps) for environment in environments if environment.kind == "wheels"]
-    for path, spec, steps in environment_files(repository) if not destination.image else ():
-        if spec.python and spec.python not in STUB_PYTHONS and steps not in wheels:
+    for path, spec, environment in packed_files(repository) if not destination.image else ():
+        if spec.python and spec.python not in STUB_PYTHONS:
             message = f"this requires Python {spec.python}, and Triton has no stub for it"
-            effect = f"{listed(steps)} would not start: the build refuses it, or takes another Python"
+            effect = f"{listed(environment.steps)} would not start: the build refuses it, or takes another Python"
             cure = f"write one of python={', '.join(STUB_PYTHONS)}"
             lines = enumerate(spec.text.splitlines(), 1)
             number = next((number for number, line in lines if re.search(r"\bpython\s*[=<>]", line)), 0)
