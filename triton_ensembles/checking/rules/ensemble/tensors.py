@@ -141,10 +141,8 @@ def ensemble_shape_clash(model: Model) -> Iterator[Finding]:
     "A step without batching has a batch axis in the dims of what it reads from an ensemble with batching",
     source="core r24.10 ensemble_scheduler.cc ReshapeTensorDims strips the batch axis when it is 1; "
     "measured on tritonserver 2.51.0",
-    bad=ensemble(
-        step("whole", {"X": "X"}, {"Y": "Y"}), inputs=io_tensor("X", dims="-1, 4"), outputs=io_tensor("Y", dims="-1, 4")
-    ),
-    good=ensemble(step("whole", {"X": "X"}, {"Y": "Y"})),
+    bad=ensemble(_WHOLE, inputs=io_tensor("X", dims="-1, 4"), outputs=io_tensor("Y", dims="-1, 4")),
+    good=ensemble(_WHOLE),
 )
 def ensemble_batch_of_one(model: Model) -> Iterator[Finding]:
     seen: set[str] = set()  # of all tensors of a step that does not batch, the first
