@@ -53,14 +53,13 @@ _ABSTRACT = frozenset({"abc.abstractmethod", "abc.abstractproperty"})
 )
 def model_py_syntax(model: Model, destination: Destination) -> Iterator[Finding]:
     for file in every_file(model):
+        python = step_python(model, destination)
         known = file_of(model, file.path) if file.error else None
         if known and known.broken:
             continue  # model-file-broken: it is no Python at all
-        if file.error and version(step_python(model, destination)) <= _OWN_PYTHON:
+        if file.error and version(python) <= _OWN_PYTHON:
             cure = "correct this line, or an unclosed bracket or quote above it"
             yield Finding(file.place(file.error), f"this is not valid Python: {file.error.message}", cure=cure)
-    for file in every_file(model):
-        python = step_python(model, destination)
         for node, since, syntax in syntax_since(file, version(python)) if python else ():
             message = f"Python {python}, which runs the step, does not have '{syntax}': it came with {dotted(since)}"
             cure = "write it without that, or give the step an environment with another Python"
