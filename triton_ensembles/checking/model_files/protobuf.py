@@ -85,6 +85,10 @@ class Message:
         if self.at > end:
             raise MalformedError
 
+    def each(self, end: int, *numbers: int) -> Iterator[int]:
+        """As :meth:`fields`, of those of these numbers."""
+        return (value for number, value in self.fields(end) if number in numbers)
+
     def text(self, end: int) -> str:
         """The text of a field, at most as much as a name has."""
         length = min(end - self.at, _LONGEST_TEXT)
@@ -106,8 +110,8 @@ class Message:
     def number(self, end: int, field: int, missing: int = 0) -> int:
         """The int64 of the field of this number."""
         last = missing
-        for number, value in self.fields(end):
-            last = signed(value) if number == field else last
+        for value in self.each(end, field):
+            last = signed(value)
         return last
 
     def _varint(self) -> int:
