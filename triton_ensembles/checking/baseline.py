@@ -71,8 +71,7 @@ class Baseline:
     def write(self, path: Path) -> None:
         """Raises :class:`EnsembleError` when ``path`` is a file of another kind, or cannot be written."""
         head = json.dumps({"kind": _KIND, "format": _FORMAT, "destination": self.destination}, ensure_ascii=False)
-        records = (_record(entry) | {"count": count} for entry, count in sorted(self.counts.items()))
-        rows = (json.dumps(record, ensure_ascii=False) for record in records)
+        rows = (json.dumps(_record(*counted), ensure_ascii=False) for counted in sorted(self.counts.items()))
         try:
             if path.exists() and not _may_replace(path):
                 cure = "name another one"
@@ -120,9 +119,8 @@ def _entry(fault: Fault, places: FilePlaces) -> Entry:
     return Entry(escaped(f"{place.path}!{place.member}" if place.member else place.path), fingerprint(fault))
 
 
-def _record(entry: Entry) -> dict[str, Any]:
-    identity = entry.fingerprint
-    return {"path": entry.path, "rule": identity.rule, "line": identity.line, "names": list(identity.names)}
+def _record(entry: Entry, count: int) -> dict[str, Any]:
+    return {"path": entry.path, **vars(entry.fingerprint), "count": count}
 
 
 def _parsed(row: dict[str, Any]) -> tuple[Entry, int]:

@@ -1,6 +1,7 @@
 """All the rules over all the repositories of some paths."""
 
 import traceback
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -23,6 +24,7 @@ from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import CONFIG
 
 Run = Callable[[Sequence[Repository], Sequence[Fault]], Iterable[Probe]]
+Subject = tuple[Scope, Any, Place]  # what rules of a scope look at, and where it is
 _LATER = ("the model loads", When.CALLED.effect)
 _MOST_FAULTS = 50  # of one rule in one model
 _LONGEST_TEXT = 2000  # characters of a fault's message, effect or cure: a name may be a megabyte long
@@ -63,11 +65,12 @@ def report_on(
     Args:
         run: runs the models, given the faults that count so far.
     """
-    found = set(_found(repositories, destination, RULES))
+    found = set(_found(_subjects(repositories, destination), destination, RULES))
     faults, accepted = _split(repositories, destination, found, RULES)
     faults, ignored = split_ignored(faults, paths)
     if run:
-        found.update(_found_in_probes(run(repositories, faults), destination))
+        probes = ((Scope.PROBE, probe, probe.repository.place()) for probe in run(repositories, faults))
+        found.update(_found(probes, destination, RULES))
         faults, accepted = _split(repositories, destination, found, RULES)
         faults, ignored = split_ignored(faults, paths)
     sources = Sources(repositories)
@@ -88,7 +91,8 @@ def check_repositories(
 ) -> Iterator[Fault]:
     """Every fault that no comment accepts, in no particular order."""
     rules = list(rules)
-    yield from _split(repositories, destination, set(_found(repositories, destination, rules)), rules)[0]
+    found = set(_found(_subjects(repositories, destination), destination, rules))
+    yield from _split(repositories, destination, found, rules)[0]
 
 
 def _split(
@@ -99,35 +103,29 @@ def _split(
     packed = [comment for archive in archives for comment in suppressions_of(archive)]
     folders = [repository for repository in repositories if not repository.is_archive]
     outcome = split(faults, [comment for folder in folders for comment in suppressions_of(folder)], packed)
-    last, place = [rule for rule in rules if rule.scope is Scope.FOUND], repositories[0].place()
-    later = (fault for rule in last for fault in _guarded(rule, outcome, destination, place))
+    later = _found([(Scope.FOUND, outcome, repositories[0].place())], destination, rules)
     return [*outcome.faults, *later], outcome.accepted
 
 
-def _found(repositories: Sequence[Repository], destination: Destination, rules: Sequence[Rule]) -> Iterator[Fault]:
-    of_models = [rule for rule in rules if rule.scope is Scope.MODEL]
-    # A model after the other: what its files hold, and what its code means, is only kept while rules ask for it.
-    for repository in repositories:
-        for model in repository.models_read:
-            place = model.place()
-            for rule in of_models:
-                yield from _guarded(rule, model, destination, place)
-    first = repositories[0].place()
-    subjects: dict[Scope, list[tuple[Any, Place]]] = {
-        Scope.DESTINATION: [(destination, first)],
-        Scope.ENDPOINT: [(tuple(repositories), first)],
-        Scope.REPOSITORY: [(repository, repository.place()) for repository in repositories],
-    }
+def _found(subjects: Iterable[Subject], destination: Destination, rules: Iterable[Rule]) -> Iterator[Fault]:
+    of_scope: dict[Scope, list[Rule]] = defaultdict(list)
     for rule in rules:
-        for subject, place in subjects.get(rule.scope, ()):
+        of_scope[rule.scope].append(rule)
+    for scope, subject, place in subjects:
+        for rule in of_scope[scope]:
             yield from _guarded(rule, subject, destination, place)
 
 
-def _found_in_probes(probes: Iterable[Probe], destination: Destination) -> Iterator[Fault]:
-    of_probes = [rule for rule in RULES if rule.scope is Scope.PROBE]
-    for probe in probes:
-        for rule in of_probes:
-            yield from _guarded(rule, probe, destination, probe.repository.place())
+def _subjects(repositories: Sequence[Repository], destination: Destination) -> Iterator[Subject]:
+    # A model after the other: what its files hold, and what its code means, is only kept while rules ask for it.
+    for repository in repositories:
+        for model in repository.models_read:
+            yield Scope.MODEL, model, model.place()
+    first = repositories[0].place()
+    yield Scope.DESTINATION, destination, first
+    yield Scope.ENDPOINT, tuple(repositories), first
+    for repository in repositories:
+        yield Scope.REPOSITORY, repository, repository.place()
 
 
 def _no_model(path: Path) -> EnsembleError:

@@ -6,16 +6,21 @@ order, which is often only a consequence. Here each cause is found once, without
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from graphlib import CycleError, TopologicalSorter
+from itertools import islice, pairwise
+from typing import TypeVar
 
 from triton_ensembles.checking.ensemble_steps import swaps
 from triton_ensembles.checking.repository import Model
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.spelling import nearest
 
+_Node = TypeVar("_Node", int, str)
 _MOST_CYCLES = 50
 _MOST_COMPARED = 100  # names; each unknown one is compared with all of them
 
@@ -87,63 +92,32 @@ class Dataflow:
     @cached_property
     def cycles(self) -> list[list[int]]:
         """Steps that depend on each other, as lists of step numbers; one list for each separate cycle."""
-        ready = {*self.inputs, *self.never_written}
-        lacking = [set(reads - ready) for reads in self.reads]
-        waiting = set(range(len(self.reads)))
-        provided: set[str] = set()
-        cycles: list[list[int]] = []
-        done = deque(step for step in waiting if not lacking[step])
-        for start in range(len(self.reads)):
-            while True:
-                self._settle(done, waiting, lacking, provided)
-                if start not in waiting or len(cycles) == _MOST_CYCLES:
-                    break
-                cycles.append(self._cycle(start, waiting, lacking))
-                for step in cycles[-1]:  # treated as done, so that its consequences are not reported
-                    for name in list(lacking[step]):
-                        done += self._provide(name, lacking, provided)
-        return cycles
+        return [[*ring[1:], ring[0]] for ring in islice(rings(self._before), _MOST_CYCLES)]
+
+    @cached_property
+    def order(self) -> list[int]:
+        """The steps in an order in which they can run, without those that wait for a cycle."""
+        sorter, order = TopologicalSorter(self._before), list[int]()
+        with suppress(CycleError):
+            sorter.prepare()
+        while ready := sorter.get_ready():
+            order += ready
+            sorter.done(*ready)
+        return order
 
     @cached_property
     def beside(self) -> tuple[int, int] | None:
         """Two steps that do not wait for each other, if there are any in a flow that Triton loads. In any order in
         which the steps can run, two neighbors without a tensor between them have no path between them either."""
-        lacking = [set(reads.difference(self.inputs)) for reads in self.reads]
-        waiting = set(range(len(self.reads)))
-        order = self._settle(deque(step for step in waiting if not lacking[step]), waiting, lacking, set())
-        wrong = waiting or any(len(uses) > 1 for uses in self.writers.values())
-        pairs = () if wrong else pairwise(order)
+        is_whole = len(self.order) == len(self.reads) and not self.never_written
+        pairs = pairwise(self.order) if is_whole and all(len(uses) == 1 for uses in self.writers.values()) else ()
         return next((pair for pair in pairs if self.writes[pair[0]].isdisjoint(self.reads[pair[1]])), None)
 
-    def _settle(self, done: deque[int], waiting: set[int], lacking: list[set[str]], provided: set[str]) -> list[int]:
-        """Run the steps that have all their tensors until no other has; returns the order in which they can run."""
-        order = []
-        while done:
-            order.append(step := done.popleft())
-            waiting.discard(step)
-            for name in self.writes[step]:
-                done += self._provide(name, lacking, provided)
-        return order
-
-    def _provide(self, name: str, lacking: list[set[str]], provided: set[str]) -> list[int]:
-        """The steps that lacked nothing but ``name``; none when it was ``provided`` before: many may write it."""
-        if name in provided:
-            return []
-        provided.add(name)
-        readers = {use.step for use in self.readers.get(name, ()) if name in lacking[use.step]}
-        for step in readers:
-            lacking[step].discard(name)
-        return [step for step in readers if not lacking[step]]
-
-    def _cycle(self, start: int, waiting: set[int], lacking: list[set[str]]) -> list[int]:
-        """Walk back from ``start`` along tensors that are not ready, until a step repeats."""
-        path, step = {start: 0}, start
-        while True:
-            missing = min(lacking[step])
-            step = min((use.step for use in self.writers[missing] if use.step in waiting), default=step)
-            if step in path:
-                return list(path)[path[step] :][::-1]
-            path[step] = len(path)
+    @cached_property
+    def _before(self) -> dict[int, set[int]]:
+        """The steps that each step waits for: of several that write one tensor, which is another fault, the first."""
+        given = {*self.inputs, *self.never_written}
+        return {step: {self.writers[name][0].step for name in reads - given} for step, reads in enumerate(self.reads)}
 
     def _mentioned(self, name: str) -> bool:
         return name in self.writers or name in self.readers
@@ -160,3 +134,18 @@ class Dataflow:
         """Names that are unused only because they are misspelled elsewhere."""
         meant = [*self.never_written.values(), *self.missing_outputs.values()]
         return {name for name in meant if name is not None}
+
+
+def rings(before: Mapping[_Node, Iterable[_Node]]) -> Iterator[list[_Node]]:
+    """Nodes that wait for each other: the least one, the one that waits for it, and so on. No two rings share one."""
+    graph = dict(before)
+    while True:
+        try:
+            TopologicalSorter(graph).prepare()
+            return
+        except CycleError as error:
+            ring: list[_Node] = error.args[1][1:]
+            start = ring.index(min(ring))
+            yield ring[start:] + ring[:start]
+            for node in ring:  # treated as done, so that its consequences are not reported
+                del graph[node]

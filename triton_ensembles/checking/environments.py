@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import cached_property
-from pathlib import PurePosixPath
+
+from packaging.utils import canonicalize_name
 
 from triton_ensembles.archive.tree import Entry, Kind, Tree, is_archive, join
 from triton_ensembles.checking.fault import Place
@@ -55,18 +56,11 @@ def reference(model: Model) -> Reference | None:
     start = written.find(MODEL_FOLDER)
     if start < 0:
         return Reference(written, Location.ABSOLUTE if written.startswith("/") else Location.RELATIVE)
-    parts = list(PurePosixPath(model.root).parts) if model.root else []
-    depth = len(parts)
-    for part in written[start + len(MODEL_FOLDER) :].split("/"):
-        if part == "..":
-            if not parts:
-                return Reference(written, Location.OUTSIDE)
-            parts.pop()
-        elif part not in ("", "."):
-            parts.append(part)
-    path = "/".join(parts)
-    inside = len(parts) > depth and parts[:depth] == list(PurePosixPath(model.root).parts)
-    return Reference(written, Location.MODEL if inside else Location.REPOSITORY, path)
+    path = posixpath.normpath(f"./{model.root}/{written[start + len(MODEL_FOLDER) :]}")
+    if path == ".." or path.startswith("../"):
+        return Reference(written, Location.OUTSIDE)
+    is_inside = path.startswith(f"{model.root}/") if model.root else path != "."
+    return Reference(written, Location.MODEL if is_inside else Location.REPOSITORY, "" if path == "." else path)
 
 
 def may_run_python(model: Model) -> bool:
@@ -119,7 +113,7 @@ class Environment:
         for folder, pattern in (("conda-meta", _CONDA), *((folder, _DIST) for folder in self.site_packages)):
             for name in self.tree.children(folder):
                 if match := pattern.fullmatch(name):
-                    versions[normal_name(match["name"])] = match["version"]
+                    versions[canonicalize_name(match["name"])] = match["version"]
         return versions
 
     def distributions(self) -> Iterator[tuple[str, str]]:
@@ -197,11 +191,6 @@ def subtree(tree: Tree, folder: str) -> Tree:
     """The files below ``folder``, with paths relative to it."""
     prefix = f"{folder}/"
     return Tree(replace(entry, path=entry.path.removeprefix(prefix)) for entry in tree.below(folder))
-
-
-def normal_name(name: str) -> str:
-    """The name of a distribution as PEP 503 compares it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def place_in(repository: Repository, packed: Environment, inner: str = "") -> Place:

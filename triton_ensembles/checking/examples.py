@@ -91,6 +91,11 @@ def plan_model(*extra: str, inputs: str = X) -> Example:
     return Example(python_model(*extra, inputs=inputs, backend='platform: "tensorrt_plan"'), {"1/model.plan": "plan"})
 
 
+def onnx_model(inputs: str = X, file: str = ONNX_IDENTITY) -> Example:
+    """A model of ONNX Runtime."""
+    return Example(python_model(inputs=inputs, backend='backend: "onnxruntime"'), {"1/model.onnx": file})
+
+
 def with_environment(
     python: str = "3.10",
     site: dict[str, str] | None = None,

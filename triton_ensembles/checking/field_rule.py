@@ -33,6 +33,7 @@ def field_rule(
     says: str,
     cure: str,
     effect: str = "",
+    models: Callable[[Model], object] = lambda _: True,
     **about: Any,
 ) -> None:
     """Register a rule that yields a finding for each item whose field is wrong.
@@ -43,6 +44,7 @@ def field_rule(
             "" for the item itself.
         when: what is wrong with an item (of a field of the config: with the ModelConfig); what is false is right, and
             so is an item whose values are unknown.
+        models: whether a model is one that the rule is about.
         says, cure, effect: as in :class:`Finding`, with ``{item}``, its ``{path}``, its ``{name}`` (its key in a map,
             or its number if it has none), and what is ``{wrong}``.
     """
@@ -51,7 +53,7 @@ def field_rule(
     parts = [int(part) if part.isdigit() else part for part in field.split(".")] if field else []
 
     def find(model: Model) -> Iterator[Finding]:
-        for path, item in walk(model):
+        for path, item in walk(model) if models(model) else ():
             try:
                 if not (wrong := when(item)):
                     continue

@@ -56,11 +56,6 @@ def effect_without(module: Import) -> str:
     return f"ModuleNotFoundError: No module named '{module.package}', {when}{unless}"
 
 
-def alternatives(module: Import) -> tuple[str, ...]:
-    """The packages of which one is enough: its own, and that which it stands in for."""
-    return (module.package, module.instead_of) if module.instead_of else (module.package,)
-
-
 def imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
     """The packages from outside of the model, each once: where it is needed soonest, which is when a file is loaded,
     and where nothing stands in for it."""
@@ -73,6 +68,6 @@ def imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
                     continue
                 if module.package in _OF_THE_STUB or not module.certain:
                     continue
-                if not any(has_own(model, first, name) for name in alternatives(module)):
+                if not any(has_own(model, first, name) for name in module.alternatives):
                     first_uses[module.package] = file, replace(module, elsewhere=adds_folders(model, first))
     yield from first_uses.values()

@@ -15,7 +15,7 @@ from triton_ensembles.checking.python.nodes import Try, is_changed
 from triton_ensembles.checking.python.scope import bound_names
 from triton_ensembles.checking.python.source import PythonFile, adds_folders, all_files, model_files, relative_folder
 from triton_ensembles.checking.repository import Model
-from triton_ensembles.ground.spelling import nearest
+from triton_ensembles.ground.spelling import suggestion
 
 _UNKNOWN = (b"globals", b"exec", b"setattr", b"vars(", b"locals(", b"__dict__", b"sys.modules", b"__getattr__")
 
@@ -98,11 +98,10 @@ def _of_all(model: Model, file: PythonFile, node: ast.ImportFrom, target: Python
 
 def _misuse(module: str, name: str, known: frozenset[str], *, is_imported: bool) -> Misuse:
     error = f"AttributeError: module '{module}' has no attribute '{name}'"
-    meant = nearest(name, known)
     return Misuse(
         f"the module '{module}' of the model has no '{name}'",
         f"ImportError: cannot import name '{name}' from '{module}'" if is_imported else error,
-        f"did you mean '{meant}'?" if meant else "define it there, or correct the name",
+        suggestion(name, known) or "define it there, or correct the name",
     )
 
 

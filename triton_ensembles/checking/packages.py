@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from packaging.tags import Tag, parse_tag
+from packaging.utils import canonicalize_name
 
 from triton_ensembles.archive.tree import join
-from triton_ensembles.checking.environments import Environment, normal_name, subtree
+from triton_ensembles.checking.environments import Environment, subtree
 from triton_ensembles.checking.repository import Model, Repository
 
 MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_(\w+)$|manylinux(1|2010|2014)_(\w+)$")
@@ -64,7 +65,7 @@ class Packages(Environment):
                 names = {line.partition(",")[0].partition("/")[0].partition(".")[0] for line in entry.text.splitlines()}
                 yield from names - {"", path.partition(".")[0]}
                 return
-        yield normal_name(distribution).replace("-", "_")
+        yield canonicalize_name(distribution).replace("-", "_")
 
 
 def _suits(tag: Tag, minor: int) -> bool:

@@ -4,30 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from triton_ensembles.checking.repository import Repository
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.project.recipe.environment_file import EnvironmentSpec, read_environment_file
 
 if TYPE_CHECKING:
-    from triton_ensembles.project.recipe.schema import Recipe
+    from triton_ensembles.project.recipe.schema import Environment, Recipe
 
+EnvironmentFile: TypeAlias = "tuple[str, EnvironmentSpec, Environment]"
 _LEFT = "*environment bytes"
 _MOST_BYTES = 1 << 17  # of all environment files of a recipe
 
 
-def packed_files(repository: Repository, wheels: bool = False) -> Iterator[tuple[str, EnvironmentSpec, list[str]]]:
-    """The files of environments that bring a Python and numpy of their own, or with ``wheels`` also those of wheels
-    beside model.py, which use the server's."""
-    recipe = recipe_of(repository)
-    own = [env.steps for env in recipe.environments.values() if env.kind == "wheels"] if recipe else []
-    return (file for file in environment_files(repository) if wheels or tuple(file[2]) not in own)
+def packed_files(repository: Repository) -> Iterator[EnvironmentFile]:
+    """The files of environments that bring a Python and numpy of their own; wheels beside model.py use the server's."""
+    return (item for item in environment_files(repository) if item[2].kind != "wheels")
 
 
-def environment_files(repository: Repository) -> Iterator[tuple[str, EnvironmentSpec, list[str]]]:
-    """The environment files that a recipe names, with the steps that get them; the build judges those with faults.
-    Their paths are relative to the project, whose folder ensembles/ holds the repository."""
+def environment_files(repository: Repository) -> Iterator[EnvironmentFile]:
+    """The environment files that a recipe names; the build judges those with faults. Their paths are relative to the
+    project, whose folder ensembles/ holds the repository."""
     recipe = recipe_of(repository)
     project = repository.path.resolve().parent.parent
     for environment in recipe.environments.values() if recipe else ():
@@ -35,7 +33,7 @@ def environment_files(repository: Repository) -> Iterator[tuple[str, Environment
             spec = environment_file(repository, project / environment.file)
         except EnsembleError:
             continue
-        yield shown(spec.path), spec, list(environment.steps)
+        yield shown(spec.path), spec, environment
 
 
 def environment_file(repository: Repository, path: Path) -> EnvironmentSpec:

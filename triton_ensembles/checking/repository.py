@@ -282,12 +282,9 @@ class Repository:
 
     def recipe_place(self, name: str) -> Place:
         """The line of ensemble.toml that has ``name``."""
-        return Place(self.place(RECIPE).path, line_naming(self._recipe_text, [name]) or 0)
-
-    @cached_property
-    def _recipe_text(self) -> str:
         entry = self.tree.get(RECIPE)
-        return (entry.text if entry else None) or ""
+        text = (entry.text if entry else None) or ""
+        return Place(self.place(RECIPE).path, line_naming(text, [name]) or 0)
 
     @cached_property
     def _by_name(self) -> dict[str, Model]:

@@ -15,7 +15,7 @@ def step_python(model: Model, destination: Destination) -> str:
         return packed.pythons[0] if packed and len(packed.pythons) == 1 else ""
     if has_stub(model) or (destination.image and not image_of(destination)):
         return ""
-    for _, spec, steps in environment_files(model.repository):
-        if model.folder in steps and spec.python:
+    for _, spec, environment in environment_files(model.repository):
+        if model.folder in environment.steps and spec.python:
             return spec.python
     return python_of(model.repository, destination)[0]

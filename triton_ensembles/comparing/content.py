@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from packaging.utils import canonicalize_name
+
 from triton_ensembles.archive.budget import Budget
 from triton_ensembles.archive.gzip_stream import GzipStream
 from triton_ensembles.archive.tar import safe_path
 from triton_ensembles.archive.tar_stream import TarStream
 from triton_ensembles.archive.tree import Entry, Kind, join
 from triton_ensembles.checking.built_for import manifest, measured, table
-from triton_ensembles.checking.environments import normal_name, used_environments
+from triton_ensembles.checking.environments import used_environments
 from triton_ensembles.checking.recipe_files import environment_files
 from triton_ensembles.checking.repository import Form, Model, Repository
 from triton_ensembles.checking.text.unknown import UnknownValueError
@@ -164,7 +166,7 @@ class Content:
         for _, spec, _ in environment_files(self.repository):
             packages |= {package.name: str(package.version or "") for package in spec.packages}
             packages |= {match[1]: match[2] for text in spec.pip_packages if (match := _REQUIREMENT.match(text))}
-        return {normal_name(name): str(version) for name, version in packages.items()}
+        return {canonicalize_name(name): str(version) for name, version in packages.items()}
 
     @cached_property
     def _distributions(self) -> list[str]:

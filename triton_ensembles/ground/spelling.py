@@ -24,6 +24,12 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return by_key[matches[0]] if matches else None
 
 
+def suggestion(word: str, known: Iterable[str], text: str = "did you mean '{}'?") -> str:
+    """``text`` with the name that was probably meant, as :func:`nearest`; "" for none."""
+    meant = nearest(word, known)
+    return text.format(meant) if meant else ""
+
+
 def only_near(word: str, known: Iterable[str]) -> str | None:
     """The known name that was meant without doubt: as :func:`nearest`, if no other one is nearly as near. Numbers are
     not misspelt: INPUT1 is not meant for INPUT0."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.spelling import choices, nearest
+from triton_ensembles.ground.spelling import choices, nearest, suggestion
 from triton_ensembles.project.location import SETTINGS, settings_of
 from triton_ensembles.project.recipe.places import line_naming
 from triton_ensembles.triton.releases import check_image, check_instance, image_named
@@ -60,8 +60,7 @@ def _read(table: Mapping[str, object], text: str, path: Path) -> dict[str, str]:
             continue
         if key not in KEYS:
             known = (*KEYS, *_OTHERS)
-            meant = nearest(key, known)
-            cure = f"did you mean '{meant}'?" if meant else f"the keys are {choices(known)}"
+            cure = suggestion(key, known) or f"the keys are {choices(known)}"
             raise EnsembleError(f"{_SHOWN} has a key '{key}', which does not exist", path=path, line=line, cure=cure)
         if not isinstance(value, str) or not value:
             raise EnsembleError(f"{_SHOWN} {key} must be a text", path=path, line=line, cure=f'write {key} = "…"')

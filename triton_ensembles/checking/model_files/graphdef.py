@@ -14,14 +14,13 @@ def read_graphdef(message: Message) -> ModelFile:
     """The placeholders are its inputs, and ``names`` has every node. Raises the errors of :mod:`protobuf`."""
     nodes: set[str] = set()
     inputs: list[ModelTensor] = []
-    for number, value in message.fields(message.size):
-        if number == 1:
-            name, op, tensor = _node(message, value)
-            if not name:
-                raise MalformedError
-            nodes.add(name)
-            if op == "Placeholder":
-                inputs.append(tensor)
+    for node in message.each(message.size, 1):
+        name, op, tensor = _node(message, node)
+        if not name:
+            raise MalformedError
+        nodes.add(name)
+        if op == "Placeholder":
+            inputs.append(tensor)
     if not nodes:
         raise MalformedError
     return ModelFile(inputs=tuple(inputs), names=frozenset(nodes))
@@ -50,10 +49,5 @@ def _node(message: Message, end: int) -> tuple[str, str, ModelTensor]:
 
 def _shape(message: Message, end: int) -> tuple[int, ...] | None:
     """The shape in an AttrValue; None for one of any rank. Without dims it is a scalar or of any rank, by its age."""
-    dims: list[int] = []
-    for number, value in message.fields(end):
-        if number == 7:
-            for part, inner in message.fields(value):
-                if part == 2:
-                    dims.append(max(message.number(inner, 1), -1))
-    return tuple(dims) or None
+    dims = (dim for shape in message.each(end, 7) for dim in message.each(shape, 2))
+    return tuple(max(message.number(dim, 1), -1) for dim in dims) or None

@@ -84,9 +84,8 @@ class _Graph:
             elif number == 7:
                 domain = message.text(value)
             elif number == 5 and name in _WITH_GRAPHS:
-                for part, inner in message.fields(value):
-                    if part in (6, 11):  # g, graphs
-                        _Graph(external=self.external, operators=self.operators).read(message, inner, depth + 1)
+                for graph in message.each(value, 6, 11):  # g, graphs
+                    _Graph(external=self.external, operators=self.operators).read(message, graph, depth + 1)
         self.operators.add((_domain(domain), name))
 
 
@@ -128,9 +127,8 @@ def _value(message: Message, end: int) -> ModelTensor:
         if number == 1:
             name = message.text(value)
         elif number == 2:
-            for kind, inner in message.fields(value):  # TypeProto
-                if kind == 1:  # tensor_type
-                    data_type, dims = _tensor_type(message, inner)
+            for inner in message.each(value, 1):  # TypeProto.tensor_type
+                data_type, dims = _tensor_type(message, inner)
     return ModelTensor(name, data_type, dims)
 
 
@@ -140,6 +138,6 @@ def _tensor_type(message: Message, end: int) -> tuple[str, tuple[int, ...] | Non
         if number == 1:
             data_type = f"TYPE_{_TYPES[value]}" if value in _TYPES else ""
         elif number == 2:
-            sizes = [message.number(inner, 1, -1) for kind, inner in message.fields(value) if kind == 1]
+            sizes = [message.number(inner, 1, -1) for inner in message.each(value, 1)]
             dims = tuple(size if size > 0 else -1 for size in sizes)  # some tools write 0 for any size
     return data_type, dims

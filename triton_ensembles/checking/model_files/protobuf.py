@@ -12,11 +12,7 @@ MOST_FIELDS = 400_000  # of all the files of a repository: one second
 
 
 class MalformedError(Exception):
-    """The bytes are no protobuf message."""
-
-
-class TruncatedError(Exception):
-    """The field of this number continues after the end of the file."""
+    """The bytes are no protobuf message, or one whose field of this number continues after the end of the file."""
 
     def __init__(self, number: int = 0) -> None:
         super().__init__(number)
@@ -83,11 +79,15 @@ class Message:
                 length = self._varint()
             stop = self.at + length
             if stop > end:
-                raise TruncatedError(number) if end == self.size else MalformedError
+                raise MalformedError(number if end == self.size else 0)
             yield number, stop
             self._go_to(stop)
         if self.at > end:
             raise MalformedError
+
+    def each(self, end: int, *numbers: int) -> Iterator[int]:
+        """As :meth:`fields`, of those of these numbers."""
+        return (value for number, value in self.fields(end) if number in numbers)
 
     def text(self, end: int) -> str:
         """The text of a field, at most as much as a name has."""
@@ -110,8 +110,8 @@ class Message:
     def number(self, end: int, field: int, missing: int = 0) -> int:
         """The int64 of the field of this number."""
         last = missing
-        for number, value in self.fields(end):
-            last = signed(value) if number == field else last
+        for value in self.each(end, field):
+            last = signed(value)
         return last
 
     def _varint(self) -> int:
@@ -132,7 +132,7 @@ class Message:
         self._next = 0
         self._block = self._file.read(_BLOCK)
         if not self._block:
-            raise TruncatedError
+            raise MalformedError
 
     def _go_to(self, position: int) -> None:
         while not self._on_disk and position > self._start + len(self._block):

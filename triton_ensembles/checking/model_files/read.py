@@ -2,20 +2,13 @@
 
 import io
 import zipfile
-from contextlib import suppress
 from typing import IO
 
 from triton_ensembles.checking.model_files.file import ModelFile
 from triton_ensembles.checking.model_files.graphdef import read_graphdef
 from triton_ensembles.checking.model_files.onnx import read_onnx
 from triton_ensembles.checking.model_files.openvino import read_openvino
-from triton_ensembles.checking.model_files.protobuf import (
-    Budget,
-    MalformedError,
-    Message,
-    TooLargeError,
-    TruncatedError,
-)
+from triton_ensembles.checking.model_files.protobuf import Budget, MalformedError, Message, TooLargeError
 from triton_ensembles.checking.model_files.torchscript import read_torchscript
 
 _HEAD = 512
@@ -47,11 +40,12 @@ class FileReader:
         head = file.read(min(size, _HEAD))
         if known := _by_head(head):
             return known
-        if path.endswith(".xml"):
-            return _openvino(head, size, file, self._budget)
+        is_xml = path.endswith(".xml")
         on_disk = isinstance(file, io.BufferedReader) and isinstance(file.raw, io.FileIO)
         message = Message(file, size, self._budget, head, on_disk=on_disk)
         try:
+            if is_xml:
+                return read_openvino(head, file, self._budget) if b"<net" in head and size <= _LARGEST_XML else None
             if format == ".pt":
                 return _torchscript(head, size, file, on_disk, self._budget)
             if format == ".onnx":
@@ -59,19 +53,12 @@ class FileReader:
             return read_graphdef(message) if format == ".graphdef" else None
         except TooLargeError:
             return None
-        except TruncatedError as error:
+        except MalformedError as error:
+            if is_xml:  # which may be anything
+                return None
             if error.number in _FIELDS[format]:
                 return ModelFile("it breaks off before its end", _AGAIN)
-        except MalformedError:
-            pass
-        return ModelFile(f"it is not {_NAMES[format]}", f"save {_NAMES[format]} under this name")
-
-
-def _openvino(head: bytes, size: int, file: IO[bytes], budget: Budget) -> ModelFile | None:
-    """None of any other XML: it may be anything."""
-    with suppress(MalformedError, TooLargeError):
-        return read_openvino(head, file, budget) if b"<net" in head and size <= _LARGEST_XML else None
-    return None
+            return ModelFile(f"it is not {_NAMES[format]}", f"save {_NAMES[format]} under this name")
 
 
 def _torchscript(head: bytes, size: int, file: IO[bytes], on_disk: bool, budget: Budget) -> ModelFile | None:

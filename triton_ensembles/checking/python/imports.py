@@ -31,6 +31,11 @@ class Import:
     instead_of: str = ""
     elsewhere: bool = False
 
+    @property
+    def alternatives(self) -> tuple[str, ...]:
+        """The packages of which one is enough: its own, and that which it stands in for."""
+        return (self.package, self.instead_of) if self.instead_of else (self.package,)
+
 
 def imports_of(module: ast.Module, full_name: Callable[[ast.expr], str], *, dynamic: bool) -> Iterator[Import]:
     """The imports of a file, also of calls of ``import_module`` and ``__import__`` where it has any (``dynamic``)."""

@@ -47,7 +47,7 @@ class Type:
     """A kind, and more where it is known.
 
     Args:
-        element: the type of the elements.
+        element: the type of the elements; of a text, what it has as JSON.
         dtype: of an array, as Triton calls it (``FP32``), :data:`TEXTS` or :data:`COMPLEX`; "" when it is not known.
     """
 

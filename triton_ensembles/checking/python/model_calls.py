@@ -30,6 +30,18 @@ class ModelCall(NamedTuple):
         """The one text that an argument of a call in its file is."""
         return text_of(self.file, argument(node, position, argument_name))
 
+    def requested_outputs(self) -> list[tuple[ast.expr, str]]:
+        """The names in ``requested_output_names`` that are known, and where they stand."""
+        elements = elements_of(self.file, argument(self.node, 3, "requested_output_names")) or []
+        return [(element, name) for element in elements if (name := text_of(self.file, element)) is not None]
+
+    def executions(self) -> Iterator[ast.Call]:
+        """The calls of ``exec`` and ``async_exec`` of the request."""
+        for node, _ in self.file.calls():
+            is_execution = method_of(node) in ("exec", "async_exec") and isinstance(node.func, ast.Attribute)
+            if is_execution and self.value(node.func.value) is self.node:  # type: ignore[attr-defined]
+                yield node
+
 
 def model_calls(model: Model) -> tuple[ModelCall, ...]:
     """The calls in all Python files of a model."""
@@ -60,20 +72,6 @@ def elements_of(file: PythonFile, node: ast.expr | None) -> list[ast.expr] | Non
     uses = flow.names(flow.function(node), node.id) if node and isinstance(node, ast.Name) else []
     changing = (ast.Attribute, ast.Subscript, ast.AugAssign)
     return None if any(isinstance(flow.parents.get(use), changing) for use in uses) else value.elts
-
-
-def requested_outputs(call: ModelCall) -> list[tuple[ast.expr, str]]:
-    """The names in ``requested_output_names`` that are known, and where they stand."""
-    elements = elements_of(call.file, argument(call.node, 3, "requested_output_names")) or []
-    return [(element, name) for element in elements if (name := text_of(call.file, element)) is not None]
-
-
-def executions(call: ModelCall) -> Iterator[ast.Call]:
-    """The calls of ``exec`` and ``async_exec`` of a request."""
-    for node, _ in call.file.calls():
-        is_execution = method_of(node) in ("exec", "async_exec") and isinstance(node.func, ast.Attribute)
-        if is_execution and call.value(node.func.value) is call.node:  # type: ignore[attr-defined]
-            yield node
 
 
 def callees(model: Model) -> list[Model]:

@@ -1,6 +1,7 @@
 """Questions about single nodes of a syntax tree, functions and calls, which their text alone answers."""
 
 import ast
+from collections.abc import Set
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -54,6 +55,20 @@ def hides_arguments(call: ast.Call) -> bool:
 def positional(function: Function) -> list[str]:
     """The names of the parameters that take positional arguments, without ``*args``."""
     return [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
+
+
+def takes(function: Function, count: int, named: Set[str] = frozenset()) -> bool:
+    """Whether a call with ``count`` positional arguments and some by their names gives a function what it takes."""
+    signature, names = function.args, positional(function)
+    if count > len(names) and signature.vararg is None:
+        return False
+    by_name = {*names[max(count, len(signature.posonlyargs)) :], *(parameter.arg for parameter in signature.kwonlyargs)}
+    if named - by_name and signature.kwarg is None:
+        return False
+    required = names[: len(names) - len(signature.defaults)][count:]
+    keyword_only = zip(signature.kwonlyargs, signature.kw_defaults, strict=True)
+    required += [parameter.arg for parameter, default in keyword_only if default is None]
+    return set(required) <= named
 
 
 def requests_of(function: Function) -> str:

@@ -55,21 +55,17 @@ class PythonFile:
         source has it otherwise, or without ``to``."""
         if not to or not isinstance(node, ast.Constant | ast.Attribute) or not node.end_lineno:
             return ()
-        lines = self.data.split(b"\n")
-        quotes = isinstance(node, ast.Constant)
-        end = sum(len(line) + 1 for line in lines[: node.end_lineno - 1]) + (node.end_col_offset or 0) - quotes
-        start = end - len(old.encode())
-        if quotes:
-            is_plain = (
-                start == end + node.col_offset - (node.end_col_offset or 0) + 2 and node.lineno == node.end_lineno
-            )
-            marks = self.data[start - 1 : start] + self.data[end : end + 1]
-            is_plain = is_plain and marks in (b"''", b'""')
+        text = old.encode()
+        line_start = sum(len(line) + 1 for line in self.data.split(b"\n")[: node.end_lineno - 1])
+        end = line_start + (node.end_col_offset or 0)
+        if isinstance(node, ast.Constant):
+            written = self.data[line_start + node.col_offset : end] if node.lineno == node.end_lineno else b""
+            is_plain, end = written in (b"'%b'" % text, b'"%b"' % text), end - 1
         else:
-            is_plain = self.data[start - 1 : start] == b"."
-        if not is_plain or self.data[start:end] != old.encode() or "\\" in old:
+            is_plain = self.data[:end].endswith(b"." + text)
+        if not is_plain or "\\" in old:
             return ()
-        place = len(self.data[:start].decode("utf-8", "replace"))
+        place = len(self.data[: end - len(text)].decode("utf-8", "replace"))
         return (Edit(place, place + len(old), to),)
 
     @cached_property

@@ -15,6 +15,7 @@ _MOST = 100  # elements of a list that are looked at
 _FILLING = ("update", "setdefault", "pop", "popitem")
 _CHANGING_LISTS = ("append", "extend", "insert", "sort", "reverse", "clear")
 _TEXT, _NUMBER = Type(Kind.TEXT), Type(Kind.NUMBER)
+_CONFIG_TEXT = Type(Kind.TEXT, Type(Kind.CONFIG))
 _OF_CONSTANTS: dict[type, Type] = {
     **dict.fromkeys((bool, int, float, complex), _NUMBER),
     **{str: _TEXT, bytes: Type(Kind.BYTES), type(None): Type(Kind.NONE)},
@@ -209,7 +210,8 @@ class Types:
         if name.startswith(f"{UTILS}."):
             return FUNCTIONS.get(name.removeprefix(f"{UTILS}."))
         if name == "json.loads":
-            return Type(Kind.CONFIG) if self._is_config(argument(node, 0, "s")) else None
+            text = self.type_of(argument(node, 0, "s"))
+            return text.element if text and text.kind is Kind.TEXT else None
         if name in BUILTINS and self._flow.is_builtin(node.func):
             keeps = name in ("list", "sorted", "reversed", "iter") and len(node.args) == 1
             return Type(BUILTINS[name], self._element(node.args[0]) if keeps else None)
@@ -231,25 +233,10 @@ class Types:
             return Type(Kind.NONE)
         if method == "decode" and kind in (None, Kind.BYTES) and _is_encoding(node):
             return _TEXT
-        if kind in DICTIONARIES and method == "get" and len(node.args) == 1:
-            return self._of_key(kind, node.args[0])
+        if kind in DICTIONARIES and method == "get" and node.args:
+            known = self._of_key(kind, node.args[0])
+            return known if len(node.args) == 1 or known is _CONFIG_TEXT else None
         return type_of_method(self._file, node, method, holder)
-
-    def _is_config(self, node: ast.expr | None) -> bool:
-        """Whether it is ``args["model_config"]``."""
-        if isinstance(node, ast.Name):
-            binding = binding_of(self._flow, node)
-            value = binding.value if binding and binding.target is None else None
-            return value is not None and value is not node and self._is_config(value)
-        if isinstance(node, ast.Subscript):
-            holder, key = node.value, node.slice
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
-            holder, key = node.func.value, node.args[0]
-            if node.func.attr != "get":
-                return False
-        else:
-            return False
-        return isinstance(key, ast.Constant) and key.value == "model_config" and self.kind(holder) is Kind.ARGS
 
     def _returned(self, function: Function) -> Type | None:
         if isinstance(function, ast.AsyncFunctionDef):
@@ -293,7 +280,7 @@ class Types:
         if name is None:
             return None
         if holder is Kind.ARGS:
-            return _TEXT if name in ARGUMENTS else Type(Kind.NONE)
+            return _CONFIG_TEXT if name == "model_config" else _TEXT if name in ARGUMENTS else Type(Kind.NONE)
         if holder is Kind.PARAMETER:
             return _TEXT if name == "string_value" else None
         return {Kind.CONFIG: _OF_CONFIG, Kind.IO: _OF_IO}.get(holder, {}).get(name)

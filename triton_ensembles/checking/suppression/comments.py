@@ -7,7 +7,7 @@
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,15 +38,17 @@ def suppressions(path: str, text: str) -> Iterator[Suppression]:
     if MARK not in text:
         return
     text = text.removeprefix("\ufeff")  # a byte order mark, with which editors on Windows begin files
-    lines = _Lines(text)
+    lines = text.split("\n")
+    following = _following(lines)
     for line, column, comment in _comments(path, text):
         match = _COMMENT.match(comment.rstrip())
         if match is None:
             continue
         rules = tuple(dict.fromkeys(re.findall(r"[^\s,]+", match["rules"] or "")))
         reason = (match["reason"] or "").strip(" \t:-–—")
-        about = () if match["file"] else lines.about(line, column)
-        yield Suppression(path, line, column, rules, reason, about)
+        is_alone = not lines[line - 1][: column - 1].strip() and following[line - 1]
+        about = (line, following[line - 1]) if is_alone else (line,)
+        yield Suppression(path, line, column, rules, reason, () if match["file"] else about)
 
 
 def carried(*configs: Path) -> str:
@@ -75,21 +77,12 @@ def _comments(path: str, text: str) -> Iterator[tuple[int, int, str]]:
             yield line, match.start() - text.rfind("\n", 0, match.start()), match["comment"]
 
 
-class _Lines:
-    """The lines of a text, and for each the next one with anything but a comment, found once for all comments."""
-
-    def __init__(self, text: str) -> None:
-        self._lines = text.split("\n")
-        self._next = [0] * len(self._lines)  # from 1; 0 for none
-        following = 0
-        for index in range(len(self._lines) - 1, -1, -1):
-            self._next[index] = following
-            content = self._lines[index].strip()
-            if content and not content.startswith("#"):
-                following = index + 1
-
-    def about(self, line: int, column: int) -> tuple[int, ...]:
-        """The lines that a comment is about: its own, and if it stands alone the next with anything but a comment."""
-        following = self._next[line - 1]
-        alone = not self._lines[line - 1][: column - 1].strip()
-        return (line, following) if alone and following else (line,)
+def _following(lines: Sequence[str]) -> list[int]:
+    """For each line the number of the next one with anything but a comment, from 1; 0 for none."""
+    numbers, following = [0] * len(lines), 0
+    for index in range(len(lines) - 1, -1, -1):
+        numbers[index] = following
+        content = lines[index].strip()
+        if content and not content.startswith("#"):
+            following = index + 1
+    return numbers

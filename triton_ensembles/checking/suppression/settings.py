@@ -19,7 +19,7 @@ from triton_ensembles.checking.fault import Fault
 from triton_ensembles.checking.rule import REGISTERED, cure_for
 from triton_ensembles.checking.suppression.accepted import Accepted
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.spelling import choices, nearest
+from triton_ensembles.ground.spelling import choices, suggestion
 from triton_ensembles.project.location import SETTINGS, settings_of
 from triton_ensembles.project.recipe.places import line_naming
 
@@ -105,8 +105,7 @@ class _Reader:
     def _known(self, names: Iterable[str], known: Collection[str], kind: str) -> None:
         for name in names:
             if name not in known:
-                meant = nearest(name, known)
-                of_keys = f"did you mean '{meant}'?" if meant else f"the keys are {choices(known)}"
+                of_keys = suggestion(name, known) or f"the keys are {choices(known)}"
                 cure = of_keys if kind == "key" else cure_for(name)
                 raise self._error(f"{_SHOWN} names a {kind} '{name}', which does not exist", name, cure)
 

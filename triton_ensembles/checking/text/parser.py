@@ -25,7 +25,7 @@ from triton_ensembles.checking.text.reading import (
     names_within,
     present,
 )
-from triton_ensembles.checking.text.strays import fields_meant, form_of
+from triton_ensembles.checking.text.strays import fields_meant, first_letter
 from triton_ensembles.checking.text.tokens import PAIRS, Kind, Token
 from triton_ensembles.checking.text.value_reading import ValueReading
 from triton_ensembles.ground.spelling import choices, nearest, only_near
@@ -108,8 +108,8 @@ class _Parser(ValueReading):
                 self._junk(message, path)
         if closer:
             self._closers.pop()
-        if forms := self._strays.pop():
-            for name in fields_meant(message, forms):
+        if letters := self._strays.pop():
+            for name in fields_meant(message, letters):
                 self._damage(path, name)
         if names := self._stray_names.pop():
             for field in message.DESCRIPTOR.fields:
@@ -224,7 +224,7 @@ class _Parser(ValueReading):
         if guess is None and levels and len(self.parsed.faults) > before:
             self._moves.append(Move(before, levels[-1], name.offset))
         if guess is None or is_other:
-            self._strays[-1].add(form_of(self.text, name.offset + len(name.text)))
+            self._strays[-1].add(first_letter(self.text, name.offset + len(name.text)))
             self._stray_names[-1].add(name.text)
             return None
         return None if not fields[guess].is_repeated and present(message, fields[guess]) else fields[guess]

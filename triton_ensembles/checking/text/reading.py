@@ -12,7 +12,6 @@ from triton_ensembles.checking.fault import Edit
 from triton_ensembles.checking.text.moves import Move
 from triton_ensembles.checking.text.parsed import Parsed, Path, TextFault
 from triton_ensembles.checking.text.placeholders import Placeholders
-from triton_ensembles.checking.text.strays import ValueForm
 from triton_ensembles.checking.text.template import is_statement
 from triton_ensembles.checking.text.tokens import PAIRS, SCALARS, Kind, Token, Tokens, brackets_balance
 from triton_ensembles.ground.spelling import most_of
@@ -63,7 +62,7 @@ class Reading:
         self.parsed = Parsed(message)
         self._closers: list[str] = []  # what would close the brackets that are open, the outermost first
         self._outer: list[Descriptor] = []  # the messages around the current one, the outermost first
-        self._strays: list[set[ValueForm]] = []  # for each of these, its fields of unknown names
+        self._strays: list[set[str]] = []  # for each of these, how the values of its unknown fields begin
         self._stray_names: list[set[str]] = []
         self._unwind_to: int | None = None
         self._structure_lost = False  # a bracket is missing, so that what follows may belong elsewhere

@@ -49,6 +49,7 @@ class _View:
         self._unknown = unknown
 
     def _part(self, name: str | int | bool, value: Any) -> Any:
+        """``value``, the part of this name; raises where it is unknown as a whole."""
         return _view(value, self._unknown.get(name))
 
 
@@ -57,18 +58,14 @@ class _MessageView(_View):
         return self._part(name, getattr(self._value, name))
 
     def HasField(self, name: str) -> bool:  # noqa: N802  # protobuf's name
-        self._require(name)
+        self._part(name, None)
         return bool(self._value.HasField(name))
 
     def WhichOneof(self, name: str) -> str | None:  # noqa: N802
         for field in self._value.DESCRIPTOR.oneofs_by_name[name].fields:
-            self._require(field.name)
+            self._part(field.name, None)
         set_field = self._value.WhichOneof(name)
         return None if set_field is None else str(set_field)
-
-    def _require(self, name: str) -> None:
-        if None in self._unknown.get(name, ()):
-            raise UnknownValueError
 
 
 class _ListView(_View, Sequence[Any]):
@@ -92,7 +89,5 @@ class _MapView(_View, Mapping[Any, Any]):
     def __getitem__(self, key: Any) -> Any:
         if key not in self._value:
             raise KeyError(key)
-        unknown = self._unknown.get(key, {})
-        if None in unknown:
-            raise UnknownValueError
-        return _view(self._value[key], unknown.get("value"))
+        self._part(key, None)
+        return _view(self._value[key], self._unknown.get(key, {}).get("value"))

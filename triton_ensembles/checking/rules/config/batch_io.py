@@ -8,7 +8,7 @@ from triton_ensembles.checking.examples import python_model
 from triton_ensembles.checking.field_rule import Path, field_rule, items
 from triton_ensembles.checking.rule import Finding, Model, rule
 from triton_ensembles.checking.tensors import repeated
-from triton_ensembles.ground.spelling import choices, listed, nearest, only_near
+from triton_ensembles.ground.spelling import choices, listed, only_near, suggestion
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateBatchIO"
@@ -61,8 +61,7 @@ def _unknown(model: Model, messages: Iterable[tuple[Path, Any]], field: str, kin
     for path, item in () if model.is_completed else messages:
         for number, name in enumerate(getattr(item, field)):
             if name not in known:
-                guess = nearest(name, known)
-                cure = f"did you mean '{guess}'?" if guess else f"the model's {kind}s are {listed(known)}"
+                cure = suggestion(name, known) or f"the model's {kind}s are {listed(known)}"
                 edits = model.file.renamed(*path, field, number, to=only_near(name, known))
                 message = f"the model has no {kind} '{name}'"
                 yield Finding(model.at(*path, field, number), message, cure=cure, edits=edits)

@@ -28,15 +28,6 @@ def _groups(model: Model) -> Iterable[tuple[Path, Any]]:
     return () if model.config.HasField("ensemble_scheduling") else items("instance_group")(model)
 
 
-def _python_groups(model: Model) -> Iterable[tuple[Path, Any]]:
-    return _groups(model) if model.is_python else ()
-
-
-def _groups_of_others(model: Model) -> Iterable[tuple[Path, Any]]:
-    backend = model.backend
-    return _groups(model) if backend.name and backend.platform != TENSORRT_PLATFORM else ()
-
-
 @rule(
     "The ids in gpus are those of GPUs: 0 or more",
     bad=_group("count: 1, kind: KIND_GPU, gpus: [ -1 ]"),
@@ -96,7 +87,8 @@ field_rule("instance-group-kind-unknown", "The kind of an instance group exists"
            bad=_group("count: 1, kind: 9"), words="instance group … of model … has unexpected kind")
 
 field_rule("instance-group-profile", "Only TensorRT models have a profile",
-           at=(_groups_of_others, "profile"), when=lambda group: group.profile,
+           models=lambda model: model.backend.name and model.backend.platform != TENSORRT_PLATFORM,
+           at=(_groups, "profile"), when=lambda group: group.profile,
            says="this instance group has an optimization profile, and the model is not a TensorRT plan",
            cure="delete profile",
            bad=_group('count: 1, kind: KIND_CPU, profile: [ "0" ]'),
@@ -105,7 +97,8 @@ field_rule("instance-group-profile", "Only TensorRT models have a profile",
 field_rule("instance-group-name",
            "An instance group of a Python model has no blanks, quotes or other syntax of a shell in its name",
            source='python_backend r24.10 stub_launcher.cc: bash -c "exec <stub> … <name>"; measured on 2.51.0',
-           at=(_python_groups, "name"), when=lambda group: _SHELL_SYNTAX.search(_QUOTED.sub("quoted", group.name)),
+           models=lambda model: model.is_python,
+           at=(_groups, "name"), when=lambda group: _SHELL_SYNTAX.search(_QUOTED.sub("quoted", group.name)),
            says="the name of this instance group contains {wrong[0]!r}",
            effect="Triton starts a stub by a shell command that has the name in it: tritonserver refuses the model, "
                   "waits for it forever, or ends",

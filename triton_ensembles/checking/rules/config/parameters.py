@@ -2,7 +2,8 @@
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import partial
 
 from triton_ensembles.checking.examples import IDENTITY, io_tensor, parameter, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule
@@ -118,23 +119,16 @@ def _is_own(model: Model, key: str) -> bool:
     return any(key.encode() in file.data for file in every_file(model))
 
 
-def _parameter(model: Model, key: str) -> Iterator[tuple[Path, str]]:
+def _parameter(key: str, model: Model) -> Iterator[tuple[Path, str]]:
     if key in model.config.parameters:
         yield ("parameters", key, "value"), model.config.parameters[key].string_value
-
-
-def _force_cpu_only(model: Model) -> Iterable[tuple[Path, str]]:
-    return _parameter(model, "FORCE_CPU_ONLY_INPUT_TENSORS") if model.is_python else ()
-
-
-def _strategy(model: Model) -> Iterable[tuple[Path, str]]:
-    return () if model.config.HasField("sequence_batching") else _parameter(model, STRATEGY)
 
 
 # fmt: off
 field_rule("force-cpu-only-value", "FORCE_CPU_ONLY_INPUT_TENSORS is yes or no",
            source="python_backend r24.10 python_be.cc ModelState",
-           at=(_force_cpu_only, "string_value"),
+           models=lambda model: model.is_python,
+           at=(partial(_parameter, "FORCE_CPU_ONLY_INPUT_TENSORS"), "string_value"),
            when=lambda value: value not in ("yes", "no") and ("yes" if value.lower() in ("true", "1", "on") else "no"),
            says="FORCE_CPU_ONLY_INPUT_TENSORS is '{item}'", cure='write string_value: "{wrong}"',
            bad=python_model(parameter("FORCE_CPU_ONLY_INPUT_TENSORS", "false")),
@@ -143,7 +137,8 @@ field_rule("force-cpu-only-value", "FORCE_CPU_ONLY_INPUT_TENSORS is yes or no",
 
 field_rule("batch-strategy-missing", f"{STRATEGY} names a library that exists",
            source="core r24.10 backend_model.cc TritonModel::Create; since 26.06 it has to be in the repository",
-           at=(_strategy, "string_value"), when=lambda path: not path.startswith("/"),
+           models=lambda model: not model.config.HasField("sequence_batching"),
+           at=(partial(_parameter, STRATEGY), "string_value"), when=lambda path: not path.startswith("/"),
            says=f"{STRATEGY} is not an absolute path",
            effect="Triton looks for it in the working folder of the server: Batching library path not found: {item}",
            cure="also name the folder, or name the library batchstrategy.so and put it into the model's folder",
@@ -152,7 +147,8 @@ field_rule("batch-strategy-missing", f"{STRATEGY} names a library that exists",
 
 field_rule("batch-strategy-outside", f"{STRATEGY} is inside the folder of the model",
            source="core r26.06 backend_model.cc TritonModel::Create", since="26.06", severity=Severity.WARNING,
-           at=(_strategy, "string_value"), when=lambda path: path.startswith("/"),
+           models=lambda model: not model.config.HasField("sequence_batching"),
+           at=(partial(_parameter, STRATEGY), "string_value"), when=lambda path: path.startswith("/"),
            says=f"{STRATEGY} names a library by an absolute path",
            effect="Triton refuses it since release 26.06 unless it is in the model's folder: "
                   "Batching library path escapes model repository",

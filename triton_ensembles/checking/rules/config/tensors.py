@@ -23,18 +23,6 @@ def _tensors(model: Model) -> Iterable[tuple[Path, Any]]:
     return (((kind, index), tensor) for kind, index, tensor in tensors(model))
 
 
-def _tensors_of_plans(model: Model) -> Iterable[tuple[Path, Any]]:
-    return _tensors(model) if _is_plan(model) else ()
-
-
-def _tensors_of_others(model: Model) -> Iterable[tuple[Path, Any]]:
-    return () if _is_plan(model) else _tensors(model)
-
-
-def _tensors_without_batching(model: Model) -> Iterable[tuple[Path, Any]]:
-    return _tensors(model) if model.config.max_batch_size == 0 else ()
-
-
 def _is_plan(model: Model) -> bool:
     """Whether it is a TensorRT plan, or its backend is not known, which backend-missing reports."""
     backend = model.backend
@@ -178,7 +166,8 @@ field_rule("format-needs-3-dims", "Only inputs with three dims have FORMAT_NHWC 
 
 field_rule("shape-tensor-without-tensorrt", "Only TensorRT models have shape tensors",
            source="core r24.10 model_config_utils.cc ValidateModelInput, ValidateModelOutput",
-           at=(_tensors_of_others, "is_shape_tensor"), when=lambda tensor: tensor.is_shape_tensor,
+           models=lambda model: not _is_plan(model),
+           at=(_tensors, "is_shape_tensor"), when=lambda tensor: tensor.is_shape_tensor,
            says="{path[0]} '{name}' is a shape tensor, and the model is not a TensorRT plan",
            cure="delete is_shape_tensor",
            bad=python_model(inputs=_SHAPE_TENSOR), good=plan_model(inputs=_SHAPE_TENSOR), good_loads=False,
@@ -186,7 +175,8 @@ field_rule("shape-tensor-without-tensorrt", "Only TensorRT models have shape ten
 
 field_rule("non-linear-format-without-tensorrt", "Only TensorRT models have non-linear formats",
            source="core r24.10 model_config_utils.cc ValidateNonLinearFormatIO",
-           at=(_tensors_of_others, "is_non_linear_format_io"), when=lambda tensor: tensor.is_non_linear_format_io,
+           models=lambda model: not _is_plan(model),
+           at=(_tensors, "is_non_linear_format_io"), when=lambda tensor: tensor.is_non_linear_format_io,
            says="{path[0]} '{name}' has a non-linear format, and the model is not a TensorRT plan",
            cure="delete is_non_linear_format_io",
            bad=python_model(inputs=_NON_LINEAR), good=plan_model(inputs=_NON_LINEAR), good_loads=False,
@@ -194,7 +184,7 @@ field_rule("non-linear-format-without-tensorrt", "Only TensorRT models have non-
 
 field_rule("non-linear-format-needs-3-dims", "A tensor of a non-linear format has three dims",
            source="core r24.10 model_config_utils.cc ValidateNonLinearFormatIO",
-           at=(_tensors_of_plans, "dims"),
+           models=_is_plan, at=(_tensors, "dims"),
            when=lambda tensor: tensor.is_non_linear_format_io and len(tensor.dims) not in (0, 3),
            says="{path[0]} '{name}' has a non-linear format and does not have three dims",
            cure="write three dims without the batch axis",
@@ -202,7 +192,7 @@ field_rule("non-linear-format-needs-3-dims", "A tensor of a non-linear format ha
            good=plan_model(inputs=_NON_LINEAR), good_loads=False, words="Non-linear IO format … requires 3 dims")
 
 field_rule("reshape-empty", "Only a model with batching can reshape a tensor to a scalar",
-           at=(_tensors_without_batching, "reshape"),
+           models=lambda model: model.config.max_batch_size == 0, at=(_tensors, "reshape"),
            when=lambda tensor: tensor.HasField("reshape") and not tensor.reshape.shape,
            says="{path[0]} '{item.name}' is reshaped to a scalar, and the model has no batching",
            cure="write shape: [ 1 ], or delete reshape",

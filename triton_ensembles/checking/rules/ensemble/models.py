@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
-from graphlib import CycleError, TopologicalSorter
 
 from triton_ensembles.checking.completed import may_have_more_tensors
+from triton_ensembles.checking.dataflow import rings
 from triton_ensembles.checking.ensemble_steps import steps, swaps
 from triton_ensembles.checking.examples import SCALE, X, ensemble, io_tensor, step
 from triton_ensembles.checking.field_rule import field_rule
@@ -193,17 +193,7 @@ def ensemble_of_itself(model: Model) -> Iterator[Finding]:
 def _rings(repository: Repository) -> dict[str, list[str]]:
     """Paths from an ensemble to itself by way of its steps, by the first of the names on them; no two share one."""
     graph = {user.folder: [item.message.model_name for item in steps(user)] for user in repository.ensembles}
-    rings: dict[str, list[str]] = {}
-    while True:
-        try:
-            TopologicalSorter(graph).prepare()
-            return rings
-        except CycleError as error:
-            ring = error.args[1][:0:-1]  # each model there is a step of the next, and the last one is the first again
-            start = ring.index(min(ring))
-            rings[ring[start]] = [*ring[start:], *ring[: start + 1]]
-            for name in ring:
-                del graph[name]
+    return {ring[0]: [ring[0], *reversed(ring)] for ring in rings(graph)}
 
 
 # fmt: off

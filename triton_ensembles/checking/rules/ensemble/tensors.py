@@ -1,11 +1,12 @@
 """Types and shapes along the edges of an ensemble's graph: core r24.10 ensemble_utils.cc ValidateTensorConsistency."""
 
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from triton_ensembles.checking.ensemble_steps import Step, steps
+from triton_ensembles.checking.dataflow import Dataflow
+from triton_ensembles.checking.ensemble_steps import steps
 from triton_ensembles.checking.examples import IDENTITY, SCALE, X, ensemble, io_tensor, python_model, step
 from triton_ensembles.checking.rule import Example, Finding, Model, Place, rule, warning
 from triton_ensembles.checking.tensors import VARIABLE, enumerated, same_shape, tensors, type_name
@@ -36,10 +37,6 @@ class Node(NamedTuple):
     @property
     def at(self) -> Place:
         return self.ensemble.at(*self.path)
-
-    @property
-    def data_type(self) -> int:
-        return int(self.tensor.data_type)
 
     @property
     def dims(self) -> list[int]:
@@ -107,7 +104,7 @@ def ensemble_data_type_clash(model: Model) -> Iterator[Finding]:
     seen: set[tuple[str, int, int]] = set()  # several steps may read what one of them declares otherwise
     for name, first, second in edges(model):
         with suppress(UnknownValueError):
-            types = (first.data_type, second.data_type)
+            types = (first.tensor.data_type, second.tensor.data_type)
             if types[0] != types[1] and DataType.TYPE_INVALID not in types and (name, *types) not in seen:
                 seen.add((name, *types))
                 first_type, second_type = map(type_name, types)
@@ -144,10 +141,8 @@ def ensemble_shape_clash(model: Model) -> Iterator[Finding]:
     "A step without batching has a batch axis in the dims of what it reads from an ensemble with batching",
     source="core r24.10 ensemble_scheduler.cc ReshapeTensorDims strips the batch axis when it is 1; "
     "measured on tritonserver 2.51.0",
-    bad=ensemble(
-        step("whole", {"X": "X"}, {"Y": "Y"}), inputs=io_tensor("X", dims="-1, 4"), outputs=io_tensor("Y", dims="-1, 4")
-    ),
-    good=ensemble(step("whole", {"X": "X"}, {"Y": "Y"})),
+    bad=ensemble(_WHOLE, inputs=io_tensor("X", dims="-1, 4"), outputs=io_tensor("Y", dims="-1, 4")),
+    good=ensemble(_WHOLE),
 )
 def ensemble_batch_of_one(model: Model) -> Iterator[Finding]:
     seen: set[str] = set()  # of all tensors of a step that does not batch, the first
@@ -227,16 +222,13 @@ def ensemble_shape_clash_hidden(model: Model) -> Iterator[Finding]:
 def ensemble_decoupled_mix(model: Model) -> Iterator[Finding]:
     cure = "send what the step needs also through the decoupled step"
     labels = {tensor.name: 0 for tensor in model.config.input}
-    lacking = {item.number: set(item.message.input_map.values()) - labels.keys() for item in steps(model)}
-    readers: dict[str, list[Step]] = defaultdict(list)
-    for item in steps(model):
-        for name in lacking[item.number]:
-            readers[name].append(item)
-    ready = deque(item for item in steps(model) if not lacking[item.number])
+    items = {item.number: item for item in steps(model)}
     newest = 0
-    while ready:
-        item = ready.popleft()
-        sources = {labels[name] for name in item.message.input_map.values()}
+    for item in (items[number] for number in Dataflow.of(model).order if number in items):
+        read = set(item.message.input_map.values())
+        if not read <= labels.keys():  # it waits for a cycle, or for what nothing writes
+            continue
+        sources = {labels[name] for name in read}
         if len(sources) > 1:
             message = f"step {item.number} ('{item.message.model_name}') mixes tensors of a decoupled step with others"
             yield Finding(model.at(*item.path), message, cure=cure)
@@ -245,12 +237,7 @@ def ensemble_decoupled_mix(model: Model) -> Iterator[Finding]:
             newest += 1
             label = newest
         for name in item.message.output_map.values():
-            if name not in labels:
-                labels[name] = label
-                for reader in readers[name]:
-                    lacking[reader.number].discard(name)
-                    if not lacking[reader.number]:
-                        ready.append(reader)
+            labels.setdefault(name, label)
     if len({labels[tensor.name] for tensor in model.config.output if tensor.name in labels}) > 1:
         message = "the outputs come from different decoupled steps, or from one and from others"
         yield Finding(model.at("output"), message, cure=cure)

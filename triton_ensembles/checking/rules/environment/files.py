@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from triton_ensembles.checking.packages import WRONG_NUMPY
-from triton_ensembles.checking.recipe_files import packed_files
+from triton_ensembles.checking.recipe_files import environment_files, packed_files
 from triton_ensembles.checking.rule import Destination, Finding, Place, Repository, Server, rule, warning
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.errors import EnsembleError
@@ -73,11 +73,12 @@ def _locked(repository: Repository, spec: EnvironmentSpec) -> dict[str, str] | N
 
 @rule("The environment file asks for numpy", source="python_backend r24.10 triton_python_backend_utils.py imports it")
 def environment_file_without_numpy(repository: Repository) -> Iterator[Finding]:
-    for path, spec, steps in packed_files(repository):
+    for path, spec, environment in packed_files(repository):
         named = {name for name, *_ in _requirements(spec)}
         if "numpy" not in named and "numpy" not in (_locked(repository, spec) or ()) and named <= _WITHOUT_NUMPY:
             message = "this asks for no numpy, and nothing in it brings numpy along"
-            effect = f"the build refuses it, because {most_of(steps)} would not start: No module named 'numpy'"
+            steps = most_of(environment.steps)
+            effect = f"the build refuses it, because {steps} would not start: No module named 'numpy'"
             yield Finding(Place(path), message, effect, "add numpy==1.26.4")
 
 
@@ -143,7 +144,7 @@ def _can_hold(versions: SpecifierSet) -> bool:
 
 @rule("The versions that an environment file asks for agree", source="PEP 440; the build's pip: ResolutionImpossible")
 def environment_file_versions(repository: Repository) -> Iterator[Finding]:
-    for path, spec, _ in packed_files(repository, wheels=True):
+    for path, spec, _ in environment_files(repository):
         together: dict[str, tuple[SpecifierSet, str]] = {}
         for name, versions, text, line in _requirements(spec):
             before, written_before = together.get(name, (SpecifierSet(), ""))
@@ -157,7 +158,7 @@ def environment_file_versions(repository: Repository) -> Iterator[Finding]:
 
 @warning("The packages of an environment file have the same names on PyPI", source="the build also installs from PyPI")
 def environment_file_of_conda(repository: Repository) -> Iterator[Finding]:
-    for path, spec, _ in packed_files(repository, wheels=True):
+    for path, spec, _ in environment_files(repository):
         for package in spec.packages:
             if package.name in _OF_CONDA:
                 pypi_name = _OF_CONDA[package.name]
@@ -170,13 +171,10 @@ def environment_file_of_conda(repository: Repository) -> Iterator[Finding]:
 
 @warning("A recipe leaves out no package that its environment file asks for", source="the build looks for each package")
 def environment_file_excluded(repository: Repository) -> Iterator[Finding]:
-    recipe = repository.recipe.recipe if repository.recipe else None
-    environments = recipe.environments.values() if recipe else ()
-    globs = {tuple(environment.steps): environment.exclude for environment in environments}
-    for path, spec, steps in packed_files(repository):
+    for path, spec, environment in packed_files(repository):
         for name, _, _, line in _requirements(spec):
             module = f"lib/python3.11/site-packages/{re.sub('-', '_', name)}/__init__.py"
-            if pattern := next((glob for glob in globs.get(tuple(steps), ()) if fnmatch(module, glob)), None):
+            if pattern := next((glob for glob in environment.exclude if fnmatch(module, glob)), None):
                 message = f"the recipe leaves out '{name}' by exclude = [\"{pattern}\"]"
                 effect = f"the build refuses it: nothing is left of {name} in the packed environment"
                 yield Finding(Place(path, line), message, effect, "remove the line here, or patterns from exclude")

@@ -4,16 +4,12 @@ import re
 import sys
 from collections.abc import Iterator
 
+from packaging.utils import canonicalize_name
+
 from triton_ensembles.checking.built_for import python_of
-from triton_ensembles.checking.environments import Environment, environment_of, normal_name, reference
+from triton_ensembles.checking.environments import Environment, environment_of, reference
 from triton_ensembles.checking.examples import with_environment
-from triton_ensembles.checking.imported_packages import (
-    PROVIDERS,
-    alternatives,
-    effect_without,
-    imported,
-    standard_library,
-)
+from triton_ensembles.checking.imported_packages import PROVIDERS, effect_without, imported, standard_library
 from triton_ensembles.checking.packages import Packages, packages_of
 from triton_ensembles.checking.recipe_files import environment_files, packed_files
 from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Repository, Severity, note, rule, warning
@@ -40,7 +36,7 @@ def environment_import_missing(model: Model, destination: Destination) -> Iterat
     assert where is not None
     python, _ = python_of(model.repository, destination)
     for file, missing in imported(model):
-        if not any(_has(where, name, python) for name in alternatives(missing)):
+        if not any(_has(where, name, python) for name in missing.alternatives):
             provider = PROVIDERS.get(missing.package, missing.package)
             meant = nearest(missing.package, where.modules)
             message = f"the environment '{where.path}' has no package '{missing.package}'"
@@ -72,16 +68,16 @@ _COMPILED_IN = frozenset(
 
 @note("The environment file names what the steps' model.py import", source="envs/*.yml of the recipe")
 def environment_import_unnamed(repository: Repository) -> Iterator[Finding]:
-    for path, spec, steps in environment_files(repository):
-        named = {normal_name(package.name) for package in spec.packages}
-        named |= {normal_name(re.split(r"[^A-Za-z0-9._-]", text.strip(), maxsplit=1)[0]) for text in spec.pip_packages}
-        for step in steps:
+    for path, spec, environment in environment_files(repository):
+        of_pip = (re.split(r"[^A-Za-z0-9._-]", text.strip(), maxsplit=1)[0] for text in spec.pip_packages)
+        named = set(map(canonicalize_name, (*(package.name for package in spec.packages), *of_pip)))
+        for step in environment.steps:
             model = repository.model(step)
             for file, unnamed in imported(model) if model else ():
                 if unnamed.instead_of:  # the environment need not have it
                     continue
                 provider = PROVIDERS.get(unnamed.package, unnamed.package)
-                names = {normal_name(unnamed.package), normal_name(provider)}
+                names = {canonicalize_name(unnamed.package), canonicalize_name(provider)}
                 # onnxruntime-gpu has onnxruntime, python-slugify slugify, and pytorch torch.
                 known = any(name in other or other in name for name in names for other in named)
                 if unnamed.package not in standard_library() and unnamed.package != "numpy" and not known:
@@ -95,12 +91,11 @@ def environment_import_unnamed(repository: Repository) -> Iterator[Finding]:
 )
 def environment_file_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
-    for path, spec, steps in packed_files(repository) if image and image.python else ():
+    for path, spec, environment in packed_files(repository) if image and image.python else ():
         if spec.python and image and spec.python != image.python:
             message = (
                 f"this requires Python {spec.python}, and the stub of Triton {image.release} is for {image.python}"
             )
-            effect = (
-                f"{' and '.join(steps[:5])} start in this image only with a stub for Python {spec.python} of their own"
-            )
+            steps = " and ".join(environment.steps[:5])
+            effect = f"{steps} start in this image only with a stub for Python {spec.python} of their own"
             yield Finding(Place(path), message, effect, f"write python={image.python}")

@@ -14,18 +14,7 @@ from triton_ensembles.checking.environments import (
     used_environments,
 )
 from triton_ensembles.checking.examples import IDENTITY, parameter, python_model, with_environment
-from triton_ensembles.checking.rule import (
-    Destination,
-    Example,
-    Finding,
-    Model,
-    Repository,
-    Server,
-    Severity,
-    note,
-    rule,
-    warning,
-)
+from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Repository, Server, note, rule, warning
 from triton_ensembles.checking.sagemaker import is_packed
 from triton_ensembles.ground.spelling import nearest
 
@@ -58,8 +47,9 @@ def environment_missing(model: Model) -> Iterator[Finding]:
     yield Finding(model.at(*_PLACE), f"there is no file or folder '{named.path or '.'}' in the repository", cure=cure)
 
 
-def _located(id: str, title: str, bad: str, location: Location, says: str, effect: str = "", **about: Any) -> None:
-    @rule(title, id=id, bad=_parameter(bad), words=_NOT_FOUND, **about)
+def _located(
+    id: str, title: str, bad: str, location: Location, says: str, effect: str = "", make: Any = rule, **about: Any
+) -> None:
     def find(model: Model) -> Iterator[Finding]:
         named = reference(model)
         if named and named.location is location:
@@ -67,6 +57,8 @@ def _located(id: str, title: str, bad: str, location: Location, says: str, effec
             dollars = " (with two $ signs)" if "TRITON_MODEL" in named.written else ""
             cure = f'put it into the model\'s folder, and write string_value: "{MODEL_FOLDER}/{name}"{dollars}'
             yield Finding(model.at(*_PLACE), says.format(named.written[:100]), effect, cure)
+
+    make(title, id=id, bad=_parameter(bad), words=_NOT_FOUND, **about)(find)
 
 
 # fmt: off
@@ -78,7 +70,7 @@ _located("environment-relative", f"{PARAMETER} begins with {MODEL_FOLDER}",
          source="python_backend r24.10 python_be.cc: nothing else is replaced; server #8290")
 _located("environment-absolute", f"{PARAMETER} is not an absolute path",
          "/opt/no/such/missing_env.tar.gz", Location.ABSOLUTE, "'{}' is an absolute path",
-         f"Triton refuses it unless the image has this file: {_NOT_FOUND}", severity=Severity.WARNING)
+         f"Triton refuses it unless the image has this file: {_NOT_FOUND}", warning)
 # fmt: on
 
 

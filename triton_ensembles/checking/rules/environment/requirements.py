@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
 
 from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.built_for import python_of
-from triton_ensembles.checking.environments import Environment, normal_name, place_in, used_environments
+from triton_ensembles.checking.environments import Environment, place_in, used_environments
 from triton_ensembles.checking.examples import with_environment
 from triton_ensembles.checking.packages import used_packages
 from triton_ensembles.checking.rule import Destination, Finding, Repository, warning
@@ -30,7 +31,7 @@ def environment_requirement(repository: Repository, destination: Destination) ->
     for packed in (*used_environments(repository), *used_packages(repository)):
         python = next(iter(packed.pythons), python_of(repository, destination)[0])
         for path, requirement in _requirements(packed):
-            installed = packed.versions.get(normal_name(requirement.name))
+            installed = packed.versions.get(canonicalize_name(requirement.name))
             try:
                 fits = not installed or requirement.specifier.contains(installed, prereleases=True)
                 applies = not requirement.marker or requirement.marker.evaluate({"python_version": python, "extra": ""})

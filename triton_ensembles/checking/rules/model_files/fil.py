@@ -6,7 +6,7 @@ from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.examples import io_tensor, parameter, python_model
 from triton_ensembles.checking.rule import Example, Finding, Model, Server, rule
 from triton_ensembles.checking.tensors import type_name
-from triton_ensembles.ground.spelling import choices, listed, nearest
+from triton_ensembles.ground.spelling import choices, listed, suggestion
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "fil_backend r24.10 serialization.h string_to_serialization, model.h model_file, predict"
@@ -34,10 +34,9 @@ GOOD = _example()
 @rule("The model_type of a FIL model is one that the backend knows", bad=_example("xgb_json"))
 def fil_model_type(model: Model) -> Iterator[Finding]:
     if model.backend.name == "fil" and (type := _type(model)) not in _FILES:
-        meant = nearest(type, _FILES)
         message = f"'{type}' is no {_TYPE} of the FIL backend"
         effect = f"Triton refuses it: {type} not recognized as a valid serialization format."
-        cure = f'write string_value: "{meant}"' if meant else f"it is one of {choices(_FILES)}"
+        cure = suggestion(type, _FILES, 'write string_value: "{}"') or f"it is one of {choices(_FILES)}"
         yield Finding(model.at("parameters", _TYPE, "value", "string_value"), message, effect, cure)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import Kind, join
-from triton_ensembles.checking.examples import IDENTITY, ONNX_IDENTITY, python_model
+from triton_ensembles.checking.examples import IDENTITY, onnx_model, python_model
 from triton_ensembles.checking.loaded_files import ONNX_IN_FOLDER, file_of, loaded_files
 from triton_ensembles.checking.rule import Example, Finding, Model, rule, warning
 
@@ -12,7 +12,6 @@ _POINTER = (
     "version https://git-lfs.github.com/spec/v1\n"
     "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
 )
-_ONNX = python_model(backend='backend: "onnxruntime"')
 # Backends that certainly read the file that core looks for. Others may have a use of their own for it.
 _READING = frozenset({"onnxruntime", "pytorch", "tensorflow", "tensorrt", "openvino", "dali", "fil", "python"})
 _FOLDERS = frozenset({"onnxruntime", "openvino", "tensorflow", "fil"})  # those that also load a folder
@@ -23,8 +22,8 @@ _MOST_SMALL_FILES = 1000  # of a model, in which pointers are looked for
 
 @rule(
     "A model file is what its backend loads",
-    bad=Example(_ONNX, {"1/model.onnx": _POINTER}),
-    good=Example(_ONNX, {"1/model.onnx": ONNX_IDENTITY}),
+    bad=onnx_model(file=_POINTER),
+    good=onnx_model(),
     words="cannot load model.onnx",
 )
 def model_file_broken(model: Model) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from triton_ensembles.checking.loaded_files import files_read
 from triton_ensembles.checking.model_files.file import ModelFile
 from triton_ensembles.checking.rule import Example, Finding, Model, Server, rule, warning
 from triton_ensembles.checking.tensors import dims_of, same_shape
-from triton_ensembles.ground.spelling import listed, nearest
+from triton_ensembles.ground.spelling import listed, nearest, suggestion
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "tensorflow_backend r24.10 tensorflow.cc graphdef::ValidateTRITONTFModel: any Placeholder may be an input"
@@ -32,9 +32,8 @@ def graphdef_tensor_name(model: Model) -> Iterator[Finding]:
         for number, tensor in enumerate(model.config.input):
             place, name = model.at("input", number, "name"), tensor.name
             if name and name not in types:
-                meant = nearest(name, types)
                 effect = f"Triton does not load the model: unexpected inference input '{name}'"
-                cure = f'write name: "{meant}"' if meant else "write the names of its placeholders"
+                cure = suggestion(name, types, 'write name: "{}"') or "write the names of its placeholders"
                 yield Finding(place, f"{path} has no placeholder '{name}'; it has {listed(types)}", effect, cure)
             elif name and types[name] not in ("", _type(tensor.data_type)) and _type(tensor.data_type):
                 message = f"input '{name}' is {_type(tensor.data_type)} here and {types[name]} in {path}"

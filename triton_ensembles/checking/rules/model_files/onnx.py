@@ -7,36 +7,28 @@ from typing import Any
 from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.checking.built_for import artifacts, fact
 from triton_ensembles.checking.completed import completed_config
-from triton_ensembles.checking.examples import ONNX_EXTERNAL, ONNX_IDENTITY, ONNX_LICENSED, X, io_tensor, python_model
+from triton_ensembles.checking.examples import ONNX_EXTERNAL, ONNX_LICENSED, io_tensor, onnx_model
 from triton_ensembles.checking.loaded_files import file_of, loaded_files
 from triton_ensembles.checking.model_files.file import ModelFile, ModelTensor
-from triton_ensembles.checking.rule import Example, Finding, Model, note, rule, warning
+from triton_ensembles.checking.rule import Finding, Model, note, rule, warning
 from triton_ensembles.checking.tensors import dims_of, same_shape, sequence_inputs
 from triton_ensembles.ground.spelling import listed, nearest
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "onnxruntime_backend r24.10 onnxruntime.cc ValidateInputs, ValidateOutputs, onnxruntime_utils.cc"
+GOOD = onnx_model()
 
 
-def _example(inputs: str = X, file: str = ONNX_IDENTITY) -> Example:
-    config = python_model(inputs=inputs, backend='backend: "onnxruntime"')
-    return Example(config, {"1/model.onnx": file})
-
-
-GOOD = _example()
-
-
-@rule("A config has the inputs and outputs of its ONNX file", bad=_example(io_tensor("x")), words='has input "x"')
+@rule("A config has the inputs and outputs of its ONNX file", bad=onnx_model(io_tensor("x")), words='has input "x"')
 def onnx_tensor_name(model: Model) -> Iterator[Finding]:
     for path, file in _files(model):
         for kind, declared, in_file in _sides(model, file):
             known = {tensor.name for tensor in in_file}
             for number, tensor in enumerate(declared):
                 if tensor.name not in known | file.names and tensor.name:
-                    meant = nearest(tensor.name, known - {written.name for written in declared}) or nearest(
-                        tensor.name, known
-                    )
+                    unused = known - {written.name for written in declared}
+                    meant = nearest(tensor.name, unused) or nearest(tensor.name, known)
                     message = f"{path} has no {kind} '{tensor.name}'; it has {listed(known) or 'none'}"
                     effect = f"Triton does not load the model: unexpected inference {kind} '{tensor.name}'"
                     cure = f'write name: "{meant}"' if meant else "write the names that the file has"
@@ -53,7 +45,7 @@ def onnx_tensor_name(model: Model) -> Iterator[Finding]:
 
 @rule(
     "Tensors have the same types in the config and in the ONNX file",
-    bad=_example(io_tensor("X", "INT64")),
+    bad=onnx_model(io_tensor("X", "INT64")),
     words="is TYPE_INT64 in the config, but TYPE_FP32 in the file",
 )
 def onnx_tensor_type(model: Model) -> Iterator[Finding]:
@@ -69,7 +61,7 @@ def onnx_tensor_type(model: Model) -> Iterator[Finding]:
 
 @rule(
     "Tensors have shapes in the config that agree with the ONNX file",
-    bad=_example(io_tensor("X", dims="5")),
+    bad=onnx_model(io_tensor("X", dims="5")),
     words="in the config, but …in the file",
 )
 def onnx_tensor_dims(model: Model) -> Iterator[Finding]:
@@ -114,7 +106,7 @@ def onnx_completion(model: Model) -> Iterator[Finding]:
         yield Finding(model.at("max_batch_size"), message, effect, cure)
 
 
-@warning("No axis is of any size in the config that the ONNX file fixes", bad=_example(io_tensor("X", dims="-1")))
+@warning("No axis is of any size in the config that the ONNX file fixes", bad=onnx_model(io_tensor("X", dims="-1")))
 def onnx_tensor_dims_fixed(model: Model) -> Iterator[Finding]:
     for path, file in _files(model):
         for kind, number, written, tensor in _pairs(model, file):
@@ -130,7 +122,7 @@ def onnx_tensor_dims_fixed(model: Model) -> Iterator[Finding]:
 @rule(
     "The files with the weights of an ONNX file are beside it, and long enough",
     source="onnx docs, ExternalData.md: a location is relative to the folder of the ONNX file",
-    bad=_example(file=ONNX_EXTERNAL),
+    bad=onnx_model(file=ONNX_EXTERNAL),
     words="cannot load model.onnx",
 )
 def onnx_external_data(model: Model) -> Iterator[Finding]:
@@ -157,7 +149,7 @@ def onnx_external_data(model: Model) -> Iterator[Finding]:
 @note(
     "An ONNX file whose metadata name a license is used as that license says",
     source="onnx/onnx.proto3 ModelProto.metadata_props; exporters such as that of YOLOv5 write a license there",
-    bad=_example(file=ONNX_LICENSED),
+    bad=onnx_model(file=ONNX_LICENSED),
 )
 def onnx_license(model: Model) -> Iterator[Finding]:
     licenses = {path: file.license for path, file in _onnx_files(model) if file.license} or {

@@ -2,31 +2,25 @@
 
 from collections.abc import Iterator
 
-from triton_ensembles.checking.examples import ONNX_IDENTITY, python_model
+from triton_ensembles.checking.examples import ONNX_IDENTITY, onnx_model
 from triton_ensembles.checking.loaded_files import files_read
 from triton_ensembles.checking.model_files.file import ModelFile
 from triton_ensembles.checking.model_files.onnx_operators import first_opset, is_operator, operators
-from triton_ensembles.checking.rule import Destination, Example, Finding, Model, rule
-from triton_ensembles.ground.spelling import nearest
+from triton_ensembles.checking.rule import Destination, Finding, Model, rule
+from triton_ensembles.ground.spelling import suggestion
 from triton_ensembles.triton.releases import OnnxLimits, image_of, onnx_limits, releases
 
 SOURCE = "ONNX Runtime model_load_utils.h ValidateOpsetForDomain, model.cc; measured on 1.12 to 1.27: onnxruntime.csv"
 # Domains of which ONNX Runtime, or one of its execution providers, has operators: which ones, is not looked at.
 _BUILT_IN = ("", "ai.onnx.ml", "trt.plugins")
 _BUILT_IN_BELOW = ("ai.onnx.training", "ai.onnx.preview", "com.microsoft", "com.ms.", "org.pytorch.aten")
-
-
-def _example(file: str = ONNX_IDENTITY) -> Example:
-    return Example(python_model(backend='backend: "onnxruntime"'), {"1/model.onnx": file})
-
-
-GOOD = _example()
+GOOD = onnx_model()
 
 
 @rule(
     "ONNX Runtime has the operators of an ONNX file",
     source="ONNX Runtime graph.cc VerifyNodeAndOpMatch; measured on 1.17 to 1.31",
-    bad=_example(ONNX_IDENTITY.replace("Identity", "Identify")),
+    bad=onnx_model(file=ONNX_IDENTITY.replace("Identity", "Identify")),
     words="cannot load model.onnx",
 )
 def onnx_operator_unknown(model: Model) -> Iterator[Finding]:
@@ -53,13 +47,13 @@ def _cure(name: str, opset: int) -> str:
         return f"export it with opset {first} or later"
     if first:
         return "export it again with the opset that it should have"
-    meant = nearest(name, operators())
-    return f"did you mean {meant}?" if meant else "export it again, or write it as a function of the model"
+    meant = suggestion(name, operators(), "did you mean {}?")
+    return meant or "export it again, or write it as a function of the model"
 
 
 @rule(
     "The ONNX Runtime of the image is new enough for an ONNX file",
-    bad=_example(ONNX_IDENTITY.replace("\x10\r", "\x10\x63")),
+    bad=onnx_model(file=ONNX_IDENTITY.replace("\x10\r", "\x10\x63")),
     words="cannot load model.onnx",
     destination=Destination(image="24.09"),
 )

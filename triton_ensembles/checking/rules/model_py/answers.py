@@ -2,8 +2,7 @@
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import Enum
+from typing import NamedTuple
 
 from triton_ensembles.checking.python.bindings import value_of
 from triton_ensembles.checking.python.examples import EXECUTE_LINE, LOOP, class_model
@@ -22,36 +21,20 @@ _LARGEST = 1 << 63  # Python refuses to print numbers of thousands of digits
 _DEEPEST = 3  # names that lead to names
 
 
-class Form(Enum):
-    """A form of what execute returns, as Triton distinguishes them."""
+class Returned(NamedTuple):
+    """What execute certainly returns, in the words of a sentence, and what Triton says about it."""
 
-    LIST = "a list that may have responses"
-    EMPTY_LIST = "an empty list"
-    LIST_OF_OTHERS = "a list with something else"
-    LIST_OF_NONE = "a list with None"
-    NONE = "None, from a helper"
-    OTHER = "anything else"
-
-
-@dataclass(frozen=True)
-class Returned:
-    """The certain form of what execute returns, and the words for it in a sentence."""
-
-    form: Form
     words: str
+    complaint: str = "Expected a list in the execute return"
+    is_none: bool = False  # what a helper returns
 
 
-_LIST = Returned(Form.LIST, "a list")
-_EMPTY_LIST = Returned(Form.EMPTY_LIST, "an empty list")
-_LIST_OF_NONE = Returned(Form.LIST_OF_NONE, "a list with None in place of a response")
 _UNANSWERED = "nobody answers it, and clients wait until their time is over"
-_COMPLAINTS = {
-    Form.EMPTY_LIST: "Number of InferenceResponse objects do not match the number of InferenceRequest objects",
-    Form.LIST_OF_OTHERS: "Expected an 'InferenceResponse' object in the execute function return list",
-    Form.LIST_OF_NONE: _UNANSWERED,
-    Form.NONE: _UNANSWERED,
-    Form.OTHER: "Expected a list in the execute return",
-}
+_LIST = Returned("a list", "")  # which may have responses
+_EMPTY_LIST = Returned(
+    "an empty list", "Number of InferenceResponse objects do not match the number of InferenceRequest objects"
+)
+_LIST_OF_NONE = Returned("a list with None in place of a response", _UNANSWERED)
 
 
 @rule(
@@ -93,7 +76,7 @@ def model_py_returns_no_list(model: Model, destination: Destination) -> Iterator
     for file, execute in executes(model):
         for node in own_nodes(execute):
             returned = _returned_by(file, execute, node)
-            if returned is None or returned.form is (Form.NONE if decoupled else Form.LIST):
+            if returned is None or (returned.is_none if decoupled else returned is _LIST):
                 continue
             if returned is _EMPTY_LIST and may_end_before(execute, node):
                 continue  # it may be for no requests at all
@@ -102,10 +85,10 @@ def model_py_returns_no_list(model: Model, destination: Destination) -> Iterator
                 complaint = "the execute function must return None"
                 cure = "send the responses with request.get_response_sender(), and return nothing"
             else:
-                if returned.form in (Form.NONE, Form.LIST_OF_NONE) and gives_away(model, file, execute):
+                if returned.complaint == _UNANSWERED and gives_away(model, file, execute):
                     continue
                 message = f"execute returns {returned.words}"
-                complaint = _COMPLAINTS[returned.form]
+                complaint = returned.complaint
                 cure = "return a list with one InferenceResponse for each request"
             yield Finding(file.place(node), message, f"{When.REQUEST.effect}: {complaint}", cure)
             break
@@ -121,7 +104,7 @@ def _is_of_none(file: PythonFile, node: ast.expr | None) -> bool:
 
 def _returned_by(file: PythonFile, execute: Function, node: ast.AST) -> Returned | None:
     if isinstance(node, ast.Yield | ast.YieldFrom):
-        return Returned(Form.OTHER, "a generator, because it has yield")
+        return Returned("a generator, because it has yield")
     if isinstance(node, ast.Return) and node.value is not None and flow_of(file).when(node) is When.REQUEST:
         return _returned(file, execute, node.value)
     return None
@@ -139,22 +122,22 @@ def _returned(file: PythonFile, execute: Function, value: ast.expr, depth: int =
     if isinstance(value, ast.Constant):
         is_long = isinstance(value.value, int) and abs(value.value) >= _LARGEST
         words = f"a constant, {'a number' if is_long else repr(value.value)[:40]}"
-        return None if value.value is None else Returned(Form.OTHER, words)
+        return None if value.value is None else Returned(words)
     if isinstance(value, ast.Call):
         name = file.full_name(value.func)
         helper = flow_of(file).helper(value)
         if isinstance(helper, ast.FunctionDef) and gives_none(helper):
             words = f"None, which is all that {helper.name} returns: None in place of a response"
-            return Returned(Form.NONE, words)
+            return Returned(words, _UNANSWERED, is_none=True)
         if name in ("tuple", "dict", "set", "map", "filter", "zip", "iter") and name not in file.names:
-            return Returned(Form.OTHER, f"what {name}() makes")
+            return Returned(f"what {name}() makes")
         if name == "list" and not value.args:
             return _EMPTY_LIST
     kind = types_of(file).kind(value)
     if kind is None or kind is Kind.NONE:
         return None
     words = {Kind.RESPONSE: "one InferenceResponse", Kind.TENSOR: "a tensor"}.get(kind, kind)
-    return _LIST if kind is Kind.LIST else Returned(Form.OTHER, words)
+    return _LIST if kind is Kind.LIST else Returned(words)
 
 
 def _returned_name(file: PythonFile, execute: Function, name: ast.Name, depth: int) -> Returned | None:
@@ -164,7 +147,7 @@ def _returned_name(file: PythonFile, execute: Function, name: ast.Name, depth: i
     assignment = flow.parents.get(stores[0]) if len(stores) == 1 else None
     if not isinstance(assignment, ast.Assign) or assignment.targets != stores or depth == _DEEPEST:
         is_response = types_of(file).kind(name) is Kind.RESPONSE  # one of several bindings
-        return Returned(Form.OTHER, "one InferenceResponse") if is_response else None
+        return Returned("one InferenceResponse") if is_response else None
     returned = _returned(file, execute, assignment.value, depth + 1)
     # An empty list is filled by whatever else happens to it.
     return _filled(file, uses) if returned is _EMPTY_LIST and len(uses) > 2 else returned
@@ -204,4 +187,5 @@ def _list_with(file: PythonFile, element: ast.expr) -> Returned:
         if kind in (None, Kind.RESPONSE, Kind.NONE):
             return _LIST
         words = kind
-    return Returned(Form.LIST_OF_OTHERS, f"a list with {words} in place of a response")
+    complaint = "Expected an 'InferenceResponse' object in the execute function return list"
+    return Returned(f"a list with {words} in place of a response", complaint)

@@ -13,7 +13,7 @@ from triton_ensembles.checking.python.types import types_of
 from triton_ensembles.checking.python.values import texts_of
 from triton_ensembles.checking.rule import Destination, Finding, Model, Repository, Severity, rule
 from triton_ensembles.checking.sagemaker import for_sagemaker
-from triton_ensembles.ground.spelling import listed, nearest
+from triton_ensembles.ground.spelling import listed, suggestion
 from triton_ensembles.triton.backends import STUB_BRANCHES
 from triton_ensembles.triton.releases import image_of, version
 
@@ -78,9 +78,9 @@ def _of_keywords(call: ast.Call, function: str, known: frozenset[str], error: st
     unknown = next((keyword.arg for keyword in call.keywords if keyword.arg and keyword.arg not in known), None)
     if unknown is None:
         return None
-    meant = nearest(unknown, known)
-    cure = f"it takes {listed(known)}" if known else "give its arguments without names"
-    return Misuse(f"{function} has no argument called '{unknown}'", error, f"write {meant}=" if meant else cure)
+    usual = f"it takes {listed(known)}" if known else "give its arguments without names"
+    cure = suggestion(unknown, known, "write {}=") or usual
+    return Misuse(f"{function} has no argument called '{unknown}'", error, cure)
 
 
 def _of_class(file: PythonFile, call: ast.Call, name: str) -> Misuse | None:
@@ -218,9 +218,9 @@ def model_py_called_model(repositories: tuple[Repository, ...], destination: Des
                 continue
             for name in texts_of(file, argument(call, 4, "model_name")) or ():
                 if name not in known and flow_of(file).when(call, loops_run=True) is not When.PERHAPS:
-                    meant = nearest(name, known)
+                    meant = suggestion(name, known)
                     message = f"this calls the model '{name}', which is not in the repository"
                     effect = f"the request fails, unless another repository has it: Model '{name}' is not ready"
-                    cure = f"did you mean '{meant}'?" if meant else "add the model, or correct the name"
                     severity = None if meant else Severity.WARNING
+                    cure = meant or "add the model, or correct the name"
                     yield Finding(file.place(call), message, effect, cure, severity)

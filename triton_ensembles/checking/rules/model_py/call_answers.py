@@ -5,14 +5,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.checking.python.examples import ROUTER, router
 from triton_ensembles.checking.python.flow import flow_of
-from triton_ensembles.checking.python.model_calls import (
-    ModelCall,
-    elements_of,
-    executions,
-    known_calls,
-    model_calls,
-    requested_outputs,
-)
+from triton_ensembles.checking.python.model_calls import ModelCall, elements_of, known_calls, model_calls
 from triton_ensembles.checking.python.nodes import argument, hides_arguments, method_of
 from triton_ensembles.checking.python.source import UTILS
 from triton_ensembles.checking.python.values import texts_of
@@ -38,7 +31,7 @@ GOOD = router()
 def model_call_answer(model: Model) -> Iterator[Finding]:
     outputs = {call.node: {tensor.name for tensor in callee.config.output} for call, callee in known_calls(model)}
     for call in model_calls(model):
-        known = {name for _, name in requested_outputs(call)}
+        known = {name for _, name in call.requested_outputs()}
         if known - outputs.get(call.node, known):  # model-call-output
             continue
         requested = elements_of(call.file, argument(call.node, 3, "requested_output_names"))
@@ -63,7 +56,7 @@ def model_call_decoupled(model: Model) -> Iterator[Finding]:
     for call, callee in known_calls(model):
         if not callee.config.model_transaction_policy.decoupled:
             continue
-        for execution in executions(call):
+        for execution in call.executions():
             if argument(execution, 0, "decoupled") is None and not hides_arguments(execution):
                 message = f"the model '{callee.name}' is decoupled: it answers with any number of responses"
                 effect = f"the call answers with an error: Model {callee.name} is using the decoupled"
@@ -75,7 +68,7 @@ def model_call_decoupled(model: Model) -> Iterator[Finding]:
 def model_call_awaited(model: Model) -> Iterator[Finding]:
     for call in model_calls(model):
         flow = flow_of(call.file)
-        for execution in executions(call):
+        for execution in call.executions():
             if method_of(execution) != "async_exec":
                 continue
             function = flow.function(execution)
@@ -98,7 +91,7 @@ def model_call_awaited(model: Model) -> Iterator[Finding]:
 def model_call_early(model: Model) -> Iterator[Finding]:
     for call in model_calls(model):
         flow = flow_of(call.file)
-        for execution in executions(call):
+        for execution in call.executions():
             function = flow.function(execution)
             if function is not None and function is flow.method("initialize") and flow.when(execution).is_certain:
                 message = "this calls a model in initialize"
@@ -109,7 +102,7 @@ def _is_answer(call: ModelCall, node: ast.expr | None) -> bool:
     """Whether ``node`` is the response to the call."""
     value = call.value(node)
     value = value.value if isinstance(value, ast.Await) else value
-    return any(value is execution for execution in executions(call))
+    return any(value is execution for execution in call.executions())
 
 
 def _is_read(call: ModelCall, execution: ast.Call) -> bool:

@@ -4,19 +4,12 @@ import ast
 from collections.abc import Iterator
 
 from triton_ensembles.checking.python.examples import router
-from triton_ensembles.checking.python.model_calls import (
-    ModelCall,
-    callees,
-    elements_of,
-    known_calls,
-    model_calls,
-    requested_outputs,
-)
+from triton_ensembles.checking.python.model_calls import ModelCall, callees, elements_of, known_calls, model_calls
 from triton_ensembles.checking.python.nodes import argument, hides_arguments, method_of
 from triton_ensembles.checking.python.source import UTILS
 from triton_ensembles.checking.python.types import types_of
 from triton_ensembles.checking.rule import Finding, Model, rule
-from triton_ensembles.ground.spelling import listed, nearest
+from triton_ensembles.ground.spelling import listed, suggestion
 from triton_ensembles.triton.model_config import datatype_of
 
 SOURCE = "python_backend r24.10 request_executor.cc, core r24.10 infer_request.cc; measured on 2.51.0"
@@ -46,8 +39,7 @@ def _tensors(call: ModelCall) -> list[tuple[ast.expr, str, str]] | None:
 
 
 def _meant(name: str, known: set[str]) -> str:
-    meant = nearest(name, known)
-    return f"did you mean '{meant}'?" if meant else f"it has {listed(known)}"
+    return suggestion(name, known) or f"it has {listed(known)}"
 
 
 @rule("A model.py does not call itself", bad=router('model_name="scaler"', 'model_name="router"', folder="router"))
@@ -112,7 +104,7 @@ def model_call_type(model: Model) -> Iterator[Finding]:
 def model_call_output(model: Model) -> Iterator[Finding]:
     for call, callee in known_calls(model):
         known = {tensor.name for tensor in callee.config.output}
-        for node, name in requested_outputs(call):
+        for node, name in call.requested_outputs():
             if name not in known:
                 message = f"the model '{callee.name}' has no output '{name}'"
                 effect = f"{_LOADS}unexpected inference output '{name}' for model '{callee.name}'"

@@ -13,7 +13,8 @@ from triton_ensembles.checking.python.tensor_names import completed_names, needs
 from triton_ensembles.checking.python.types import types_of
 from triton_ensembles.checking.python.values import text_of, texts_of
 from triton_ensembles.checking.rule import Finding, Model, rule
-from triton_ensembles.ground.spelling import listed, nearest, only_near
+from triton_ensembles.checking.tensors import ELEMENT_BYTES
+from triton_ensembles.ground.spelling import listed, nearest, only_near, suggestion
 from triton_ensembles.triton.model_config import ModelConfig
 
 SOURCE = "python_backend r24.10 src/python_be.cc; core r24.10 ModelConfigToJson; measured on 2.51.0"
@@ -31,10 +32,7 @@ _USUAL = {
     "value": "string_value",
 }
 _IMPORT = "import json\n\n\n"
-_TYPES = frozenset(
-    {"TYPE_BOOL", "TYPE_FP16", "TYPE_FP32", "TYPE_FP64", "TYPE_STRING"}
-    | {f"TYPE_{sign}INT{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)}
-)
+_TYPES = {*ELEMENT_BYTES, "TYPE_STRING"} - {"TYPE_BF16"}
 
 
 @rule(
@@ -132,10 +130,9 @@ def model_py_output_config(model: Model) -> Iterator[Finding]:
                 continue
             for name in texts_of(file, argument(call, 1, "name")) or ():
                 if name not in known | completed:
-                    meant = nearest(name, known)
                     message = f"the config has no output '{name}'; it has {listed(known)}"
                     effect = f"{when.effect}: TypeError: 'NoneType' object is not subscriptable"
-                    cure = f"did you mean '{meant}'?" if meant else "write one of these names"
+                    cure = suggestion(name, known) or "write one of these names"
                     edits = file.renamed(argument(call, 1, "name"), name, only_near(name, known))
                     yield Finding(file.place(call), message, effect, cure, edits=edits)
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from triton_ensembles.checking.python.examples import EXECUTE, class_model, initializing
 from triton_ensembles.checking.python.expected import is_expected
 from triton_ensembles.checking.python.flow import CLASS, When, flow_of
-from triton_ensembles.checking.python.nodes import Function, hides_arguments, is_changed, is_name, positional
+from triton_ensembles.checking.python.nodes import Function, hides_arguments, is_changed, is_name, positional, takes
 from triton_ensembles.checking.python.scope import may_bind
 from triton_ensembles.checking.python.source import PythonFile, every_file, model_files
 from triton_ensembles.checking.rule import Finding, Model, rule, warning
-from triton_ensembles.ground.spelling import nearest
+from triton_ensembles.ground.spelling import nearest, suggestion
 
 SOURCE = 'python_backend r24.10 src/pb_stub.cc: hasattr(model_instance_, "initialize"); measured on 2.51.0'
 GOOD = class_model()
@@ -55,8 +55,7 @@ def model_py_attribute(model: Model) -> Iterator[Finding]:
         misspelt = dict(_misspelt(file))
         for node in _unset(file, set(misspelt)):
             message = f"nothing sets self.{node.attr}"
-            meant = nearest(node.attr, _own_names(file))
-            cure = f"did you mean self.{meant}?" if meant else "set it in initialize"
+            cure = suggestion(node.attr, _own_names(file), "did you mean self.{}?") or "set it in initialize"
             setter = next((method for method in misspelt if _sets(method, node.attr)), None)
             if setter:
                 message += f" but {setter.name}, which nothing calls"
@@ -76,7 +75,8 @@ def model_py_helper_arguments(model: Model) -> Iterator[Finding]:
         for call, _ in file.calls():
             helper = flow.helper(call)
             is_method = isinstance(call.func, ast.Attribute)
-            if helper is None or _fits(helper, call, int(is_method)):
+            named = {keyword.arg for keyword in call.keywords if keyword.arg}
+            if helper is None or hides_arguments(call) or takes(helper, len(call.args) + is_method, named):
                 continue
             when = flow.when(call, loops_run=True)
             if when.is_certain and not is_expected(file, call):
@@ -84,24 +84,6 @@ def model_py_helper_arguments(model: Model) -> Iterator[Finding]:
                 message = f"{helper.name} (line {helper.lineno}) does not take these arguments"
                 cure = "write self as its first argument" if lacks_self else "correct the call, or what it takes"
                 yield Finding(file.place(call), message, f"{when.effect}: TypeError", cure)
-
-
-def _fits(function: Function, call: ast.Call, own: int) -> bool:
-    """Whether a call gives a function what it takes, beside ``own`` arguments; true where ``*`` or ``**`` hide it."""
-    if hides_arguments(call):
-        return True
-    signature, names = function.args, positional(function)
-    count = len(call.args) + own
-    if count > len(names) and signature.vararg is None:
-        return False
-    keywords = {keyword.arg for keyword in call.keywords if keyword.arg}
-    by_name = {*names[max(count, len(signature.posonlyargs)) :], *(parameter.arg for parameter in signature.kwonlyargs)}
-    if keywords - by_name and signature.kwarg is None:
-        return False
-    required = names[: len(names) - len(signature.defaults)][count:]
-    keyword_only = zip(signature.kwonlyargs, signature.kw_defaults, strict=True)
-    required += [parameter.arg for parameter, default in keyword_only if default is None]
-    return set(required) <= keywords
 
 
 @rule(

@@ -15,7 +15,7 @@ from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.execute import gives_none
 from triton_ensembles.checking.python.flow import CLASS, flow_of
 from triton_ensembles.checking.python.newer_syntax import syntax_since
-from triton_ensembles.checking.python.nodes import Function, is_changed, name_of, positional
+from triton_ensembles.checking.python.nodes import Function, is_changed, name_of, positional, takes
 from triton_ensembles.checking.python.scope import may_bind
 from triton_ensembles.checking.python.source import MODEL_PY, PythonFile, every_file, model_files, unread_files
 from triton_ensembles.checking.rule import (
@@ -32,7 +32,7 @@ from triton_ensembles.checking.rule import (
 )
 from triton_ensembles.checking.step_python import step_python
 from triton_ensembles.checking.text.unknown import UnknownValueError
-from triton_ensembles.ground.spelling import most_of, nearest
+from triton_ensembles.ground.spelling import most_of, nearest, suggestion
 from triton_ensembles.triton.releases import dotted, version
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc"
@@ -53,14 +53,13 @@ _ABSTRACT = frozenset({"abc.abstractmethod", "abc.abstractproperty"})
 )
 def model_py_syntax(model: Model, destination: Destination) -> Iterator[Finding]:
     for file in every_file(model):
+        python = step_python(model, destination)
         known = file_of(model, file.path) if file.error else None
         if known and known.broken:
             continue  # model-file-broken: it is no Python at all
-        if file.error and version(step_python(model, destination)) <= _OWN_PYTHON:
+        if file.error and version(python) <= _OWN_PYTHON:
             cure = "correct this line, or an unclosed bracket or quote above it"
             yield Finding(file.place(file.error), f"this is not valid Python: {file.error.message}", cure=cure)
-    for file in every_file(model):
-        python = step_python(model, destination)
         for node, since, syntax in syntax_since(file, version(python)) if python else ():
             message = f"Python {python}, which runs the step, does not have '{syntax}': it came with {dotted(since)}"
             cure = "write it without that, or give the step an environment with another Python"
@@ -141,9 +140,8 @@ def model_py_no_execute(model: Model) -> Iterator[Finding]:
         if any(may_bind(base, "execute") for base in lineage) or b"setattr" in file.data or any(put):
             continue
         methods = [method.name for method in node.body if isinstance(method, Function)]
-        meant = nearest("execute", methods)
         effect = "the model loads, and every request fails: does not implement `execute` method"
-        cure = f"rename {meant} to execute" if meant else "write def execute(self, requests):"
+        cure = suggestion("execute", methods, "rename {} to execute") or "write def execute(self, requests):"
         yield Finding(file.place(node), f"{CLASS} has no method execute", effect, cure)
 
 
@@ -204,7 +202,7 @@ def model_py_auto_complete(model: Model) -> Iterator[Finding]:
             own = _own_arguments(method, on_class=True)
             if own is None:
                 continue
-            if not _takes(method, own + 1):
+            if not takes(method, own + 1):
                 message = "Triton calls auto_complete_config on the class, with the config as its only argument"
             elif gives_none(method):
                 message = "auto_complete_config returns nothing, and Triton needs the config"
@@ -219,10 +217,10 @@ def _uncallable(model: Model, name: str, argument: str, effect: str) -> Iterator
     for file, node in _classes(model):
         for method in _functions(node, name):
             own = _own_arguments(method)
-            if own is None or _takes(method, own + bool(argument)):
+            if own is None or takes(method, own + bool(argument)):
                 continue
-            takes = len(positional(method))
-            arguments = f"{takes} argument" + ("s" if takes != 1 else "")
+            most = len(positional(method))
+            arguments = f"{most} argument" + ("s" if most != 1 else "")
             passed = (["self"] if own else []) + ([argument] if argument else [])
             given = f"{len(passed)} ({' and '.join(passed) or 'none'})"
             message = f"{name} takes {arguments}, and Triton calls it with {given}"
@@ -236,12 +234,6 @@ def _own_arguments(method: Function, on_class: bool = False) -> int | None:
     if names - {"staticmethod", "classmethod"}:
         return None
     return int("classmethod" in names or not (on_class or names))
-
-
-def _takes(method: Function, count: int) -> bool:
-    most = len(positional(method))
-    least = most - len(method.args.defaults)
-    return least <= count and None not in method.args.kw_defaults and (count <= most or method.args.vararg is not None)
 
 
 def _classes(model: Model) -> Iterator[tuple[PythonFile, ast.ClassDef]]:

@@ -14,7 +14,7 @@ from triton_ensembles.checking.python.flow import Misuse, When, flow_of
 from triton_ensembles.checking.python.nodes import Function, name_of
 from triton_ensembles.checking.python.source import UTILS, PythonFile, every_file, model_files
 from triton_ensembles.checking.rule import Destination, Finding, Model, Severity, rule
-from triton_ensembles.ground.spelling import listed, nearest, only_near
+from triton_ensembles.ground.spelling import listed, nearest, only_near, suggestion
 from triton_ensembles.triton.backends import STUB_BRANCHES
 from triton_ensembles.triton.releases import image_of, version
 
@@ -75,10 +75,9 @@ def model_py_undefined_name(model: Model) -> Iterator[Finding]:
             when = flow.when(node)
             if (file.path, node.id, when.is_certain) not in seen:
                 seen.add((file.path, node.id, when.is_certain))
-                meant = nearest(node.id, defined)
-                cure = f"did you mean '{meant}'?" if meant else "define or import it"
+                cure = _import_of(node.id) or suggestion(node.id, defined) or "define or import it"
                 error = f"NameError: name '{node.id}' is not defined"
-                misuse = Misuse(f"the name '{node.id}' is not defined", error, _import_of(node.id) or cure)
+                misuse = Misuse(f"the name '{node.id}' is not defined", error, cure)
                 yield misuse.finding(file.place(node), when, when.is_certain)
     for file, line, when, misuse in missing_names(model):
         yield misuse.finding(file.place(line), when, when is When.LOAD)

@@ -11,7 +11,7 @@ from triton_ensembles.checking.python.nodes import is_changed, method_of
 from triton_ensembles.checking.python.source import PythonFile, every_file
 from triton_ensembles.checking.python.types import Types, types_of
 from triton_ensembles.checking.rule import Finding, Model, Severity, rule
-from triton_ensembles.ground.spelling import nearest
+from triton_ensembles.ground.spelling import nearest, suggestion
 from triton_ensembles.triton.backends import STUB_BRANCHES
 
 SOURCE = f"python_backend, branches {STUB_BRANCHES}: src/pb_stub.cc; measured on 2.51.0"
@@ -116,8 +116,7 @@ def _of_attribute(types: Types, node: ast.Attribute) -> Misuse | None:
         known = OF_ARRAYS if kind is Kind.ARRAY else dir(_OF_PYTHON[kind])
         if name in known:
             return None
-        meant = nearest(name, known)
-        cure = f"did you mean {meant}?" if meant else "see its type"
+        cure = suggestion(name, known, "did you mean {}?") or "see its type"
         return Misuse(f"{kind} has no '{name}'", error, "it is decoded already" if name == "decode" else cure)
     if kind in DICTIONARIES:
         if name == "keys" or name.startswith("__") or name in dir(dict):

@@ -10,7 +10,7 @@ from triton_ensembles.checking.python.name_table import STANDARD, Version, taken
 from triton_ensembles.checking.python.source import adds_folders, all_files, has_own, model_files
 from triton_ensembles.checking.rule import Destination, Finding, Model, rule
 from triton_ensembles.checking.step_python import step_python
-from triton_ensembles.ground.spelling import nearest
+from triton_ensembles.ground.spelling import suggestion
 from triton_ensembles.triton.releases import dotted
 
 SOURCE = "CPython 3.8 to 3.13, asked for their names: standard_names.txt"
@@ -61,9 +61,8 @@ def _cure(module: str, name: str, version: Version) -> str:
     if home := next((sibling for sibling in siblings if STANDARD.has(sibling, name, version)), ""):
         return f"take it from {home}"
     if not STANDARD.spans(module, name):
-        names = STANDARD.names(module, version)
-        meant = nearest(name, (known for known in names if known.isupper() == name.isupper()))
-        return f"did you mean '{meant}'?" if meant else "correct the name, or import what has it"
+        names = (known for known in STANDARD.names(module, version) if known.isupper() == name.isupper())
+        return suggestion(name, names) or "correct the name, or import what has it"
     if module == "typing" and not STANDARD.has(module, name, STANDARD.oldest):
         return "take it from typing_extensions, in an environment of the step"
     return "write it with what both have, or give the step an environment with another Python"

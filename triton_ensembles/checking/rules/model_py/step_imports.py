@@ -7,13 +7,7 @@ from triton_ensembles.checking.built_for import python_of
 from triton_ensembles.checking.environments import has_stub, reference
 from triton_ensembles.checking.examples import IDENTITY, python_model
 from triton_ensembles.checking.image_packages import image_modules
-from triton_ensembles.checking.imported_packages import (
-    PROVIDERS,
-    alternatives,
-    effect_without,
-    imported,
-    standard_library,
-)
+from triton_ensembles.checking.imported_packages import PROVIDERS, effect_without, imported, standard_library
 from triton_ensembles.checking.packages import packages_of
 from triton_ensembles.checking.python.imports import Import
 from triton_ensembles.checking.python.source import PythonFile
@@ -88,7 +82,7 @@ def missing_imports(model: Model, destination: Destination) -> Iterator[tuple[Py
     python, _ = python_of(model.repository, destination)
     known = standard_library(python) | image_modules(destination).names | {"numpy"}
     for file, module in imported(model):
-        if known.isdisjoint(alternatives(module)):
+        if known.isdisjoint(module.alternatives):
             yield file, module, python
 
 

@@ -16,14 +16,14 @@ from triton_ensembles.checking.ensemble_steps import step_names
 from triton_ensembles.checking.environments import PARAMETER
 from triton_ensembles.checking.examples import SCALE, ensemble, python_model, step
 from triton_ensembles.checking.python.examples import CALLING, class_model
-from triton_ensembles.checking.python.model_calls import calls_between, executions, model_calls
+from triton_ensembles.checking.python.model_calls import calls_between, model_calls
 from triton_ensembles.checking.python.nodes import argument
 from triton_ensembles.checking.python.source import UTILS, every_call
 from triton_ensembles.checking.recipe_files import environment_files
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Place, Repository, Server, rule
 from triton_ensembles.checking.staging_example import default_files
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.spelling import nearest
+from triton_ensembles.ground.spelling import suggestion
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.runtime.backends import ENGINES
 from triton_ensembles.triton.backends import backend_meant
@@ -104,12 +104,12 @@ def fused_calls(model: Model, destination: Destination) -> Iterator[Finding]:
     for call in model_calls(model):
         for name in call.names or ():
             if model.repository.model(name) is None:
-                meant = nearest(name, {part.folder for part in _parts(model.repository)})
                 message = f"{model.folder} calls the model '{name}', which is not in the repository"
                 effect = f"in the fused form the call answers with an error: Model '{name}' is not ready"
-                cure = f"did you mean '{meant}'?" if meant else "put the model into the repository"
+                parts = {part.folder for part in _parts(model.repository)}
+                cure = suggestion(name, parts) or "put the model into the repository"
                 yield Finding(call.file.place(call.node), message, effect, cure)
-        for execution in executions(call):
+        for execution in call.executions():
             decoupled = argument(execution, 0, "decoupled")
             if isinstance(decoupled, ast.Constant) and decoupled.value:
                 message = f"{model.folder} calls a model for any number of responses (decoupled=True)"
@@ -147,11 +147,11 @@ def fused_environments(repository: Repository, destination: Destination) -> Iter
     if destination.device != "fused":
         return
     needs: dict[str, list[tuple[str, str]]] = defaultdict(list)  # of each package: the pin, and who needs it
-    for path, spec, steps in environment_files(repository):
+    for path, spec, environment in environment_files(repository):
         with suppress(EnsembleError):  # recipe-environment-file reports it
             for pin in spec.pip_requirements:
                 if "==" in pin:
-                    use = (pin, f"{' and '.join(steps)} need {pin} ({path})")
+                    use = (pin, f"{' and '.join(environment.steps)} need {pin} ({path})")
                     needs[canonicalize_name(Requirement(pin).name)].append(use)
     for name, users in sorted(needs.items()):
         for (pin, first), (other_pin, second) in combinations(users, 2):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from triton_ensembles.checking.recipe_files import project_of, recipe_of
 from triton_ensembles.checking.rule import Destination, Finding, Repository, rule
 from triton_ensembles.ground.errors import EnsembleError, shown
-from triton_ensembles.ground.spelling import listed, nearest
+from triton_ensembles.ground.spelling import listed, nearest, suggestion
 from triton_ensembles.project.recipe.artifact_kinds import NEEDS, SCRIPT
 from triton_ensembles.project.recipe.plan_precision import refuse_precision
 from triton_ensembles.triton.model_config import CONFIG
@@ -37,10 +37,9 @@ def recipe_maker_options(repository: Repository, destination: Destination) -> It
         known = {**needs.options, **needs.optional}
         unknown = [name for name in options if name not in known and not needs.any_options]
         for name in unknown:
-            meant = nearest(name, known)
             message = f"{path}: the maker {maker} has no option '{name}'"
             options_known = f"its options are {listed(list(known))}" if known else "delete it"
-            cure = f"did you mean '{meant}'?" if meant else options_known
+            cure = suggestion(name, known) or options_known
             yield Finding(repository.recipe_place(name), message, "the build ignores it", cure)
         for name, kind in known.items():
             if name in options and type(options[name]) is not kind:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import Kind
-from triton_ensembles.checking.recipe_files import environment_file, environment_files, project_of, recipe_of
+from triton_ensembles.checking.recipe_files import environment_file, packed_files, project_of, recipe_of
 from triton_ensembles.checking.rule import Destination, Finding, Place, Repository, rule, warning
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.files import read_text
-from triton_ensembles.ground.spelling import choices, listed, nearest
+from triton_ensembles.ground.spelling import choices, listed, suggestion
 from triton_ensembles.project.recipe.places import LOCK_LINE, LOCKS, LONGEST_LOCK, RECIPE
 from triton_ensembles.triton.backends import KNOWN
 from triton_ensembles.triton.home import STUB_PYTHONS
@@ -23,9 +23,8 @@ def recipe_step_unknown(repository: Repository) -> Iterator[Finding]:
     folders = [model.folder for model in repository.models if model.has_config]
     for step in _steps(repository):
         if step not in folders:
-            meant = nearest(step, folders)
             message = f"the recipe names a step '{step}', which does not exist"
-            cure = f"did you mean '{meant}'?" if meant else f"the folder has {choices(folders)}"
+            cure = suggestion(step, folders) or f"the folder has {choices(folders)}"
             yield Finding(repository.recipe_place(step), message, "the build refuses it", cure)
 
 
@@ -74,9 +73,9 @@ def recipe_file_missing(repository: Repository) -> Iterator[Finding]:
     for path in sorted(read | {item.file for item in recipe.environments.values()}):
         if not (project / path).is_file():
             near = (project / path).parent
-            meant = nearest(path.rpartition("/")[2], [item.name for item in near.iterdir()] if near.is_dir() else [])
+            there = [item.name for item in near.iterdir()] if near.is_dir() else []
             message = f"the recipe names {shown(project / path)}, which does not exist"
-            cure = f"did you mean '{meant}'?" if meant else "write the file; its path is relative to the project"
+            cure = suggestion(path.rpartition("/")[2], there) or "write the file; its path is relative to the project"
             yield Finding(repository.recipe_place(path), message, "the build refuses it", cure)
 
 
@@ -99,13 +98,10 @@ def recipe_environment_file(repository: Repository, destination: Destination) ->
 @rule("The Python of an environment is one that Triton has a stub for", source="python_backend_stubs of pytriton")
 def recipe_environment_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
     """An image has one stub, and the build takes its Python; wheels beside model.py are for the server's."""
-    recipe = recipe_of(repository)
-    environments = recipe.environments.values() if recipe else ()
-    wheels = [list(environment.steps) for environment in environments if environment.kind == "wheels"]
-    for path, spec, steps in environment_files(repository) if not destination.image else ():
-        if spec.python and spec.python not in STUB_PYTHONS and steps not in wheels:
+    for path, spec, environment in packed_files(repository) if not destination.image else ():
+        if spec.python and spec.python not in STUB_PYTHONS:
             message = f"this requires Python {spec.python}, and Triton has no stub for it"
-            effect = f"{listed(steps)} would not start: the build refuses it, or takes another Python"
+            effect = f"{listed(environment.steps)} would not start: the build refuses it, or takes another Python"
             cure = f"write one of python={', '.join(STUB_PYTHONS)}"
             lines = enumerate(spec.text.splitlines(), 1)
             number = next((number for number, line in lines if re.search(r"\bpython\s*[=<>]", line)), 0)

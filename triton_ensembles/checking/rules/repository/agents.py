@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from triton_ensembles.checking.examples import python_model
 from triton_ensembles.checking.field_rule import field_rule, items
 from triton_ensembles.checking.rule import Destination, Finding, Model, Server, note, rule, warning
-from triton_ensembles.ground.spelling import nearest
+from triton_ensembles.ground.spelling import suggestion
 
 SOURCE = (
     "core r24.10 repo_agent.cc TritonRepoAgentManager::CreateAgent, model_repository_manager.cc; measured on 2.51.0"
@@ -34,10 +34,10 @@ def _parameter(key: str) -> str:
 def repository_agent_unknown(model: Model) -> Iterator[Finding]:
     for path, agent in _used_agents(model):
         if agent.name != CHECKSUM:
-            meant = nearest(agent.name, [CHECKSUM])
             message = f"no image of Triton that NVIDIA publishes has a repository agent '{agent.name}'"
             effect = f"a server without it refuses the model: unable to find 'libtritonrepoagent_{agent.name}.so'"
-            cure = f'did you mean name: "{meant}"?' if meant else "delete it, or make sure that the server has it"
+            meant = suggestion(agent.name, [CHECKSUM], 'did you mean name: "{}"?')
+            cure = meant or "delete it, or make sure that the server has it"
             yield Finding(model.at(*path, "name"), message, effect, cure)
 
 

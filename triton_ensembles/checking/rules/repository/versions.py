@@ -155,13 +155,10 @@ def model_file_missing(model: Model) -> Iterator[Finding]:
             continue
         message = f"version {number} has no {backend.file}, which the {backend.name} backend loads"
         effect = WAITS if backend.name == "python" else "Triton does not load the model"
-        cure = f"put {backend.file} there, or name the file that is there: {_filename_cure(model, folder)}"
+        there = [name for name in model.children(folder) if not name.startswith((".", "_", "README"))]
+        named = f'default_model_filename: "{there[0] if len(there) == 1 else "…"}"'
+        cure = f"put {backend.file} there, or name the file that is there: {named}"
         yield Finding(model.place(folder), message, effect, cure)
-
-
-def _filename_cure(model: Model, folder: str) -> str:
-    files = [name for name in model.children(folder) if not name.startswith((".", "_", "README"))]
-    return f'default_model_filename: "{files[0] if len(files) == 1 else "…"}"'
 
 
 def _folders(model: Model) -> list[str]:

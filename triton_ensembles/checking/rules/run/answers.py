@@ -15,7 +15,9 @@ SERVER = Server.JUDGES
 def run_request(probe: Probe) -> Iterator[Finding]:
     """A step that refuses what was made up for it, and works in its ensemble, has no fault. An ensemble that fails with
     a step, or a model that fails with one that it calls, is not a fault of its own."""
-    proven = {step for ensemble in probe.models.values() if _answers(ensemble) for step in ensemble.steps}
+    tried = [probed for probed in probe.models.values() if probed.trials]
+    answering = [probed for probed in tried if not any(trial.failure for trial in probed.trials)]
+    proven = {step for ensemble in answering for step in ensemble.steps}
     lines: set[Place] = set()
     for name, probed in probe.models.items():
         if error := probed.bad_example:
@@ -47,20 +49,14 @@ def _failure(probed: ProbedModel, trial: Trial, place: Place, probe: Probe) -> F
     return Finding(place, f"'{name}' fails on {trial.label}", effect, cure)
 
 
-def _answers(probed: ProbedModel) -> bool:
-    return bool(probed.trials) and not any(trial.failure for trial in probed.trials)
-
-
 def _follows(probed: ProbedModel, trial: Trial, probe: Probe, *, is_own: bool) -> bool:
     """Whether the model fails because of another one: one that it calls was not loaded, or a step has a fault and the
     failure is not one of some code (``is_own``)."""
     missing = [*probe.left_out, *(name for name, known in probe.models.items() if known.refusal)]
     steps = [] if is_own else [probe.models[step] for step in probed.steps if step in probe.models]
-    return any(f"'{name}'" in trial.failure for name in missing) or any(map(_is_faulty, steps))
-
-
-def _is_faulty(probed: ProbedModel) -> bool:
-    return any(trial.failure or any(_contradictions(probed, trial)) for trial in probed.trials)
+    sent = ((step, request) for step in steps for request in step.trials)
+    is_faulty = any(request.failure or any(_contradictions(step, request)) for step, request in sent)
+    return is_faulty or any(f"'{name}'" in trial.failure for name in missing)
 
 
 def _contradictions(probed: ProbedModel, trial: Trial) -> Iterator[Finding]:

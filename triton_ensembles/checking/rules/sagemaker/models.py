@@ -11,7 +11,7 @@ from triton_ensembles.checking.rule import Destination, Finding, Model, Reposito
 from triton_ensembles.checking.sagemaker import for_sagemaker, is_served, loaded_models, served_models
 from triton_ensembles.checking.source_form import ENSEMBLE_FOLDER
 from triton_ensembles.checking.tensors import ELEMENT_BYTES, type_name
-from triton_ensembles.ground.spelling import nearest
+from triton_ensembles.ground.spelling import suggestion
 from triton_ensembles.sagemaker.contract import LARGEST_BODY
 from triton_ensembles.triton.releases import instance_of
 from triton_ensembles.triton.sagemaker_variables import INFERENCE_TYPE, is_known
@@ -100,13 +100,12 @@ def sagemaker_bls(model: Model, destination: Destination) -> Iterator[Finding]:
             if called in loaded:
                 continue
             beside = repository.model(called) is not None
-            meant = nearest(called, loaded)
             where = "is not a step of the archive's ensemble" if beside else "is not in the archive"
             message = f"this calls the model '{called}', which {where}"
             effect = (
                 f"SageMaker loads the ensemble and its steps alone, and requests fail: Model '{called}' is not ready"
             )
-            cure = f"did you mean '{meant}'?" if meant and not beside else _FUSE + (_ALONE if beside else "")
+            cure = _FUSE + _ALONE if beside else suggestion(called, loaded) or _FUSE
             yield Finding(call.file.place(call.node), message, effect, cure)
 
 
@@ -159,12 +158,8 @@ def _size(tensor: Any) -> int:
     name = type_name(tensor.data_type)
     if name not in ELEMENT_BYTES or not tensor.dims or any(dim < 1 for dim in tensor.dims):
         return -1
-    size: int = ELEMENT_BYTES[name]
-    for dim in tensor.dims:
-        size *= dim
-        if size > _ENDLESS:
-            return _ENDLESS
-    return size
+    large: list[int] = [dim for dim in tensor.dims if dim > 1][:63]  # of more, the product is endless
+    return min(ELEMENT_BYTES[name] * math.prod(large), _ENDLESS)
 
 
 def _mb(size: int) -> str:
