@@ -18,7 +18,7 @@ from triton_ensembles.building.made.store import Entry, Store
 from triton_ensembles.building.planned.plan import BuildPlan, written_paths
 from triton_ensembles.ground import programs
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.files import file_digest, size_of
+from triton_ensembles.ground.files import file_digest
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.environment_file import EnvironmentSpec, read_environment_file
 from triton_ensembles.project.recipe.schema import Environment
@@ -69,8 +69,7 @@ def _make(recipe: Environment, plan: BuildPlan, store: Store, progress: Progress
         entry = _pack(recipe, plan, store, progress)
         _refuse_newer_glibc(entry, plan.root / recipe.file, plan.target)
         stub = _stub(entry.facts["python"], plan.root / recipe.file, plan.target)
-    record = {"kind": recipe.kind, "sha256": entry.sha256, "size": size_of(entry.path), "file": recipe.file}
-    return MadeEnvironment(entry.path, steps, stub, record | entry.facts)
+    return MadeEnvironment(entry.path, steps, stub, entry.record(recipe.kind) | {"file": recipe.file})
 
 
 def _pack(recipe: Environment, plan: BuildPlan, store: Store, progress: Progress) -> Entry:
@@ -83,8 +82,7 @@ def _pack(recipe: Environment, plan: BuildPlan, store: Store, progress: Progress
 
     def make(output: Path, pins: list[Pins]) -> dict[str, Any]:
         options: dict[str, Any] = {"exclude": recipe.exclude, "progress": progress, "pins": pins[0]}
-        packed = make_packed_environment(spec, destination=output, **options)
-        return {fact: getattr(packed, fact) for fact in ("python", "provider", "glibc", "packages")}
+        return make_packed_environment(spec, destination=output, **options)
 
     origin = {
         "file": file_digest(file),
