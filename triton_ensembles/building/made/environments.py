@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 from triton_ensembles.artifacts import environment
 from triton_ensembles.artifacts.environment import make_packed_environment
 from triton_ensembles.artifacts.environment.pins import Pins
-from triton_ensembles.artifacts.environment.wheels import WheelError, glibc_of_this_machine, install_wheels
+from triton_ensembles.artifacts.environment.wheels import WheelError, install_wheels
 from triton_ensembles.building.made.lock import Lock, locked_entry
 from triton_ensembles.building.made.store import Entry, Store
 from triton_ensembles.building.planned.plan import BuildPlan, written_paths
@@ -24,6 +24,7 @@ from triton_ensembles.project.recipe.environment_file import EnvironmentSpec, re
 from triton_ensembles.project.recipe.schema import Environment
 from triton_ensembles.triton import interpreter
 from triton_ensembles.triton.home import VERSION, find_home, server_python
+from triton_ensembles.triton.machine import glibc_version
 from triton_ensembles.triton.releases import version
 from triton_ensembles.triton.targets import Target
 
@@ -126,12 +127,12 @@ def _unpack_wheels(environment: Environment, plan: BuildPlan, store: Store, prog
     return locked_entry(store, "wheels", origin, [lock], make, progress)
 
 
-def glibc_of(target: Target) -> tuple[int, int]:
+def glibc_of(target: Target) -> tuple[int, ...]:
     """The newest glibc that wheels may need."""
-    return (target.release.glibc if target.image else None) or glibc_of_this_machine()
+    return (target.release.glibc if target.image else None) or glibc_version()
 
 
-def wheel_facts(python: str, glibc: tuple[int, int], packages: dict[str, str]) -> dict[str, Any]:
+def wheel_facts(python: str, glibc: tuple[int, ...], packages: dict[str, str]) -> dict[str, Any]:
     """The facts of unpacked wheels, for the manifest."""
     glibc_text = ".".join(map(str, glibc))
     return {"python": python, "provider": "pip", "glibc": glibc_text, "packages": dict(sorted(packages.items()))}
