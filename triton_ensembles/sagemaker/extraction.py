@@ -54,12 +54,6 @@ def extract(archive: Path, folder: Path, reserve: Callable[[int], None]) -> int:
         raise _refused(error.rule, error.message) from None
 
 
-def _check_names(file: IO[bytes]) -> None:
-    """Refuse the archive for its last member before many are written: reading takes far less time, and no space."""
-    for member in TarStream.gzipped(file):
-        _checked(member)
-
-
 def _extract(file: IO[bytes], folder: Path, reserve: Callable[[int], None]) -> int:
     budget = Budget()
     tar = TarStream.gzipped(file, budget)
@@ -67,9 +61,10 @@ def _extract(file: IO[bytes], folder: Path, reserve: Callable[[int], None]) -> i
     folders: set[str] = set()
     for number, member in enumerate(tar):
         if number == _MANY:
-            place = file.tell()
+            place = file.tell()  # the last member may be refused: reading on takes far less time than writing
             file.seek(0)
-            _check_names(file)
+            for one in TarStream.gzipped(file):
+                _checked(one)
             file.seek(place)
         path = _checked(member)
         needed = _MOST_SLACK * (1 + budget.take_folders(path, folders)) + (member.size if member.is_file else 0)
