@@ -26,10 +26,6 @@ StrPath = str | os.PathLike[str]
 Progress = Callable[[str], None]
 
 
-def _silent(_line: str) -> None:
-    pass
-
-
 @contextmanager
 def _with_extra(name: str) -> Iterator[None]:
     """A missing package is an error with the line that installs it."""
@@ -85,7 +81,7 @@ def build(
     random: bool = False,
     weights_dir: StrPath | None = None,
     prove: bool = False,
-    progress: Progress = _silent,
+    progress: Progress = lambda _: None,
 ) -> Built:
     """Build the ensemble in ``folder``, which lies in the ensembles/ of a project, into dist/TARGET/NAME.tar.gz.
 
@@ -175,7 +171,7 @@ def measure(
     batch: int = 1,
     random: bool = False,
     output: StrPath | None = None,
-    progress: Progress = _silent,
+    progress: Progress = lambda _: None,
 ) -> Measured:
     """Build the ensemble in ``folder`` if it is not up to date, serve it and load it with perf_analyzer.
 

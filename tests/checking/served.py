@@ -136,7 +136,7 @@ class ModelLoader:
         folder.mkdir(exist_ok=True)
         link = folder / "python"
         if not link.is_symlink():
-            link.symlink_to(prepare_stubs(find_home()).backend_directory / "python")
+            link.symlink_to(prepare_stubs(find_home())[0] / "python")
         return folder
 
     def kill(self) -> None:

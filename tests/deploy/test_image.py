@@ -9,7 +9,7 @@ import pytest
 from checkout import ROOT
 from triton_ensembles.deploy import image
 from triton_ensembles.deploy.image import image_uri
-from triton_ensembles.deploy.placement import DEFAULTS
+from triton_ensembles.deploy.placement import INSTANCES, RELEASES
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.releases import instance_of, releases
 from triton_ensembles.triton.targets import NAMES
@@ -75,14 +75,13 @@ def test_the_page_of_targets_divides_memory_by_price() -> None:
     """People choose by this column; and the default for fused archives is one of its rows."""
     page = (ROOT / "docs" / "targets.md").read_text()
     rows = re.findall(r"^\| (ml\.\S+).*? \| \d+ \| (\d+) \| ([\d.]+) \| (\d+) \|$", page, re.MULTILINE)
-    assert DEFAULTS["fused"].instance in [name for name, *_ in rows]
+    assert INSTANCES["fused"] in [name for name, *_ in rows]
     assert [int(ratio) for *_, ratio in rows] == [round(int(size) / float(price)) for _, size, price, _ in rows]
     assert all(instance_of(name) for name, *_ in rows)
 
 
 def test_every_target_has_a_default() -> None:
     """Otherwise deploy ends in a traceback for the new one."""
-    assert set(DEFAULTS) == set(NAMES)
-    for default in DEFAULTS.values():
-        assert instance_of(default.instance)
-        assert not default.release or image_uri(default.release, "us-east-1", default.instance)
+    assert set(INSTANCES) == set(NAMES)
+    assert all(instance_of(instance) for instance in INSTANCES.values())
+    assert all(image_uri(release, "us-east-1", INSTANCES[target]) for target, release in RELEASES.items())

@@ -255,7 +255,7 @@ def test_a_thousand_that_come_and_go_do_not_fill_the_page(what: str) -> None:
         if number >= 10 and what == "endpoints":
             metrics.forget_endpoint(f"e{number - 10}")
         elif number >= 10:
-            metrics.prometheus.forget_model("e", "v", f"m{number - 10}")
+            metrics.prometheus.forget("e", "v", f"m{number - 10}", of_gauges=False)
     text = metrics.prometheus.text().decode()
     assert len(text) < 1 << 20
     assert '"e989"' not in text and '"m989"' not in text

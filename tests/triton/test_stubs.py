@@ -167,7 +167,7 @@ def test_a_home_that_cannot_be_written_names_the_variable(tmp_path: Path) -> Non
     home.folder.mkdir()
     for path in TRITON_HOME.glob("2.51.0/pytriton"):
         (home.folder / path.name).symlink_to(path)
-    made = prepare_stubs(home).backend_directory
+    made = prepare_stubs(home)[0]
     shutil.rmtree(made)
     made.write_bytes(b"")  # as good as read-only, also for root
     with pytest.raises(EnsembleError, match="TRITON_ENSEMBLES_HOME"):

@@ -44,6 +44,14 @@ class Budget:
         if self.names < 0:
             raise ArchiveError("archive-bomb", f"the names in it are longer than {_MOST_NAMES >> 20} MiB together")
 
+    def take_folders(self, path: str, known: set[str]) -> int:
+        """Count the folders that ``path`` implies and that are not ``known`` yet. Returns how many these are."""
+        before = len(known)
+        while (path := path.rpartition("/")[0]) and path not in known:
+            known.add(path)
+            self.take_entry(path)
+        return len(known) - before
+
     def take_header(self, size: int) -> None:
         """Count a header of ``size`` bytes that is about another one."""
         self.headers -= size

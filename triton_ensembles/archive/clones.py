@@ -24,7 +24,6 @@ from typing import BinaryIO
 from triton_ensembles.archive.budget import ArchiveError, Budget
 from triton_ensembles.archive.clone_texts import Changes, CloneTexts, Replacement, differs, is_config
 from triton_ensembles.archive.common_environments import common_environments
-from triton_ensembles.archive.gzip_stream import GzipStream
 from triton_ensembles.archive.model_names import ModelNames, model_names
 from triton_ensembles.archive.tar import safe_path, unsafe_because
 from triton_ensembles.archive.tar_stream import Member, TarStream
@@ -204,9 +203,8 @@ def _read(archive: Path, scratch: BinaryIO) -> tuple[ModelNames, list[_Member]]:
     budget = Budget()
     try:
         with archive.open("rb") as file:
-            tar = TarStream(GzipStream(file, budget), budget)
+            tar = TarStream.gzipped(file, budget)
             for member in tar:
-                budget.take_entry(member.name)
                 if read := _read_member(tar, member, archive, budget, scratch):
                     members.append(read)
             tar.drain()

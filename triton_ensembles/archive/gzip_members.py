@@ -22,16 +22,8 @@ class GzipMember:
     digest: bytes
 
 
-@dataclass(frozen=True)
-class Members:
-    """An archive's members, one after the other, and the CRC-32 of the whole file."""
-
-    members: tuple[GzipMember, ...]
-    crc: int
-
-
-def gzip_members(path: Path) -> Members:
-    """Look for the members of the archive at ``path``."""
+def gzip_members(path: Path) -> tuple[list[GzipMember], int]:
+    """The members of the archive at ``path``, one after the other, and the CRC-32 of the whole file."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         members: list[GzipMember] = []
         start = crc = 0
@@ -45,4 +37,4 @@ def gzip_members(path: Path) -> Members:
                 digest.update(block)
             members.append(GzipMember(start, stop - start, digest.digest()))
             start = stop
-    return Members(tuple(members), crc)
+    return members, crc

@@ -82,7 +82,7 @@ class _Reader:
         folders: set[str] = set()
         for member in stream:
             path = safe_path(member.name)
-            self._count(path, member.name, folders)
+            self._budget.take_folders(path, folders)
             data = summary = None
             if member.is_file and path:
                 is_config = path.endswith(CONFIG_SUFFIX)
@@ -95,13 +95,6 @@ class _Reader:
                 elif self._summarize and not depth:
                     summary = self._summarize(path, member.size, io.BufferedReader(_Content(stream)))
             members.append(_entry(path, member, data, summary))
-
-    def _count(self, path: str, name: str, folders: set[str]) -> None:
-        """Count a member, and the folders that its path implies."""
-        self._budget.take_entry(name)
-        while (path := path.rpartition("/")[0]) and path not in folders:
-            folders.add(path)
-            self._budget.take_entry(path)
 
 
 class _Content(io.RawIOBase):

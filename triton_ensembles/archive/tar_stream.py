@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from triton_ensembles.archive.budget import MOST_BYTES, ArchiveError, Budget
-from triton_ensembles.archive.gzip_stream import Source
+from triton_ensembles.archive.gzip_stream import GzipStream, Source
 
 _BLOCK = 512
 _FIELDS = struct.Struct("100s8s16x12s12s8sc100s8s80x155s12x")
@@ -54,8 +54,8 @@ class Member:
 
 
 class TarStream:
-    """Iterates over the members of ``stream``; what is not read of one is skipped. Everything here raises
-    :class:`ArchiveError`: the data is damaged or breaks off, or is more than ``budget`` allows."""
+    """Iterates over the members of ``stream``, which ``budget`` counts; what is not read of one is skipped. Everything
+    here raises :class:`ArchiveError`: the data is damaged or breaks off, or is more than ``budget`` allows."""
 
     def __init__(self, stream: Source, budget: Budget) -> None:
         self._stream = stream
@@ -66,6 +66,12 @@ class TarStream:
         self._padding = 0
         self._defaults: dict[str, str] = {}  # of a global pax header
 
+    @classmethod
+    def gzipped(cls, file: Source, budget: Budget | None = None) -> "TarStream":
+        """That of a .tar.gz, with a budget of its own unless one is given."""
+        budget = budget or Budget()
+        return cls(GzipStream(file, budget), budget)
+
     def __iter__(self) -> Iterator[Member]:
         first = True
         while True:
@@ -73,7 +79,9 @@ class TarStream:
             block = self._block(may_end=not first)
             if not block or not block.strip(b"\0"):
                 return
-            yield self._member(block)
+            member = self._member(block)
+            self._budget.take_entry(member.name)
+            yield member
             first = False
 
     def read(self, size: int) -> bytes:

@@ -15,7 +15,7 @@ from triton_ensembles.archive.write import Packed, write_archive
 from triton_ensembles.building.built import Built, built_of, last_built
 from triton_ensembles.building.made.artifact_builder import ArtifactBuilder
 from triton_ensembles.building.made.environments import make_environments
-from triton_ensembles.building.made.fused_packages import make_packages, onnxruntime_of, record_of
+from triton_ensembles.building.made.fused_packages import make_packages, onnxruntime_of
 from triton_ensembles.building.made.mapped_weights import map_weights
 from triton_ensembles.building.made.sources import Sources, SourceUnavailableError
 from triton_ensembles.building.made.store import Store
@@ -183,7 +183,7 @@ def _make(builder: ArtifactBuilder) -> _Made:
         fusion = fuse(plan)
         packages = make_packages(plan, fusion.models, store, progress)
         stage_with = partial(stage_fused, plan, fusion=fusion, packages=packages.path)
-        records, python = {"fused": record_of(packages)}, plan.target.python
+        records, python = {"fused": packages.record("wheels")}, plan.target.python
         onnxruntime = onnxruntime_of(packages, store, progress)
     else:
         environments = make_environments(plan, store, progress)

@@ -16,7 +16,7 @@ from triton_ensembles.deploy.deployment import deploy_endpoint
 from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
 from triton_ensembles.deploy.image import PIP_SERVER, image_uri
 from triton_ensembles.deploy.permissions import metrics_permissions
-from triton_ensembles.deploy.placement import DEFAULTS, chosen_image, chosen_instance, common_target, refuse_own_server
+from triton_ensembles.deploy.placement import INSTANCES, chosen_image, chosen_instance, common_target, refuse_own_server
 from triton_ensembles.deploy.price import cost, hosting_price
 from triton_ensembles.deploy.stored import stored_archives, uploaded_etag
 from triton_ensembles.ground.errors import EnsembleError
@@ -47,7 +47,7 @@ from triton_ensembles.triton.sagemaker_variables import variables as sagemaker_v
     type=options.INSTANCE,
     help="Instance type.  [default: that which the archives were built for; or else that of [tool.triton-ensembles]; "
     "or else, by target: "
-    f"{', '.join(f'{target} {default.instance}' for target, default in DEFAULTS.items())}]",
+    f"{', '.join(f'{target} {instance}' for target, instance in INSTANCES.items())}]",
 )
 @click.option("--count", default=1, type=click.IntRange(1), help="Instances to start with.")
 @click.option(

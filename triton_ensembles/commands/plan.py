@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -137,7 +137,12 @@ def plan(
     """
     price = _pricing(prices)
     if from_endpoint is not None:
-        _from_endpoint(from_endpoint, profiles, hours, counts, price)
+        if profiles:
+            raise click.UsageError("--from-endpoint needs no profiles: it reads what the endpoint does")
+        check_endpoint_name(from_endpoint)
+        observed = observe(Aws(), from_endpoint, hours, counts, price)
+        output.document(observed_document(observed))
+        output.result(str(observed))
         return
     if not instance:
         raise click.UsageError("--instance is missing: give a type such as ml.c7i.2xlarge")
@@ -175,14 +180,3 @@ def _pricing(file: Path | None) -> Callable[[str], Price]:
         if aws.has_credentials:
             ask = partial(hosting_price, aws)
     return lambda instance: price_of(instance, region, file, ask)
-
-
-def _from_endpoint(
-    name: str, profiles: Sequence[str], hours: float, counts: Sequence[int], price: Callable[[str], Price]
-) -> None:
-    if profiles:
-        raise click.UsageError("--from-endpoint needs no profiles: it reads what the endpoint does")
-    check_endpoint_name(name)
-    observed = observe(Aws(), name, hours, counts, price)
-    output.document(observed_document(observed))
-    output.result(str(observed))

@@ -9,8 +9,6 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 
-from triton_ensembles.archive.budget import Budget
-from triton_ensembles.archive.gzip_stream import GzipStream
 from triton_ensembles.archive.tar import safe_path
 from triton_ensembles.archive.tar_stream import TarStream
 from triton_ensembles.archive.tree import Entry, Kind, join
@@ -120,11 +118,10 @@ class Content:
     @cached_property
     def _digests(self) -> dict[str, str]:
         """Of all files of an archive, in one pass; for a path that it has twice, as unpacking leaves it."""
-        digests, budget = {}, Budget()
+        digests = {}
         with self.repository.path.open("rb") as file:
-            stream = TarStream(GzipStream(file, budget), budget)
+            stream = TarStream.gzipped(file)
             for member in stream:
-                budget.take_entry(member.name)
                 digest = hashlib.sha256()
                 while data := stream.read(_BUFFER):
                     digest.update(data)

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles.archive.budget import ArchiveError, Budget
-from triton_ensembles.archive.gzip_stream import GzipStream
+from triton_ensembles.archive.budget import ArchiveError
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.archive.tar_stream import TarStream
 from triton_ensembles.checking.checker import report_on, repositories_at
@@ -118,12 +117,10 @@ def refuse_faulty(archives: Sequence[Archive], target: Destination) -> tuple[str
 
 
 def _manifest(path: Path) -> dict[str, Any]:
-    budget = Budget()
     try:
         with path.open("rb") as file:
-            tar = TarStream(GzipStream(file, budget), budget)
+            tar = TarStream.gzipped(file)
             for member in tar:
-                budget.take_entry(member.name)
                 if member.name.removeprefix("./") == MANIFEST and member.is_file:
                     if member.size > _LARGEST_MANIFEST:
                         message = f"its {MANIFEST} has {member.size} bytes, more than {_LARGEST_MANIFEST}"

@@ -1,9 +1,9 @@
 """The byte ranges that an archive in S3 is made of: of its file, which are sent, and of objects, which S3 copies."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from triton_ensembles.archive.gzip_members import Members
+from triton_ensembles.archive.gzip_members import GzipMember
 from triton_ensembles.deploy.archives import Archive
 
 LEAST_PART = 5 << 20  # bytes: S3's limit for every part of a multipart upload but the last
@@ -39,7 +39,7 @@ class SharedMembers:
     def __init__(self) -> None:
         self._places: dict[tuple[bytes, int], tuple[str, int]] = {}
 
-    def ranges(self, archive: Archive, members: Members) -> list[ByteRange]:
+    def ranges(self, archive: Archive, members: Sequence[GzipMember]) -> list[ByteRange]:
         """The archive from its beginning to its end, in as few ranges as are worth it; objects by their relative keys.
 
         One range where no other archive has as much in common with it as a part of an upload must have.
@@ -53,15 +53,15 @@ class SharedMembers:
                 return ranges
             least *= 2
 
-    def add(self, archive: Archive, members: Members) -> None:
+    def add(self, archive: Archive, members: Sequence[GzipMember]) -> None:
         """From now on, other archives may be made from this one."""
-        for member in members.members:
+        for member in members:
             self._places.setdefault((member.digest, member.length), (archive.key, member.start))
 
-    def _joined(self, members: Members, least: int) -> list[ByteRange]:
+    def _joined(self, members: Sequence[GzipMember], least: int) -> list[ByteRange]:
         """Neighbors become one range. Copies of less than ``least`` bytes become what is sent."""
         copies: list[ByteRange] = []
-        for member in members.members:
+        for member in members:
             place = self._places.get((member.digest, member.length))
             _append(copies, ObjectRange(*place, member.length) if place else FileRange(member.start, member.length))
         ranges: list[ByteRange] = []

@@ -1,34 +1,22 @@
 """Where archives are deployed to: the target, instance type and image that their manifests name, or else defaults."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.deploy.image import PIP_SERVER, image_uri
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
 
-
-@dataclass(frozen=True)
-class Default:
-    """Where archives of a target are deployed to when neither they nor the command line say it.
-
-    Args:
-        release: of AWS's image; "" for the server on this machine.
-        instance: the instance type.
-    """
-
-    release: str
-    instance: str
-
-
-DEFAULTS = {
-    "cpu": Default("", "ml.c5.xlarge"),
-    # The newest release in accounts.csv whose image still has the TensorFlow backend (triton/releases.csv).
-    "gpu": Default("24.09", "ml.g4dn.xlarge"),
+# The instance type that archives of a target are deployed to when neither they nor the command line say it.
+INSTANCES = {
+    "cpu": "ml.c5.xlarge",
+    "gpu": "ml.g4dn.xlarge",
     # Every loaded model takes memory, also when it is rarely called: docs/cpu.md has the GiB per dollar.
-    "fused": Default("", "ml.m5.xlarge"),
+    "fused": "ml.m5.xlarge",
 }
+# The release of AWS's image, likewise: the newest in accounts.csv whose image still has the TensorFlow backend
+# (triton/releases.csv). The other targets are for the server on this machine.
+RELEASES = {"gpu": "24.09"}
 
 
 def common_target(archives: Sequence[Archive], otherwise: str) -> str:
@@ -46,7 +34,7 @@ def chosen_instance(archives: Sequence[Archive], target: str, otherwise: str = "
     instances = {archive.name: archive.instance for archive in archives if archive.instance}
     if len(set(instances.values())) > 1:
         raise _different("instance types", instances, "choose one with --instance")
-    return next(iter(instances.values()), otherwise or DEFAULTS[target].instance)
+    return next(iter(instances.values()), otherwise or INSTANCES[target])
 
 
 def chosen_image(archives: Sequence[Archive], target: str, region: str, instance: str, otherwise: str = "") -> str:
@@ -62,7 +50,7 @@ def chosen_image(archives: Sequence[Archive], target: str, region: str, instance
     if not images and otherwise and not named.is_of_nvidia:
         return otherwise  # an image of the user's own
     tag = otherwise.rpartition(":")[2] if "/" in otherwise else otherwise
-    release = next(iter(images.values()), tag or DEFAULTS[target].release)
+    release = next(iter(images.values()), tag or RELEASES.get(target, ""))
     return image_uri(release, region, instance) if release else PIP_SERVER
 
 

@@ -75,9 +75,9 @@ def list_uploads(aws: Aws, place: S3Prefix, archives: Sequence[Archive], progres
     shared = SharedMembers()
     with ThreadPoolExecutor(2) as pool:
         contents = pool.map(lambda archive: gzip_members(archive.path), unique)
-        for archive, members in zip(unique, contents, strict=True):
+        for archive, (members, crc) in zip(unique, contents, strict=True):
             if archive.key not in etags:
-                missing.append(MissingArchive(archive, members.crc, shared.ranges(archive, members)))
+                missing.append(MissingArchive(archive, crc, shared.ranges(archive, members)))
             shared.add(archive, members)
     copied = [bytes_sent(archive.ranges) for archive in missing if archive.sources]
     if sum(copied) > _MUCH * len(copied):

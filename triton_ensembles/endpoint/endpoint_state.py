@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -49,33 +49,6 @@ class Share:
     instance_count: int | None = None
 
 
-class Deployment:
-    """All variants of an endpoint at one time. An update makes another deployment beside the present one."""
-
-    def __init__(self, plans: Sequence[VariantPlan], make: MakeVariant) -> None:
-        self.variants = {plan.name: make(plan) for plan in plans}
-
-    async def start(self) -> None:
-        """Start all variants. When one fails, stop the others and raise its error."""
-        try:
-            await start_all(self.variants.values())
-        except BaseException:
-            await self.stop()
-            raise
-
-    async def stop(self) -> None:
-        """Stop all variants when their running requests have ended."""
-        await stop_all(self.variants.values())
-
-    def choose(self, target_variant: str | None, endpoint: str) -> Variant:
-        """The variant with this name, or one chosen by weight. Raises hosting's ValidationError."""
-        weights = [variant.plan.weight for variant in self.variants.values()]
-        name = target_variant or random.choices(list(self.variants), weights)[0]
-        if name not in self.variants:
-            raise ValidationError(f"Variant {name} not found for Request: the endpoint {endpoint} has no such variant")
-        return self.variants[name]
-
-
 class Endpoint:
     """An endpoint from CreateEndpoint to the end of DeleteEndpoint. ``changed`` is called after every change."""
 
@@ -86,7 +59,7 @@ class Endpoint:
         self.failure = ""
         self.created = self.modified = time.time()
         self.config_name = ""
-        self.deployment: Deployment | None = None  # answers requests
+        self.variants: Mapping[str, Variant] = {}  # what answers requests, by name; an update makes others beside them
         self.desired: Mapping[str, Share] = {}  # what a variant is being changed to, by its name
         self.shutting_down = False  # it is deleted because the server is shutting down
         self._make = make
@@ -98,7 +71,7 @@ class Endpoint:
     @property
     def running(self) -> list[Variant]:
         """The variants that answer requests."""
-        return list(self.deployment.variants.values()) if self.deployment else []
+        return list(self.variants.values())
 
     @property
     def in_progress(self) -> bool:
@@ -129,9 +102,8 @@ class Endpoint:
             await asyncio.gather(self._work, return_exceptions=True)
         if self._retiring is not None:
             await asyncio.gather(self._retiring, return_exceptions=True)
-        if self.deployment is not None:
-            await self.deployment.stop()
-            self.deployment = None
+        await stop_all(self.running)
+        self.variants = {}
 
     async def wait_until_settled(self, seconds: float) -> None:
         """Wait until it is in service, has failed or is being deleted, for at most ``seconds``."""
@@ -142,9 +114,14 @@ class Endpoint:
         """The variant that a request goes to. Raises ValidationError or ServiceUnavailable where there is none."""
         if self.shutting_down:
             raise shutting_down()
-        if self.deployment is None or self.status not in _SERVING:
+        if not self.variants or self.status not in _SERVING:
             raise ValidationError(f"Endpoint {self.name} of account {ACCOUNT} not found. It is {self.status}")
-        return self.deployment.choose(target_variant, self.name)
+        weights = [variant.plan.weight for variant in self.running]
+        name = target_variant or random.choices(list(self.variants), weights)[0]
+        if name not in self.variants:
+            message = f"Variant {name} not found for Request: the endpoint {self.name} has no such variant"
+            raise ValidationError(message)
+        return self.variants[name]
 
     async def _change_shares(self, shares: Mapping[str, Share]) -> None:
         reason = ""
@@ -162,22 +139,31 @@ class Endpoint:
             self._enter(Status.IN_SERVICE, reason)
 
     async def _change_to(self, config_name: str, plans: tuple[VariantPlan, ...]) -> None:
-        deployment = Deployment(plans, self._make)
         try:
-            await deployment.start()
+            variants = await self._started(plans)
         except Exception as error:
             if self.status is Status.UPDATING:
                 self._enter(Status.ROLLING_BACK, _reason(error))
-            self._enter(Status.IN_SERVICE if self.deployment else Status.FAILED, _reason(error))
+            self._enter(Status.IN_SERVICE if self.variants else Status.FAILED, _reason(error))
             return
-        old, self.deployment = self.deployment, deployment
+        old, self.variants = self.running, variants
         self.config_name = config_name
         try:
-            if old is not None:  # in a separate task, so that a deletion does not interrupt it
-                self._retiring = asyncio.create_task(old.stop())
+            if old:  # in a separate task, so that a deletion does not interrupt it
+                self._retiring = asyncio.create_task(stop_all(old))
                 await asyncio.shield(self._retiring)
         finally:
             self._enter(Status.IN_SERVICE)
+
+    async def _started(self, plans: Iterable[VariantPlan]) -> dict[str, Variant]:
+        """The variants of these plans. When one does not start, all are stopped, and its error is raised."""
+        variants = {plan.name: self._make(plan) for plan in plans}
+        try:
+            await start_all(variants.values())
+        except BaseException:
+            await stop_all(variants.values())
+            raise
+        return variants
 
     def _enter(self, status: Status, failure: str = "") -> None:
         if self.status is Status.DELETING:

@@ -6,8 +6,7 @@ endpoint's process, the keeper knows all that is left. When it is killed, the en
 
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 from triton_ensembles.ground import processes
 from triton_ensembles.triton.leftovers import Leftovers
@@ -24,7 +23,8 @@ def keep() -> None:
     """
     processes.adopt_orphans()
     prepare = processes.die_with_parent()
-    with _blocked():
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)  # until the new process is known
+    try:
         child = os.fork()
         if child == 0:
             os.setsid()  # so that a kill -9 of the process group leaves one of the two
@@ -32,22 +32,14 @@ def keep() -> None:
             return
         for number in _FORWARDED:
             signal.signal(number, lambda number, _frame: _pass_on(child, number))
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     ended, status = 0, 0
     while ended != child:
         ended, status = os.wait()  # the others are orphans
     _end_what_is_left(child)
     code = os.waitstatus_to_exitcode(status)
     os._exit(code if code >= 0 else 128 - code)
-
-
-@contextmanager
-def _blocked() -> Iterator[None]:
-    """Hold these signals back until the end of the block, when the new process is known."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _pass_on(child: int, number: int) -> None:
@@ -57,7 +49,7 @@ def _pass_on(child: int, number: int) -> None:
 
 def _end_what_is_left(server: int) -> None:
     """End all orphans of the endpoint's process ``server``, and remove what its tritonservers have left."""
-    leftovers = Leftovers.of(server)
+    leftovers = Leftovers(server)
     for _ in range(_ROUNDS):
         orphans = processes.descendants(os.getpid())
         if not orphans:

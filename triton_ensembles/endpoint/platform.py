@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from typing import Any
+from functools import cache, partial
 
 import aiohttp
 import boto3
@@ -28,9 +28,11 @@ from triton_ensembles.endpoint.metrics.publishing import TritonPublisher
 from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.page.pages import Pages
 from triton_ensembles.endpoint.router import Router
+from triton_ensembles.endpoint.running import RunningEndpoint
 from triton_ensembles.endpoint.scaling.autoscaler import Autoscaler
 from triton_ensembles.endpoint.settings import Settings
 
+_CONNECTIONS = 32
 _PUT_AT_ONCE = 500  # metrics of one PutMetricData
 
 
@@ -39,12 +41,13 @@ class Platform:
 
     def __init__(self, settings: Settings, url: str, backing_url: str, session: aiohttp.ClientSession) -> None:
         self._settings = settings
-        self._backing_url = backing_url
         self._forward = Forward(session, backing_url)
-        self._clients: dict[str, Any] = {}
+        # Of moto, which accepts any credentials.
+        moto = RunningEndpoint(backing_url, settings.region)
+        self._client = cache(partial(moto.client, max_pool_connections=_CONNECTIONS))
         self._events = RecentEvents()
         self._metrics = Metrics()
-        config = Config(max_pool_connections=32)
+        config = Config(max_pool_connections=_CONNECTIONS)
         s3 = boto3.client("s3", endpoint_url=settings.s3_url, config=config) if settings.s3_url else self._client("s3")
         self._objects = S3Objects(s3)
         self._numbers = itertools.count(1)
@@ -98,19 +101,6 @@ class Platform:
             if any(variant.plan.spec.metric_namespace for variant in endpoint.running):
                 self._publisher.begin()
             self._metrics.prometheus.keep(endpoint.name, models | {(name, "") for name in running}, kept)
-
-    def _client(self, service: str) -> Any:
-        """A boto3 client of moto, which accepts any credentials."""
-        if service not in self._clients:
-            self._clients[service] = boto3.client(
-                service,
-                endpoint_url=self._backing_url,
-                region_name=self._settings.region,
-                aws_access_key_id="local",
-                aws_secret_access_key="local",
-                config=Config(max_pool_connections=32, proxies={}),
-            )
-        return self._clients[service]
 
     async def _forward_to_moto(self, request: web.BaseRequest) -> web.StreamResponse:
         service = signed_service(request.raw_path, request.headers)

@@ -185,15 +185,8 @@ def _draw_arrow(axes: Any, points: Sequence[Point], name: str, at_end: bool, lin
         middle = (before[0] + after[0]) / 2
         vertices += [(middle, before[1]), (middle, after[1]), after]
         codes += [Curve.CURVE4] * 3
-    curve = Curve(vertices, codes)
-    style: Any = {
-        "arrowstyle": "-|>",
-        "mutation_scale": 9,
-        "color": "#666666",
-        "linewidth": 0.9,
-        "linestyle": linestyle,
-    }
-    axes.add_patch(FancyArrowPatch(path=curve, zorder=1, **style))
+    line: Any = {"color": "#666666", "linewidth": 0.9, "linestyle": linestyle, "zorder": 1}
+    axes.add_patch(FancyArrowPatch(path=Curve(vertices, codes), arrowstyle="-|>", mutation_scale=9, **line))
     if name:
         x, y = (points[-1][0] - 0.14, points[-1][1]) if at_end else (points[0][0] + 0.06, points[0][1])
         align = "right" if at_end else "left"

@@ -43,19 +43,19 @@ def _graphs(repository: Repository) -> list[Graph]:
     outer = _outer(repository)
     title = repository.path.name
     fused = [_graph_of_plan(model.folder, model.written, plan) for model in repository.models if (plan := _plan(model))]
-    return fused + [
-        graph_of(title if len(outer) == 1 else model.folder, config, configs, _calls(repository, config))
-        for model, config in outer
-    ]
+    drawn = []
+    for model, config in outer:
+        calls = calls_between(repository, {step.model_name for step in config.ensemble_scheduling.step})
+        drawn.append(graph_of(title if len(outer) == 1 else model.folder, config, configs, calls))
+    return fused + drawn
 
 
 def _outer(repository: Repository) -> list[tuple[Model, ModelConfig]]:
     """The ensembles that are no steps of others, with their configs; without any, the models that call others, each as
     the only step of an ensemble."""
-    configs = [model.written for model in repository.ensembles]
-    inner = {step.model_name for config in configs for step in config.ensemble_scheduling.step}
-    if repository.ensembles:
-        return [(model, model.written) for model in repository.ensembles if model.folder not in inner]
+    if ensembles := repository.ensembles:
+        inner = {step.model_name for model in ensembles for step in model.written.ensemble_scheduling.step}
+        return [(model, model.written) for model in ensembles if model.folder not in inner]
     callers = []
     for model in entrances(repository):
         config = ModelConfig()
@@ -65,10 +65,6 @@ def _outer(repository: Repository) -> list[tuple[Model, ModelConfig]]:
             names.update((tensor.name, tensor.name) for tensor in tensors)
         callers.append((model, config))
     return callers
-
-
-def _calls(repository: Repository, config: ModelConfig) -> dict[str, list[str]]:
-    return calls_between(repository, {step.model_name for step in config.ensemble_scheduling.step})
 
 
 def _plan(model: Model) -> str:

@@ -1,7 +1,7 @@
 """The requests for a model: its examples, or one that is made up from its config."""
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from triton_ensembles.checking.probe import Trial
@@ -42,14 +42,12 @@ def requests_for(
 
 def code_of(folder: Path) -> bytes:
     """The Python and DALI code in the version folders of a model, as far as it is small."""
-    return b"\n".join(_texts(sorted(folder.glob("*/*"))))
-
-
-def _texts(paths: Iterable[Path]) -> Iterator[bytes]:
-    for path in paths:
+    texts = []
+    for path in sorted(folder.glob("*/*")):
         if path.suffix in (".py", ".dali") and path.is_file():
             with path.open("rb") as file:
-                yield file.read(_LONGEST)
+                texts.append(file.read(_LONGEST))
+    return b"\n".join(texts)
 
 
 def _trial(request: Request, label: str, *, is_made_up: bool) -> Trial:

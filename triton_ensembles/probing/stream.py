@@ -61,8 +61,7 @@ def _next(answers: Any, server: TritonServer, end: float, seconds: float) -> tup
         try:
             result, error = answers.get(timeout=_LOOK_SECONDS)
         except queue.Empty:
-            error = None
-            result = None
+            result = error = None
         if reason := crash(server):
             raise LostError(reason)
         if error or result:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import IO
 
 from triton_ensembles.archive.budget import ArchiveError, Budget
-from triton_ensembles.archive.gzip_stream import GzipStream
 from triton_ensembles.archive.tar import safe_path, unsafe_because
 from triton_ensembles.archive.tar_stream import Member, TarStream
 from triton_ensembles.ground.errors import EnsembleError
@@ -55,28 +54,20 @@ def extract(archive: Path, folder: Path, reserve: Callable[[int], None]) -> int:
         raise _refused(error.rule, error.message) from None
 
 
-def _check_names(file: IO[bytes]) -> None:
-    """Refuse the archive for its last member before many are written: reading takes far less time, and no space."""
-    budget = Budget()
-    for member in TarStream(GzipStream(file, budget), budget):
-        budget.take_entry(member.name)
-        _checked(member)
-
-
 def _extract(file: IO[bytes], folder: Path, reserve: Callable[[int], None]) -> int:
     budget = Budget()
-    tar = TarStream(GzipStream(file, budget), budget)
+    tar = TarStream.gzipped(file, budget)
     size = 0
     folders: set[str] = set()
     for number, member in enumerate(tar):
         if number == _MANY:
-            place = file.tell()
+            place = file.tell()  # the last member may be refused: reading on takes far less time than writing
             file.seek(0)
-            _check_names(file)
+            for one in TarStream.gzipped(file):
+                _checked(one)
             file.seek(place)
         path = _checked(member)
-        budget.take_entry(member.name)
-        needed = _MOST_SLACK * (1 + _new_folders(path, folders, budget)) + (member.size if member.is_file else 0)
+        needed = _MOST_SLACK * (1 + budget.take_folders(path, folders)) + (member.size if member.is_file else 0)
         reserve(needed)
         size += needed
         try:
@@ -89,18 +80,6 @@ def _extract(file: IO[bytes], folder: Path, reserve: Callable[[int], None]) -> i
             raise _refused("sagemaker-unsafe-member", f"'{member.name[:200]}…' is not a valid file name") from None
     tar.drain()  # gzip only shows at its end whether all of it arrived
     return size
-
-
-def _new_folders(path: str, folders: set[str], budget: Budget) -> int:
-    """The number of folders that ``path`` implies and that no member before it did."""
-    count = 0
-    folder = path.rpartition("/")[0]
-    while folder and folder not in folders:
-        folders.add(folder)
-        budget.take_entry(folder)
-        count += 1
-        folder = folder.rpartition("/")[0]
-    return count
 
 
 def _checked(member: Member) -> str:

@@ -99,7 +99,8 @@ def _chosen(repository: ModelRepository, model: str) -> str:
             cure = f"did you mean {meant!r}?" if meant else f"there are {listed(names)}"
             raise EnsembleError(f"there is no model {model!r}", path=repository.folder, cure=cure)
         return model
-    outer = _outermost(repository)
+    inner = {step for name in repository.ensembles for step in repository.steps_of(name)}
+    outer = [name for name in repository.ensembles if name not in inner] or repository.ensembles
     if len(outer) > 1:
         message = f"there are {len(outer)} ensembles here: {listed(outer)}"
         raise EnsembleError(message, path=repository.folder, cure=f"choose one: --model {outer[0]}")
@@ -112,12 +113,6 @@ def _chosen(repository: ModelRepository, model: str) -> str:
         cure = f"choose the one that becomes an ensemble of one step (--model {names[0]}), or write the ensemble first"
         raise EnsembleError(message, path=repository.folder, cure=cure)
     return names[0]
-
-
-def _outermost(repository: ModelRepository) -> list[str]:
-    """The ensembles that are not steps of others."""
-    inner = {step for name in repository.ensembles for step in repository.steps_of(name)}
-    return [name for name in repository.ensembles if name not in inner] or repository.ensembles
 
 
 def _repositories(path: Path) -> Iterator[Path]:

@@ -62,20 +62,13 @@ def _make(folder: Path, interpreter: Interpreter) -> None:
         (folder / "bin" / "python3").symlink_to(interpreter.executable)
         (folder / "bin" / "activate").write_text(_ACTIVATE, encoding="utf-8")
         (folder / "pyvenv.cfg").write_text(_configuration(interpreter), encoding="utf-8")
+        packages = _packages(folder, interpreter.minor)
         for wheel in wheels:
             with zipfile.ZipFile(wheel) as archive:
-                archive.extractall(_packages(folder, interpreter.minor))
-        (_packages(folder, interpreter.minor) / _STARTUP_FILE).write_text(_STARTUP, encoding="utf-8")
-        compiling: list[str | Path] = [
-            interpreter.executable,
-            "-I",
-            "-m",
-            "compileall",
-            "-q",
-            "-x",
-            "/(distutils|tests)/",
-        ]
-        output_of([*compiling, _packages(folder, interpreter.minor)])  # which has byte code of distutils
+                archive.extractall(packages)
+        (packages / _STARTUP_FILE).write_text(_STARTUP, encoding="utf-8")
+        compiling: list[str | Path] = [interpreter.executable, "-I", "-m", "compileall", "-q"]
+        output_of([*compiling, "-x", "/(distutils|tests)/", packages])  # which has byte code of distutils
         if interpreter.shared_library:
             (folder / "lib" / interpreter.shared_library.name).symlink_to(interpreter.shared_library)
 
@@ -83,22 +76,19 @@ def _make(folder: Path, interpreter: Interpreter) -> None:
 def _is_whole(folder: Path, interpreter: Interpreter) -> bool:
     """Whether it is this interpreter's, and has exactly the files of numpy's wheel, by name and size."""
     pinned, packages = _numpy_version(interpreter.minor), _packages(folder, interpreter.minor)
+    library = interpreter.shared_library
     names = {"numpy", "numpy.libs", f"numpy-{pinned}.dist-info", _STARTUP_FILE}
     try:
-        if (folder / "pyvenv.cfg").read_text(encoding="utf-8") != _configuration(interpreter):
-            return False
-        if (folder / "bin" / "python3").resolve(strict=True) != interpreter.executable:
-            return False
-        if (folder / "bin" / "activate").read_text(encoding="utf-8") != _ACTIVATE:
-            return False
-        if interpreter.shared_library and not (folder / "lib" / interpreter.shared_library.name).exists():
-            return False
-        if {path.name for path in packages.iterdir()} != names:
-            return False
-        if (packages / _STARTUP_FILE).read_text(encoding="utf-8") != _STARTUP:
-            return False
         with (packages / f"numpy-{pinned}.dist-info" / "RECORD").open(encoding="utf-8", newline="") as record:
-            return all((packages / name).stat().st_size == int(size) for name, _, size in csv.reader(record) if size)
+            return (
+                (folder / "pyvenv.cfg").read_text(encoding="utf-8") == _configuration(interpreter)
+                and (folder / "bin" / "python3").resolve(strict=True) == interpreter.executable
+                and (folder / "bin" / "activate").read_text(encoding="utf-8") == _ACTIVATE
+                and (not library or (folder / "lib" / library.name).exists())
+                and {path.name for path in packages.iterdir()} == names
+                and (packages / _STARTUP_FILE).read_text(encoding="utf-8") == _STARTUP
+                and all((packages / name).stat().st_size == int(size) for name, _, size in csv.reader(record) if size)
+            )
     except (OSError, ValueError, RuntimeError):  # RuntimeError: a link to itself
         return False
 

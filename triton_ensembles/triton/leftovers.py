@@ -1,7 +1,5 @@
 """Leftovers of a tritonserver that was killed: shared memory of Python steps and their unpacked environments."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 from pathlib import Path
@@ -10,16 +8,11 @@ from triton_ensembles.triton.unpacked_environments import UnpackedEnvironments
 
 
 class Leftovers:
-    """The leftovers of one server, whose shared memory regions have names that begin with ``shared_memory``."""
+    """The leftovers of all servers that the process ``starter`` has started, or of the one with the port ``port``."""
 
-    def __init__(self, shared_memory: str) -> None:
-        self.shared_memory = shared_memory
+    def __init__(self, starter: int, port: int | str = "") -> None:
+        self.shared_memory = f"triton_ensembles_{starter}_{port}"  # what the names of its regions begin with
         self.environments = UnpackedEnvironments()
-
-    @classmethod
-    def of(cls, starter: int, port: int | str = "") -> Leftovers:
-        """Leftovers of all servers that the process ``starter`` has started, or of the one with the port ``port``."""
-        return cls(f"triton_ensembles_{starter}_{port}")
 
     def find(self, pid: int, *, again: bool = True) -> None:
         """Look for the environments of the server ``pid``, and keep other users from reading its shared memory, which

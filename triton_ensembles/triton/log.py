@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 _OF_A_MODEL = tuple(
-    re.compile(rf"\] \"{form}: (?P<reason>.*)", re.DOTALL)
+    rf"\] \"{form}: (?P<reason>.*)"
     for form in (
         r"failed to load '(?P<model>.+?)' version -?\d+",
         r"failed to load model '(?P<model>.+?)'",
@@ -20,24 +20,18 @@ _OF_A_MODEL = tuple(
     )
 )
 # These name the model or the repository themselves.
-_COMPLETE = tuple(
-    re.compile(form, re.DOTALL)
-    for form in (
-        # The status of an ensemble that is not valid.
-        r" model_repository_manager\.cc:\d+\] \"(?:Invalid argument|Internal|Not found|Unavailable|Unsupported"
-        r"|Already exists|Cancelled|Unknown): (?P<reason>.*)",
-        r"\] \"(?P<reason>failed to poll model repository '[^']+': .*)",
-        r"\] \"(?P<reason>mapped path '[^']+' does not exist for model .*)",
-    )
+_COMPLETE = (
+    # The status of an ensemble that is not valid.
+    r" model_repository_manager\.cc:\d+\] \"(?:Invalid argument|Internal|Not found|Unavailable|Unsupported"
+    r"|Already exists|Cancelled|Unknown): (?P<reason>.*)",
+    r"\] \"(?P<reason>failed to poll model repository '[^']+': .*)",
+    r"\] \"(?P<reason>mapped path '[^']+' does not exist for model .*)",
 )
 # Of the server as a whole: "failed to load all models" is only a reason where no model has one.
-_GENERAL = tuple(
-    re.compile(form, re.DOTALL)
-    for form in (
-        r"\] \"failed to start (?P<model>.*?) service: (?P<reason>.*)",
-        r"^\S*tritonserver: (?P<reason>[^\n]*)",  # getopt's message, before two screens of help
-        r"^error: (?P<reason>.*)",
-    )
+_GENERAL = (
+    r"\] \"failed to start (?P<model>.*?) service: (?P<reason>.*)",
+    r"^\S*tritonserver: (?P<reason>[^\n]*)",  # getopt's message, before two screens of help
+    r"^error: (?P<reason>.*)",
 )
 # The line and column of a syntax error, which the server's own record about the file leaves out.
 _SYNTAX = re.compile(r"^\[libprotobuf ERROR [^\]]*\] Error parsing text-format [\w.]+: (?P<detail>\d+:\d+: .*)")
@@ -160,8 +154,8 @@ def read_log(path: Path, start: int) -> str:
         return file.read().decode(errors="replace")
 
 
-def _first(patterns: tuple[re.Pattern[str], ...], record: str) -> re.Match[str] | None:
-    return next((match for pattern in patterns if (match := pattern.search(record))), None)
+def _first(forms: tuple[str, ...], record: str) -> re.Match[str] | None:
+    return next((match for form in forms if (match := re.search(form, record, re.DOTALL))), None)
 
 
 def _causes(reasons: list[str], failed: set[str]) -> list[str]:
@@ -184,9 +178,9 @@ def _causes(reasons: list[str], failed: set[str]) -> list[str]:
 
 def _general(records: list[str]) -> list[str]:
     reasons: dict[str, None] = {}
-    for pattern in _GENERAL:
+    for form in _GENERAL:
         for record in records:
-            if match := pattern.search(record):
+            if match := re.search(form, record, re.DOTALL):
                 service = match.groupdict().get("model")
                 reasons[f"{service}: {one_line(match['reason'])}" if service else one_line(match["reason"])] = None
     specific = [reason for reason in reasons if not reason.startswith("creating server: ")]

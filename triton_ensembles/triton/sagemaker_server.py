@@ -60,11 +60,7 @@ class SageMakerServer(ServerProcess):
         own += [f"--http-port={self.ports.http}", *(f"--metrics-config=summary_{summary}" for summary in _SUMMARIES)]
         passed = {name: value for name, value in command.environment.items() if name not in _NOT_PASSED}
         self.command = replace(command, arguments=(*command.arguments, *own), environment=passed, contained=True)
-
-    @property
-    def metrics_on(self) -> bool:
-        """Whether the container serves metrics."""
-        return any(flag in self.command.arguments for flag in _METRICS_ON)
+        self.metrics_on = any(flag in command.arguments for flag in _METRICS_ON)
 
 
 def _named_ports(ports: Ports, environment: Mapping[str, str]) -> Ports:

@@ -13,31 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Self, TypedDict
 
+from triton_ensembles.ground import processes
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.processes import (
-    descendants,
-    die_with_parent,
-    handles,
-    has_ended,
-    send,
-    uninterrupted,
-    wait_for_handles,
-    with_variable,
-)
 from triton_ensembles.runtime.backends import PACKAGES
+from triton_ensembles.triton import log as server_log
 from triton_ensembles.triton.home import Installation, find_home, server_python
 from triton_ensembles.triton.leftovers import Leftovers
-from triton_ensembles.triton.log import (
-    began_to_load,
-    failure_reasons,
-    loaded_models,
-    never_loaded,
-    read_failure,
-    read_log,
-    read_records,
-    stuck_load,
-    unfinished_loads,
-)
 from triton_ensembles.triton.ports import LOOPBACK, Ports, answers
 from triton_ensembles.triton.stubs import prepare_stubs
 
@@ -103,6 +84,8 @@ class ServerProcess:
     ready_route: ClassVar[tuple[str, str]]
     """One of these ports and the path that answers there with status 200 once the server is ready."""
     command: ServerCommand
+    metrics_on = True
+    """Whether the server publishes metrics."""
 
     def __init__(
         self,
@@ -127,7 +110,7 @@ class ServerProcess:
         self._progress = progress
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Lock()
-        self._leftovers = Leftovers.of(os.getpid(), self.ports.metrics)
+        self._leftovers = Leftovers(os.getpid(), self.ports.metrics)
 
     @property
     def http_url(self) -> str:
@@ -148,11 +131,6 @@ class ServerProcess:
     def sagemaker_url(self) -> str:
         """``127.0.0.1:8080``, the port of a SageMaker container."""
         return f"{LOOPBACK}:{self.ports.sagemaker}"
-
-    @property
-    def metrics_on(self) -> bool:
-        """Whether the server publishes metrics."""
-        return True
 
     def listens(self, *names: str) -> list[str]:
         """The flags by which tritonserver listens at these ports of the loopback interface."""
@@ -182,7 +160,7 @@ class ServerProcess:
         """
         self._launches += 1
         home = self._home or find_home()
-        stubs = prepare_stubs(home, self.python)
+        backends, variables = prepare_stubs(home, self.python)
         names = os.environ.keys() & _OF_A_CONTAINER if self.command.contained else os.environ.keys()
         inherited = {name: os.environ[name] for name in names if not name.startswith("PYTHON") and name != PACKAGES}
         self.ports.refuse_busy(self.port_names)
@@ -190,13 +168,13 @@ class ServerProcess:
         arguments = [
             *self.command.runner,
             os.fspath(home.tritonserver),
-            f"--backend-directory={stubs.backend_directory}",
+            f"--backend-directory={backends}",
             f"--backend-config=python,shm-region-prefix-name={self._leftovers.shared_memory}",
             f"--exit-timeout-secs={EXIT_SECONDS}",
             *self.command.arguments,
         ]
         mark = {_MARK: self._leftovers.shared_memory}
-        with uninterrupted(), self.log.open("ab" if self._append_log else "wb") as output:
+        with processes.uninterrupted(), self.log.open("ab" if self._append_log else "wb") as output:
             # Read by this descriptor as long as this object lives: people remove logs, and the server writes on.
             kept = os.dup(output.fileno())
             weakref.finalize(self, os.close, kept)
@@ -209,10 +187,10 @@ class ServerProcess:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
-                env={**inherited, **stubs.environment, **self.command.environment, **mark},
+                env={**inherited, **variables, **self.command.environment, **mark},
                 cwd=home.folder,  # the stub's sys.path begins with '', which must not be the user's folder
                 start_new_session=True,  # so that Ctrl-C reaches only this process, which stops the server
-                preexec_fn=die_with_parent(adopt=True),
+                preexec_fn=processes.die_with_parent(adopt=True),
             )
 
     def wait_until_ready(self) -> None:
@@ -226,7 +204,7 @@ class ServerProcess:
         try:
             self._wait()
         except EnsembleError as error:
-            if self._launches > 1 or BUSY_ABORT not in read_log(self.written_log, self._log_start):
+            if self._launches > 1 or BUSY_ABORT not in server_log.read_log(self.written_log, self._log_start):
                 self.stop()
                 raise
             with self._stopping:
@@ -238,7 +216,7 @@ class ServerProcess:
             raise
 
     def alive(self) -> bool:
-        return self._process is not None and not has_ended(self._process.pid)
+        return self._process is not None and not processes.has_ended(self._process.pid)
 
     def stop(self, at_once: bool = False) -> None:
         """Send SIGTERM, and SIGKILL if that takes too long or ``at_once``; then remove what Triton left behind.
@@ -256,19 +234,19 @@ class ServerProcess:
         started = reported = looked = time.monotonic()
         stuck: list[str] = []
         while True:
-            if has_ended(self.pid):
-                raise self._failure("tritonserver stopped while it loaded", read_failure(self._records()))
+            if processes.has_ended(self.pid):
+                raise self._failure("tritonserver stopped while it loaded", server_log.read_failure(self._records()))
             if answers(port, path):
                 return
             now = time.monotonic()
             if now - looked >= _LOOK_SECONDS:
-                stuck, before = never_loaded(read_log(self.written_log, self._log_start)), stuck
+                stuck, before = server_log.never_loaded(server_log.read_log(self.written_log, self._log_start)), stuck
                 if stuck and stuck == before:
                     raise self._failure("tritonserver waits for ever for a model", stuck)
                 looked = now
             if now - started > self._ready_seconds:
                 still = f"tritonserver was not ready after {self._ready_seconds:.0f} s"
-                loads = unfinished_loads(read_log(self.written_log, self._log_start))
+                loads = server_log.unfinished_loads(server_log.read_log(self.written_log, self._log_start))
                 raise self._failure(f"{still}; it still loaded", loads) if loads else self._failure(still, [])
             if self._progress and now - reported >= 5:
                 self._progress(now - started)
@@ -280,14 +258,15 @@ class ServerProcess:
         process = self._process
         if process is not None and process.returncode is None:
             self.note_environments()
-            with handles([process.pid]) as own, handles(descendants(process.pid)) as family:
+            started = processes.descendants(process.pid)
+            with processes.handles([process.pid]) as own, processes.handles(started) as family:
                 with contextlib.suppress(ProcessLookupError):  # where SIGCHLD is ignored, the kernel itself reaps
                     os.kill(process.pid, signal.SIGTERM)  # not process.terminate(), which may reap it
-                    wait_for_handles(own, 0 if at_once else EXIT_SECONDS + 10)
+                    processes.wait_for_handles(own, 0 if at_once else EXIT_SECONDS + 10)
                 # Until it is reaped, its id is that of its session, which the Python stubs belong to.
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
-                send(family, signal.SIGKILL)
+                processes.send(family, signal.SIGKILL)
             process.wait()  # the only place that reaps it
             self._end_marked()
         self._leftovers.remove()
@@ -295,12 +274,13 @@ class ServerProcess:
     def _end_marked(self) -> None:
         """End what is left of the server's processes, such as those of a server that was killed."""
         for _ in range(_ROUNDS):
-            leftover = with_variable(_MARK, self._leftovers.shared_memory)
+            leftover = processes.with_variable(_MARK, self._leftovers.shared_memory)
             if not leftover:
                 return
-            with handles([*leftover, *(pid for pid_left in leftover for pid in descendants(pid_left))]) as processes:
-                send(processes, signal.SIGKILL)
-                wait_for_handles(processes, _KILL_SECONDS)
+            started = [pid for pid_left in leftover for pid in processes.descendants(pid_left)]
+            with processes.handles([*leftover, *started]) as members:
+                processes.send(members, signal.SIGKILL)
+                processes.wait_for_handles(members, _KILL_SECONDS)
 
     def note_environments(self, *, again: bool = True) -> frozenset[Path]:
         """The folders of /tmp into which the server has unpacked environments so far. ``stop`` removes them."""
@@ -309,23 +289,23 @@ class ServerProcess:
 
     def reasons(self, start: int = 0) -> list[str]:
         """Why models failed to load, in Triton's words, according to the log from byte ``start`` on."""
-        return failure_reasons(self._records(start))
+        return server_log.failure_reasons(self._records(start))
 
     def loaded(self, start: int) -> list[str]:
         """The models that have been loaded, by the log from byte ``start`` on."""
-        return loaded_models(self._records(start))
+        return server_log.loaded_models(self._records(start))
 
     def stuck_load(self, start: int, folder: Path) -> str:
         """Triton's reason why the load of a model in ``folder`` will never end, by the log from ``start`` on, or ""."""
-        return stuck_load(read_log(self.written_log, start), folder)
+        return server_log.stuck_load(server_log.read_log(self.written_log, start), folder)
 
     def crashed(self) -> bool:
         """Whether the server has ended, or is printing its last words, in which it may hang."""
-        return not self.alive() or "\nSignal (" in read_log(self.written_log, self._log_start)
+        return not self.alive() or "\nSignal (" in server_log.read_log(self.written_log, self._log_start)
 
     def began_to_load(self, start: int) -> bool:
         """Whether the server has begun to load a model, according to the log from byte ``start`` on."""
-        return began_to_load(self._records(start))
+        return server_log.began_to_load(self._records(start))
 
     def __enter__(self) -> Self:
         return self.start()
@@ -339,4 +319,4 @@ class ServerProcess:
         return EnsembleError(event + (f":{separator}{separator.join(reasons)}" if reasons else ""), path=self.log)
 
     def _records(self, start: int = 0) -> str:
-        return read_records(self.written_log, max(start, self._log_start), self.pid)
+        return server_log.read_records(self.written_log, max(start, self._log_start), self.pid)

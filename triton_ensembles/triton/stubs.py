@@ -20,7 +20,6 @@ import shutil
 import site
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
@@ -36,18 +35,13 @@ from triton_ensembles.triton.releases import releases
 _ENVIRONMENT = "pb_exec_env_model.py.tar.gz"  # of a Python-based backend; Triton's name, though it is a folder here
 
 
-@dataclass(frozen=True)
-class Stubs:
-    """The folder for --backend-directory, and variables that tritonserver's environment must have."""
-
-    backend_directory: Path
-    environment: Mapping[str, str]
-
-
-def prepare_stubs(home: Installation, python: str = "", progress: Progress = lambda _: None) -> Stubs:
+def prepare_stubs(
+    home: Installation, python: str = "", progress: Progress = lambda _: None
+) -> tuple[Path, Mapping[str, str]]:
     """Make what is missing for stubs of ``python``, such as "3.10"; "" is the one that runs this, if it has that.
 
-    A backend that the server has itself is taken from it; the others are this package's.
+    A backend that the server has itself is taken from it; the others are this package's. Returns the folder for
+    --backend-directory, and variables that tritonserver's environment must have.
 
     Raises:
         EnsembleError: Triton has no stub for it, it is not on this machine, or numpy cannot be downloaded.
@@ -78,7 +72,7 @@ def prepare_stubs(home: Installation, python: str = "", progress: Progress = lam
             message = f"the backends of Python {minor} cannot be put here: {error.strerror}"
             cure = f"set {HOME_VARIABLE} to a folder that can be written, and run: {SETUP}"
             raise EnsembleError(message, path=place, cure=cure) from error
-    return Stubs(folder, _environment(home, interpreter, bare))
+    return folder, _environment(home, interpreter, bare)
 
 
 def require_interpreter(minor: str) -> Interpreter:

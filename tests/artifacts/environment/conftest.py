@@ -3,11 +3,12 @@ import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.environment_files import PROCESSING
-from triton_ensembles.artifacts.environment import PackedEnvironment, make_packed_environment
+from triton_ensembles.artifacts.environment import make_packed_environment
 from triton_ensembles.project.recipe.environment_file import read_environment_file
 
 FROM_PYPI = replace(read_environment_file(PROCESSING), channels=("file:///none",))
@@ -16,16 +17,16 @@ NEVER_IMPORTED = ("*/site-packages/huggingface_hub*", "*/site-packages/hf_xet*")
 
 
 @pytest.fixture(scope="session")
-def packed(tmp_path_factory: pytest.TempPathFactory) -> PackedEnvironment:
-    """The project's own environment, from PyPI and an installed Python, built once."""
+def packed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """The project's own environment, from PyPI and an installed Python, built once, and its facts."""
     destination = tmp_path_factory.mktemp("packed") / "environment"
-    return make_packed_environment(FROM_PYPI, destination=destination, exclude=NEVER_IMPORTED)
+    return destination, make_packed_environment(FROM_PYPI, destination=destination, exclude=NEVER_IMPORTED)
 
 
 @pytest.fixture(scope="session")
-def unpacked(packed: PackedEnvironment, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def unpacked(packed: tuple[Path, dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy in another folder."""
-    return shutil.copytree(packed.path, tmp_path_factory.mktemp("somewhere else") / "environment", symlinks=True)
+    return shutil.copytree(packed[0], tmp_path_factory.mktemp("somewhere else") / "environment", symlinks=True)
 
 
 def run_bare(executable: Path, code: str, **environment: str) -> str:

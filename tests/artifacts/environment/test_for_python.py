@@ -43,9 +43,8 @@ def packed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         pytest.skip(f"there is no Python {minor} with a shared library on this machine")
     folder = tmp_path_factory.mktemp("packed")
     spec = FROM_PYPI.for_python(minor, exactly=True)
-    made = make_packed_environment(spec, destination=folder / "env")
-    assert made.python == minor
-    return made.path
+    assert make_packed_environment(spec, destination=folder / "env")["python"] == minor
+    return folder / "env"
 
 
 SCRIPT = "import sys, numpy, tokenizers; print('%d.%d' % sys.version_info[:2], sys.prefix)"

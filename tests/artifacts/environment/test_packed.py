@@ -5,11 +5,12 @@ import sys
 import sysconfig
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.environment_files import WriteFile
-from triton_ensembles.artifacts.environment import PackedEnvironment, make_packed_environment
+from triton_ensembles.artifacts.environment import make_packed_environment
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import content_digest
 
@@ -22,14 +23,15 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_the_result_describes_the_folder(packed: PackedEnvironment) -> None:
-    assert packed.provider == "pypi"
-    assert (packed.packages["numpy"], packed.packages["tokenizers"]) == ("1.26.4", "0.22.1")
-    assert packed.packages["python"].startswith(packed.python + ".")
-    assert "huggingface-hub" not in packed.packages, "excluded, so not in it"
-    assert packed.glibc.startswith("2.")
-    for name in ("bin/activate", f"lib/libpython{packed.python}.so.1.0"):  # which Triton's stub needs
-        assert (packed.path / name).is_file()
+def test_the_result_describes_the_folder(packed: tuple[Path, dict[str, Any]]) -> None:
+    folder, facts = packed
+    assert facts["provider"] == "pypi"
+    assert (facts["packages"]["numpy"], facts["packages"]["tokenizers"]) == ("1.26.4", "0.22.1")
+    assert facts["packages"]["python"].startswith(facts["python"] + ".")
+    assert "huggingface-hub" not in facts["packages"], "excluded, so not in it"
+    assert facts["glibc"].startswith("2.")
+    for name in ("bin/activate", f"lib/libpython{facts['python']}.so.1.0"):  # which Triton's stub needs
+        assert (folder / name).is_file()
 
 
 @pytest.mark.parametrize("with_library_path", [False, True], ids=["bare", "as Triton starts it"])
@@ -73,14 +75,14 @@ def test_only_imported_modules_have_byte_code(unpacked: Path) -> None:
 
 
 def test_the_same_file_gives_the_same_bytes_and_leaves_no_temporary_files(
-    packed: PackedEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    packed: tuple[Path, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise every build uploads, downloads and unpacks the environment again."""
     (tmp_path / "another temporary folder").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "another temporary folder"))
     destination = tmp_path / "new" / "other"
-    again = make_packed_environment(FROM_PYPI, destination=destination, exclude=NEVER_IMPORTED)
-    assert content_digest(again.path) == content_digest(packed.path)
+    make_packed_environment(FROM_PYPI, destination=destination, exclude=NEVER_IMPORTED)
+    assert content_digest(destination) == content_digest(packed[0])
     assert names(tmp_path / "another temporary folder") == []
     assert names(tmp_path / "new") == ["other"]
 

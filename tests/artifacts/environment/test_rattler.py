@@ -68,10 +68,10 @@ def test_an_environment_from_a_channel_runs_in_another_folder(
     spec = environment_file(spec_text(channel, "greeting=1"))
     lines: list[str] = []
     packed = make_packed_environment(spec, destination=tmp_path / "env", progress=lines.append)
-    assert (packed.provider, packed.python) == ("rattler", MINOR)
-    assert packed.packages["greeting"] == "1.0"
+    assert (packed["provider"], packed["python"]) == ("rattler", MINOR)
+    assert packed["packages"]["greeting"] == "1.0"
 
-    elsewhere = packed.path.rename(tmp_path / "elsewhere")
+    elsewhere = (tmp_path / "env").rename(tmp_path / "elsewhere")
     assert (elsewhere / "bin" / "activate").is_file()
     code = "import greeting, sys; print(greeting.TEXT, sys.prefix)"
     assert run_bare(elsewhere / "bin" / "python3", code) == f"hello from 1.0 {elsewhere}"
@@ -80,8 +80,8 @@ def test_an_environment_from_a_channel_runs_in_another_folder(
     assert b"triton-environment-" not in compiled
     assert len(compiled) == len(b"\x7fELF\0\xff" + PLACEHOLDER.encode() + b"/ssl\0\xfe rest")
 
-    again = make_packed_environment(spec, destination=tmp_path / "again")
-    assert content_digest(again.path) == content_digest(elsewhere)
+    make_packed_environment(spec, destination=tmp_path / "again")
+    assert content_digest(tmp_path / "again") == content_digest(elsewhere)
 
 
 def test_a_version_that_does_not_exist_stops_the_build(
@@ -97,7 +97,7 @@ def test_after_a_missing_channel_the_next_provider_is_tried(environment_file: Wr
     text = f"channels: ['file://{tmp_path}/none']\ndependencies: ['idna==3.10']\n"
     lines: list[str] = []
     packed = make_packed_environment(environment_file(text), destination=tmp_path / "env", progress=lines.append)
-    assert packed.provider == "pypi"
+    assert packed["provider"] == "pypi"
     assert any(line.startswith("py-rattler cannot reach its channels") for line in lines)
 
 
@@ -107,11 +107,11 @@ def test_pinned_packages_are_installed_whatever_else_would_fit(
     """Otherwise a lock is written that does not hold for environments from channels."""
     first = Pins()
     old = environment_file(spec_text(channel, "greeting=1"))
-    packed = make_packed_environment(old, destination=tmp_path / "old", pins=first)
+    make_packed_environment(old, destination=tmp_path / "old", pins=first)
     assert any(line.startswith("conda greeting ==1.0 ") for line in first.found)
     anything = environment_file(spec_text(channel, "greeting"))
-    again = make_packed_environment(anything, destination=tmp_path / "new", pins=Pins(tuple(first.found)))
-    assert content_digest(again.path) == content_digest(packed.path)
+    make_packed_environment(anything, destination=tmp_path / "new", pins=Pins(tuple(first.found)))
+    assert content_digest(tmp_path / "new") == content_digest(tmp_path / "old")
 
 
 def test_the_pip_section_of_an_environment_from_a_channel_is_locked_too(
@@ -128,4 +128,4 @@ def test_the_pip_section_of_an_environment_from_a_channel_is_locked_too(
     assert {line.split()[1] for line in first.found if line.startswith("conda ")} == {"greeting", "python"}
     add_wheel(wheel_index, "beta", "2.0")
     again = make_packed_environment(spec, destination=tmp_path / "again", pins=Pins(tuple(first.found)))
-    assert again.packages == packed.packages and again.packages["beta"] == "1.0"
+    assert again["packages"] == packed["packages"] and again["packages"]["beta"] == "1.0"

@@ -66,15 +66,13 @@ class Observer:
     def record(self, name: str, value: float, *_: str) -> None:
         self.metrics.append((name, value))
 
-    def forget_instance(self, *where: str) -> None:
-        """Metrics of an instance that is gone; nothing here tells instances apart."""
-
     @property
     def prometheus(self) -> Observer:
         return self
 
-    def forget_model(self, *where: str) -> None:
-        self.forgotten.append(where[-1])
+    def forget(self, *where: str, of_gauges: bool) -> None:
+        """Nothing here tells instances apart, so that only models count."""
+        self.forgotten += [] if of_gauges else where[-1:]
 
     def add(self, endpoint: str, kind: str, text: str) -> None:
         self.events.append((kind, text))

@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from triton_ensembles.endpoint.endpoint_state import Deployment, Endpoint
+from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.hosting.model import ColdStart, Model
 from triton_ensembles.endpoint.hosting.rate import Rate
@@ -67,7 +67,7 @@ def html(shown: tuple[Model, ...], query: str = "", errors: tuple[RecentError, .
 
     async def get() -> str:
         endpoint = Endpoint("e", "arn", cast(Any, None), lambda _: None)
-        endpoint.deployment = Deployment([PLAN], lambda plan: cast(Any, Recorded(plan, shown, errors)))
+        endpoint.variants = {PLAN.name: cast(Any, Recorded(PLAN, shown, errors))}
         async with aiohttp.ClientSession() as session:
             pages = Pages("http://127.0.0.1:1", [endpoint], Metrics(), RecentEvents(), session)
             handler = pages.find("GET", "/")

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.measuring.planning.synthetic import MIB, profile
 from triton_ensembles.measuring.planning import simulated_instance
 from triton_ensembles.measuring.planning.arrivals import Phase, busiest_hours, drawn, sample
+from triton_ensembles.measuring.planning.demand import memory_of
 from triton_ensembles.measuring.planning.instances import Host
-from triton_ensembles.measuring.planning.memory import memory_of
 from triton_ensembles.measuring.planning.prediction import Prediction
 from triton_ensembles.measuring.planning.simulated_instance import SimulatedInstance, SimulatedModel
 from triton_ensembles.measuring.planning.simulation import simulate

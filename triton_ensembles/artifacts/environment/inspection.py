@@ -1,7 +1,6 @@
 """The content of an unpacked environment, found by running its Python as Triton does; and byte code of its modules."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,18 +38,11 @@ print(json.dumps(sorted({getattr(spec, "origin", None) or "" for spec in specs})
 """
 
 
-@dataclass(frozen=True)
-class EnvironmentFacts:
-    """The content of an unpacked environment."""
-
-    python: str  # its minor version, such as `"3.11"`
-    packages: dict[str, str]  # versions by name (lower case, dashes) of the packages that have files in the tree
-    sources: tuple[Path, ...]  # the `.py` files that are read when the requested packages are imported
-
-
-def inspect_environment(tree: Path, spec: EnvironmentSpec) -> EnvironmentFacts:
-    """Run the tree's Python with a clean environment and import what the file asks for. Raises :class:`EnsembleError`:
-    it does not start, a package cannot be imported, or libpython, which Triton's stub loads, is missing."""
+def inspect_environment(tree: Path, spec: EnvironmentSpec) -> tuple[str, dict[str, str], list[Path]]:
+    """Run the tree's Python with a clean environment and import what the file asks for. Returns its minor version, the
+    versions of the packages that have files in the tree, by name (lower case, dashes), and the ``.py`` files that are
+    read when the requested packages are imported. Raises :class:`EnsembleError`: it does not start, a package cannot be
+    imported, or libpython, which Triton's stub loads, is missing."""
     facts = _run_script(tree, spec, _DESCRIBE)
     if Path(facts["prefix"]).resolve() != tree.resolve():
         raise EnsembleError(f"the packed Python has the wrong prefix {facts['prefix']}", path=spec.path)
@@ -70,8 +62,7 @@ def inspect_environment(tree: Path, spec: EnvironmentSpec) -> EnvironmentFacts:
         raise EnsembleError(message, path=spec.path, cure="remove patterns from `exclude`")
     modules = sorted(module for name in requested & distributions.keys() for module in distributions[name][1])
     names = _run_script(tree, spec, _IMPORT, json.dumps(modules))
-    sources = tuple(Path(name) for name in names if name.endswith(".py"))
-    return EnvironmentFacts(facts["python"], dict(sorted(packages.items())), sources)
+    return facts["python"], dict(sorted(packages.items())), [Path(name) for name in names if name.endswith(".py")]
 
 
 def _run_script(tree: Path, spec: EnvironmentSpec, script: str, *arguments: str) -> Any:

@@ -6,8 +6,8 @@ Triton before 23.07, which takes only a .tar.gz (python_backend #266), is not bu
 import shutil
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from triton_ensembles.artifacts.environment.bytecode import compile_with
 from triton_ensembles.artifacts.environment.conda import ProviderUnavailableError, install_with_rattler
@@ -27,17 +27,6 @@ from triton_ensembles.project.recipe.environment_file import EnvironmentSpec
 _NO_BYTE_CODE = ("no-byte-code.pth", "import sys; sys.dont_write_bytecode = True\n")
 
 
-@dataclass(frozen=True)
-class PackedEnvironment:
-    """A packed environment."""
-
-    path: Path
-    python: str  # its minor version, such as `"3.11"`; Triton's stub must be built for the same
-    provider: str  # who installed it: rattler or pypi
-    packages: dict[str, str]  # versions by name (lower case, dashes) of what is in it
-    glibc: str  # the oldest glibc that it runs on, such as `"2.34"`; "" if no file requires one
-
-
 def make_packed_environment(
     spec: EnvironmentSpec,
     *,
@@ -45,7 +34,7 @@ def make_packed_environment(
     exclude: Iterable[str] = (),
     progress: Progress = lambda _: None,
     pins: Pins | None = None,
-) -> PackedEnvironment:
+) -> dict[str, Any]:
     """Solve and install ``spec``, and pack it with conda-pack into the folder ``destination``, which is replaced in one
     step. Raises :class:`EnsembleError`: the file has no solution, its packages are not available, or the environment
     does not work.
@@ -57,6 +46,10 @@ def make_packed_environment(
     The folder holds ``bin/activate`` (Triton up to 25.07 runs it, later releases only require it) and libpython, does
     not depend on the build's folder, has no links (SageMaker refuses archives with any), and Python writes no byte code
     into it. The same packages give the same bytes, from PyPI if the installed Python is also the same.
+
+    Returns its facts for the manifest: ``python``, its minor version, such as "3.11", which Triton's stub must be built
+    for; ``provider``, rattler or pypi; ``packages``, their versions by name (lower case, dashes); ``glibc``, the oldest
+    that it runs on, such as "2.34", or "" if no file requires one.
     """
     with tempfile.TemporaryDirectory(prefix="triton-environment-", ignore_cleanup_errors=True) as folder:
         work = Path(folder).resolve()
@@ -67,20 +60,20 @@ def make_packed_environment(
         shutil.rmtree(prefix)
         replace_links(tree)
         progress("testing the packed environment")
-        facts = inspect_environment(tree, spec)
+        python, packages, sources = inspect_environment(tree, spec)
         for file in tree.glob("lib/python3.*/site-packages/*.dist-info/*"):
             if file.name in INSTALLER_FILES:
                 file.unlink()
         # Otherwise the first import on every machine would compile every module: 0.7 s instead of 0.2 s with numpy and
         # tokenizers. This adds 1 MB to an archive of 27 MB; byte code of everything would add 6.5 MB.
-        compile_with([tree / "bin" / "python3"], tree, facts.sources, clean_environment(tree))
+        compile_with([tree / "bin" / "python3"], tree, sources, clean_environment(tree))
         glibc = required_glibc(path for path in tree.rglob("*") if path.is_file() and not path.is_symlink())
         progress(f"writing {destination.name}")
         name, text = _NO_BYTE_CODE
-        (tree / "lib" / f"python{facts.python}" / "site-packages" / name).write_text(text, encoding="utf-8")
+        (tree / "lib" / f"python{python}" / "site-packages" / name).write_text(text, encoding="utf-8")
         with write_whole(destination) as partial:
             shutil.move(tree, partial)
-    return PackedEnvironment(destination, facts.python, used, facts.packages, glibc)
+    return {"python": python, "provider": used, "packages": packages, "glibc": glibc}
 
 
 def install(spec: EnvironmentSpec, prefix: Path, progress: Progress, pins: Pins) -> str:

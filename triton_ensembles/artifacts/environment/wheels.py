@@ -53,7 +53,7 @@ def install_wheels(
     destination: Path,
     *,
     python: str,
-    glibc: tuple[int, int] | None,
+    glibc: tuple[int, ...] | None,
     exclude: Iterable[str] = (),
     dependencies: bool = True,
     constraints: Sequence[str] = (),
@@ -82,7 +82,7 @@ def install_wheels(
     if not requirements:
         return {}
     progress(f"unpacking wheels for Python {python}: {', '.join(requirements)}")
-    glibc = glibc or glibc_of_this_machine()
+    glibc = glibc or glibc_version()
     left_out = (*DEFAULT_EXCLUDE, *exclude)
     installed: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="triton-wheels-", ignore_cleanup_errors=True) as folder:
@@ -105,7 +105,7 @@ def _download(
     pins: Pins,
     folder: Path,
     python: str,
-    glibc: tuple[int, int],
+    glibc: tuple[int, ...],
     *,
     dependencies: bool,
     constraints: Sequence[str],
@@ -132,7 +132,7 @@ def _download(
         raise EnsembleError(message, cure="see to pip's access to its index") from error
 
 
-def _no_wheel(missing: re.Match[str], python: str, glibc: tuple[int, int]) -> WheelError:
+def _no_wheel(missing: re.Match[str], python: str, glibc: tuple[int, ...]) -> WheelError:
     requirement, versions = missing["requirement"], [text for text in missing["versions"].split(", ") if text != "none"]
     parents = missing["parents"].split("->") if missing["parents"] else []
     names = [Requirement(text).name for text in (requirement, *parents)]
@@ -143,7 +143,7 @@ def _no_wheel(missing: re.Match[str], python: str, glibc: tuple[int, int]) -> Wh
     return WheelError(message, names, 'use a packed environment (kind = "folder") for what no wheel brings')
 
 
-def _run_pip(arguments: Sequence[str], python: str, glibc: tuple[int, int]) -> None:
+def _run_pip(arguments: Sequence[str], python: str, glibc: tuple[int, ...]) -> None:
     # Requirements such as ">=3.8.1" are met by every Python in use: a late patch release of this minor version.
     full = f"{python}.99"
     options = ["--no-input", "--disable-pip-version-check", "--only-binary=:all:", "--implementation", "cp"]
@@ -154,7 +154,7 @@ def _run_pip(arguments: Sequence[str], python: str, glibc: tuple[int, int]) -> N
     output_of([sys.executable, "-I", "-c", _PIP, full, "download", *options, *arguments], environment=settings)
 
 
-def _platforms(glibc: tuple[int, int]) -> Iterator[str]:
+def _platforms(glibc: tuple[int, ...]) -> Iterator[str]:
     """The platform tags up to ``glibc``, the best first (PEP 600)."""
     major, newest = glibc
     for minor in range(newest, 4, -1):
@@ -201,14 +201,8 @@ def _name_modules(files: list[Path], destination: Path) -> bool:
     return bool(names)
 
 
-def _refuse_newer_glibc(name: str, version: str, files: list[Path], glibc: tuple[int, int]) -> None:
+def _refuse_newer_glibc(name: str, version: str, files: list[Path], glibc: tuple[int, ...]) -> None:
     needs = required_glibc(files)
     if needs and tuple(map(int, needs.split("."))) > glibc:
         message = f"the wheel of {name}=={version} needs glibc {needs}, and there is {'.'.join(map(str, glibc))}"
         raise WheelError(message, [name])
-
-
-def glibc_of_this_machine() -> tuple[int, int]:
-    """Such as (2, 36)."""
-    major, minor = glibc_version()  # tritonserver also needs glibc
-    return major, minor

@@ -81,18 +81,11 @@ def run_script(builder: PlanBuilder, script: Path) -> None:
 def build_with_api(request: PlanRequest, folder: Path, gpu: Gpu) -> None:
     """Write NAME.plan, NAME.log, NAME.outputN.json and NAME.timing.cache into the request's folder."""
     import tensorrt
-    from polygraphy.backend.trt import (
-        CreateConfig,
-        Profile,
-        TrtRunner,
-        engine_from_network,
-        network_from_onnx_path,
-        save_engine,
-    )
+    from polygraphy.backend import trt
 
     profiles = []
     for shapes in request.profiles:
-        profile = Profile()
+        profile = trt.Profile()
         for tensor, dims in request.inputs.items():
             profile.add(tensor, *(fill(dims, sizes) for sizes in (shapes.minimum, shapes.optimum, shapes.maximum)))
         profiles.append(profile)
@@ -100,16 +93,16 @@ def build_with_api(request: PlanRequest, folder: Path, gpu: Gpu) -> None:
     known = str(cache) if cache.is_file() else None
     types = [] if request.strongly_typed else request.precision.split("+")
     flags = {name: True for name in types if name != "fp32"} | {"tf32": request.precision != "fp32"}  # as trtexec
-    config = CreateConfig(**flags, profiles=profiles, load_timing_cache=known)
-    network = network_from_onnx_path(str(folder / f"{request.name}.onnx"))
-    engine = engine_from_network(network, config=config, save_timing_cache=str(cache))
-    save_engine(engine, str(folder / f"{request.name}.plan"))
+    config = trt.CreateConfig(**flags, profiles=profiles, load_timing_cache=known)
+    network = trt.network_from_onnx_path(str(folder / f"{request.name}.onnx"))
+    engine = trt.engine_from_network(network, config=config, save_timing_cache=str(cache))
+    trt.save_engine(engine, str(folder / f"{request.name}.plan"))
     (folder / f"{request.name}.log").write_text(
         f"TensorRT version: {tensorrt.__version__}\nSelected Device: {gpu.name}\n"
         f"Compute Capability: {gpu.compute_capability}\n"
     )
     for number, feed in enumerate(request.feeds):
-        with TrtRunner(engine, optimization_profile=number) as runner:
+        with trt.TrtRunner(engine, optimization_profile=number) as runner:
             outputs = runner.infer(dict(feed))
         exported = []
         for name, array in outputs.items():

@@ -12,18 +12,19 @@ from packaging.utils import canonicalize_name
 from triton_ensembles.artifacts import environment
 from triton_ensembles.artifacts.environment import make_packed_environment
 from triton_ensembles.artifacts.environment.pins import Pins
-from triton_ensembles.artifacts.environment.wheels import WheelError, glibc_of_this_machine, install_wheels
+from triton_ensembles.artifacts.environment.wheels import WheelError, install_wheels
 from triton_ensembles.building.made.lock import Lock, locked_entry
 from triton_ensembles.building.made.store import Entry, Store
 from triton_ensembles.building.planned.plan import BuildPlan, written_paths
 from triton_ensembles.ground import programs
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.files import file_digest, size_of
+from triton_ensembles.ground.files import file_digest
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.environment_file import EnvironmentSpec, read_environment_file
 from triton_ensembles.project.recipe.schema import Environment
 from triton_ensembles.triton import interpreter
 from triton_ensembles.triton.home import VERSION, find_home, server_python
+from triton_ensembles.triton.machine import glibc_version
 from triton_ensembles.triton.releases import version
 from triton_ensembles.triton.targets import Target
 
@@ -69,8 +70,7 @@ def _make(recipe: Environment, plan: BuildPlan, store: Store, progress: Progress
         entry = _pack(recipe, plan, store, progress)
         _refuse_newer_glibc(entry, plan.root / recipe.file, plan.target)
         stub = _stub(entry.facts["python"], plan.root / recipe.file, plan.target)
-    record = {"kind": recipe.kind, "sha256": entry.sha256, "size": size_of(entry.path), "file": recipe.file}
-    return MadeEnvironment(entry.path, steps, stub, record | entry.facts)
+    return MadeEnvironment(entry.path, steps, stub, entry.record(recipe.kind) | {"file": recipe.file})
 
 
 def _pack(recipe: Environment, plan: BuildPlan, store: Store, progress: Progress) -> Entry:
@@ -83,8 +83,7 @@ def _pack(recipe: Environment, plan: BuildPlan, store: Store, progress: Progress
 
     def make(output: Path, pins: list[Pins]) -> dict[str, Any]:
         options: dict[str, Any] = {"exclude": recipe.exclude, "progress": progress, "pins": pins[0]}
-        packed = make_packed_environment(spec, destination=output, **options)
-        return {fact: getattr(packed, fact) for fact in ("python", "provider", "glibc", "packages")}
+        return make_packed_environment(spec, destination=output, **options)
 
     origin = {
         "file": file_digest(file),
@@ -128,12 +127,12 @@ def _unpack_wheels(environment: Environment, plan: BuildPlan, store: Store, prog
     return locked_entry(store, "wheels", origin, [lock], make, progress)
 
 
-def glibc_of(target: Target) -> tuple[int, int]:
+def glibc_of(target: Target) -> tuple[int, ...]:
     """The newest glibc that wheels may need."""
-    return (target.release.glibc if target.image else None) or glibc_of_this_machine()
+    return (target.release.glibc if target.image else None) or glibc_version()
 
 
-def wheel_facts(python: str, glibc: tuple[int, int], packages: dict[str, str]) -> dict[str, Any]:
+def wheel_facts(python: str, glibc: tuple[int, ...], packages: dict[str, str]) -> dict[str, Any]:
     """The facts of unpacked wheels, for the manifest."""
     glibc_text = ".".join(map(str, glibc))
     return {"python": python, "provider": "pip", "glibc": glibc_text, "packages": dict(sorted(packages.items()))}

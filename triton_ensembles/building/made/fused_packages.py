@@ -17,7 +17,7 @@ from triton_ensembles.building.made.environments import environment_code, glibc_
 from triton_ensembles.building.made.lock import Lock, locked_entry
 from triton_ensembles.building.made.store import Entry, Store
 from triton_ensembles.building.planned.plan import BuildPlan
-from triton_ensembles.ground.files import digest, file_digest, size_of
+from triton_ensembles.ground.files import digest, file_digest
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.environment_file import read_environment_file
 from triton_ensembles.runtime.fused.plan import StepPlan
@@ -88,11 +88,6 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
         "code": {**environment_code(), "fused_packages": file_digest(Path(__file__))},
     }
     return locked_entry(store, "packages", origin, locks, make, progress)
-
-
-def record_of(packages: Entry) -> dict[str, Any]:
-    """Entry of the packages in the manifest."""
-    return {"kind": "wheels", "sha256": packages.sha256, "size": size_of(packages.path), **packages.facts}
 
 
 def onnxruntime_of(packages: Entry, store: Store, progress: Progress) -> Path | None:

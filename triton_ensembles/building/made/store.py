@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles.ground.files import content_digest, locked, read_json, remove_partials, write_whole
+from triton_ensembles.ground.files import content_digest, locked, read_json, remove_partials, size_of, write_whole
 
 FACTS = "facts.json"
 
@@ -25,6 +25,10 @@ class Entry:
     path: Path
     sha256: str
     facts: dict[str, Any]
+
+    def record(self, kind: str) -> dict[str, Any]:
+        """That of an environment in the manifest."""
+        return {"kind": kind, "sha256": self.sha256, "size": size_of(self.path), **self.facts}
 
 
 class Store:

@@ -45,7 +45,9 @@ def fuse(plan: BuildPlan) -> Fusion:
     """The one model for a plan whose target fuses. Raises :class:`EnsembleError` for a step that cannot be fused."""
     ensemble = find_ensemble(plan.folder, plan.configs)
     uses = [(plan.folders[use.model_name], use) for use in in_order(plan.configs[ensemble])]
-    instances = max(_instances(plan.configs[folder]) for folder in (*(folder for folder, _ in uses), *plan.called))
+    folders = (*(folder for folder, _ in uses), *plan.called)
+    counts = (sum(group.count or 1 for group in plan.configs[folder].instance_group) for folder in folders)
+    instances = max(1, *counts)
     version = str(max(plan.versions[ensemble] or {1}))
     steps = tuple(
         _step(plan, folder, version_of(plan, use), instances, (dict(use.input_map), dict(use.output_map)))
@@ -66,10 +68,6 @@ def _step(
     written = _as_json(_completed(config, backend, instances))
     del written["name"]  # it depends on the ensemble's
     return StepPlan(folder, str(version), backend, written, *maps)
-
-
-def _instances(config: ModelConfig) -> int:
-    return sum(group.count or 1 for group in config.instance_group) or 1
 
 
 def _config(

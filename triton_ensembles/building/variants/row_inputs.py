@@ -62,15 +62,12 @@ class RowReader:
     def _begun(self, pool: ThreadPoolExecutor) -> Iterator[tuple[Row, Callable[[], RowInputs]]]:
         waiting: deque[tuple[Row, Callable[[], RowInputs]]] = deque()
         for row in self.table.rows:
-            waiting.append((row, self._begin(pool, row)))
+            read = partial(self._read, row)
+            is_far = row.files.startswith(S3) and not row.fault
+            waiting.append((row, pool.submit(read).result if is_far else read))
             if len(waiting) > _AHEAD:
                 yield waiting.popleft()
         yield from waiting
-
-    def _begin(self, pool: ThreadPoolExecutor, row: Row) -> Callable[[], RowInputs]:
-        if row.files.startswith(S3) and not row.fault:
-            return pool.submit(self._read, row).result
-        return partial(self._read, row)
 
     def _read(self, row: Row) -> RowInputs:
         """Raises :class:`EnsembleError`: the row's files cannot be used."""

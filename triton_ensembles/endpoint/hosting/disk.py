@@ -53,11 +53,6 @@ class Disk:
         return self._model_bytes + self.environment_bytes
 
     @property
-    def utilization(self) -> float:
-        """Percent of the budget that is used."""
-        return 100 * self.used / self._budget
-
-    @property
     def free(self) -> int:
         return self._budget - self.used
 

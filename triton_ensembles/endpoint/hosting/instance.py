@@ -80,7 +80,7 @@ class Instance:
             self._report.metric("ConcurrentRequestsPerModel", self.in_flight)
             self._report.metric("CPUUtilization", await self._container.cpu())
             self._report.metric("MemoryUtilization", 100 * usage.total / self._budgets.memory_bytes)
-            self._report.metric("DiskUtilization", self._disk.utilization)
+            self._report.metric("DiskUtilization", 100 * self._disk.used / self._budgets.disk_bytes)
             self._report.metric("UnpackedEnvironments", self._disk.environment_bytes)
             if usage.total:  # the server has not ended meanwhile
                 self._models.note_usage(usage, loads)
@@ -93,7 +93,7 @@ class Instance:
             self.in_flight -= 1
             raise
         if isinstance(reply.body, Pieces):
-            reply.body.on_end(lambda: self._done(model))
+            reply.body.on_end = lambda: self._done(model)
         else:
             self._done(model)
         return reply

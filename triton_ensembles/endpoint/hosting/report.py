@@ -32,7 +32,7 @@ class Report:
     def gone(self, target_model: str) -> None:
         """The instance has unloaded the model, has not been able to load it, or is gone itself."""
         if not self.served(target_model):
-            self.metrics.prometheus.forget_model(self.endpoint, self.variant, target_model)
+            self.metrics.prometheus.forget(self.endpoint, self.variant, target_model, of_gauges=False)
 
     def event(self, kind: str, text: str) -> None:
         """Something to show people who watch the endpoint, in one line. ``kind``: "model-loaded", "error", …"""

@@ -32,11 +32,7 @@ class Pieces(AsyncIterator[bytes]):
     def __init__(self, answer: aiohttp.ClientResponse, seconds: float) -> None:
         self._answer = answer
         self.seconds = seconds
-        self._on_end: Callable[[], None] | None = None
-
-    def on_end(self, callback: Callable[[], None]) -> None:
-        """Have ``callback`` called once, when the body has been read to its end, breaks off or is closed."""
-        self._on_end = callback
+        self.on_end: Callable[[], None] | None = None  # called once: it has been read to its end, broken off or closed
 
     async def __anext__(self) -> bytes:
         try:
@@ -55,8 +51,8 @@ class Pieces(AsyncIterator[bytes]):
 
     async def aclose(self) -> None:
         self._answer.close()
-        if self._on_end is not None:
-            callback, self._on_end = self._on_end, None
+        if self.on_end is not None:
+            callback, self.on_end = self.on_end, None
             callback()
 
 

@@ -89,7 +89,7 @@ class Variant:
         self._instances: list[Instance] = []
         self._invocations = 0
         self._python = ""
-        self._stopping = False
+        self.stopping = False  # it refuses new requests
         self._watching: asyncio.Task[None] | None = None
         self._removing: asyncio.Task[None] | None = None
 
@@ -125,22 +125,17 @@ class Variant:
         """Change its share of the requests."""
         self.plan = replace(self.plan, weight=weight)
 
-    @property
-    def stopping(self) -> bool:
-        """Whether the variant refuses new requests."""
-        return self._stopping
-
     async def invoke(self, request: Invocation) -> Reply:
         """The container's answer. Raises HostingError. Canceling it is safe: a load that it began continues."""
         self._invocations += 1
-        if self._stopping or not self._instances:
+        if self.stopping or not self._instances:
             raise ServiceUnavailable("the variant is not in service")
         self._check(request.target_model)
         return await self._choose(request.target_model).invoke(request)
 
     async def stop(self) -> None:
         """Refuse new requests (ServiceUnavailable), let running ones end, stop all instances and remove ``root``."""
-        self._stopping = True
+        self.stopping = True
         await self._drain(self._instances)
         tasks = [task for task in (self._watching, self._removing) if task is not None]
         if self._watching is not None:
@@ -172,7 +167,7 @@ class Variant:
         await self._drain(instances)
         await stop_all(instances)
         for instance in instances:
-            self._metrics.prometheus.forget_instance(self._endpoint, self.plan.name, str(instance.index))
+            self._metrics.prometheus.forget(self._endpoint, self.plan.name, str(instance.index), of_gauges=True)
             for model in instance.status().models:
                 self._report(instance.index).gone(model.target_model)
             await asyncio.to_thread(shutil.rmtree, self._root / str(instance.index), ignore_errors=True)

@@ -40,26 +40,20 @@ class Prometheus:
         else:
             series.observe(value)
 
-    def forget_instance(self, endpoint: str, variant: str, instance: str) -> None:
-        """Drop the gauges of an instance that is gone."""
-        self._forget((endpoint, variant, instance), of_gauges=True)
-
-    def forget_model(self, endpoint: str, variant: str, target_model: str) -> None:
-        """Drop the series of a model that is no longer loaded."""
-        self._forget((endpoint, variant, target_model), of_gauges=False)
-
     def keep(self, endpoint: str, models: Container[tuple[str, str]], instances: Container[tuple[str, str]]) -> None:
         """Drop the series of an endpoint that are of none of these (variant, target model) and (variant, instance)."""
         for of_gauges, kept in ((True, instances), (False, models)):
             for labels in list(self._series[of_gauges]):
                 if labels[0] == endpoint and labels[1:] not in kept:
-                    self._forget(labels, of_gauges)
+                    self.forget(*labels, of_gauges=of_gauges)
 
     def text(self) -> bytes:
         """The exposition; may be called in any thread."""
         return prometheus_client.generate_latest(self._registry)
 
-    def _forget(self, labels: _LabelValues, of_gauges: bool) -> None:
+    def forget(self, endpoint: str, variant: str, name: str, *, of_gauges: bool) -> None:
+        """Drop the gauges of an instance that is gone, or the other series of a model that is no longer loaded."""
+        labels = endpoint, variant, name
         self._series[of_gauges].discard(labels)
         for name, metric in self._metrics.items():
             if METRICS[name].of_instance is of_gauges:

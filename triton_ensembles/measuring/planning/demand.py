@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.planning.instances import Host
-from triton_ensembles.measuring.planning.memory import memory_of
 from triton_ensembles.measuring.profiling.profile import Answers, Profile
 
 Floats = NDArray[np.float64]
@@ -100,6 +99,16 @@ def demand_of(profile: Profile, host: Host, batch: int = 0, *, rested: bool = Fa
         answer_core_seconds=alone.core_seconds,
         lanes=_lanes(answers, profile.machine.cores, host.cores),
     )
+
+
+def memory_of(profile: Profile) -> tuple[float, float]:
+    """Bytes of one more copy, and bytes that all copies share: a line through the fewest and the most that were
+    loaded. Any copy may have answered its largest batch, and keeps what the profile's copy has kept."""
+    memory = [(loaded.models, float(loaded.memory.bytes)) for loaded in profile.loaded]
+    (_, first), (count, last) = memory[0], memory[-1]
+    slope = (last - first) / (count - 1) if count > 1 else first
+    copy = slope if slope > 0 else last / count
+    return copy + (profile.kept_bytes or 0), max(0.0, first - copy)
 
 
 def _answers(profile: Profile, batch: int) -> list[Answers]:

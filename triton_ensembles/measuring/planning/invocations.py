@@ -51,18 +51,13 @@ def read_invocations(path: Path) -> Traffic:
     span = float(times[-1])
     if span <= 0:
         raise EnsembleError("all its requests have the same time", path=path, cure="log times with their seconds")
-    names = sorted(known)
-    ranks = {name: rank for rank, name in enumerate(names)}
-    places = np.array([ranks[name] for name in known])[np.array(indices)[sequence]]
-    counts = np.bincount(places, minlength=len(names))
-    order = np.argsort(-counts, kind="stable")
-    position = np.empty_like(order)
-    position[order] = np.arange(len(order))
+    names, counts = list(known), np.bincount(np.array(indices))
+    order = np.array(sorted(known.values(), key=lambda index: (-counts[index], names[index])))
     rates = counts[order] / (span * len(indices) / (len(indices) - 1))
     return Traffic(
         rates,
         tuple(names[index] for index in order),
-        recorded=Recorded(times, position[places]),
+        recorded=Recorded(times, np.argsort(order)[np.array(indices)[sequence]]),
         text=f"{len(names)} models, {len(indices)} requests of {path.name} in {duration(span)}{_gap(times, start)}",
     )
 

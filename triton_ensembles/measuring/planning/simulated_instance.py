@@ -16,16 +16,8 @@ from typing import NamedTuple
 
 from triton_ensembles.measuring.planning.demand import Demand
 from triton_ensembles.measuring.planning.instances import Host
+from triton_ensembles.sagemaker import loading
 from triton_ensembles.sagemaker.eviction import evictable
-from triton_ensembles.sagemaker.loading import (
-    ModelSizes,
-    Unloads,
-    kept_free,
-    make_room,
-    may_guess,
-    most_loads,
-    must_wait,
-)
 from triton_ensembles.sagemaker.model_state import ModelState
 
 
@@ -105,7 +97,7 @@ class SimulatedInstance:
         self._demands = demands
         self._cores = host.cores
         self._budget = round(host.memory_bytes - overhead)
-        self._kept_free = kept_free(self._budget)
+        self._kept_free = loading.kept_free(self._budget)
         self._evict_ahead = host.evict_ahead
         self._disk_budget = NEVER if host.disk_bytes is None else float(host.disk_bytes)
         self._rate = host.disk_rate
@@ -115,7 +107,7 @@ class SimulatedInstance:
         self._demanded = 0.0  # cores
         self._jobs: list[Job] = []
         self._number = 0
-        self._sizes = ModelSizes()
+        self._sizes = loading.ModelSizes()
         self._loaded: OrderedDict[SimulatedModel, None] = OrderedDict()  # the least recently used first
         self._on_disk: OrderedDict[SimulatedModel, None] = OrderedDict()
         self._unfetched: deque[SimulatedModel] = deque()  # waiting for space on the disk
@@ -127,7 +119,7 @@ class SimulatedInstance:
         self._loaded_bytes = 0
         self._unloading = 0  # models, those included whose unload waits for others
         self._unloading_bytes = 0
-        self._unloads = Unloads()
+        self._unloads = loading.Unloads()
         self._next_unloads: list[SimulatedModel] = []
         self._disk_used = 0
         self._disk_free_at = 0.0
@@ -214,7 +206,7 @@ class SimulatedInstance:
         self._loaded[model] = None
         self._loaded_bytes += model.load_bytes
         if self._evict_ahead:
-            make_room(self._sizes.usual, self._room, self._evict)
+            loading.make_room(self._sizes.usual, self._room, self._evict)
         self._begin_pending()
 
     def has_unloaded(self, model: SimulatedModel) -> None:
@@ -254,7 +246,8 @@ class SimulatedInstance:
             need = self._sizes.expected(model)
             if not (self._sizes.known(model) or self._may_guess(need)):
                 return
-            if not make_room(need, self._room, self._evict) and (self._admitted or self._unloading or self._loaded):
+            has_room = loading.make_room(need, self._room, self._evict)
+            if not has_room and (self._admitted or self._unloading or self._loaded):
                 return
             self._queue.popleft()
             self._admitted[model] = need
@@ -263,11 +256,11 @@ class SimulatedInstance:
 
     def _must_wait(self) -> bool:
         waiting = sum(self._admitted[model] for model in self._pending)
-        return must_wait(len(self._admitted), self._begun, waiting, self._budget, self._cores)
+        return loading.must_wait(len(self._admitted), self._begun, waiting, self._budget, self._cores)
 
     def _may_guess(self, need: int) -> bool:
         guesses = (size for model, size in self._admitted.items() if not self._sizes.known(model))
-        return may_guess(need, guesses, self._sizes, self._budget, self._room)
+        return loading.may_guess(need, guesses, self._sizes, self._budget, self._room)
 
     def _room(self) -> int:
         """When the unloads and loads in progress have ended."""
@@ -282,7 +275,7 @@ class SimulatedInstance:
         need = self._admitted[model]
         used = self._loaded_bytes + self._unloading_bytes + self._begun_bytes
         has_room = used + need <= self._budget - self._kept_free
-        if (not has_room and self._unloading) or self._begun >= most_loads(self._cores):
+        if (not has_room and self._unloading) or self._begun >= loading.most_loads(self._cores):
             self._pending.append(model)
             return
         self._begun += 1

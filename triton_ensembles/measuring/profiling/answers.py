@@ -57,7 +57,7 @@ class RequestSender:
         """Send one request of one row, alone; the seconds that Triton counts. Raises as ``warm_up`` does."""
         with http.InferenceServerClient(self._host.server.http_url) as client:
             before = read_counters(client, target_model)
-            self._send(target_model, 1, 1)
+            self.warm_up(target_model, 1)
             return (read_counters(client, target_model) - before).average_ms("success") / 1000
 
     def largest(self, target_model: str) -> int:
@@ -69,14 +69,11 @@ class RequestSender:
             generator.warm_up(1, 1 + math.ceil(inputs.entries / rows))
         return rows
 
-    def warm_up(self, target_model: str, concurrency: int = 1) -> None:
+    def warm_up(self, target_model: str, most: int = _FEW) -> None:
         """Send it its first requests, one row each. Raises :class:`EnsembleError` when it answers with an error."""
-        self._send(target_model, concurrency, _FEW)
-
-    def _send(self, target_model: str, concurrency: int, most: int) -> None:
         generator, inputs = self._generator(target_model, 1)
         try:
-            generator.warm_up(concurrency, min(most, max(2 * concurrency, inputs.entries)))
+            generator.warm_up(1, min(most, max(2, inputs.entries)))
         except EnsembleError as error:
             cure = error.cure or f"send what it answers, with --input-data FILE: these were {inputs.about}"
             raise EnsembleError(error.message, cure=cure) from error
@@ -84,7 +81,11 @@ class RequestSender:
     def measure(self, target_model: str, load: Load, progress: Progress) -> tuple[Answers, ...]:
         """By batch, then by concurrency.
         Raises :class:`EnsembleError`: it answers with an error, or takes none of the batches."""
-        batches = self._taken(target_model, load.batches)
+        most_rows = self._most(target_model)
+        batches = sorted({batch for batch in load.batches if batch <= most_rows})
+        if not batches:
+            cure = f"use --batch {most_rows}"
+            raise EnsembleError(f"the model takes at most {most_rows} rows in a request", cure=cure)
         points = []
         for batch in batches:
             generator, inputs = self._generator(target_model, batch)
@@ -127,13 +128,6 @@ class RequestSender:
         """How many rows of a request it takes."""
         with http.InferenceServerClient(self._host.server.http_url) as client:
             return max(1, int(client.get_model_config(target_model).get("max_batch_size", 0)))
-
-    def _taken(self, target_model: str, batches: Sequence[int]) -> list[int]:
-        most = self._most(target_model)
-        taken = sorted({batch for batch in batches if batch <= most})
-        if not taken:
-            raise EnsembleError(f"the model takes at most {most} rows in a request", cure=f"use --batch {most}")
-        return taken
 
     def _point(self, generator: LoadGenerator, send: Callable[[float], ClientTimes], seconds: float) -> Answers:
         with http.InferenceServerClient(self._host.server.http_url) as client:

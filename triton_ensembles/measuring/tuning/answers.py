@@ -5,10 +5,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tritonclient.http as http
-from tritonclient.utils import np_to_triton_dtype
 
 from triton_ensembles.artifacts.accuracy import LEAST
-from triton_ensembles.project.examples.request import Array
+from triton_ensembles.project.examples.request import Array, infer_inputs
 
 Row = Mapping[str, Array]
 _MOST_ROWS = 16
@@ -26,7 +25,9 @@ def answers(client: http.InferenceServerClient, model: str, rows: Sequence[Row],
     Raises:
         InferenceServerException: the server refuses one.
     """
-    waiting = [client.async_infer(model, _inputs(row, batched=batched)) for row in rows[:_MOST_ROWS]]
+    axes = np.newaxis if batched else ...
+    requests = [infer_inputs({name: values[axes] for name, values in row.items()}) for row in rows[:_MOST_ROWS]]
+    waiting = [client.async_infer(model, inputs) for inputs in requests]
     row_outputs: list[Row] = []
     for request in waiting:
         result = request.get_result()
@@ -66,12 +67,3 @@ def _distance(values: Array, reference: Array) -> float:
         return math.inf
     length, apart = np.linalg.norm(expected[finite]), np.linalg.norm(answered[finite] - expected[finite])
     return float(apart / length) if length else (math.inf if apart > _ZERO else 0.0)
-
-
-def _inputs(row: Row, *, batched: bool) -> list[http.InferInput]:
-    tensors = []
-    for name, values in row.items():
-        array = values[np.newaxis] if batched else values
-        tensor = http.InferInput(name, list(array.shape), np_to_triton_dtype(array.dtype))
-        tensors.append(tensor.set_data_from_numpy(array))
-    return tensors

@@ -9,15 +9,9 @@ Measure = Callable[[int], Point]
 
 def rungs(most: int) -> tuple[int, ...]:
     """The concurrencies that are tried: two to an octave, up to ``most``."""
-    steps, power = [1], 2
-    while power <= most:
-        steps += [power] if power == 2 else [power * 3 // 4, power]
-        power *= 2
-    if power * 3 // 4 <= most:
-        steps.append(power * 3 // 4)
-    if steps[-1] != most:
-        steps.append(most)
-    return tuple(dict.fromkeys(steps))
+    octaves = [1 << power for power in range(most.bit_length())]
+    between = [octave * 3 // 2 for octave in octaves]
+    return tuple(sorted(step for step in {*octaves, *between, most} if step <= most))
 
 
 def first_ladder(measure: Measure, goal: Goal, steps: Sequence[int], first: Point) -> Point:

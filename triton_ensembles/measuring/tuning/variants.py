@@ -1,10 +1,10 @@
 """The model repository of each candidate: its sources are edited copies, staged by the build itself."""
 
-import os
 import shutil
 from pathlib import Path
 
 from triton_ensembles.building.build import stage_written
+from triton_ensembles.building.packed.staging import place
 from triton_ensembles.building.places import Places, Weights
 from triton_ensembles.building.planned.refusal import refuse_faults
 from triton_ensembles.ground.errors import EnsembleError
@@ -58,16 +58,9 @@ class Variants:
 
     def _copy(self, candidate: Candidate, name: str) -> Path:
         folder = self._sources / name
-        shutil.copytree(self._ensemble, folder, copy_function=_link_or_copy)
+        shutil.copytree(self._ensemble, folder, copy_function=lambda *paths: place(*map(Path, paths)))
         for path, text in self._files.edited(candidate).items():
             edited = folder / path.relative_to(self._ensemble)
             edited.unlink()
             edited.write_bytes(text.encode())
         return folder
-
-
-def _link_or_copy(source: str, copy: str) -> None:
-    try:
-        os.link(os.path.realpath(source), copy)
-    except OSError:
-        shutil.copy2(source, copy)

@@ -30,11 +30,7 @@ class Request:
 
     def infer_inputs(self) -> list[http.InferInput]:
         """The tensors for ``InferenceServerClient.infer`` or ``generate_request_body``, as binary data."""
-        tensors = []
-        for name, values in self.inputs.items():
-            tensor = http.InferInput(name, list(values.shape), np_to_triton_dtype(values.dtype))
-            tensors.append(tensor.set_data_from_numpy(values))
-        return tensors
+        return infer_inputs(self.inputs)
 
     def requested_outputs(self) -> list[http.InferRequestedOutput]:
         return [http.InferRequestedOutput(name, class_count=classes) for name, classes in self.outputs.items()]
@@ -56,3 +52,11 @@ class Request:
         shape = (len(texts), *self.inputs[names[0]].shape[1:])
         values = np.array([text.encode() for text in texts], dtype=np.object_).reshape(shape)
         return replace(self, label=f"{len(texts)} texts", inputs={names[0]: values})
+
+
+def infer_inputs(tensors: Mapping[str, Array]) -> list[http.InferInput]:
+    """Tensors, with the batch axis, as tritonclient sends them."""
+    return [
+        http.InferInput(name, list(values.shape), np_to_triton_dtype(values.dtype)).set_data_from_numpy(values)
+        for name, values in tensors.items()
+    ]

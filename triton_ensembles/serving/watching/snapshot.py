@@ -31,7 +31,7 @@ def snapshot(root: Path) -> Snapshot:
                 seen.add((facts.st_dev, facts.st_ino))
                 with os.scandir(path) as entries:
                     names = [entry.name for entry in entries if not _IGNORED.fullmatch(entry.name)]
-                if _is_empty_version(inner, names):
+                if not names and inner.rpartition("/")[2].isdecimal():  # without its empty one, no ensemble loads
                     stamps[f"{inner}/"] = (0, 0, 0)
                 waiting += [(f"{inner}/{name}" if inner else name, f"{path}/{name}") for name in names]
         except OSError:  # gone meanwhile, or a link to nothing
@@ -52,8 +52,3 @@ def models_of(paths: Iterable[str]) -> dict[str, list[str]]:
         if slash:
             paths_by_model.setdefault(model, []).append(path)
     return paths_by_model
-
-
-def _is_empty_version(inner: str, names: list[str]) -> bool:
-    """An ensemble's version folder holds no file, and without it the ensemble does not load."""
-    return not names and inner.rpartition("/")[2].isdecimal()
