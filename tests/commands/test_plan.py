@@ -135,7 +135,10 @@ CSV = "time,model\n" + "".join(f"{number},m{number % 7}\n" for number in range(4
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (f"{SMALL} --rate 100000 --requests 1000", "no choice keeps up with 300 models, zipf:1.1, 100000 requests/s: with 8 x ml.c5"),
+        (
+            f"{SMALL} --rate 100000 --requests 1000",
+            "no choice keeps up with 300 models, zipf:1.1, 100000 requests/s: with 8 x ml.c5",
+        ),
         (f"{SMALL} --rate nan", "nan is not a number above 0"),
         (f"{SMALL} --traffic zipf:-1", "'zipf:-1' is not a kind of traffic"),
         (f"{SMALL} --traffic zipf:nan", "'zipf:nan' is not a kind of traffic"),

@@ -17,6 +17,7 @@ from tests.ensembles.sentences import SENTENCES
 from triton_ensembles.ground.processes import command_line, descendants
 from triton_ensembles.triton.server import TritonServer
 
+SERVED = ("bert_trt",)
 TOLERANCE = 1e-4
 
 

@@ -19,6 +19,7 @@ from tests.ensembles import clients
 from tests.ensembles.clients import PHOTOGRAPHS, Array, answers_each_way, classify, executions, rows, saved
 from triton_ensembles.triton.server import TritonServer
 
+SERVED = ("dali_inception",)
 TOLERANCE = 1e-5
 
 

@@ -17,7 +17,7 @@ from tests.runtime.fused.dags import Dag, random_dags
 from tests.runtime.fused.forms import Forms, stage_both
 from triton_ensembles.triton.server import TritonServer
 
-COUNT, NUMBER = 24, 17
+COUNT, NUMBERS = 12, (17, 18)  # each kind of failure has its turn; tests/tiers.py leaves 18 to the second half
 FAILS_ALL = {"raises", "exits", "divides", "returns_text", "returns_tuple", "counts_wrong", "unicode"}
 BATCH_HABITS = FAILS_ALL | {"keeps", "async"}
 """What fails, or changes, all requests of an execution, so that it depends on which ones came together."""
@@ -72,9 +72,9 @@ class Served:
         return "\n".join([f"the DAG {number}:", *(file.read_text() for file in files)])
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    served = Served(random_dags(COUNT, NUMBER), tmp_path_factory.mktemp("dags"))
+@pytest.fixture(scope="module", params=NUMBERS)
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    served = Served(random_dags(COUNT, request.param), tmp_path_factory.mktemp("dags"))
     yield served
     served.close()
 
