@@ -54,6 +54,8 @@ SLOW = (
     "endpoint/test_page.py",
     "endpoint/test_runtime.py::test_a_client_that_does_not_read_its_answer_does_not_hold_the_model_for_ever",
     "ensembles/test_bert_base_model.py::test_openvino_takes_it_in_int8",
+    "ensembles/test_bert_trt.py::test_http_json_http_binary_and_grpc_give_the_same_answer[64]",
+    "ensembles/test_dali_inception.py::test_http_json_http_binary_and_grpc_give_the_same_answer[32]",
     "ensembles/test_dali_inception.py::test_fifty_concurrent_clients_of_mixed_sizes_get_their_own_answers",
     "ensembles/test_gateway_ensembles.py",
     "ensembles/test_resnet50.py",
