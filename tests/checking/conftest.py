@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.checking.endpoint import Endpoint
+from tests.running import serving
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 
 _MEMORY = Path("/dev/shm")
@@ -35,5 +36,5 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
     """An empty endpoint of several models."""
     folder = tmp_path_factory.mktemp("endpoint")
     (folder / "empty").mkdir()
-    with SageMakerServer(folder / "empty", log=folder / "triton.log") as server:
+    with serving(SageMakerServer(folder / "empty", log=folder / "triton.log")) as server:
         yield Endpoint(server, folder)

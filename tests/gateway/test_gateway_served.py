@@ -19,6 +19,7 @@ import requests
 from checkout import ROOT
 from tests.gateway.client import ATTRIBUTES, named, send
 from tests.gateway.repository import write
+from tests.running import serving
 from tests.triton.test_server import wait_until
 from triton_ensembles.ground.processes import descendants
 from triton_ensembles.triton.gateway_server import GatewayServer
@@ -31,7 +32,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]
     models = write(tmp_path_factory.mktemp("gateway"))
     with pytest.MonkeyPatch.context() as context:
         context.setenv("AWS_SECRET_ACCESS_KEY", "of the developer")
-        with GatewayServer(models, {"OF_THE_CONTAINER": "1"}) as server:
+        with serving(GatewayServer(models, {"OF_THE_CONTAINER": "1"})) as server:
             context.undo()
             yield server
 

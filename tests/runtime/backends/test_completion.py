@@ -13,6 +13,7 @@ import tritonclient.http as http
 from onnx import TensorProto, helper
 
 from tests.ensembles.clients import infer
+from tests.running import serving
 from tests.runtime.backends.networks import model_of
 from triton_ensembles.triton.server import TritonServer
 
@@ -56,7 +57,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[http.InferenceS
     written(repository, "refused", doubling(3, 2), 'backend: "onnxruntime"\nmax_batch_size: 8')
     flags = ("--exit-on-error=false", "--strict-readiness=false")
     with (
-        TritonServer([repository], completes=True, arguments=flags) as server,
+        serving(TritonServer([repository], completes=True, arguments=flags)) as server,
         http.InferenceServerClient(server.http_url) as client,
     ):
         yield client

@@ -18,6 +18,7 @@ from PIL import Image
 
 from pipelines.dali_pipe import preprocess, serialize
 from tests.ensembles.clients import infer
+from tests.running import serving
 from tests.runtime.backends.conftest import Array, Encode, ModelServer, on_cpu
 from tests.runtime.backends.embedding import parameter
 from triton_ensembles.checking.checker import check
@@ -218,7 +219,7 @@ def test_the_pipeline_says_what_the_config_leaves_out(tmp_path: Path) -> None:
         (tmp_path / "models" / name / "1" / "model.dali").write_bytes(declared(two_outputs))
         (tmp_path / "models" / name / "config.pbtxt").write_text(config)
     assert not [fault for fault in check([tmp_path / "models"]).faults if fault.severity == "error"]
-    with TritonServer([tmp_path / "models"], completes=True) as server:
+    with serving(TritonServer([tmp_path / "models"], completes=True)) as server:
         one = http.InferenceServerClient(server.http_url)
         configs = {name: one.get_model_config(name) for name in COMPLETED}
         a, b = np.arange(6, dtype=np.float32).reshape(2, 3), np.full((2, 3), 2, np.float32)

@@ -14,6 +14,7 @@ from google.protobuf.json_format import MessageToJson
 
 from tests.ensembles.clients import infer
 from tests.files import write_files
+from tests.running import serving
 from tests.runtime.backends.conftest import Array, ModelServer, on_cpu
 from triton_ensembles.runtime.backends.tensorflow.completion import complete
 from triton_ensembles.triton.model_config import parse_config
@@ -116,7 +117,10 @@ def test_a_saved_model_without_a_config_answers_by_the_names_of_its_signature(
 ) -> None:
     """Otherwise a folder that AWS's container takes does not load here."""
     write_files(tmp_path / "saved", saved_model)
-    with TritonServer([tmp_path], completes=True) as server, http.InferenceServerClient(server.http_url) as client:
+    with (
+        serving(TritonServer([tmp_path], completes=True)) as server,
+        http.InferenceServerClient(server.http_url) as client,
+    ):
         completed = client.get_model_config("saved")
         assert [tensor["dims"] for tensor in completed["input"]] == [[2]]
         assert "dynamic_batching" in completed and completed["max_batch_size"] == 4

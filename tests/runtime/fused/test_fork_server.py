@@ -14,6 +14,7 @@ import numpy as np
 import PIL
 import pytest
 
+from tests.running import serving
 from tests.runtime.fused.endpoint import Endpoint
 from tests.runtime.fused.test_faults import STEP
 from tests.runtime.fused.test_idle_memory import build_wide
@@ -50,7 +51,9 @@ def endpoint(tmp_path: Path) -> Iterator[Endpoint]:
             Path(found.origin).parent.with_name(name), packages / name, ignore=shutil.ignore_patterns("*.pyc")
         )
     (tmp_path / "empty").mkdir()
-    with SageMakerServer(tmp_path / "empty", {"SAGEMAKER_MULTI_MODEL": "true"}, log=tmp_path / "log") as server:
+    with serving(
+        SageMakerServer(tmp_path / "empty", {"SAGEMAKER_MULTI_MODEL": "true"}, log=tmp_path / "log")
+    ) as server:
         yield Endpoint(server, tmp_path)
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 import tritonclient.grpc as grpc
 
+from tests.running import serving
 from tests.runtime.fused.client import answer
 from tests.runtime.fused.dags import Dag, random_dags
 from tests.runtime.fused.forms import Forms, stage_both
@@ -54,7 +55,9 @@ class Served:
         # The strategy also makes DAGs that 24.10 refuses to load.
         arguments = ["--exit-on-error=false", "--strict-readiness=false"]
         with ExitStack() as stack:
-            server = stack.enter_context(TritonServer([form], log=form.with_suffix(".log"), arguments=arguments))
+            server = stack.enter_context(
+                serving(TritonServer([form], log=form.with_suffix(".log"), arguments=arguments))
+            )
             client = stack.enter_context(grpc.InferenceServerClient(server.grpc_url))
             return Running(stack.pop_all(), server, client)
 

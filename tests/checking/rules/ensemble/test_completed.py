@@ -11,6 +11,7 @@ import openvino as ov
 import pytest
 from tritonclient.utils import InferenceServerException
 
+from tests.running import serving
 from tests.runtime.backends.conftest import ModelServer
 from tests.runtime.backends.test_completion import doubling, written
 from triton_ensembles.checking.checker import check
@@ -34,7 +35,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
     for write in (write_net, write_openvino_net):
         write(repository)
     arguments = ("--model-control-mode=explicit", "--load-model=net", "--load-model=openvino_net")
-    with TritonServer([repository], completes=True, arguments=arguments) as server:
+    with serving(TritonServer([repository], completes=True, arguments=arguments)) as server:
         made = ModelServer(repository, server)
         yield made
         made.client.close()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.endpoint.hosting import archives
+from tests.running import serving
 from triton_ensembles.checking.checker import check
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.server import TritonServer
@@ -43,7 +44,7 @@ def test_the_server_loads_models_with_links_in_which_there_are_no_faults(tmp_pat
     for name, link in LINKS.items():
         link(archives.written(archives.model(name), repository) / name)
         assert not check([repository]).faults, name
-    with TritonServer([repository]) as server:
+    with serving(TritonServer([repository])) as server:
         assert sorted(server.loaded(0)) == sorted(LINKS)
 
 
