@@ -63,13 +63,15 @@ def fused_chain(places: Places, tmp_path_factory: pytest.TempPathFactory) -> Bui
 
 
 @pytest.fixture
-def server(built: dict[str, Built], triton_server: Callable[..., TritonServer]) -> TritonServer:
-    """The real tritonserver with every ensemble.
+def server(
+    built: dict[str, Built], triton_server: Callable[..., TritonServer], request: pytest.FixtureRequest
+) -> TritonServer:
+    """The real tritonserver with every ensemble, or with those that the module names as ``SERVED``.
 
     It is another one when it has ended by itself: on a machine that does much else, 2.51.0's Python backend sometimes
     ends in a boost::interprocess::lock_exception. That must fail one test, not all that follow.
     """
-    return triton_server(*(each.repository for each in built.values()))
+    return triton_server(*(built[name].repository for name in getattr(request.module, "SERVED", built)))
 
 
 @pytest.fixture

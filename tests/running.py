@@ -4,10 +4,13 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from checkout import ROOT
 from triton_ensembles.ground.processes import die_with_parent
+from triton_ensembles.triton.server_process import ServerProcess
+
+Server = TypeVar("Server", bound=ServerProcess)
 
 
 @contextmanager
@@ -31,6 +34,17 @@ def running(*command: str, ignoring: int | None = None, **options: Any) -> Itera
             yield process
         finally:
             process.kill()  # one that has ended is left alone
+
+
+@contextmanager
+def serving(server: Server) -> Iterator[Server]:
+    """The server, started, and killed at the end: it takes some seconds to unload its models, which only tests of
+    its end have to see."""
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop(at_once=True)
 
 
 def lines_until(stream: IO[str] | None, words: str) -> list[str]:

@@ -33,6 +33,8 @@ SLOW = (
     "checking/test_fidelity.py",
     "checking/test_parity.py::test_the_real_server_hangs_or_dies",
     "checking/test_scale.py",
+    "checking/test_text_causes.py::test_any_value_may_be_unreadable[TYPE_${x}]",
+    'checking/test_text_causes.py::test_any_value_may_be_unreadable["${x}"]',
     "commands/test_any_repository.py::test_a_path_whose_models_do_not_answer_is_loaded_but_not_proven",
     "deploy/test_fused_in_images.py",
     "deploy/test_local_endpoint.py::test_all_ensembles_from_upload_to_undeploy",
@@ -47,9 +49,13 @@ SLOW = (
     "endpoint/hosting/test_environments.py",
     "endpoint/hosting/test_loads_beside_each_other.py",
     "endpoint/hosting/test_model_processes.py",
+    "endpoint/test_command.py::test_a_signal_lets_running_requests_end_and_leaves_nothing_but_logs[2]",
     "endpoint/test_hosting_modes.py::test_tritons_metrics_come_into_the_namespace_that_the_variables_name",
     "endpoint/test_page.py",
     "endpoint/test_runtime.py::test_a_client_that_does_not_read_its_answer_does_not_hold_the_model_for_ever",
+    "ensembles/test_bert_base_model.py::test_openvino_takes_it_in_int8",
+    "ensembles/test_bert_trt.py::test_http_json_http_binary_and_grpc_give_the_same_answer[64]",
+    "ensembles/test_dali_inception.py::test_http_json_http_binary_and_grpc_give_the_same_answer[32]",
     "ensembles/test_dali_inception.py::test_fifty_concurrent_clients_of_mixed_sizes_get_their_own_answers",
     "ensembles/test_gateway_ensembles.py",
     "ensembles/test_resnet50.py",
@@ -64,9 +70,15 @@ SLOW = (
     "project/test_location.py",
     "pytest_plugin/test_endpoints.py::test_no_test_sees_what_another_has_created_or_what_the_user_has_of_aws",
     "pytest_plugin/test_example_project.py",
+    "pytest_plugin/test_servers.py::test_no_server_outlives_the_tests[2]",
     "runtime/backends/test_aoti_package.py",
     "runtime/backends/test_pytorch.py::test_threads_and_memory",
+    "runtime/fused/test_fork_server.py::test_a_killed_stub_takes_its_worker_with_it",
+    "runtime/fused/test_fork_server.py::test_engines_are_shared_too",
+    "runtime/fused/test_fork_server.py::test_nothing_outlives_a_killed_server",
     "runtime/fused/test_idle_memory.py",
+    "runtime/fused/test_parity.py::test_fused_dags_answer_as_drawn[18]",
+    "runtime/fused/test_parity.py::test_requests_that_come_together_get_the_answers_that_they_get_alone[18]",
     "serving/test_running.py::test_a_model_that_hangs_or_dies_does_not_hide_what_others_do",
     "starter/test_small_ensemble.py::test_it_builds_and_passes_its_own_tests",
     "strangers/test_from_the_wheel.py",
@@ -91,6 +103,12 @@ LONGEST = (
     "docs/test_python.py",
     "ensembles/test_gateway_ensembles.py",
     "commands/test_any_repository.py",
+    "deploy/test_single_model.py",
+    "runtime/backends/test_tensorflow.py",
+    "endpoint/test_page_with_many_models.py",
+    "serving/test_running.py",
+    "measuring/profiling/test_measure.py",
+    "runtime/fused/test_parity.py",
     "starter/test_small_ensemble.py",
     "starter/test_from_repository.py",
     "serving/watching/test_watch.py",
@@ -100,6 +118,8 @@ LONGEST = (
     "pytest_plugin/test_endpoints.py",
     "artifacts/environment/test_packed.py",
     "endpoint/hosting/test_eviction.py",
+    "runtime/backends/test_dali.py",
+    "gateway/test_container.py",
     "measuring/perf/test_measure.py",
     "building/made/test_environments_served.py",
     "artifacts/environment/test_wheels.py",
@@ -127,7 +147,7 @@ def mark_slow(items: list[pytest.Item]) -> None:
     for item in items:
         file = item.path.relative_to(TESTS).as_posix() if item.path.is_relative_to(TESTS) else ""
         name = item.originalname if isinstance(item, pytest.Function) else item.name
-        if file in SLOW or f"{file}::{name}" in SLOW:
+        if not {file, f"{file}::{name}", f"{file}::{item.name}"}.isdisjoint(SLOW):
             item.add_marker("slow")
 
 

@@ -136,12 +136,11 @@ def test_what_never_ends_in_a_folder_is_not_read(tmp_path: Path) -> None:
 
 def test_a_folder_of_more_files_than_the_limit_is_a_line(tmp_path: Path) -> None:
     """Otherwise `check` of a home folder never ends."""
-    model = tmp_path / "scale" / "1"
-    model.mkdir(parents=True)
-    (tmp_path / "scale" / "config.pbtxt").write_text(python_model())
-    for number in range(MOST_ENTRIES):
-        os.close(os.open(f"{model}/{number}", os.O_CREAT | os.O_WRONLY))
-    assert [fault.rule for fault in check([tmp_path]).faults] == ["repository-too-large"]
+    write_files(tmp_path / "models" / "scale", {"config.pbtxt": python_model(), "1/model.py": IDENTITY})
+    write_files(tmp_path / "weights", {str(number): "" for number in range(1000)})
+    for number in range(MOST_ENTRIES // 1000):
+        (tmp_path / "models" / "scale" / "1" / f"link{number}").symlink_to(tmp_path / "weights")
+    assert [fault.rule for fault in check([tmp_path / "models"]).faults] == ["repository-too-large"]
 
 
 @pytest.mark.parametrize("style", FORMATS)

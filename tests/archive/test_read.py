@@ -88,7 +88,7 @@ def test_a_decompression_bomb_is_stopped(tmp_path: Path) -> None:
     assert peak < 30 << 20
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.binary(max_size=200), st.integers(0, 3000), st.booleans())
 def test_damage_anywhere_is_a_fault_and_no_crash(tmp_path: Path, junk: bytes, at: int, inside: bool) -> None:
     """Otherwise a damaged archive crashes the checker instead of being reported."""

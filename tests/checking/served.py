@@ -117,8 +117,7 @@ class ModelLoader:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._server:
-            self._server.stop()
+        self.kill()
 
     def _start(self) -> TritonServer:
         self._servers += 1

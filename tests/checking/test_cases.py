@@ -113,12 +113,14 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Mode
 
 @pytest.mark.verdicts
 @pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
-def test_checker_and_server_do_what_the_case_says(path: Path, servers: dict[str, ModelLoader], tmp_path: Path) -> None:
+def test_checker_and_server_do_what_the_case_says(
+    path: Path, servers: dict[str, ModelLoader], quick_path: Path
+) -> None:
     """Otherwise a model that is wrong is deployed, or one that is right is refused."""
     table = read(path)
     for name, case in table["cases"].items():
         says = case["says"] if isinstance(case["says"], list) else [case["says"]]
-        found = said(table, case, tmp_path / name / "ensembles" / "mine")
+        found = said(table, case, quick_path / name / "ensembles" / "mine")
         lines = [f"{fault.rule}:{fault.place.line}" for fault in found]
         rules = [line if ":" in rule else line.partition(":")[0] for line, rule in zip(lines, says, strict=False)]
         assert rules == says and len(found) == len(says), (name, lines)

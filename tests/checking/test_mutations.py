@@ -39,7 +39,7 @@ BY_ID = {rule.id: rule for rule in RULES}
 TARGET = Destination(device="cpu")
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.one_of(mutated(ENSEMBLE), mutated(MODEL), st.text(), st.one_of(*CHANGED, messages()).map(format_config)),
     st.sampled_from(["1", "01", "-1", "1.0", "99999999999999999999", "x", "configs"]),

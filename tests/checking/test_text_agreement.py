@@ -30,7 +30,7 @@ sequence_batching { direct { minimum_slot_utilization: 1.5e-1 } }
 """
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(messages().map(text_format.MessageToString))
 @example('default_model_filename: "0"\nruntime: "#"\n')
 @example('name: "%A%"\n')
@@ -42,7 +42,7 @@ def test_what_is_written_is_read_back(text: str) -> None:
         assert_read(form, message)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(messages().map(text_format.MessageToString).flatmap(commented))
 @example('name: "scale" # 5"\ndynamic_batching {# defaults #}\n}\n')
 @example("sequence_batching { control_input { control { fp32_false_true:\n[inf]\n} } }")
@@ -62,7 +62,7 @@ def assert_read(text: str, message: Message) -> None:
         assert parsed.message.SerializeToString(deterministic=True) == message.SerializeToString(deterministic=True)
 
 
-@settings(max_examples=600)
+@settings(max_examples=200)
 @given(st.one_of(mutated(CONFIG), st.text(max_size=60)))
 @example("// comment\n")
 def test_what_protobuf_refuses_has_a_fault(text: str) -> None:
@@ -76,7 +76,7 @@ def test_what_protobuf_refuses_has_a_fault(text: str) -> None:
             assert read.SerializeToString(deterministic=True) == parsed.message.SerializeToString(deterministic=True)
 
 
-@settings(max_examples=600)
+@settings(max_examples=200)
 @given(mutated(CONFIG))
 def test_what_protobuf_takes_has_no_fault(text: str) -> None:
     """Otherwise the checker refuses what Triton accepts.

@@ -125,11 +125,7 @@ def test_a_path_is_measured_with_its_own_examples(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("words", "names"),
-    [
-        (("six.tar.gz", "models/double"), ["six.tar.gz", "double.tar.gz"]),
-        (("six.tar.gz", "--single"), ["six"]),
-        (("models/double", "--single"), ["double"]),
-    ],
+    [(("six.tar.gz", "models/double"), ["six.tar.gz", "double.tar.gz"]), (("six.tar.gz", "--single"), ["six"])],
 )
 def test_an_endpoint_over_paths_is_asked_by_the_lines_that_it_prints(
     folder: Path, words: tuple[str, ...], names: list[str]

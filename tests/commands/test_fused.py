@@ -13,6 +13,7 @@ from click.testing import Result
 from checkout import ROOT
 from tests import chain
 from tests.commands.projects import run_in
+from tests.running import serving
 from triton_ensembles.building.built import Built
 from triton_ensembles.triton.server import TritonServer
 
@@ -103,7 +104,7 @@ def test_clones_are_served_side_by_side(fused_chain: Built, run: Run, tmp_path: 
     repositories = [tmp_path / "tenant_0000", tmp_path / "tenant_0001"]
     for repository in repositories:
         shutil.unpack_archive(f"{repository}.tar.gz", repository, filter="data")
-    with TritonServer(repositories) as server, http.InferenceServerClient(server.http_url) as client:
+    with serving(TritonServer(repositories)) as server, http.InferenceServerClient(server.http_url) as client:
         assert client.is_model_ready("tenant_0000") and client.is_model_ready("tenant_0001")
 
 

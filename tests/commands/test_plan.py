@@ -76,9 +76,9 @@ def test_two_ensembles_share_an_instance_up_to_a_load(folder: Path) -> None:
 
 def test_the_cheapest_that_meets_the_goal_is_named_among_forms_and_counts(folder: Path) -> None:
     arguments = "drawn.json fused.json --models 500 --rate 20 --instance ml.c5.2xlarge --instance ml.m5.xlarge"
-    found = document(arguments, "--count 1..6 --p99 300ms --cold 5%")
+    found = document(arguments, "--count 1,4,5 --p99 300ms --cold 5%")
     assert {each["form"] for each in found["choices"]} == {"drawn", "fused"}
-    assert len(found["choices"]) == 2 * 2 * 6
+    assert len(found["choices"]) == 2 * 2 * 3
     met = [each for each in found["choices"] if each["goal_met"]]
     best = found["choices"][found["cheapest"]]
     assert best["dollars_a_month"] == min(each["dollars_a_month"] for each in met)
@@ -93,9 +93,8 @@ def test_the_cheapest_that_meets_the_goal_is_named_among_forms_and_counts(folder
 
 
 def test_a_deploy_and_a_burst_are_simulated(folder: Path) -> None:
-    text = plan(SMALL, "--count 6 --requests 25000 --burst 4x10s").output
-    counts = plan(SMALL, "--count 5,6 --requests 25000").output
-    assert "simulated: 20 000 requests each, the cheapest 25 000" in counts
+    text = plan(SMALL, "--count 5,6 --requests 21000 --burst 4x10s").output
+    assert "simulated: 20 000 requests each, the cheapest 21 000" in text
     assert re.search(r"after a deploy: \d+ % cold in the first minute", text)
     assert re.search(r"in a burst: 4 times the requests for 10 s: p50 \d", text)
 
@@ -136,7 +135,10 @@ CSV = "time,model\n" + "".join(f"{number},m{number % 7}\n" for number in range(4
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (f"{SMALL} --rate 100000", "no choice keeps up with 300 models, zipf:1.1, 100000 requests/s: with 8 x ml.c5"),
+        (
+            f"{SMALL} --rate 100000 --requests 1000",
+            "no choice keeps up with 300 models, zipf:1.1, 100000 requests/s: with 8 x ml.c5",
+        ),
         (f"{SMALL} --rate nan", "nan is not a number above 0"),
         (f"{SMALL} --traffic zipf:-1", "'zipf:-1' is not a kind of traffic"),
         (f"{SMALL} --traffic zipf:nan", "'zipf:nan' is not a kind of traffic"),

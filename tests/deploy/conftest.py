@@ -55,14 +55,18 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
 @pytest.fixture
 def run(local: LocalEndpoint, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Run]:
     """Runs a command as people do: three exported variables, and nothing else that tells where it runs. In the end the
-    endpoint that the module NAMEs is removed."""
+    endpoint that the module NAMEs is removed, unless all that was run was refused."""
     export(local, monkeypatch)
+    codes = set()
 
     def call(command: click.Command, *arguments: str | Path) -> Result:
-        return CliRunner().invoke(command, list(map(str, arguments)))
+        result = CliRunner().invoke(command, list(map(str, arguments)))
+        codes.add(result.exit_code)
+        return result
 
     yield call
-    call(undeploy, *request.module.NAME)
+    if 0 in codes:
+        call(undeploy, *request.module.NAME)
 
 
 @pytest.fixture

@@ -19,7 +19,9 @@ import requests
 from checkout import ROOT
 from tests.gateway.client import ATTRIBUTES, named, send
 from tests.gateway.repository import write
+from tests.running import serving
 from tests.triton.test_server import wait_until
+from triton_ensembles.ground.processes import descendants
 from triton_ensembles.triton.gateway_server import GatewayServer
 
 BINARY = "application/vnd.sagemaker-triton.binary+json"
@@ -27,8 +29,12 @@ BINARY = "application/vnd.sagemaker-triton.binary+json"
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
-    with GatewayServer(write(tmp_path_factory.mktemp("gateway"))) as server:
-        yield server
+    models = write(tmp_path_factory.mktemp("gateway"))
+    with pytest.MonkeyPatch.context() as context:
+        context.setenv("AWS_SECRET_ACCESS_KEY", "of the developer")
+        with serving(GatewayServer(models, {"OF_THE_CONTAINER": "1"})) as server:
+            context.undo()
+            yield server
 
 
 FOUR = base64.b64encode(b"four").decode()
@@ -252,6 +258,13 @@ def test_a_body_is_read_however_http_frames_it(gateway: GatewayServer) -> None:
     assert [int(part[:3]) for part in answers.split(b"HTTP/1.1 ")[1:]] == [200, 200, 200, 200, 200, 400, 405, 200]
     results = [json.loads(b"[" + part.partition(b"]")[0] + b"]") for part in answers.split(b'"result":[')[1:]]
     assert results == [[float(number + 1)] for number in range(5)]
+
+
+def test_models_see_the_environment_of_the_container_alone(gateway: GatewayServer) -> None:
+    for pid in (gateway.pid, *descendants(gateway.pid)):
+        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        assert b"OF_THE_CONTAINER=1" in variables
+        assert not [variable for variable in variables if variable.startswith(b"AWS_")]
 
 
 def metrics(server: GatewayServer) -> str:

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 import tritonclient.http as http
 
 from checkout import PLACES
+from tests.running import serving
 from triton_ensembles.building.made.artifact_builder import ArtifactBuilder
 from triton_ensembles.building.made.sources import Sources
 from triton_ensembles.building.made.store import Store
@@ -37,7 +38,10 @@ def served(ensemble: str, step: str, target: Target) -> Iterator[http.InferenceS
         place = Path(scratch) / "models"
         stage(builder.plan, place, artifacts=made, environments={})
         flags = ["--model-control-mode=explicit", f"--load-model={ensemble}.{step}"]
-        with TritonServer([place], arguments=flags) as server, http.InferenceServerClient(server.http_url) as client:
+        with (
+            serving(TritonServer([place], arguments=flags)) as server,
+            http.InferenceServerClient(server.http_url) as client,
+        ):
             yield client
 
 

@@ -17,10 +17,10 @@ from tests.commands.projects import run_in
 from tests.files import write_files
 from tests.repositories import pack, write_ensemble
 from tests.starter.repositories import write_network
+from triton_ensembles.building.built import Built
 from triton_ensembles.commands.check import check_command
 from triton_ensembles.ground import extras
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.triton.server import TritonServer
 
 FP32 = "data_type: TYPE_FP32, dims: [ 2 ]"
 GPU = "instance_group [ { kind: KIND_GPU } ]\n"
@@ -283,8 +283,8 @@ def test_an_ensemble_of_a_project_is_built_and_run_by_its_name(tmp_path: Path) -
     assert f"second/1/model.py:{number}: error[run-load]: 'second' does not load" in bad.stdout
 
 
-def test_a_step_for_a_backend_of_nvidias_is_run_by_the_one_that_the_build_chooses(server: TritonServer) -> None:
-    """``bert-trt`` is a TensorRT step in git, and its ONNX file runs here; ``server`` has built it."""
+def test_a_step_for_a_backend_of_nvidias_is_run_by_the_one_that_the_build_chooses(built: dict[str, Built]) -> None:
+    """``bert-trt`` is a TensorRT step in git, and its ONNX file runs here."""
     result = run_in(ROOT, "check", "--run", "bert_trt")
     assert (result.exit_code, result.stdout.split(" (")[0]) == (0, "no faults in 1 repository"), result.output
     assert "asking bert_trt.bert-trt" in result.stderr

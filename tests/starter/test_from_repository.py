@@ -12,6 +12,7 @@ import tritonclient.http as http
 
 from tests.checking.packing import Content, write_folder
 from tests.commands.projects import run_in
+from tests.running import serving
 from tests.starter.repositories import LABEL, TEXT, X, write_ensemble, write_network, write_repository, write_step
 from triton_ensembles.building.build import build
 from triton_ensembles.building.packed.staging import stage
@@ -117,7 +118,9 @@ def test_each_is_built_served_and_answers_its_example(project: Path, tmp_path: P
     assert {packed.manifest["weights"] for packed in built if packed.name != "pictures"} == {"provided"}
     one_by_one = ["--model-control-mode=explicit"]  # many Python steps at once are too much for a busy machine
     with (
-        TritonServer([packed.repository for packed in built], log=tmp_path / "log", arguments=one_by_one) as server,
+        serving(
+            TritonServer([packed.repository for packed in built], log=tmp_path / "log", arguments=one_by_one)
+        ) as server,
         http.InferenceServerClient(server.http_url, network_timeout=300, connection_timeout=300) as client,
     ):
         for packed in built:

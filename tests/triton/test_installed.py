@@ -19,7 +19,7 @@ from checkout import ROOT, TRITON_HOME
 from tests.endpoint.hosting import archives
 from tests.ensembles.clients import infer
 from tests.repositories import write_chain
-from tests.running import lines_until, running
+from tests.running import lines_until, running, serving
 from triton_ensembles.commands.cli import main
 from triton_ensembles.ground.files import digest
 from triton_ensembles.ground.processes import descendants
@@ -115,7 +115,10 @@ def test_a_server_laid_out_as_in_an_image_runs_steps_under_its_own_stub(second: 
     triton = server_at(server)
     assert (triton.version, triton.python, list(triton.backends)) == (VERSION, server_python(), ["negative"])
     assert image_of_server(triton) == "24.10" and is_bound_to_loopback(triton.tritonserver)
-    with TritonServer([models], home=triton) as process, http.InferenceServerClient(process.http_url) as client:
+    with (
+        serving(TritonServer([models], home=triton)) as process,
+        http.InferenceServerClient(process.http_url) as client,
+    ):
         x = np.array([1, 2], np.float32)
         assert infer(client, "plain", {"X": x})["Y"].tolist() == [2, 4]
         assert infer(client, "other", {"X": x})["Y"].tolist() == [-1, -2]

@@ -15,6 +15,7 @@ import tritonclient.http as http
 from checkout import TRITON_HOME
 from tests.endpoint.hosting import archives
 from tests.ensembles.clients import infer
+from tests.running import serving
 from tests.starter.repositories import tensors, write_network
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton import bare_python
@@ -46,7 +47,10 @@ def test_a_plain_step_finds_numpy_and_nothing_else(python: str, tmp_path: Path) 
     """Otherwise it works here by chance, with what the project has installed, and fails in NVIDIA's image."""
     minor = installed(python) if python else server_python()
     models = archives.written(archives.model("step", INITIALIZE, "assert x.sum() == 7"), tmp_path)
-    with TritonServer([models], python=python) as server, http.InferenceServerClient(server.http_url) as client:
+    with (
+        serving(TritonServer([models], python=python)) as server,
+        http.InferenceServerClient(server.http_url) as client,
+    ):
         assert infer(client, "step", {"X": np.array([1, 2, 4], np.float32)})["Y"].tolist() == [1, 2, 4]
     facts = json.loads((tmp_path / "step" / "1" / "facts.json").read_text())
     numpy = "1.24.4" if minor == "3.8" else "1.26.4"
@@ -57,7 +61,7 @@ def test_a_server_writes_nothing_into_a_repository(tmp_path: Path) -> None:
     """People serve the folders that they work in: new files there are noise in git, and reload models."""
     models = archives.written(archives.model("step", execute="import helper") | {"step/1/helper.py": b""}, tmp_path)
     before = sorted(models.rglob("*"))
-    with TritonServer([models]) as server, http.InferenceServerClient(server.http_url) as client:
+    with serving(TritonServer([models])) as server, http.InferenceServerClient(server.http_url) as client:
         infer(client, "step", {"X": np.zeros(1, np.float32)})
     assert sorted(models.rglob("*")) == before
 
@@ -71,7 +75,10 @@ def test_engines_run_under_the_tools_python_beside_steps_of_another(tmp_path: Pa
     (repository / "network" / "config.pbtxt").write_text(
         f'backend: "onnxruntime"\n{tensors(("X", "FP32", 4), ("Y", "FP32", 3))}'
     )
-    with TritonServer([repository], python=other) as server, http.InferenceServerClient(server.http_url) as client:
+    with (
+        serving(TritonServer([repository], python=other)) as server,
+        http.InferenceServerClient(server.http_url) as client,
+    ):
         assert (
             ".".join(f"{number:.0f}" for number in infer(client, "step", {"X": np.zeros(2, np.float32)})["Y"]) == other
         )

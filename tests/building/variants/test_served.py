@@ -13,6 +13,7 @@ from pipelines.train_digits import inks, train
 from tests.building.variants.conftest import Variants
 from tests.ensembles import clients
 from tests.ensembles.test_digits import STYLES, drawn, infer
+from tests.running import serving
 from triton_ensembles.building.built import Built
 from triton_ensembles.triton.server import TritonServer
 
@@ -36,7 +37,7 @@ def test_each_variant_answers_with_the_scores_of_its_own_network(
     pictures = [drawn(each, STYLES[0]) for each in all_digits()[0][chosen]]
     repositories = [digits.repository, *unpacked(variants)]
     with (
-        TritonServer(repositories, log=variants.folder / "log") as server,
+        serving(TritonServer(repositories, log=variants.folder / "log")) as server,
         http.InferenceServerClient(server.http_url) as client,
     ):
         found = {f"tenant-{seed}": infer(client, pictures, f"tenant-{seed}")["SCORES"] for seed in (5, 6)}
@@ -60,7 +61,7 @@ def test_a_fused_variant_has_files_and_parameters_of_its_own(fused_chain: Built,
     variants.add("plus_five", reads.replace("x + 1)", added).encode(), inner="second/1/model.py", more=",5")
     assert variants.clone(header="name,files,second.add").exit_code == 0
     with (
-        TritonServer([fused_chain.repository, *unpacked(variants)], log=tmp_path / "log") as server,
+        serving(TritonServer([fused_chain.repository, *unpacked(variants)], log=tmp_path / "log")) as server,
         http.InferenceServerClient(server.http_url) as client,
     ):
         given = {"X": np.zeros((1, 3), np.float32)}

@@ -13,6 +13,7 @@ import tritonclient.http as http
 
 from tests import chain
 from tests.ensembles.clients import infer
+from tests.running import serving
 from tests.triton.test_server import wait_until
 from triton_ensembles.building.built import Built
 from triton_ensembles.measuring.perf.fused_steps import fused_counters, planned_steps
@@ -30,7 +31,10 @@ def ask(client: http.InferenceServerClient, rows: int) -> None:
 
 def test_every_request_is_counted_in_every_step(fused_chain: Built) -> None:
     """The counters arrive late: otherwise the last requests are missing, or a step has fewer than another."""
-    with TritonServer([fused_chain.repository]) as server, http.InferenceServerClient(server.http_url) as client:
+    with (
+        serving(TritonServer([fused_chain.repository])) as server,
+        http.InferenceServerClient(server.http_url) as client,
+    ):
         planned = planned_steps(fused_chain.repository, chain.NAME)
         count = partial(fused_counters, client, server.metrics_url, chain.NAME, planned)
         ask(client, 1)

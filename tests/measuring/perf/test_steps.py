@@ -16,6 +16,7 @@ from triton_ensembles.project.examples.folder import read_examples
 from triton_ensembles.triton.home import find_home
 from triton_ensembles.triton.server import TritonServer
 
+SERVED = ("bert_trt",)
 STEPS = ["bert_trt.preprocess", "bert_trt.bert-trt", "bert_trt.postprocess"]
 
 

@@ -20,6 +20,7 @@ from sklearn.datasets import load_sample_images
 
 from checkout import ENSEMBLES, ROOT
 from tests.endpoint.hosting.archives import written
+from tests.running import serving
 from tests.triton.test_server import wait_until
 from triton_ensembles.triton.model_config import ModelInstanceGroup, format_config, parse_config, read_config
 from triton_ensembles.triton.server import TritonServer
@@ -147,7 +148,7 @@ def on_cpu(step: str, name: str = "") -> str:
 @pytest.fixture(scope="module")
 def model_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
     repository = tmp_path_factory.mktemp("repository")
-    with TritonServer([repository], arguments=["--model-control-mode=explicit"]) as server:
+    with serving(TritonServer([repository], arguments=["--model-control-mode=explicit"])) as server:
         made = ModelServer(repository, server)
         yield made
         made.client.close()

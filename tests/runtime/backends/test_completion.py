@@ -13,8 +13,8 @@ import tritonclient.http as http
 from onnx import TensorProto, helper
 
 from tests.ensembles.clients import infer
+from tests.running import serving
 from tests.runtime.backends.networks import model_of
-from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.server import TritonServer
 
 FLOAT = TensorProto.FLOAT
@@ -54,7 +54,12 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[http.InferenceS
         ov.layout_helpers.set_layout(port, ov.Layout("NC"))
     ov.save_model(graph, repository / "layout" / "1" / "model.xml")
     (repository / "layout" / "config.pbtxt").write_text('backend: "openvino"')
-    with TritonServer([repository], completes=True) as server, http.InferenceServerClient(server.http_url) as client:
+    written(repository, "refused", doubling(3, 2), 'backend: "onnxruntime"\nmax_batch_size: 8')
+    flags = ("--exit-on-error=false", "--strict-readiness=false")
+    with (
+        serving(TritonServer([repository], completes=True, arguments=flags)) as server,
+        http.InferenceServerClient(server.http_url) as client,
+    ):
         yield client
 
 
@@ -100,7 +105,7 @@ def test_a_number_for_each_row_is_reshaped(client: http.InferenceServerClient) -
     assert infer(client, "row", {"X": np.ones((3, 1), np.float32)})["Y"].tolist() == [[2], [2], [2]]
 
 
-def test_a_file_that_cannot_batch_refuses_a_batch_size(tmp_path: Path) -> None:
-    written(tmp_path / "models", "fixed", doubling(3, 2), 'backend: "onnxruntime"\nmax_batch_size: 8')
-    with pytest.raises(EnsembleError, match="model does not support batching while non-zero max_batch_size"):
-        TritonServer([tmp_path / "models"], completes=True, log=tmp_path / "log").start()
+def test_a_file_that_cannot_batch_refuses_a_batch_size(client: http.InferenceServerClient) -> None:
+    reasons = {model["name"]: model.get("reason", "") for model in client.get_model_repository_index()}
+    assert [name for name, reason in reasons.items() if reason] == ["refused"]
+    assert "model does not support batching while non-zero max_batch_size" in reasons["refused"]

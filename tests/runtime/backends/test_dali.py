@@ -18,6 +18,7 @@ from PIL import Image
 
 from pipelines.dali_pipe import preprocess, serialize
 from tests.ensembles.clients import infer
+from tests.running import serving
 from tests.runtime.backends.conftest import Array, Encode, ModelServer, on_cpu
 from tests.runtime.backends.embedding import parameter
 from triton_ensembles.checking.checker import check
@@ -206,8 +207,8 @@ def declared(graph: Callable[[], Any]) -> bytes:
 COMPLETED = {
     "nothing": 'backend: "dali"',
     "unbatched": 'backend: "dali" max_batch_size: 0',
-    "larger": 'backend: "dali"\nmax_batch_size: 8\ndynamic_batching { max_queue_delay_microseconds: 5 }',
-    "partly": 'backend: "dali" input { name: "B" data_type: TYPE_FP32 } output { name: "SUM" }',
+    "partly": """backend: "dali" max_batch_size: 8 dynamic_batching { max_queue_delay_microseconds: 5 }
+        input { name: "B" data_type: TYPE_FP32 } output { name: "SUM" }""",
 }
 
 
@@ -218,22 +219,22 @@ def test_the_pipeline_says_what_the_config_leaves_out(tmp_path: Path) -> None:
         (tmp_path / "models" / name / "1" / "model.dali").write_bytes(declared(two_outputs))
         (tmp_path / "models" / name / "config.pbtxt").write_text(config)
     assert not [fault for fault in check([tmp_path / "models"]).faults if fault.severity == "error"]
-    with TritonServer([tmp_path / "models"], completes=True) as server:
+    with serving(TritonServer([tmp_path / "models"], completes=True)) as server:
         one = http.InferenceServerClient(server.http_url)
         configs = {name: one.get_model_config(name) for name in COMPLETED}
         a, b = np.arange(6, dtype=np.float32).reshape(2, 3), np.full((2, 3), 2, np.float32)
         answers = {name: infer(one, name, {"A": a, "B": b}) for name in COMPLETED}
-    first = {"nothing": "__", "unbatched": "__", "larger": "__", "partly": "SUM"}
+    first = {"nothing": "__", "unbatched": "__", "partly": "SUM"}
     for name, config in configs.items():
         batched = name != "unbatched"
-        assert config["max_batch_size"] == {"unbatched": 0, "larger": 8}.get(name, 4)
+        assert config["max_batch_size"] == {"unbatched": 0, "partly": 8}.get(name, 4)
         assert ("dynamic_batching" in config) == batched
         assert sorted(entry["name"] for entry in config["input"]) == ["A", "B"]
         for entry in (*config["input"], *config["output"]):
             assert (entry["data_type"], entry["dims"]) == ("TYPE_FP32", [-1] if batched else [-1, -1])
         assert config["output"][0]["name"].startswith(first[name])
         assert answers[name][config["output"][0]["name"]].tolist() == (a + b).tolist()
-    assert configs["larger"]["dynamic_batching"]["max_queue_delay_microseconds"] == 5
+    assert configs["partly"]["dynamic_batching"]["max_queue_delay_microseconds"] == 5
     assert [entry.get("allow_ragged_batch", False) for entry in configs["partly"]["input"]] == [False, True]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 import tritonclient.http as http
+from google.protobuf.json_format import MessageToJson
 
 from tests.ensembles.clients import infer
 from tests.files import write_files
+from tests.running import serving
 from tests.runtime.backends.conftest import Array, ModelServer, on_cpu
+from triton_ensembles.runtime.backends.tensorflow.completion import complete
+from triton_ensembles.triton.model_config import parse_config
 from triton_ensembles.triton.server import TritonServer
 
 SOFTMAX = "InceptionV3/Predictions/Softmax"
@@ -47,9 +52,13 @@ def directly() -> Any:
 
 @pytest.fixture(scope="module")
 def server(model_server: ModelServer) -> ModelServer:
+    """It serves a graph that was exported with batch size 1, with thread counts and a parameter that nobody knows."""
     labels = "".join(f"class {number}\n" for number in range(CLASSES)).encode()
-    files = {"1/model.graphdef": frozen_graph(), "inception_labels.txt": labels}
-    model_server.load("inception_graphdef", on_cpu("inception_graphdef"), files)
+    files = {"1/model.graphdef": frozen_graph(batch=1), "inception_labels.txt": labels}
+    text = on_cpu("inception_graphdef")
+    for key in ("TF_NUM_INTRA_THREADS", "TF_NUM_INTER_THREADS", "TF_USE_PER_SESSION_THREADS"):
+        text += f'parameters {{ key: "{key}" value {{ string_value: "1" }} }}\n'
+    model_server.load("inception_graphdef", text, files)
     return model_server
 
 
@@ -58,7 +67,8 @@ def images(seed: int, rows: int) -> Array:
 
 
 def test_answers_are_those_of_tensorflow(server: ModelServer, directly: Any) -> None:
-    """Otherwise the server would compute something else than the graph, or mix up clients in a batch."""
+    """Otherwise the server would compute something else than the graph, mix up clients in a batch, or not batch a graph
+    that was exported with batch size 1, as the native backend does."""
     inputs = [images(seed, rows=1 + seed % 2) for seed in range(6)]
     answers = server.infer_together(
         "inception_graphdef", [SOFTMAX], [{"input": given} for given in inputs], more_than=2
@@ -67,14 +77,7 @@ def test_answers_are_those_of_tensorflow(server: ModelServer, directly: Any) -> 
         np.testing.assert_allclose(answer[SOFTMAX], directly(given), atol=1e-6)
 
 
-def test_thread_counts_and_a_fixed_batch_axis_in_the_graph(server: ModelServer, directly: Any) -> None:
-    """Otherwise a graph that was exported with batch size 1 could not be batched, as the native backend does."""
-    text = on_cpu("inception_graphdef", "threads").replace('label_filename: "inception_labels.txt"', "")
-    for key in ("TF_NUM_INTRA_THREADS", "TF_NUM_INTER_THREADS", "TF_USE_PER_SESSION_THREADS"):
-        text += f'parameters {{ key: "{key}" value {{ string_value: "1" }} }}\n'
-    server.load("threads", text, {"1/model.graphdef": frozen_graph(batch=1)})
-    given = images(3, 2)
-    np.testing.assert_allclose(server.infer("threads", [SOFTMAX], input=given)[SOFTMAX], directly(given), atol=1e-6)
+def test_an_unknown_parameter_is_a_warning(server: ModelServer) -> None:
     warning = "parameter TF_USE_PER_SESSION_THREADS of the config is unknown to this backend"
     assert warning in server.server.log.read_text()
 
@@ -109,34 +112,43 @@ dynamic_batching { }
 """
 
 
-def test_a_saved_model_answers_by_the_names_of_its_signature(
-    model_server: ModelServer, saved_model: dict[str, bytes]
+def test_a_saved_model_without_a_config_answers_by_the_names_of_its_signature(
+    saved_model: dict[str, bytes], tmp_path: Path
 ) -> None:
-    model_server.load("saved", SAVED, saved_model)
-    given = np.array([[1, 2], [3, 4]], np.float32)
-    np.testing.assert_array_equal(model_server.infer("saved", ["output_1"], input_1=given)["output_1"], given * 3)
+    """Otherwise a folder that AWS's container takes does not load here."""
+    write_files(tmp_path / "saved", saved_model)
+    with (
+        serving(TritonServer([tmp_path], completes=True)) as server,
+        http.InferenceServerClient(server.http_url) as client,
+    ):
+        completed = client.get_model_config("saved")
+        assert [tensor["dims"] for tensor in completed["input"]] == [[2]]
+        assert "dynamic_batching" in completed and completed["max_batch_size"] == 4
+        given = np.array([[1, 2], [3, 4]], np.float32)
+        np.testing.assert_array_equal(infer(client, "saved", {"input_1": given})["output_1"], given * 3)
 
 
 @pytest.mark.parametrize(
-    ("config", "batched"),
+    ("config", "batch_size"),
     [
-        (None, True),
-        ('platform: "tensorflow_savedmodel"\nmax_batch_size: 8', True),
-        ('backend: "tensorflow"\ninput [ { name: "input_1" data_type: TYPE_FP32 dims: [ 2 ] } ]', True),
-        ('backend: "tensorflow"\ninput [ { name: "input_1" data_type: TYPE_FP32 dims: [ -1, 2 ] } ]', False),
+        ("", 4),
+        ("max_batch_size: 8", 8),
+        ('input [ { name: "input_1" data_type: TYPE_FP32 dims: [ 2 ] } ]', 4),
+        ('input [ { name: "input_1" data_type: TYPE_FP32 dims: [ -1, 2 ] } ]', 0),
     ],
 )
 def test_its_config_is_completed_from_the_signature(
-    saved_model: dict[str, bytes], config: str | None, batched: bool, tmp_path: Path
+    saved_model: dict[str, bytes], config: str, batch_size: int, tmp_path: Path
 ) -> None:
-    """Otherwise a folder that AWS's container takes does not load here."""
-    write_files(tmp_path / "saved", saved_model | ({"config.pbtxt": config.encode()} if config else {}))
-    with TritonServer([tmp_path], completes=True) as server, http.InferenceServerClient(server.http_url) as client:
-        completed = client.get_model_config("saved")
-        assert [tensor["dims"] for tensor in completed["input"]] == [[2] if batched else [-1, 2]]
-        assert ("dynamic_batching" in completed, completed["max_batch_size"] > 1) == (batched, batched)
-        given = np.array([[1, 2], [3, 4]], np.float32)
-        np.testing.assert_array_equal(infer(client, "saved", {"input_1": given})["output_1"], given * 3)
+    """Each start of a model imports TensorFlow twice, so the server is not asked about each config."""
+    write_files(tmp_path, saved_model)
+    completed = json.loads(MessageToJson(parse_config(config, "config.pbtxt"), preserving_proto_field_name=True))
+    complete(completed, tmp_path / "1" / "model.savedmodel")
+    dims = [2] if batch_size else [-1, 2]
+    for kind, name in (("input", "input_1"), ("output", "output_1")):
+        (tensor,) = completed[kind]
+        assert (tensor["name"], [int(size) for size in tensor["dims"]]) == (name, dims)
+    assert ("dynamic_batching" in completed, completed.get("max_batch_size", 0)) == (batch_size > 0, batch_size)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import tritonclient.http as http
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests import chain
+from tests.running import serving
 from tests.triton.test_server import wait_until
 from triton_ensembles.building.places import Places
 from triton_ensembles.ground.processes import descendants
@@ -25,7 +26,7 @@ def two(places: Places, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tr
     """A server that has loaded a fused ensemble with two instances, and can unload it."""
     built = chain.build_fused_chain(tmp_path_factory.mktemp("two"), places.store, instances=2)
     explicit = ("--model-control-mode=explicit", f"--load-model={chain.NAME}")
-    with TritonServer([built.repository], arguments=explicit) as server:
+    with serving(TritonServer([built.repository], arguments=explicit)) as server:
         yield server
 
 

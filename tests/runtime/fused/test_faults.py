@@ -14,6 +14,7 @@ import pytest
 import tritonclient.grpc as grpc
 
 from tests.endpoint.hosting.archives import written
+from tests.running import serving
 from tests.runtime.fused.forms import stage_fused_form
 from tests.triton.test_server import wait_for_end
 from triton_ensembles.ground.processes import descendants
@@ -153,7 +154,7 @@ def hurt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hurt]:
     folder = tmp_path_factory.mktemp("hurt")
     repository = folder / "models"
     repository.mkdir()
-    with TritonServer([repository], log=folder / "log", arguments=["--model-control-mode=explicit"]) as server:
+    with serving(TritonServer([repository], log=folder / "log", arguments=["--model-control-mode=explicit"])) as server:
         yield Hurt(server, repository, folder / "written")
 
 
@@ -272,7 +273,7 @@ def test_nothing_outlives_a_killed_server(tmp_path: Path) -> None:
     repository = tmp_path / "models"
     repository.mkdir()
     stage_fused_form(tmp_path / "counting", repository)
-    with TritonServer([repository], log=tmp_path / "log") as server:
+    with serving(TritonServer([repository], log=tmp_path / "log")) as server:
         processes = descendants(server.pid)
         assert len(processes) == 2
         os.kill(server.pid, signal.SIGKILL)

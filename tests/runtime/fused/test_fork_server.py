@@ -14,6 +14,7 @@ import numpy as np
 import PIL
 import pytest
 
+from tests.running import serving
 from tests.runtime.fused.endpoint import Endpoint
 from tests.runtime.fused.test_faults import STEP
 from tests.runtime.fused.test_idle_memory import build_wide
@@ -50,7 +51,8 @@ def endpoint(tmp_path: Path) -> Iterator[Endpoint]:
             Path(found.origin).parent.with_name(name), packages / name, ignore=shutil.ignore_patterns("*.pyc")
         )
     (tmp_path / "empty").mkdir()
-    with SageMakerServer(tmp_path / "empty", {"SAGEMAKER_MULTI_MODEL": "true"}, log=tmp_path / "log") as server:
+    variables = {"SAGEMAKER_MULTI_MODEL": "true"}
+    with serving(SageMakerServer(tmp_path / "empty", variables, log=tmp_path / "log")) as server:
         endpoint = Endpoint(server, tmp_path)
         endpoint.stage("first", first=STEP)
         endpoint.load("first")

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 import pytest
 import tritonclient.grpc as grpc
 
+from tests.running import serving
 from tests.runtime.fused.client import answer
 from tests.runtime.fused.dags import Dag, random_dags
 from tests.runtime.fused.forms import Forms, stage_both
 from triton_ensembles.triton.server import TritonServer
 
-COUNT, NUMBER = 24, 17
+COUNT, NUMBERS = 12, (17, 18)  # each kind of failure has its turn; tests/tiers.py leaves 18 to the second half
 FAILS_ALL = {"raises", "exits", "divides", "returns_text", "returns_tuple", "counts_wrong", "unicode"}
 BATCH_HABITS = FAILS_ALL | {"keeps", "async"}
 """What fails, or changes, all requests of an execution, so that it depends on which ones came together."""
@@ -54,7 +55,9 @@ class Served:
         # The strategy also makes DAGs that 24.10 refuses to load.
         arguments = ["--exit-on-error=false", "--strict-readiness=false"]
         with ExitStack() as stack:
-            server = stack.enter_context(TritonServer([form], log=form.with_suffix(".log"), arguments=arguments))
+            server = stack.enter_context(
+                serving(TritonServer([form], log=form.with_suffix(".log"), arguments=arguments))
+            )
             client = stack.enter_context(grpc.InferenceServerClient(server.grpc_url))
             return Running(stack.pop_all(), server, client)
 
@@ -72,9 +75,9 @@ class Served:
         return "\n".join([f"the DAG {number}:", *(file.read_text() for file in files)])
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    served = Served(random_dags(COUNT, NUMBER), tmp_path_factory.mktemp("dags"))
+@pytest.fixture(scope="module", params=NUMBERS)
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    served = Served(random_dags(COUNT, request.param), tmp_path_factory.mktemp("dags"))
     yield served
     served.close()
 

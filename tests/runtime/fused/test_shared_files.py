@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.running import serving
 from tests.runtime.fused.endpoint import Endpoint
 from tests.runtime.fused.test_faults import ECHO
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
@@ -24,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def endpoint(folder: Path) -> Iterator[Endpoint]:
     (folder / "empty").mkdir()
-    with SageMakerServer(folder / "empty", {"SAGEMAKER_MULTI_MODEL": "true"}, log=folder / "log") as server:
+    with serving(SageMakerServer(folder / "empty", {"SAGEMAKER_MULTI_MODEL": "true"}, log=folder / "log")) as server:
         yield Endpoint(server, folder)
 
 

@@ -9,6 +9,7 @@ import pytest
 import tritonclient.grpc as grpc
 
 from tests.endpoint.hosting.archives import written
+from tests.running import serving
 from tests.runtime.fused.forms import Forms, stage_both
 from triton_ensembles.triton.server import TritonServer
 
@@ -62,7 +63,7 @@ def test_a_step_sees_the_same_warm_ups(forms: Forms) -> None:
 
 
 def _seen(repository: Path) -> str:
-    with TritonServer([repository]) as server:
+    with serving(TritonServer([repository])) as server:
         tensor = grpc.InferInput("X", [1, 2], "FP32")
         tensor.set_data_from_numpy(np.full((1, 2), 7, np.float32))
         answer = grpc.InferenceServerClient(server.grpc_url).infer("warm", [tensor], request_id="real").as_numpy("Y")

@@ -9,6 +9,7 @@ import tritonclient.http as http
 
 from tests.checking.packing import faults
 from tests.endpoint.hosting import archives
+from tests.running import serving
 from tests.triton.test_stubs import installed
 from triton_ensembles.triton.server import TritonServer
 
@@ -35,7 +36,7 @@ def test_the_stub_of_the_image_does_not_load_newer_syntax(python: str, image: st
         archives.written(files, tmp_path)
     flags = ["--exit-on-error=false", "--strict-readiness=false"]
     with (
-        TritonServer([tmp_path], arguments=flags, python=python) as server,
+        serving(TritonServer([tmp_path], arguments=flags, python=python)) as server,
         http.InferenceServerClient(server.http_url) as client,
     ):
         loaded = {m["name"] for m in client.get_model_repository_index() if m.get("state") == "READY"}

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.endpoint.hosting import archives
+from tests.running import serving
 from triton_ensembles.checking.checker import check
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.server import TritonServer
@@ -19,37 +20,41 @@ def linked(path: Path, target: str) -> None:
 
 
 def moved(model: Path) -> None:
-    model.rename(model.parents[1] / "elsewhere")
-    linked(model, "../elsewhere")
+    elsewhere = model.parents[1] / "elsewhere"
+    model.rename(elsewhere)
+    linked(model, f"../{elsewhere.name}")
 
 
 LINKS: dict[str, Callable[[Path], None]] = {
-    "a model": lambda repository: moved(repository / "m"),
-    "a version": lambda repository: linked(repository / "m" / "3", "1"),
-    "nothing, in a version": lambda repository: linked(repository / "m" / "1" / "x", "nowhere"),
-    "the folder that it lies in": lambda repository: linked(repository / "m" / "1" / "loop", "."),
-    "a folder above": lambda repository: linked(repository / "m" / "loop", "../m"),
+    "a_model": moved,
+    "a_version": lambda model: linked(model / "3", "1"),
+    "nothing_in_a_version": lambda model: linked(model / "1" / "x", "nowhere"),
+    "the_folder_that_it_lies_in": lambda model: linked(model / "1" / "loop", "."),
+    "a_folder_above": lambda model: linked(model / "loop", f"../{model.name}"),
 }
 BROKEN: dict[str, Callable[[Path], None]] = {
-    "a lock of Emacs": lambda repository: linked(repository / "m" / ".#config.pbtxt", "me@host.12"),
-    "no version": lambda repository: linked(repository / "m" / "2", "nowhere"),
-    "no model": lambda repository: linked(repository / "n", "nowhere"),
+    "a lock of Emacs": lambda model: linked(model / ".#config.pbtxt", "me@host.12"),
+    "no version": lambda model: linked(model / "2", "nowhere"),
+    "no model": lambda model: linked(model.with_name("n"), "nowhere"),
 }
 
 
-@pytest.mark.parametrize("to", [*LINKS, *BROKEN])
-def test_links_are_faults_where_the_server_does_not_load_the_model(to: str, tmp_path: Path) -> None:
+def test_the_server_loads_models_with_links_in_which_there_are_no_faults(tmp_path: Path) -> None:
+    repository = tmp_path / "models"
+    for name, link in LINKS.items():
+        link(archives.written(archives.model(name), repository) / name)
+        assert not check([repository]).faults, name
+    with serving(TritonServer([repository])) as server:
+        assert sorted(server.loaded(0)) == sorted(LINKS)
+
+
+@pytest.mark.parametrize("to", BROKEN)
+def test_links_are_faults_where_the_server_does_not_start(to: str, tmp_path: Path) -> None:
     repository = archives.written(archives.model("m"), tmp_path / "models")
-    (LINKS | BROKEN)[to](repository)
-    faults = [fault.rule for fault in check([repository]).faults]
-    if to in BROKEN:
-        assert faults == ["link-broken"]
-        with pytest.raises(EnsembleError, match="failed to stat file"):
-            TritonServer([repository], log=tmp_path / "log").start()
-    else:
-        assert not faults
-        with TritonServer([repository]) as server:
-            assert server.loaded(0) == ["m"]
+    BROKEN[to](repository / "m")
+    assert [fault.rule for fault in check([repository]).faults] == ["link-broken"]
+    with pytest.raises(EnsembleError, match="failed to stat file"):
+        TritonServer([repository], log=tmp_path / "log").start()
 
 
 def test_the_files_of_a_linked_model_are_read(tmp_path: Path) -> None:

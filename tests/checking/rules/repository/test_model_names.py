@@ -8,6 +8,7 @@ import tritonclient.grpc
 import tritonclient.http
 
 from tests.checking.packing import MODEL_PY, ensemble_of, python_step
+from tests.running import serving
 from triton_ensembles.checking import check
 from triton_ensembles.checking.rule import Example
 from triton_ensembles.checking.staging_example import stage
@@ -29,7 +30,7 @@ def test_names_that_a_shell_leaves_alone_load(tmp_path: Path) -> None:
         assert fault.severity.value == "warning"
         found.setdefault(Path(fault.place.path).name, set()).add(fault.rule)
     assert found == {**ALIVE, "a!": {"python-model-name-future"}, "mine & yours": {"model-name-in-url"}}
-    with TritonServer([models], log=tmp_path / "log") as server:
+    with serving(TritonServer([models], log=tmp_path / "log")) as server:
         grpc = tritonclient.grpc.InferenceServerClient(server.grpc_url)
         http = tritonclient.http.InferenceServerClient(server.http_url)
         assert all(grpc.is_model_ready(name) for name in found)
