@@ -11,6 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.starter.repositories import write_network
+from triton_ensembles.archive.clones import clone
+from triton_ensembles.building.built import Built
 from triton_ensembles.commands.cli import main
 
 TOP = """platform: "ensemble"
@@ -164,6 +166,12 @@ def test_the_names_that_a_clone_gives_count_once(old: Path, tmp_path: Path) -> N
     first = write(tmp_path / "first", "bert", "bert.")
     assert changes(compared(first, clone)) == [("model", "name", "bert", "tenant")]
     assert compared(first, clone)["client"] == ["bert is now called tenant"]
+
+
+def test_a_fused_clone_has_the_packages_of_its_original(fused_chain: Built, tmp_path: Path) -> None:
+    """They lie in the one model, which has another name."""
+    (archive,) = clone(fused_chain.archive, ["tenant"], tmp_path)
+    assert changes(compared(fused_chain.archive, archive)) == [("model", "name", "chain", "tenant")]
 
 
 def test_packages_beside_the_code_are_versions_and_not_files(old: Path, new: Path) -> None:

@@ -45,7 +45,7 @@ class Content:
 
     def key(self, name: str) -> str:
         """The name of a model without what a build put before it; "" for the one that all others are named after."""
-        is_top = self.prefix and f"{name}." == self.prefix
+        is_top = f"{name}." == self.prefix or (len(self.models) == 1 and self.fuses)
         return "" if is_top or name == self._source_top else name.removeprefix(self.prefix)
 
     @cached_property
@@ -174,7 +174,7 @@ class Content:
         """The digest of each package and each environment that comes with it, over all their files."""
         digests = {}
         for owned in self._owned:
-            name = self.key(owned.partition("/")[0]) + owned[owned.find("/") :]
+            name = (self.key(owned.partition("/")[0]) + owned[owned.find("/") :]).removeprefix("/")
             whole = hashlib.sha256()
             for entry in (self.repository.tree.entries[owned], *self.repository.tree.below(owned)):
                 if not entry.is_folder and "__pycache__/" not in entry.path:
