@@ -73,7 +73,7 @@ class TritonPythonModel:
         if "metrics" in self.habits:
             before = self.counter.value()
             self.counter.increment(2)
-            assert self.counter.value() == before + 2
+            assert self.counter.value() >= before + 2  # other requests may be answered in other threads
         if self.rare(digest):
             if "raises" in self.habits:
                 raise OwnError(f"the request {request.request_id()} is bad: ü\nand so on")
