@@ -22,7 +22,7 @@ from tests.endpoint.hosting import archives
 from tests.running import running
 from triton_ensembles.building.built import Built
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.processes import descendants
+from triton_ensembles.ground.processes import command_line, descendants
 from triton_ensembles.triton.home import find_home
 from triton_ensembles.triton.ports import LOOPBACK, Ports
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
@@ -148,7 +148,8 @@ def test_stopping_a_killed_server_ends_its_stubs(tmp_path: Path) -> None:
     server = TritonServer([repository], log=tmp_path / "log")
     server.launch()
     try:
-        while not (stubs := descendants(server.pid)):
+        # Others of its children, by which it looks at the machine, end at once.
+        while not (stubs := [pid for pid in descendants(server.pid) if "/model.py" in command_line(pid)]):
             time.sleep(0.05)
         os.kill(stubs[0], signal.SIGSTOP)  # otherwise it notices that its server is gone, and ends
         os.kill(server.pid, signal.SIGKILL)
