@@ -32,6 +32,10 @@ pytest_plugins = [
 ]
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    return True if config.getoption("-m") == "not slow" and tiers.without_quick(collection_path) else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     tiers.mark_slow(items)
     tiers.sort(items)

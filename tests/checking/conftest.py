@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,14 +15,19 @@ from triton_ensembles.triton.sagemaker_server import SageMakerServer
 _MEMORY = Path("/dev/shm")
 
 
-@pytest.fixture
-def quick_path(tmp_path: Path) -> Iterator[Path]:
-    """As ``tmp_path``, but in memory where Linux has it: making and removing thousands of folders takes a disk long."""
-    if not os.access(_MEMORY, os.W_OK):
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(prefix="checking-", dir=_MEMORY) as folder:
+@contextmanager
+def quick_folder() -> Iterator[Path]:
+    """In memory where Linux has it: making and removing thousands of folders takes a disk long."""
+    with tempfile.TemporaryDirectory(
+        prefix="checking-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None
+    ) as folder:
         yield Path(folder)
+
+
+@pytest.fixture
+def quick_path() -> Iterator[Path]:
+    with quick_folder() as folder:
+        yield folder
 
 
 @pytest.fixture

@@ -5,13 +5,15 @@ from __future__ import annotations
 import gzip
 import io
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from triton_ensembles.archive.folder import read_folder
 from triton_ensembles.checking.checker import check_repositories
 from triton_ensembles.checking.fault import Fault
+from triton_ensembles.checking.registry import RULES
 from triton_ensembles.checking.repository import Form, Repository, find_repositories
+from triton_ensembles.checking.rule import Rule
 from triton_ensembles.triton.destination import Destination
 
 Content = str | bytes | tarfile.TarInfo | None
@@ -133,10 +135,10 @@ def faults(*paths: Path, **target: str) -> list[Fault]:
     return sorted(check_repositories(repositories, Destination(**target)), key=Fault.sort_key)
 
 
-def folder_faults(folder: Path, destination: Destination) -> list[Fault]:
+def folder_faults(folder: Path, destination: Destination, rules: Iterable[Rule] = RULES) -> list[Fault]:
     """The faults of a folder that is a repository, also where no model is found in it, or one with a recipe."""
     form = Form.SOURCE if (folder / "ensemble.toml").is_file() else Form.FOLDER
-    return list(check_repositories([Repository(folder, folder.name, form, read_folder(folder))], destination))
+    return list(check_repositories([Repository(folder, folder.name, form, read_folder(folder))], destination, rules))
 
 
 def code_faults(folder: Path, model_py: str | bytes, **target: str) -> list[Fault]:

@@ -37,7 +37,7 @@ def main(picture: Path) -> None:
         picture.parent.mkdir(parents=True, exist_ok=True)
         with Browser(1500, 900) as browser:
             browser.open(local.url)
-            browser.wait("document.getElementById('connection').textContent == 'live'")
+            browser.wait("document.getElementById('connection')?.textContent == 'live'")
             browser.picture(picture)
 
 

@@ -25,7 +25,7 @@ def test_models_appear_and_disappear_without_a_reload(
     browser: Browser, deployer: Deployer, local: LocalEndpoint, runtime: Any
 ) -> None:
     browser.open(local.url)
-    browser.wait("document.getElementById('connection').textContent == 'live'")
+    browser.wait("document.getElementById('connection')?.textContent == 'live'")
     browser.evaluate("window.mark = 1")  # a reload would remove it
     deployer.put("seen/one.tar.gz", archives.model("one"))
     deployer.multi_model("seen", MultiModelConfig={"ModelCacheSetting": "Disabled"})
@@ -79,6 +79,6 @@ def test_errors_are_shown_with_their_fix_and_markup_in_them_does_not_run(
 def test_a_server_that_stops_is_noticed(browser: Browser, tmp_path: Path) -> None:
     with LocalEndpoint(tmp_path) as local:
         browser.open(local.url)
-        browser.wait("document.getElementById('connection').textContent == 'live'")
+        browser.wait("document.getElementById('connection')?.textContent == 'live'")
         assert "There is no endpoint yet" in browser.text()
     browser.wait("document.getElementById('connection').className == 'lost'")

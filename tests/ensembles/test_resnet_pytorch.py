@@ -12,7 +12,6 @@ import torch
 import tritonclient.grpc as grpc
 import tritonclient.http as http
 from PIL import Image
-from sklearn.datasets import load_sample_images
 
 from pipelines.make_resnet50 import ResNet50, fill
 from tests.ensembles import clients
@@ -29,7 +28,7 @@ def views() -> Array:
     """The two photographs whole, their mirror images and their quarters, as clients preprocess them."""
     made = [imagenet_pixels(path.read_bytes()) for path in PHOTOGRAPHS]
     made += [image[:, :, ::-1] for image in made[:2]]
-    for picture in load_sample_images().images:
+    for picture in (np.asarray(Image.open(path)) for path in PHOTOGRAPHS):
         height, width = picture.shape[0] // 2, picture.shape[1] // 2
         quarters = [picture[top : top + height, left : left + width] for top in (0, height) for left in (0, width)]
         made += [imagenet_pixels(saved(Image.fromarray(quarter), "PNG")) for quarter in quarters]

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
-from sklearn.datasets import load_sample_images
 
+from benchmarks.examples import photographs
 from pipelines import dali_pipe
 
 SCRIPT = Path(dali_pipe.__file__)
@@ -36,7 +36,7 @@ def test_agrees_with_pillow(number: int) -> None:
     Both decode with libjpeg-turbo and resize with a triangular filter that widens when it shrinks. They round
     differently: measured on these photographs 0.001 on average and 0.055 (7 of 255 steps) at the most, on [-1, 1].
     """
-    encoded = encode(Image.fromarray(load_sample_images().images[number]))
+    encoded = encode(Image.open(photographs()[number]))
     resized = Image.open(io.BytesIO(encoded)).resize((299, 299), Image.Resampling.BILINEAR)
     difference = np.abs(dali_pipe.preprocess(encoded) - (np.asarray(resized, np.float32) / 127.5 - 1))
     assert difference.mean() < 0.002
@@ -55,7 +55,7 @@ def test_range_is_inceptions() -> None:
 
 def test_orientation_of_a_telephones_photograph() -> None:
     """Otherwise photographs taken upright would be classified lying on their side."""
-    picture = Image.fromarray(load_sample_images().images[0])
+    picture = Image.open(photographs()[0])
     exif = Image.Exif()
     exif[0x0112] = 6  # Orientation: to be turned by 90 degrees clockwise
     turned = np.asarray(picture.transpose(Image.Transpose.ROTATE_270).resize((299, 299), 2), np.float32) / 127.5 - 1
@@ -80,7 +80,7 @@ def test_same_bytes_from_another_process_in_another_folder(tmp_path: Path) -> No
 def test_command_line(tmp_path: Path) -> None:
     """Otherwise the examples of its help would not work."""
     photograph = tmp_path / "photograph.jpg"
-    photograph.write_bytes(encode(Image.fromarray(load_sample_images().images[0])))
+    photograph.write_bytes(encode(Image.open(photographs()[0])))
     assert run("--show", str(photograph)).stdout.startswith("float32 [299, 299, 3], from -1.000 to +1.000")
     assert "DALI_INPUT_0" in run("--help").stdout
     assert run().returncode == 2
@@ -89,7 +89,7 @@ def test_command_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("graph", "shorter"), [("imagenet_256", 256), ("imagenet_232", 232)])
 def test_imagenets_preprocessing_is_that_of_torchvision(graph: str, shorter: int) -> None:
     """Resize(shorter), CenterCrop(224), ToTensor and Normalize, by Pillow."""
-    encoded = encode(Image.fromarray(load_sample_images().images[0]))
+    encoded = encode(Image.open(photographs()[0]))
     picture = Image.open(io.BytesIO(encoded))
     scale = shorter / min(picture.size)
     resized = picture.resize((round(picture.width * scale), round(picture.height * scale)), Image.Resampling.BILINEAR)
@@ -107,7 +107,7 @@ def test_the_letterbox_is_bilinear_and_grey(size: tuple[int, int]) -> None:
     import torch
     from torch.nn.functional import interpolate
 
-    picture = Image.fromarray(load_sample_images().images[1]).resize(size)
+    picture = Image.open(photographs()[1]).resize(size)
     pipeline = dali_pipe.make_pipeline("cpu", "letterbox", batch_size=1, num_threads=1)
     pipeline.build()
     pipeline.feed_input(dali_pipe.INPUT, [np.frombuffer(encode(picture, "PNG"), np.uint8)])

@@ -16,8 +16,8 @@ import tritonclient.grpc as triton
 from google.protobuf.json_format import MessageToJson
 from numpy.typing import NDArray
 from PIL import Image
-from sklearn.datasets import load_sample_images
 
+from benchmarks.examples import photographs as photographs_of_examples
 from checkout import ENSEMBLES, ROOT
 from tests.endpoint.hosting.archives import written
 from tests.running import serving
@@ -157,7 +157,7 @@ def model_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServ
 @pytest.fixture(scope="session")
 def photographs() -> list[Array]:
     """Two real photographs, uint8 [427, 640, 3]."""
-    return list(load_sample_images().images)
+    return [np.asarray(Image.open(path)) for path in photographs_of_examples()]
 
 
 @pytest.fixture(scope="session")

@@ -101,7 +101,9 @@ class RequestSender:
                 progress(f"{concurrency} under way, {rows} each: {rate}, {_summary(answers)}")
         return tuple(points)
 
-    def rested(self, target_model: str, answers: Sequence[Answers], load: Load, progress: Progress) -> Answers:
+    def rested(
+        self, target_model: str, answers: Sequence[Answers], load: Load, progress: Progress, least_seconds: float = 0
+    ) -> Answers:
         """Requests that come seldom. ``answers`` is what :meth:`measure` has found. Raises as that does."""
         often = min(answers, key=lambda point: (point.batch, point.concurrency))
         rate = min(RESTED_PER_SECOND, often.requests_per_second / 2)
@@ -111,7 +113,8 @@ class RequestSender:
             times = generator.measure_at(rate, seconds)
             return replace(times, concurrency=1, throughput=generator.rows * 1000 / times.avg_ms)
 
-        point, _ = in_windows(partial(self._point, generator, send), _RESTED_TIMES * load.seconds, progress)
+        seconds = max(_RESTED_TIMES * load.seconds, least_seconds)
+        point, _ = in_windows(partial(self._point, generator, send), seconds, progress)
         progress(f"{rate:.1f} requests/s: {_summary(point)}")
         return point
 

@@ -224,7 +224,7 @@ async def _answers(
     async with Host(scratch / "answers", subject.python, completes=subject.completes) as host:
         model, unpacked = await host.unpack(subject.archive, subject.archive.name)
         seen.unpacks.append(unpacked)
-        await host.load(model)
+        loading = await host.load(model)
         requests = RequestSender(host, subject.examples, load.user, scratch)
         answers = await asyncio.to_thread(requests.measure, model.target_model, load, progress)
         rested = partial(requests.rested, model.target_model, answers, load)
@@ -235,7 +235,10 @@ async def _answers(
         neighbor, _ = await host.unpack(archive, archive.name)
         churn = asyncio.create_task(_come_and_go(host, neighbor))
         try:
-            beside = await asyncio.to_thread(rested, lambda line: progress(f"beside a load or unload, {line}"))
+            whole = 2 * loading.seconds  # a load takes longer beside requests
+            beside = await asyncio.to_thread(
+                rested, lambda line: progress(f"beside a load or unload, {line}"), least_seconds=whole
+            )
         finally:
             churn.cancel()
             with suppress(asyncio.CancelledError):
