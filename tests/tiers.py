@@ -72,7 +72,7 @@ SLOW = (
     "gateway/test_container.py::test_a_step_that_has_ended_makes_the_container_unhealthy",
     "gpu/test_proof.py",
     "measuring/perf/test_measure.py::test_a_server_that_ends_under_load_is_reported",
-    "measuring/perf/test_measure.py::test_a_short_sweep_of_all",
+    "measuring/perf/test_measure.py::test_a_short_sweep_of_two",
     "measuring/perf/test_measure.py::test_windows_are_lengthened_until_requests_are_answered",
     "measuring/perf/test_slowest.py",
     "measuring/planning/test_observed.py",

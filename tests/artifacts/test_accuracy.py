@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from triton_ensembles.artifacts import Job, accuracy_on_photographs
-from triton_ensembles.artifacts.accuracy import LEAST, LEAST_COSINE, compared, outputs
+from triton_ensembles.artifacts.accuracy import LEAST, LEAST_COSINE, Least, compared, outputs
 from triton_ensembles.artifacts.accuracy_on_photographs import classes_kept
 from triton_ensembles.artifacts.accuracy_on_sentences import embedded, neighbours_kept, tokenized
 from triton_ensembles.building.built import Built
@@ -64,8 +64,13 @@ def test_neighbours_that_change_places_with_others_are_counted() -> None:
     assert neighbours_kept(vectors, vectors) == 1.0
     assert neighbours_kept(vectors[::-1], vectors) < 0.6
     assert neighbours_kept(vectors[:1], vectors[:1]) == 1.0
-    with pytest.raises(EnsembleError, match=r"nearest neighbours or first classes of fp32 that stay is 0\.9"):
+    with pytest.raises(
+        EnsembleError, match=r"nearest neighbours or first classes of fp32 that stay is 0\.9"
+    ) as refused:
         LEAST["int8"].check({"neighbours_kept": 0.9})
+    assert "leave_out" in str(refused.value)
+    with pytest.raises(EnsembleError, match=r"the lowest cosine to fp32 is 0\.99.*, and at least 0\.999 is required"):
+        Least.of({"precision": "int8", "least_cosine": 0.999}).check({"least_cosine_to_fp32": 0.99})
 
 
 def test_another_class_counts_unless_fp32_has_a_tie() -> None:

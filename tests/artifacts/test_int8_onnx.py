@@ -264,12 +264,10 @@ def test_minilm_in_int8(minilm: Path, tmp_path: Path) -> None:
     int8_onnx.make(Job(int8, files, "model.onnx", options, root=ROOT))
     assert int8.stat().st_size < 0.3 * fp32.stat().st_size
     judged = {"precision": "int8", "reference": "model.onnx"}
-    job = Job(tmp_path / "facts.json", files | {"model.int8.onnx": int8}, "model.int8.onnx", judged)
-    facts = accuracy_on_sentences.make(job)
+    facts = accuracy_on_sentences.make(
+        Job(tmp_path / "facts.json", files | {"model.int8.onnx": int8}, "model.int8.onnx", judged)
+    )
     assert facts["least_cosine_to_fp32"] >= 0.98 and facts["neighbours_kept"] >= 0.95
-    with pytest.raises(EnsembleError, match=r"at least 0\.999 is required") as refused:
-        accuracy_on_sentences.make(Job(**vars(job) | {"options": judged | {"least_cosine": 0.999}}))
-    assert "leave_out" in str(refused.value)
     vectors = []
     for size in (1, 32):
         feeds = accuracy_on_sentences.feeds(files, [size] * (64 // size))

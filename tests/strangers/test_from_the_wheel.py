@@ -30,7 +30,7 @@ from triton_ensembles.triton.targets import cpu
 PAGE = ROOT / "docs" / "getting-started.md"
 CLIENT = Path(__file__).with_name("client.py")
 SERVABLE = {"sentiment": "sentiment", "branches": "fraud", "bls": "router"}  # with numpy alone; the model that is asked
-FUSED = {"24.09": ("photos", "bls", "churn"), "26.05": ("sentiment", "bls", "branches")}
+FUSED = {"24.09": ("photos", "bls", "churn"), "26.05": ("sentiment",)}
 CHECKED = {
     "sentiment": ("no faults in 1 repository", 0),
     "photos": ("has no module 'PIL'", 1),

@@ -29,7 +29,7 @@ from triton_ensembles.triton.model_config import CONFIG, read_config
 
 STEPS = {
     folder.name: [step.model_name for step in read_config(folder / "ensemble" / CONFIG).ensemble_scheduling.step]
-    for folder in choose(ENSEMBLES, (), leading=True)
+    for folder in choose(ENSEMBLES, ("bert_trt", "dali_inception"))
 }
 
 
@@ -42,7 +42,7 @@ def _sources(built: dict[str, Built]) -> dict[str, tuple[Path, Path]]:
     return {name: (built[name].repository, ENSEMBLES / name / "ensemble") for name in STEPS}
 
 
-def test_a_short_sweep_of_all(built: dict[str, Built], tmp_path: Path) -> None:
+def test_a_short_sweep_of_two(built: dict[str, Built], tmp_path: Path) -> None:
     """Otherwise `make perf` ends without a report, or with one that lacks a step."""
     said: list[str] = []
     reports = measure(_sources(built), Load((2, 1), 3), output=tmp_path, progress=said.append)
