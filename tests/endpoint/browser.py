@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import itertools
 import json
 import os
@@ -74,6 +75,10 @@ def _unpack(scratch: Path, packages: tuple[str, ...]) -> Path:
     return scratch / "root"
 
 
+class _NavigatedError(Exception):
+    """The page has gone while it was asked."""
+
+
 class Browser:
     """One tab, as a context manager."""
 
@@ -127,12 +132,14 @@ class Browser:
         return found["result"].get("value")
 
     def wait(self, expression: str, seconds: float = 120) -> Any:
-        """Until JavaScript is true."""
+        """Until JavaScript is true. A page that gives way to the next one, as after a click, is not yet that."""
         deadline = time.monotonic() + seconds
-        while not (value := self.evaluate(expression)):
+        while True:
+            with contextlib.suppress(_NavigatedError):
+                if value := self.evaluate(expression):
+                    return value
             assert time.monotonic() < deadline, f"never true: {expression}"
             time.sleep(0.1)
-        return value
 
     def text(self) -> str:
         return str(self.evaluate("document.body.innerText"))
@@ -170,6 +177,8 @@ class Browser:
         async for reply in self._socket:
             found = json.loads(reply.data)
             if found.get("id") == number:
+                if found.get("error", {}).get("message") == "Inspected target navigated or closed":
+                    raise _NavigatedError
                 assert "error" not in found, found["error"]
                 return found["result"]
         raise AssertionError("Chromium has gone")
