@@ -60,6 +60,8 @@ def _parse(text: str, message: Message, *, guesses: bool) -> Parsed:
     except NotThisFormatError:
         parsed.damaged.add(())
         parsed.faults += parser.placeholders.faults(message)
+        if not parsed.faults:
+            parser.report_habits()
     except TooManyFaultsError:
         parsed.damaged.add(())
         wrong = f"the text continues, but after {MOST_FAULTS} faults it is not read any further"
@@ -75,7 +77,7 @@ class _Parser(ValueReading):
         if self.placeholders.hide_model_name:
             self.parsed.damaged.add(("name",))
         self.parsed.faults += self.placeholders.faults(self.parsed.message)
-        self._report_habits()
+        self.report_habits()
 
     # --- messages ------------------------------------------------------------------------------------------------
 

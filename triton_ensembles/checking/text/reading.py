@@ -93,7 +93,7 @@ class Reading:
     def _one_more_wrong(self) -> None:
         """Stop where nearly nothing is right: what is reported says why, and more of it would only take time."""
         self._wrong += 1
-        if self._wrong > _MOST_WRONG:
+        if self._wrong == _MOST_WRONG:
             raise NotThisFormatError
 
     def _one_too_many(self) -> bool:
@@ -234,7 +234,7 @@ class Reading:
         self._one_more_wrong()
         self.parsed.damaged.add((*path, name))
 
-    def _report_habits(self) -> None:
+    def report_habits(self) -> None:
         """Report what occurs all over a text as one fault."""
         if self._empty:
             names = most_of(f"'{name}'" for name in dict.fromkeys(token.text for token in self._empty))
