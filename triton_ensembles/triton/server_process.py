@@ -145,12 +145,16 @@ class ServerProcess:
 
     def start(self) -> Self:
         """Launch the server and wait until it is ready."""
-        self.launch()
         try:
-            self.wait_until_ready()
-        except BusyAbortError:
             self.launch()
-            self.wait_until_ready()
+            try:
+                self.wait_until_ready()
+            except BusyAbortError:
+                self.launch()
+                self.wait_until_ready()
+        except BaseException:  # also Ctrl-C as soon as there is a process
+            self.stop()
+            raise
         return self
 
     def launch(self) -> None:
